@@ -1,0 +1,56 @@
+"""What every verb shares: results to stdout, progress and notes to stderr, JSON when asked."""
+
+import json
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from wayveil.progress import Progress
+
+NOT_FOR_PUBLICATION = "Not for publication: this output was computed from the private data."
+
+
+def note(text: str) -> None:
+    """One line for the person, on stderr."""
+    print(text, file=sys.stderr, flush=True)
+
+
+def print_json(value: Any) -> None:
+    """A machine-readable result on stdout."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+@contextmanager
+def progress_bar() -> Iterator[Progress]:
+    """A listener that draws a bar on stderr; without a terminal, a line at the start and at most one in ten seconds."""
+    if not sys.stderr.isatty():
+        yield _plain_lines()
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def listen(stage: str, done: float) -> None:
+            if stage not in tasks:
+                tasks[stage] = bar.add_task(stage, total=1.0)
+            bar.update(tasks[stage], completed=min(max(done, 0.0), 1.0))
+
+        yield listen
+
+
+def _plain_lines() -> Progress:
+    last = {"time": time.monotonic(), "stage": ""}
+
+    def listen(stage: str, done: float) -> None:
+        now = time.monotonic()
+        if now - last["time"] >= 10:
+            note(f"{stage}: {done:.0%}")
+            last["time"] = now
+
+    return listen

@@ -1,0 +1,31 @@
+"""Every error that wayveil raises on purpose.
+
+A message is one sentence that names the thing, the value and the cure. It never contains a coordinate,
+an identifier or an exact private count, because messages end up in logs.
+"""
+
+
+class WayveilError(Exception):
+    """Anything that wayveil refuses or cannot do; `exit_code` is what the command line returns."""
+
+    exit_code = 1
+
+
+class InputError(WayveilError):
+    """A file, a column, an option or a value that cannot be used as it is."""
+
+    exit_code = 2
+
+
+class RuleError(InputError):
+    """A traffic rule that cannot be read or that contradicts another one."""
+
+
+class ReleaseError(InputError):
+    """A release that cannot be read, is of another version, or was altered."""
+
+
+class BudgetError(WayveilError):
+    """A privacy budget that does not allow what was asked."""
+
+    exit_code = 3

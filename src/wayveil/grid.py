@@ -1,0 +1,51 @@
+"""The public grid over a scope: square cells anchored at the south-west corner."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.scope import Scope
+
+_FINEST_CELL_M = 100.0
+_MOST_CELLS = 1 << 20
+_FEWEST_ACROSS = 32
+
+
+@dataclass(frozen=True)
+class Grid:
+    """`rows` × `columns` cells of `cell_m` metres; cell index = row · columns + column, row 0 in the south."""
+
+    cell_m: float
+    columns: int
+    rows: int
+    width_m: float
+    height_m: float
+
+    @property
+    def cells(self) -> int:
+        return self.rows * self.columns
+
+    def index(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Cell of each position; positions outside are put into the nearest cell of the border."""
+        column = np.clip(np.floor(x / self.cell_m), 0, self.columns - 1).astype(np.int64)
+        row = np.clip(np.floor(y / self.cell_m), 0, self.rows - 1).astype(np.int64)
+        return row * self.columns + column
+
+
+def base_grid(scope: Scope) -> Grid:
+    """The finest grid that any view uses: 100 m, coarser for a region, finer for a campus; from the scope alone."""
+    cell_m = _FINEST_CELL_M
+    while _count(scope, cell_m) > _MOST_CELLS:
+        cell_m *= 2
+    while max(scope.width_m, scope.height_m) / cell_m < _FEWEST_ACROSS and cell_m > 10:
+        cell_m /= 2
+    return Grid(cell_m, _across(scope.width_m, cell_m), _across(scope.height_m, cell_m), scope.width_m, scope.height_m)
+
+
+def _across(extent_m: float, cell_m: float) -> int:
+    return max(1, int(np.ceil(extent_m / cell_m)))
+
+
+def _count(scope: Scope, cell_m: float) -> int:
+    return _across(scope.width_m, cell_m) * _across(scope.height_m, cell_m)

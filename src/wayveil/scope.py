@@ -1,0 +1,256 @@
+"""Scope: the public frame of a dataset.
+
+Everything that the method needs to know about the world stands here, written by a person who has not looked at
+the data: the city's box, its time zone, the days that are covered, and caps that no honest trajectory exceeds.
+"""
+
+import datetime as dt
+import math
+import tomllib
+from importlib import resources
+from pathlib import Path
+from typing import Annotated
+from zoneinfo import ZoneInfo
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from wayveil.errors import InputError
+
+EARTH_RADIUS_M = 6_371_008.8
+_METRES_A_DEGREE = math.radians(1.0) * EARTH_RADIUS_M
+_WIDEST_KM = 3_000.0
+_MAX_SCOPE_BYTES = 1 << 20
+
+
+class Caps(BaseModel):
+    """What no trajectory exceeds; whatever does is clipped before anything is counted."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    points: Annotated[int, Field(ge=2, le=100_000)]
+    length_km: Annotated[float, Field(gt=0, le=100_000)]
+    duration_h: Annotated[float, Field(gt=0, le=24 * 366)]
+    speed_kmh: Annotated[float, Field(gt=0, le=2_000)]
+
+
+class Scope(BaseModel):
+    """The public frame: a box in degrees, a time zone, days, caps.
+
+    Metres are taken in the local equirectangular projection at the centre of the box, with the origin in its
+    south-west corner: x grows to the east, y to the north. A box with `west` > `east` crosses the antimeridian.
+
+    Privacy: free (public by definition).
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    south: Annotated[float, Field(ge=-85, le=85)]
+    west: Annotated[float, Field(ge=-180, le=180)]
+    north: Annotated[float, Field(ge=-85, le=85)]
+    east: Annotated[float, Field(ge=-180, le=180)]
+    timezone: str = "UTC"
+    first_day: dt.date | None = None
+    last_day: dt.date | None = None
+    caps: Caps
+
+    @model_validator(mode="before")
+    @classmethod
+    def _fill_caps(cls, values: object) -> object:
+        if not isinstance(values, dict):
+            return values
+        given = values.get("caps") or {}
+        try:
+            width_deg = (float(values["east"]) - float(values["west"])) % 360.0
+            height_deg = float(values["north"]) - float(values["south"])
+            middle = math.radians((float(values["north"]) + float(values["south"])) / 2)
+        except (KeyError, TypeError, ValueError):
+            return values  # the field checks say what is missing
+        diagonal_km = math.hypot(width_deg * math.cos(middle), height_deg) * _METRES_A_DEGREE / 1000
+        if not math.isfinite(diagonal_km) or not isinstance(given, dict):
+            return values
+        return {**values, "caps": {**_default_caps(diagonal_km), **given}}
+
+    @model_validator(mode="after")
+    def _check(self) -> "Scope":
+        if self.north <= self.south:
+            raise ValueError("north must be larger than south")
+        if self.east == self.west:
+            raise ValueError("east and west must differ")
+        try:
+            ZoneInfo(self.timezone)
+        except Exception:
+            raise ValueError("timezone must be a name like 'Europe/Paris'") from None
+        if (self.first_day is None) != (self.last_day is None):
+            raise ValueError("give both first_day and last_day, or neither")
+        if self.first_day and self.last_day and self.last_day < self.first_day:
+            raise ValueError("last_day must not be before first_day")
+        if max(self.width_m, self.height_m) > _WIDEST_KM * 1000:
+            raise ValueError(f"the box is wider than {_WIDEST_KM:.0f} km; wayveil is made for cities and regions")
+        if min(self.width_m, self.height_m) < 100:
+            raise ValueError("the box is narrower than 100 m")
+        return self
+
+    @property
+    def _span_deg(self) -> float:
+        span = self.east - self.west
+        return span if span > 0 else span + 360.0
+
+    @property
+    def _x_metres_a_degree(self) -> float:
+        return _METRES_A_DEGREE * math.cos(math.radians((self.south + self.north) / 2))
+
+    @property
+    def width_m(self) -> float:
+        """Extent from west to east."""
+        return self._span_deg * self._x_metres_a_degree
+
+    @property
+    def height_m(self) -> float:
+        """Extent from south to north."""
+        return (self.north - self.south) * _METRES_A_DEGREE
+
+    @property
+    def zone(self) -> ZoneInfo:
+        """The time zone as an object."""
+        return ZoneInfo(self.timezone)
+
+    def to_metres(
+        self, lon: NDArray[np.float64], lat: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Degrees to metres east and north of the south-west corner; nothing is clipped."""
+        centre = self.west + self._span_deg / 2
+        eastward = (np.asarray(lon, float) - centre + 180.0) % 360.0 - 180.0
+        x = (eastward + self._span_deg / 2) * self._x_metres_a_degree
+        return x, (np.asarray(lat, float) - self.south) * _METRES_A_DEGREE
+
+    def to_degrees(
+        self, x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Metres to (lon, lat)."""
+        lon = self.west + np.asarray(x, float) / self._x_metres_a_degree
+        lon = np.where(lon > 180.0, lon - 360.0, lon)
+        return lon, self.south + np.asarray(y, float) / _METRES_A_DEGREE
+
+    def time_window(self) -> tuple[float, float] | None:
+        """First and last instant of the days covered, in Unix seconds, or None where the scope names no days."""
+        if self.first_day is None or self.last_day is None:
+            return None
+        first = dt.datetime.combine(self.first_day, dt.time(), self.zone)
+        after = dt.datetime.combine(self.last_day + dt.timedelta(days=1), dt.time(), self.zone)
+        return first.timestamp(), after.timestamp()
+
+    def local_seconds(self, t_utc: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Seconds since Monday 00:00 of each instant's week, on the clocks of the scope's zone, in [0, 604800)."""
+        return (t_utc + self._utc_offsets(np.asarray(t_utc, float)) + 3 * 86_400) % 604_800.0
+
+    def _utc_offsets(self, t_utc: NDArray[np.float64]) -> NDArray[np.float64]:
+        # Offsets change on whole quarter hours at most, so each distinct quarter hour is looked up once.
+        if len(t_utc) == 0:
+            return np.zeros(0)
+        clipped = np.clip(t_utc, -2e9, 4e9)
+        quarter, inverse = np.unique((clipped // 900).astype(np.int64), return_inverse=True)
+        if len(quarter) > 5_000:  # long spans: transitions are at most a few a year, so a day's grid finds them
+            return _offsets_between(quarter, self.zone)[inverse]
+        return np.array([_offset_s(int(q) * 900, self.zone) for q in quarter])[inverse]
+
+
+def _offset_s(t_utc: int, zone: ZoneInfo) -> float:
+    offset = dt.datetime.fromtimestamp(t_utc, zone).utcoffset()
+    return 0.0 if offset is None else offset.total_seconds()
+
+
+def _offsets_between(quarter: NDArray[np.int64], zone: ZoneInfo) -> NDArray[np.float64]:
+    """Offset at each quarter hour; only where the days around differ is the quarter hour itself asked."""
+    day, inverse = np.unique(quarter // 96, return_inverse=True)
+    begin = np.array([_offset_s(int(d) * 86_400, zone) for d in day])
+    end = np.array([_offset_s(int(d + 1) * 86_400, zone) for d in day])
+    result = begin[inverse]
+    for position in np.flatnonzero(begin[inverse] != end[inverse]):
+        result[position] = _offset_s(int(quarter[position]) * 900, zone)
+    return result
+
+
+def _default_caps(diagonal_km: float) -> dict[str, float]:
+    """Caps by the size of the city: four crossings long, a day at most, 500 points, motorway speed."""
+    return {
+        "points": 500,
+        "length_km": max(5.0, round(4 * diagonal_km)),
+        "duration_h": 12.0 if diagonal_km < 200 else 24.0,
+        "speed_kmh": 150.0 if diagonal_km < 200 else 300.0,
+    }
+
+
+def parse_scope(text: str, origin: str) -> Scope:
+    """A scope from TOML text; `origin` names it in messages."""
+    try:
+        return Scope.model_validate(tomllib.loads(text))
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"Scope '{origin}' is not valid TOML ({error}); see `wayveil scope new`.") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "scope"
+        raise InputError(f"Scope '{origin}': {where}: {first['msg']}; see `wayveil scope new`.") from None
+
+
+def shipped_scopes() -> list[str]:
+    """Names of the scopes that come with wayveil."""
+    folder = resources.files("wayveil") / "scopes"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def read_scope(name_or_path: str | Path) -> Scope:
+    """A scope from a TOML file, or by the name of a shipped one.
+
+    Privacy: free (public by definition).
+    """
+    return parse_scope(scope_text(name_or_path), Path(name_or_path).name)
+
+
+def scope_text(name_or_path: str | Path) -> str:
+    """The TOML text of a scope file or of a shipped scope."""
+    if str(name_or_path) in shipped_scopes():
+        return (resources.files("wayveil") / "scopes" / f"{name_or_path}.toml").read_text(encoding="utf-8")
+    path = Path(name_or_path)
+    if not path.is_file():
+        raise InputError(
+            f"No scope '{path.name}': give a TOML file (`wayveil scope new` writes one) or one of "
+            f"{', '.join(shipped_scopes())}."
+        )
+    if path.stat().st_size > _MAX_SCOPE_BYTES:
+        raise InputError(f"Scope '{path.name}' is larger than 1 MB; that is not a scope.")
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"Scope '{path.name}' cannot be read as text.") from None
+
+
+TEMPLATE = '''\
+# A wayveil scope: the public frame of a dataset. Fill it in from public knowledge (a map, the project's plan),
+# never from the data itself: whatever stands here is published with the release.
+
+name = "my-city"
+
+# The box in degrees (WGS 84). Points outside it are not counted.
+south = 48.80
+west = 2.22
+north = 48.91
+east = 2.47
+
+# The clocks of the city, for hours and weekdays.
+timezone = "Europe/Paris"
+
+# The days that the data covers, both included. Leave both out if the dates themselves are confidential:
+# synthetic trajectories are then dated into one made-up week.
+first_day = 2024-03-04
+last_day = 2024-03-31
+
+# What no trajectory exceeds. Leave any of them out to get a default by the size of the box.
+[caps]
+points = 500        # points of one trajectory
+length_km = 80.0    # length of one trajectory
+duration_h = 12.0   # duration of one trajectory
+speed_kmh = 150.0   # speed between two points
+'''
