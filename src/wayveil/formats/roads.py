@@ -1,0 +1,269 @@
+"""Public road maps in and out: Parquet, GeoJSON lines, and OpenStreetMap's own files through an extra.
+
+Privacy: free (a road map is public data).
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.atomic import atomic_path
+from wayveil.errors import InputError
+from wayveil.roads import ROAD_CLASSES, RoadMap, clip_roads, roads_digest
+
+__all__ = ["clip_roads", "read_roads", "road_class_index", "roads_digest", "roads_from_lines", "write_roads"]
+
+READABLE = ".parquet, .geojson, .json, .pbf or .graphml"
+_MPH = 1.609344
+_CLASS_OF = {
+    "unclassified": "residential", "living_street": "residential", "road": "unknown", "track": "path",
+    "footway": "path", "cycleway": "path", "pedestrian": "path", "steps": "path", "bridleway": "path",
+    "busway": "service", "expressway": "trunk", "freeway": "motorway", "highway": "motorway",
+    "arterial": "primary", "collector": "tertiary", "local": "residential", "street": "residential",
+}  # fmt: skip
+
+
+def read_roads(path: str | Path) -> RoadMap:
+    """A road map from a file; the ending says which kind (Parquet, GeoJSON lines, OSM .pbf, GraphML).
+
+    Privacy: free (the map is public).
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"No road map '{path.name}'; give a file that ends in {READABLE}.")
+    ending = path.suffix.lower()
+    if ending == ".parquet":
+        return _read_parquet(path)
+    if ending in (".geojson", ".json"):
+        return _read_geojson(path)
+    if ending == ".pbf":
+        from wayveil.formats.roads_osm import read_pbf
+
+        return read_pbf(path)
+    if ending == ".graphml":
+        from wayveil.formats.roads_osm import read_graphml
+
+        return read_graphml(path)
+    raise InputError(f"A road map cannot be read from '{path.name}'; give a file that ends in {READABLE}.")
+
+
+def write_roads(roads: RoadMap, path: str | Path) -> None:
+    """A road map to .parquet or .geojson; complete, or not there.
+
+    Privacy: free (the map is public).
+    """
+    path = Path(path)
+    ending = path.suffix.lower()
+    if ending == ".parquet":
+        import pyarrow.parquet as pq
+
+        table = _to_table(roads)
+        with atomic_path(path) as part:
+            pq.write_table(table, part, compression="zstd")
+    elif ending in (".geojson", ".json"):
+        text = json.dumps(_to_geojson(roads), allow_nan=False)
+        with atomic_path(path) as part:
+            part.write_text(text, encoding="utf-8")
+    else:
+        raise InputError(f"A road map cannot be written to '{path.name}'; end its name in .parquet or .geojson.")
+
+
+def road_class_index(name: Any) -> int:
+    """Index into ROAD_CLASSES of an OpenStreetMap or similar class name; links count as their parent's."""
+    if isinstance(name, list | tuple):
+        name = name[0] if name else None
+    text = str(name).strip().lower().removesuffix("_link") if name is not None else ""
+    text = _CLASS_OF.get(text, text)
+    return ROAD_CLASSES.index(text) if text in ROAD_CLASSES else len(ROAD_CLASSES) - 1
+
+
+def speed_kmh(value: Any) -> float:
+    """Speed limit in km/h from a number or a tag such as "50", "30 mph", "50;30"; NaN where it says none."""
+    if isinstance(value, list | tuple):
+        value = value[0] if value else None
+    if value is None or isinstance(value, bool):
+        return math.nan
+    found = re.match(r"\s*(\d+(?:\.\d+)?)\s*(mph|knots|km/?h|kph)?\s*(?:$|[;,|])", str(value).lower())
+    if not found:
+        return math.nan
+    number = float(found[1]) * {"mph": _MPH, "knots": 1.852}.get(found[2] or "", 1.0)
+    return number if 0 < number <= 400 else math.nan
+
+
+def direction(value: Any) -> tuple[int, bool]:
+    """(oneway flag of RoadMap, whether the polyline has to be turned) from a tag: yes, no, -1, true, reversible."""
+    if isinstance(value, list | tuple):
+        value = value[0] if len({str(v) for v in value}) == 1 else None
+    text = str(value).strip().lower() if value is not None else ""
+    if text in ("yes", "true", "1", "1.0", "f", "ft"):
+        return 1, False
+    if text in ("-1", "-1.0", "reverse", "t", "tf"):
+        return 1, True
+    if text in ("no", "false", "0", "0.0", "b"):
+        return 0, False
+    return -1, False
+
+
+def roads_from_lines(lines: Iterable[tuple[Any, Any, Any, Any]], origin: str) -> RoadMap:
+    """A road map from (coordinates (k, 2) in degrees, class, oneway tag, speed tag); `origin` names it in messages."""
+    parts, classes, oneways, speeds = [], [], [], []
+    for coordinates, highway, oneway, maxspeed in lines:
+        try:
+            line = np.asarray([tuple(place)[:2] for place in coordinates], dtype=float)
+        except (TypeError, ValueError):
+            raise InputError(f"Road map '{origin}' has a line whose coordinates are not numbers.") from None
+        if line.size == 0 or len(line) < 2:
+            continue
+        if line.ndim != 2 or line.shape[1] != 2:
+            raise InputError(f"Road map '{origin}' has a line whose coordinates are not pairs.")
+        flag, turned = direction(oneway)
+        parts.append(line[::-1] if turned else line)
+        classes.append(road_class_index(highway))
+        oneways.append(flag)
+        speeds.append(speed_kmh(maxspeed))
+    if not parts:
+        raise InputError(f"Road map '{origin}' has no lines; it needs at least one road of two points.")
+    vertices = np.concatenate(parts)
+    offsets = np.r_[0, np.cumsum([len(part) for part in parts])].astype(np.int64)
+    _check_degrees(vertices[:, 0], vertices[:, 1], origin)
+    return RoadMap(
+        offsets, vertices[:, 0].copy(), vertices[:, 1].copy(),
+        np.array(classes, np.int8), np.array(oneways, np.int8), np.array(speeds, float),
+    )  # fmt: skip
+
+
+def _check_degrees(lon: NDArray[np.float64], lat: NDArray[np.float64], origin: str) -> None:
+    good = np.isfinite(lon).all() and np.isfinite(lat).all()
+    if not good or (np.abs(lon) > 180).any() or (np.abs(lat) > 90).any():
+        raise InputError(f"Road map '{origin}' is not in degrees (WGS 84, longitude first); reproject it to EPSG:4326.")
+
+
+def _read_parquet(path: Path) -> RoadMap:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    try:
+        names = set(pq.read_schema(path).names)
+        if missing := {"lon", "lat"} - names:
+            raise InputError(
+                f"Road map '{path.name}' has no column {' and '.join(sorted(missing))}; the columns are edge_id, "
+                "oneway, highway, maxspeed_kmh, and the lists lon and lat."
+            )
+        wanted = [name for name in ("oneway", "highway", "maxspeed_kmh", "lon", "lat") if name in names]
+        table = pq.read_table(path, columns=wanted).combine_chunks()
+    except (pa.ArrowException, OSError):
+        raise InputError(f"Road map '{path.name}' is not a readable Parquet file.") from None
+    kinds = (table.schema.field("lon").type, table.schema.field("lat").type)
+    if not all(pa.types.is_list(kind) or pa.types.is_large_list(kind) for kind in kinds):
+        raise InputError(f"Road map '{path.name}': lon and lat must be lists, one list of degrees for each road.")
+    counts, same = (pc.fill_null(pc.list_value_length(table[name]), 0).to_numpy() for name in ("lon", "lat"))
+    if not np.array_equal(counts, same):
+        raise InputError(f"Road map '{path.name}' has a road with more longitudes than latitudes, or fewer.")
+    keep = counts >= 2
+    if not keep.any():
+        raise InputError(f"Road map '{path.name}' has no lines; it needs at least one road of two points.")
+    table = table.filter(pa.array(keep))
+    lon, lat = (pc.list_flatten(table[name]).to_numpy(zero_copy_only=False).astype(float) for name in ("lon", "lat"))
+    _check_degrees(lon, lat, path.name)
+    offsets = np.r_[0, np.cumsum(counts[keep])].astype(np.int64)
+    road_class = _by_distinct(table, "highway", road_class_index, len(ROAD_CLASSES) - 1).astype(np.int8)
+    flags = _by_distinct(table, "oneway", lambda value: 2 if direction(value)[1] else direction(value)[0], -1)
+    speeds = _by_distinct(table, "maxspeed_kmh", speed_kmh, math.nan)
+    if (turned := flags == 2).any():
+        lon, lat = (_turned(column, offsets, turned) for column in (lon, lat))
+        flags = np.where(turned, 1, flags)
+    return RoadMap(offsets, lon, lat, road_class, flags.astype(np.int8), speeds)
+
+
+def _by_distinct(table: Any, name: str, convert: Any, absent: float) -> NDArray[np.float64]:
+    """A column through `convert`, once for each distinct value."""
+    if name not in table.column_names:
+        return np.full(table.num_rows, absent, float)
+    coded = table[name].combine_chunks().dictionary_encode()
+    values = np.array([float(convert(value)) for value in coded.dictionary.to_pylist()] + [absent], float)
+    return values[coded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False).astype(np.int64)]
+
+
+def _turned(column: NDArray[np.float64], offsets: NDArray[np.int64], which: NDArray[np.bool_]) -> NDArray[np.float64]:
+    road = np.repeat(np.arange(len(which)), np.diff(offsets))
+    place = np.arange(len(column))
+    mirrored = offsets[road] + offsets[road + 1] - 1 - place
+    return column[np.where(which[road], mirrored, place)]
+
+
+def _read_geojson(path: Path) -> RoadMap:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+        raise InputError(f"Road map '{path.name}' is not readable GeoJSON.") from None
+    features = content.get("features") if isinstance(content, dict) else None
+    if not isinstance(features, list):
+        raise InputError(f"Road map '{path.name}' is not a GeoJSON FeatureCollection.")
+    if "crs" in content and not re.search(r"CRS84|4326", json.dumps(content["crs"])):
+        raise InputError(f"Road map '{path.name}' is in another projection; reproject it to EPSG:4326 (WGS 84).")
+    return roads_from_lines(_lines_of(features), path.name)
+
+
+def _lines_of(features: list[Any]) -> Iterable[tuple[Any, Any, Any, Any]]:
+    for feature in features:
+        geometry = feature.get("geometry") if isinstance(feature, dict) else None
+        if not isinstance(geometry, dict):
+            continue
+        given = feature.get("properties")
+        tags = given if isinstance(given, dict) else {}
+        about = (
+            _first(tags, "highway", "class", "fclass", "road_class"),
+            _first(tags, "oneway", "one_way"),
+            _first(tags, "maxspeed_kmh", "maxspeed", "speed_limit"),
+        )
+        if geometry.get("type") == "LineString":
+            yield geometry.get("coordinates") or [], *about
+        elif geometry.get("type") == "MultiLineString":
+            for line in geometry.get("coordinates") or []:
+                yield line, *about
+
+
+def _first(tags: dict[str, Any], *names: str) -> Any:
+    return next((tags[name] for name in names if tags.get(name) is not None), None)
+
+
+def _to_table(roads: RoadMap) -> Any:
+    import pyarrow as pa
+
+    offsets = pa.array(np.asarray(roads.offsets, np.int32))
+    unknown_way, unknown_speed = np.asarray(roads.oneway) < 0, np.isnan(roads.maxspeed_kmh)
+    unnamed = np.asarray(roads.road_class) == len(ROAD_CLASSES) - 1
+    return pa.table(
+        {
+            "edge_id": pa.array(np.arange(len(roads), dtype=np.int32)),
+            "oneway": pa.array(np.asarray(roads.oneway) == 1, mask=unknown_way),
+            "highway": pa.array(np.array(ROAD_CLASSES, object)[roads.road_class], pa.string(), mask=unnamed),
+            "maxspeed_kmh": pa.array(np.asarray(roads.maxspeed_kmh, float), mask=unknown_speed),
+            "lon": pa.ListArray.from_arrays(offsets, pa.array(np.asarray(roads.lon, float))),
+            "lat": pa.ListArray.from_arrays(offsets, pa.array(np.asarray(roads.lat, float))),
+        }
+    )
+
+
+def _to_geojson(roads: RoadMap) -> dict[str, Any]:
+    features = []
+    way = {1: "yes", 0: "no"}
+    for i in range(len(roads)):
+        at = slice(roads.offsets[i], roads.offsets[i + 1])
+        tags: dict[str, Any] = {"highway": ROAD_CLASSES[roads.road_class[i]]}
+        if int(roads.oneway[i]) in way:
+            tags["oneway"] = way[int(roads.oneway[i])]
+        if not math.isnan(roads.maxspeed_kmh[i]):
+            tags["maxspeed"] = float(roads.maxspeed_kmh[i])
+        line = np.column_stack([roads.lon[at], roads.lat[at]]).tolist()
+        features.append(
+            {"type": "Feature", "properties": tags, "geometry": {"type": "LineString", "coordinates": line}}
+        )
+    return {"type": "FeatureCollection", "features": features}
