@@ -1,0 +1,220 @@
+"""The utility metrics: each one a pure function of (real, synthetic).
+
+All Jensen–Shannon divergences are in nats and the divergence itself, not its root: 0 = equal, ln 2 = 0.6931 =
+disjoint. Cells are squares in metres anchored at the scope's south-west corner. Every JSD moves with the sample
+size: compare equal numbers of trajectories, and read each value beside its floor.
+
+Call a metric with two `Paths`, or with two `Trajectories` and a scope: `length(real, synthetic, scope)`.
+
+Privacy: not private (trusted side only).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.evaluation.paths import Paths, every, groups, project, waypoints
+from wayveil.evaluation.tally import GROUPS, Counts, Mean, Tally, energy_tally, tabulate
+from wayveil.scope import Scope
+from wayveil.trajectories import Trajectories
+
+_PATH_STEP_M = 50.0
+_WAYPOINTS = 16
+_RELATION_SAMPLE = 3_000
+_TIME_SCALE_MPS = 5.0
+_CLOCK_RADIUS_M = 5_000.0
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric: calling it gives its value; `tally` gives what it counted, by groups of trajectories."""
+
+    tally: Callable[..., Tally]
+    doc: str
+    needs_time: bool = False
+    higher_is_better: bool = False
+    unbiased: bool = False
+    """Its expected floor is 0 at every sample size."""
+
+    def __call__(
+        self, real: Paths | Trajectories, synthetic: Paths | Trajectories, scope: Scope | None = None, **options: Any
+    ) -> float:
+        everything = np.arange(GROUPS)
+        counted = self.tally(as_paths(real, scope), as_paths(synthetic, scope), **options)
+        return counted.score(everything, everything)
+
+    def at(self, **options: Any) -> "Metric":
+        """The same metric with fixed options, such as the cell size."""
+        return replace(self, tally=partial(self.tally, **options))
+
+
+def as_paths(data: Paths | Trajectories, scope: Scope | None) -> Paths:
+    """Project trajectories with `scope`; paths are passed through."""
+    if isinstance(data, Paths):
+        return data
+    if scope is None:
+        raise TypeError("trajectories are compared in the metres of a scope; give one")
+    return project(data, scope)
+
+
+def metric(**flags: bool) -> Callable[[Callable[..., Tally]], Metric]:
+    """Make a metric of the function that counts for it."""
+
+    def wrap(function: Callable[..., Tally]) -> Metric:
+        made = Metric(function, function.__doc__ or "", **flags)
+        object.__setattr__(made, "__doc__", function.__doc__)
+        return made
+
+    return wrap
+
+
+def _group(paths: Paths) -> NDArray[np.int64]:
+    return groups(len(paths), GROUPS)
+
+
+def equal_bins(value: NDArray[np.float64], top: float, bins: int) -> NDArray[np.int64]:
+    """Index among `bins` equal bins from 0 to `top`; what is outside goes to the first or last bin."""
+    return np.clip(np.floor(value * (bins / max(top, 1e-12))), 0, bins - 1).astype(np.int64)
+
+
+def histogram(
+    real: Paths, synthetic: Paths, real_value: NDArray[np.float64], synthetic_value: NDArray[np.float64],
+    top: float, bins: int,
+) -> Counts:  # fmt: skip
+    """JSD between one number a trajectory, in equal bins."""
+    codes = equal_bins(real_value, top, bins), equal_bins(synthetic_value, top, bins)
+    return tabulate(codes[0], _group(real), codes[1], _group(synthetic))
+
+
+@metric()
+def length(real: Paths, synthetic: Paths, *, bins: int = 400) -> Tally:
+    """JSD of polyline lengths in 400 equal bins from 0 to the longest real one, larger ones in the last bin."""
+    return histogram(real, synthetic, real.length_m, synthetic.length_m, float(real.length_m.max()), bins)
+
+
+def _cells(
+    one: tuple[NDArray[np.float64], NDArray[np.float64]],
+    other: tuple[NDArray[np.float64], NDArray[np.float64]],
+    cell_m: float,
+) -> tuple[NDArray[np.int64], NDArray[np.int64], int]:
+    """Cell codes of two sets of positions, and a bound on the codes; positions outside the box keep their own cells."""
+    column = [np.floor(x / cell_m).astype(np.int64) for x, _ in (one, other)]
+    row = [np.floor(y / cell_m).astype(np.int64) for _, y in (one, other)]
+    west, south = (min(int(a.min()), int(b.min())) for a, b in (column, row))
+    columns = max(int(c.max()) for c in column) - west + 1
+    rows = max(int(r.max()) for r in row) - south + 1
+    codes = [(r - south) * columns + (c - west) for c, r in zip(column, row)]
+    return codes[0], codes[1], rows * columns
+
+
+@metric()
+def density(real: Paths, synthetic: Paths, *, cell_m: float) -> Tally:
+    """JSD of the share of sample points in each square cell."""
+    a, b, _ = _cells((real.x_m, real.y_m), (synthetic.x_m, synthetic.y_m), cell_m)
+    return tabulate(a, _group(real)[real.owner], b, _group(synthetic)[synthetic.owner])
+
+
+@metric()
+def path_density(real: Paths, synthetic: Paths, *, cell_m: float) -> Tally:
+    """JSD of the share of points taken every 50 m along the paths in each square cell: independent of sampling."""
+    (xr, yr, owner_r), (xs, ys, owner_s) = every(real, _PATH_STEP_M), every(synthetic, _PATH_STEP_M)
+    a, b, _ = _cells((xr, yr), (xs, ys), cell_m)
+    return tabulate(a, _group(real)[owner_r], b, _group(synthetic)[owner_s])
+
+
+def _ends(paths: Paths) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    at = np.concatenate([paths.first, paths.last])
+    return paths.x_m[at], paths.y_m[at]
+
+
+@metric()
+def trip(real: Paths, synthetic: Paths, *, cell_m: float) -> Tally:
+    """JSD of the joint distribution of (start cell, end cell). At 100 m it is saturated on most data."""
+    a, b, cells = _cells(_ends(real), _ends(synthetic), cell_m)
+    pairs = [code[: len(code) // 2] * cells + code[len(code) // 2 :] for code in (a, b)]
+    return tabulate(pairs[0], _group(real), pairs[1], _group(synthetic))
+
+
+@metric()
+def start(real: Paths, synthetic: Paths, *, cell_m: float) -> Tally:
+    """JSD of the share of start points in each square cell."""
+    a, b, _ = _cells(_ends(real), _ends(synthetic), cell_m)
+    return tabulate(a[: len(real)], _group(real), b[: len(synthetic)], _group(synthetic))
+
+
+@metric()
+def end(real: Paths, synthetic: Paths, *, cell_m: float) -> Tally:
+    """JSD of the share of end points in each square cell."""
+    a, b, _ = _cells(_ends(real), _ends(synthetic), cell_m)
+    return tabulate(a[len(real) :], _group(real), b[len(synthetic) :], _group(synthetic))
+
+
+@metric()
+def endpoints(real: Paths, synthetic: Paths, *, cell_m: float) -> Tally:
+    """Mean of `start` and `end`."""
+    return Mean((start.tally(real, synthetic, cell_m=cell_m), end.tally(real, synthetic, cell_m=cell_m)))
+
+
+def _vectors(paths: Paths, which: NDArray[np.int64], with_time: bool) -> NDArray[np.float64]:
+    parts = [waypoints(paths, which, _WAYPOINTS, paths.x_m), waypoints(paths, which, _WAYPOINTS, paths.y_m)]
+    if with_time:
+        elapsed_s = waypoints(paths, which, _WAYPOINTS, paths.t_utc - paths.t_utc[paths.first][paths.owner])
+        angle = (paths.start_clock_s[which][:, None] + elapsed_s) * (2 * np.pi / 86_400)
+        parts += [elapsed_s * _TIME_SCALE_MPS, _CLOCK_RADIUS_M * np.cos(angle), _CLOCK_RADIUS_M * np.sin(angle)]
+    return np.hstack(parts) / 1_000 / np.sqrt(_WAYPOINTS)
+
+
+def _relation(real: Paths, synthetic: Paths, with_time: bool) -> Tally:
+    rng = np.random.default_rng(0)
+    # One generator for both, real first: the sampling rule is part of the definition.
+    which = [rng.permutation(len(paths))[:_RELATION_SAMPLE] for paths in (real, synthetic)]
+    a, b = (_vectors(paths, index, with_time) for paths, index in zip((real, synthetic), which))
+    return energy_tally(a, b, _group(real)[which[0]], _group(synthetic)[which[1]])
+
+
+@metric(unbiased=True)
+def relation(real: Paths, synthetic: Paths) -> Tally:
+    """(2·E d(X,Y) − E d(X,X') − E d(Y,Y')) / E d(X,Y), the energy distance between whole trajectories.
+
+    Each trajectory is the vector of 16 way-points at equal arc length, in km and divided by √16; d is Euclidean;
+    3,000 trajectories of each side are drawn by a fixed rule. 0 = the same law of whole trajectories.
+    """
+    return _relation(real, synthetic, with_time=False)
+
+
+@metric(unbiased=True, needs_time=True)
+def relation_time(real: Paths, synthetic: Paths) -> Tally:
+    """`relation` with the time of each way-point added to the vectors.
+
+    Time enters twice, in metres: the time since the start at 5 m/s, and the local clock as a position on a circle
+    of 5 km radius, so that both how long and at what hour are seen together with where.
+    """
+    return _relation(real, synthetic, with_time=True)
+
+
+@metric(needs_time=True)
+def start_hour(real: Paths, synthetic: Paths) -> Tally:
+    """JSD of the local hour of the first point, 24 bins."""
+    codes = [(paths.start_clock_s // 3600).astype(np.int64) for paths in (real, synthetic)]
+    return tabulate(codes[0], _group(real), codes[1], _group(synthetic))
+
+
+@metric(needs_time=True)
+def duration(real: Paths, synthetic: Paths) -> Tally:
+    """JSD of durations in 100 equal bins from 0 to the 99.5 % quantile of the real ones, larger ones in the last."""
+    a, b = (paths.t_utc[paths.last] - paths.t_utc[paths.first] for paths in (real, synthetic))
+    return histogram(real, synthetic, a, b, float(np.quantile(a, 0.995)), 100)
+
+
+@metric(needs_time=True)
+def speed(real: Paths, synthetic: Paths) -> Tally:
+    """JSD of mean speeds (length / duration) in 100 equal bins from 0 to the 99.5 % quantile of the real ones."""
+    a, b = (
+        paths.length_m / np.maximum(paths.t_utc[paths.last] - paths.t_utc[paths.first], 1.0)
+        for paths in (real, synthetic)
+    )
+    return histogram(real, synthetic, a, b, float(np.quantile(a, 0.995)), 100)

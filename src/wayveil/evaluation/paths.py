@@ -1,0 +1,107 @@
+"""Paths: trajectories in metres of the scope, with their arc length, ready to be compared."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.errors import InputError
+from wayveil.scope import Scope
+from wayveil.trajectories import Trajectories
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """Trajectories as polylines in metres east and north of the scope's south-west corner.
+
+    Privacy: not private (trusted side only).
+    """
+
+    offsets: NDArray[np.int64]
+    x_m: NDArray[np.float64]
+    y_m: NDArray[np.float64]
+    t_utc: NDArray[np.float64]
+    start_clock_s: NDArray[np.float64]
+    """(n,) seconds since local midnight of each trajectory's first point."""
+    width_m: float
+    height_m: float
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """Position of each trajectory's first point."""
+        return self.offsets[:-1]
+
+    @property
+    def last(self) -> NDArray[np.int64]:
+        """Position of each trajectory's last point."""
+        return self.offsets[1:] - 1
+
+    @cached_property
+    def owner(self) -> NDArray[np.int64]:
+        """Trajectory of each point."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    @cached_property
+    def steps_m(self) -> NDArray[np.float64]:
+        """(points,) distance to the next point of the same trajectory; 0 at a last point."""
+        steps = np.zeros(len(self.x_m))
+        np.hypot(np.diff(self.x_m), np.diff(self.y_m), out=steps[:-1])
+        steps[self.last] = 0.0
+        return steps
+
+    @cached_property
+    def length_m(self) -> NDArray[np.float64]:
+        """(n,) length of each polyline."""
+        return np.add.reduceat(self.steps_m, self.first)
+
+    @cached_property
+    def arc_m(self) -> NDArray[np.float64]:
+        """(points,) arc length along all polylines laid end to end, one metre apart: one sorted axis for all of them."""
+        steps = self.steps_m.copy()
+        steps[self.last] = 1.0
+        return np.r_[0.0, np.cumsum(steps[:-1])]
+
+
+def project(trajectories: Trajectories, scope: Scope) -> Paths:
+    """Trajectories in metres of `scope`; nothing is clipped.
+
+    Privacy: not private (trusted side only).
+    """
+    if len(trajectories) == 0:
+        raise InputError("There is no trajectory to evaluate; check the file and the scope.")
+    x_m, y_m = scope.to_metres(trajectories.lon, trajectories.lat)
+    clock_s = scope.local_seconds(trajectories.t_utc[trajectories.offsets[:-1]]) % 86_400.0
+    return Paths(trajectories.offsets, x_m, y_m, trajectories.t_utc, clock_s, scope.width_m, scope.height_m)
+
+
+def along(
+    paths: Paths, which: NDArray[np.int64], distance_m: NDArray[np.float64], value: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """`value` (one a point) at `distance_m` from the start of each trajectory in `which`, by linear interpolation."""
+    begin = paths.arc_m[paths.first[which]]
+    at = np.minimum(begin + distance_m, paths.arc_m[paths.last[which]])
+    return np.interp(at, paths.arc_m, value)
+
+
+def every(paths: Paths, step_m: float) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """x, y and owner of the points at 0, step, 2·step, … metres along each trajectory."""
+    counts = np.floor((paths.length_m + 1e-9) / step_m).astype(np.int64) + 1
+    owner = np.repeat(np.arange(len(paths)), counts)
+    rank = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return along(paths, owner, rank * step_m, paths.x_m), along(paths, owner, rank * step_m, paths.y_m), owner
+
+
+def waypoints(paths: Paths, which: NDArray[np.int64], count: int, value: NDArray[np.float64]) -> NDArray[np.float64]:
+    """(len(which), count) `value` at `count` points at equal arc length, both ends included."""
+    share = np.linspace(0.0, 1.0, count)
+    distance_m = paths.length_m[which][:, None] * share
+    return along(paths, np.repeat(which, count), distance_m.ravel(), value).reshape(len(which), count)
+
+
+def groups(count: int, number: int) -> NDArray[np.int64]:
+    """(count,) a fixed pseudo-random label in 0..number-1 for each trajectory, in groups of equal size."""
+    return np.random.default_rng(20_181_018).permutation(count) % number

@@ -1,0 +1,210 @@
+"""`evaluate`: every metric with its interval and its floor."""
+
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from wayveil.errors import InputError
+from wayveil.evaluation import adatrace_metrics as ada
+from wayveil.evaluation import metrics as m
+from wayveil.evaluation.metrics import Metric, as_paths
+from wayveil.evaluation.paths import Paths
+from wayveil.evaluation.tally import GROUPS, Tally
+from wayveil.progress import Progress, quiet
+from wayveil.scope import Scope
+from wayveil.trajectories import Trajectories
+
+METRICS: dict[str, Metric] = {
+    "length": m.length,
+    "density_100": m.density.at(cell_m=100.0),
+    "endpoints_100": m.endpoints.at(cell_m=100.0),
+    "trip_1000": m.trip.at(cell_m=1000.0),
+    "relation": m.relation,
+    "density_500": m.density.at(cell_m=500.0),
+    "density_1000": m.density.at(cell_m=1000.0),
+    "path_density_100": m.path_density.at(cell_m=100.0),
+    "path_density_500": m.path_density.at(cell_m=500.0),
+    "trip_100": m.trip.at(cell_m=100.0),
+    "trip_500": m.trip.at(cell_m=500.0),
+    "trip_2000": m.trip.at(cell_m=2000.0),
+    "start_100": m.start.at(cell_m=100.0),
+    "start_500": m.start.at(cell_m=500.0),
+    "end_100": m.end.at(cell_m=100.0),
+    "end_500": m.end.at(cell_m=500.0),
+    "relation_time": m.relation_time,
+    "start_hour": m.start_hour,
+    "duration": m.duration,
+    "speed": m.speed,
+    "query_error": ada.query_error,
+    "coverage_tau": ada.coverage_tau,
+    "pattern_f1": ada.pattern_f1,
+    "pattern_support": ada.pattern_support,
+    "trip_6x6": ada.trip_6x6,
+    "diameter": ada.diameter,
+    "length_20": ada.length_20,
+}
+HEADLINE = ("length", "density_100", "endpoints_100", "trip_1000", "relation")
+_SPLITS = 6
+_CLEARLY = 3.0
+
+
+@dataclass(frozen=True)
+class Score:
+    """One metric: its value, a 95 % interval, the floor with its standard error, and whether it is clearly below."""
+
+    value: float
+    low: float
+    high: float
+    floor: float
+    floor_error: float
+    below_floor: bool
+    higher_is_better: bool
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Scores by metric.
+
+    Privacy: not private (trusted side only); computed from the private data.
+    """
+
+    scores: dict[str, Score]
+
+    @property
+    def values(self) -> dict[str, float]:
+        """Metric -> value."""
+        return {name: score.value for name, score in self.scores.items()}
+
+    @property
+    def below_floor(self) -> tuple[str, ...]:
+        """Metrics that are clearly better than a fresh sample of the same population: a sign of copied records."""
+        return tuple(name for name, score in self.scores.items() if score.below_floor)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {"scores": {name: asdict(score) for name, score in self.scores.items()},
+                "below_floor": list(self.below_floor)}  # fmt: skip
+
+
+def chosen(names: Iterable[str] | None, with_time: bool) -> list[str]:
+    """The metrics to compute, in the order of the table."""
+    wanted = list(METRICS) if names is None else list(names)
+    unknown = [name for name in wanted if name not in METRICS]
+    if unknown:
+        raise InputError(f"No metric '{unknown[0]}'; known are {', '.join(METRICS)}.")
+    return [name for name in wanted if with_time or not METRICS[name].needs_time]
+
+
+def evaluate(
+    real: Trajectories | Paths,
+    synthetic: Trajectories | Paths,
+    scope: Scope,
+    *,
+    metrics: Iterable[str] | None = None,
+    with_time: bool = True,
+    progress: Progress = quiet,
+) -> Evaluation:
+    """Compare synthetic with real trajectories: values, 95 % intervals, floors.
+
+    The interval is value ± 1.96 standard errors of a delete-one-of-16-groups jackknife over repeated splits of both
+    sides. The floor is what a perfect, honest release of this size would score: see `floor_of`.
+
+    Parameters
+    ----------
+    metrics
+        Names of `METRICS`; None = all of them; `HEADLINE` = the five that benchmarks need.
+    with_time
+        False leaves out the metrics of time, for synthetic data whose times mean nothing.
+
+    Privacy: not private (trusted side only).
+    """
+    names = chosen(metrics, with_time)
+    a, b = as_paths(real, scope), as_paths(synthetic, scope)
+    scores = {}
+    for position, name in enumerate(names):
+        progress("evaluate", position / len(names))
+        scores[name] = _score(METRICS[name], METRICS[name].tally(a, b), len(a), len(b))
+    progress("evaluate", 1.0)
+    return Evaluation(scores)
+
+
+def headline(real: Trajectories | Paths, synthetic: Trajectories | Paths, scope: Scope) -> dict[str, float]:
+    """The five headline values alone, without intervals or floors: for benchmarks that call it hundreds of times.
+
+    Give `real` as `Paths` (see `project`) to project it once.
+
+    Privacy: not private (trusted side only).
+    """
+    a, b = as_paths(real, scope), as_paths(synthetic, scope)
+    return {name: METRICS[name](a, b) for name in HEADLINE}
+
+
+def floors(
+    real: Trajectories | Paths, scope: Scope, size: int, metrics: Iterable[str] | None = None
+) -> dict[str, float]:
+    """The floor of each metric for synthetic data of `size` trajectories.
+
+    Privacy: not private (trusted side only).
+    """
+    a = as_paths(real, scope)
+    return {name: floor_of(METRICS[name], METRICS[name].tally(a, a), len(a), size)[0] for name in chosen(metrics, True)}
+
+
+def _score(metric: Metric, tally: Tally, n_real: int, n_synthetic: int) -> Score:
+    everything = np.arange(GROUPS)
+    value = tally.score(everything, everything)
+    used = min(GROUPS, n_real, n_synthetic)
+    left_out = [tally.score(np.delete(everything, g), np.delete(everything, g)) for g in range(used)]
+    error = float(np.sqrt((used - 1) * np.var(left_out))) if used > 1 else 0.0
+    floor, floor_error = floor_of(metric, tally, n_real, n_synthetic)
+    better_by = (value - floor) if metric.higher_is_better else (floor - value)
+    # Three standard errors of the floor, and a twentieth of it for what the scaling law leaves open.
+    slack = _CLEARLY * floor_error + 0.05 * abs((1.0 - floor) if metric.higher_is_better else floor)
+    return Score(value, value - 1.96 * error, value + 1.96 * error, floor, floor_error, bool(better_by > slack),
+                 metric.higher_is_better)  # fmt: skip
+
+
+def floor_of(metric: Metric, tally: Tally, n_real: int, n_synthetic: int) -> tuple[float, float]:
+    """The metric between disjoint samples of the real data, scaled to the sizes compared; and its standard error.
+
+    Disjoint samples of an eighth, a quarter and a half of the real data each are compared (repeated splits). Sampling
+    error depends on h = 2 / (1/n_real + 1/n_synthetic), so the mean loss is read at h on the log-log line through
+    those sizes: between them inside, by the outermost slope outside. A metric whose floor is 0 by construction
+    (`unbiased`) is not scaled.
+    """
+    used = min(GROUPS, n_real)
+    if used < 2:
+        return (1.0, 0.0) if metric.higher_is_better else (0.0, 0.0)
+    rng = np.random.default_rng(7)
+    sizes = sorted({max(1, used // part) for part in (8, 4, 2)})
+    losses = []
+    for size in sizes:
+        shuffled = [rng.permutation(used) for _ in range(_SPLITS)]
+        found = np.array([tally.split(order[:size], order[size : 2 * size]) for order in shuffled])
+        losses.append(1.0 - found if metric.higher_is_better else found)
+    error = float(np.std(losses[-1], ddof=1))
+    means = np.array([loss.mean() for loss in losses])
+    if metric.unbiased:
+        return float(means[-1]), error
+    at = 2.0 / (1.0 / n_real + 1.0 / n_synthetic)
+    loss = _on_log_line(np.array(sizes) * (n_real / used), means, at)
+    return (1.0 - loss if metric.higher_is_better else loss), error
+
+
+def _on_log_line(size: np.ndarray, loss: np.ndarray, at: float) -> float:
+    if (loss <= 0).any() or len(size) < 2:
+        return float(max(loss[-1], 0.0))
+    x, y, to = np.log(size), np.log(loss), np.log(at)
+    if to >= x[-1]:
+        # The slope itself steepens by the same amount a doubling where the loss leaves saturation (a parabola in
+        # log-log), but never beyond 1/n, the law of sparse sampling error.
+        slope = (y[-1] - y[-2]) / (x[-1] - x[-2])
+        bend = slope - (y[-2] - y[-3]) / (x[-2] - x[-3]) if len(size) > 2 else 0.0
+        slope = float(np.clip(slope + min(bend, 0.0), -1.0, 0.0))
+        return float(np.exp(y[-1] + slope * (to - x[-1])))
+    if to <= x[0]:
+        slope = float(np.clip((y[1] - y[0]) / (x[1] - x[0]), -1.0, 0.0))
+        return float(np.exp(y[0] + slope * (to - x[0])))
+    return float(np.exp(np.interp(to, x, y)))
