@@ -1,0 +1,71 @@
+"""What is protected: one trajectory, or one user with at most c of them."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from wayveil.errors import InputError
+
+MOST_PER_USER = 1_000_000
+
+
+@dataclass(frozen=True)
+class Unit:
+    """The change that nobody can notice: one trajectory, or everything of one user.
+
+    Privacy
+    -------
+    Free: a unit only says what a measurement promises; `sensitivity` is the L1 distance by which the sum of
+    features of norm <= 1 can move when one unit is added or removed.
+    """
+
+    kind: Literal["trajectory", "user"]
+    max_per_user: int = 1
+
+    def __post_init__(self) -> None:
+        if self.kind not in ("trajectory", "user"):
+            raise InputError(f"Unit '{self.kind}' is unknown; use --unit trajectory or --unit user.")
+        if isinstance(self.max_per_user, bool) or not isinstance(self.max_per_user, int):
+            raise InputError("--max-per-user must be a whole number.")
+        if not 1 <= self.max_per_user <= MOST_PER_USER:
+            raise InputError(f"--max-per-user is {self.max_per_user}; choose 1 to {MOST_PER_USER}.")
+        if self.kind == "trajectory" and self.max_per_user != 1:
+            raise InputError("--max-per-user belongs to --unit user; leave it out with --unit trajectory.")
+
+    @classmethod
+    def trajectory(cls) -> "Unit":
+        """One trajectory, whoever made it."""
+        return cls("trajectory")
+
+    @classmethod
+    def user(cls, max_per_user: int) -> "Unit":
+        """One user with all their trajectories, of which at most `max_per_user` are used."""
+        return cls("user", max_per_user)
+
+    @property
+    def sensitivity(self) -> int:
+        """How many trajectories one unit can add to the measured data: 1, or c."""
+        return 1 if self.kind == "trajectory" else self.max_per_user
+
+    def describe(self) -> str:
+        """The neighbouring relation in plain words."""
+        if self.kind == "trajectory":
+            return "Two datasets are neighbours if one is the other with one trajectory added or removed."
+        used = "1 is used" if self.max_per_user == 1 else f"{self.max_per_user} are used"
+        return (
+            "Two datasets are neighbours if one is the other with one user and all trajectories of that user added "
+            f"or removed; of each user's trajectories at most {used}, drawn at random."
+        )
+
+
+def parse_unit(text: str, max_per_user: int | None = None) -> Unit:
+    """The unit named on the command line; a user needs a stated cap, a trajectory takes none."""
+    kind = text.strip().lower()
+    if kind == "trajectory":
+        if max_per_user is not None:
+            raise InputError("--max-per-user belongs to --unit user; leave it out with --unit trajectory.")
+        return Unit.trajectory()
+    if kind == "user":
+        if max_per_user is None:
+            raise InputError("--unit user needs --max-per-user C: how many trajectories of one user are used at most.")
+        return Unit.user(max_per_user)
+    raise InputError(f"Unit '{text}' is unknown; use --unit trajectory or --unit user.")
