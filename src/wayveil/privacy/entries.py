@@ -1,0 +1,171 @@
+"""The ledger's chain of entries inside one transaction, and the accounts that follow from it."""
+
+import hashlib
+import hmac
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
+
+from wayveil.errors import BudgetError
+from wayveil.privacy.budget import decimal_text, read_fraction
+from wayveil.privacy.witness import Witness
+
+
+@dataclass(frozen=True)
+class Line:
+    """One entry of the ledger about a dataset: 'open' and 'allow' set its total, 'spend' spends."""
+
+    kind: str
+    name: str
+    epsilon: Fraction
+    delta: Fraction
+    time_utc: str
+    purpose: str
+    measurement: str
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """A named account: all spends under its name add up, whatever file they came from."""
+
+    name: str
+    total: Fraction
+    spent: Fraction
+    total_delta: Fraction
+    spent_delta: Fraction
+    opened_utc: str
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def left(self) -> Fraction:
+        """What may still be spent."""
+        return self.total - self.spent
+
+
+class Entries:
+    """The chain inside one transaction."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self._db = db
+        meta = dict(db.execute("SELECT key, value FROM meta"))
+        try:
+            self.secret, self._id = bytes.fromhex(meta["secret"]), str(meta["id"])
+        except (KeyError, TypeError, ValueError):
+            raise sqlite3.DatabaseError("no identity") from None
+
+    def head(self) -> Witness:
+        """The number of entries, and the last link of their chain."""
+        row = self._db.execute("SELECT seq, chain FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
+        return Witness(self._id, *(row or (0, "")))
+
+    def had(self, found: Witness) -> bool:
+        """Whether the chain runs through what a witness saw."""
+        if found.count == 0:
+            return True  # Nothing was ever spent there.
+        if found.ledger != self._id:
+            return False
+        row = self._db.execute("SELECT chain FROM entries WHERE seq = ?", (found.count,)).fetchone()
+        return row is not None and hmac.compare_digest(row[0], found.head)
+
+    def append(
+        self,
+        kind: str,
+        dataset: str = "",
+        name: str = "",
+        epsilon: Fraction = Fraction(0),
+        delta: Fraction = Fraction(0),
+        purpose: str = "",
+        measurement: str = "",
+        digest: str = "",
+        time_utc: str | None = None,
+    ) -> None:
+        """One more entry, chained to the last one."""
+        head, time_utc = self.head(), time_utc or now_utc()
+        cost = decimal_text(epsilon), decimal_text(delta)
+        fields = (kind, dataset, name, *cost, time_utc, purpose, measurement, digest)
+        chain = _chain(self.secret, head.count + 1, head.head, fields)
+        self._db.execute(f"INSERT INTO entries VALUES ({', '.join('?' * 11)})", (head.count + 1, *fields, chain))
+
+    def remember(self, dataset: str, digest: str | None) -> None:
+        """Note the keyed digest of the content measured under this name, once."""
+        query = "SELECT 1 FROM entries WHERE kind = 'content' AND dataset = ? AND digest = ?"
+        if digest is not None and self._db.execute(query, (dataset, digest)).fetchone() is None:
+            self.append("content", dataset, digest=digest)
+
+    def names(self) -> list[str]:
+        """Every dataset, by name."""
+        return [row[0] for row in self._db.execute("SELECT dataset FROM entries WHERE kind = 'open' ORDER BY dataset")]
+
+    def lines(self, dataset: str) -> tuple[Line, ...]:
+        """Every entry that moves the account of a dataset, oldest first."""
+        query = (
+            "SELECT kind, name, epsilon, delta, time_utc, purpose, measurement FROM entries "
+            "WHERE dataset = ? AND kind IN ('open', 'allow', 'spend') ORDER BY seq"
+        )
+        return tuple(
+            Line(kind, name, read_fraction(epsilon), read_fraction(delta), *rest)
+            for kind, name, epsilon, delta, *rest in self._db.execute(query, (dataset,))
+        )
+
+    def dataset(self, name: str, digest: str | None = None) -> Dataset | None:
+        """The account of a dataset, or None; warnings about `digest`, or about any content it ever had."""
+        lines = self.lines(name)
+        if not lines:
+            return None
+        totals, spends = [x for x in lines if x.kind != "spend"], [x for x in lines if x.kind == "spend"]
+        return Dataset(
+            name,
+            totals[-1].epsilon,
+            add_up(line.epsilon for line in spends),
+            totals[-1].delta,
+            add_up(line.delta for line in spends),
+            lines[0].time_utc,
+            self._warnings(name, digest),
+        )
+
+    def require(self, name: str, digest: str | None = None) -> Dataset:
+        """`dataset`, or a refusal."""
+        found = self.dataset(name, digest)
+        if found is None:
+            raise BudgetError(f"Dataset '{name}' is not on the ledger; see: wayveil ledger show.")
+        return found
+
+    def _warnings(self, name: str, digest: str | None) -> tuple[str, ...]:
+        query = (
+            "SELECT DISTINCT other.dataset FROM entries mine JOIN entries other USING (digest) WHERE digest <> '' "
+            "AND mine.dataset = ? AND other.dataset <> ? AND (? IS NULL OR digest = ?) ORDER BY other.dataset"
+        )
+        return tuple(
+            f"The same content is on the ledger as '{other}' and as '{name}'; what both spend adds up for the people "
+            "in it, so measure it under one name."
+            for (other,) in self._db.execute(query, (name, name, digest, digest))
+        )
+
+    def is_sound(self) -> bool:
+        """Whether the file is intact and every link of the chain is the one it should be."""
+        if [row[0] for row in self._db.execute("PRAGMA integrity_check")] != ["ok"]:
+            return False
+        count, chain = 0, ""
+        for seq, *fields, claimed in self._db.execute("SELECT * FROM entries ORDER BY seq"):
+            count, chain = count + 1, _chain(self.secret, count + 1, chain, fields)
+            if seq != count or not hmac.compare_digest(chain, claimed):
+                return False
+        return True
+
+
+def _chain(secret: bytes, count: int, before: str, fields: Sequence[str]) -> str:
+    # Each field with its length, so that no two lists of fields read alike.
+    text = "".join(f"{len(field)}:{field}" for field in (str(count), before, *fields))
+    return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
+
+
+def add_up(values: Iterable[Fraction]) -> Fraction:
+    """Σ values, exactly."""
+    return sum(values, Fraction(0))
+
+
+def now_utc() -> str:
+    """This second."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
