@@ -1,1 +1,60 @@
-""""""
+"""Traffic rules: each a smooth penalty for descent and an exact count of violations.
+
+Nothing here reads private data. Rules come from GeoJSON (`read_rules`) or from Python:
+
+>>> from wayveil.rules import closed, hours, max_duration, speed_limit
+>>> from wayveil.scope import read_scope
+>>> scope = read_scope("demo-city")
+>>> harbour = {"type": "Polygon", "coordinates": [[[-39.95, 30.02], [-39.94, 30.02], [-39.94, 30.03], [-39.95, 30.02]]]}
+>>> rules = (closed(harbour, scope, hours("22:00", "06:00")), speed_limit(50), max_duration(2))
+>>> print(rules[1].describe())
+No step may be faster than 50 km/h anywhere.
+"""
+
+from wayveil.rules.area import Area, area_in_metres
+from wayveil.rules.bounds import StayWithin, scope_bounds, with_scope_bounds
+from wayveil.rules.closed import Closed
+from wayveil.rules.custom import Custom, custom
+from wayveil.rules.geometry import area_of
+from wayveil.rules.hours import ALWAYS, Hours, hours
+from wayveil.rules.make import closed, max_duration, min_speed, one_way, speed_limit, stay_within
+from wayveil.rules.motion import Motion, motion_from_metres, motion_of, to_jax
+from wayveil.rules.one_way import OneWay, map_one_ways
+from wayveil.rules.pace import MaxDuration, MinSpeed
+from wayveil.rules.rule import Rule, count, trajectory_penalty, violating_trajectories, without_margin
+from wayveil.rules.speed import SpeedLimit
+
+__all__ = [
+    "ALWAYS",
+    "Area",
+    "Closed",
+    "Custom",
+    "Hours",
+    "MaxDuration",
+    "MinSpeed",
+    "Motion",
+    "OneWay",
+    "Rule",
+    "SpeedLimit",
+    "StayWithin",
+    "area_in_metres",
+    "area_of",
+    "closed",
+    "count",
+    "custom",
+    "hours",
+    "map_one_ways",
+    "max_duration",
+    "min_speed",
+    "motion_from_metres",
+    "motion_of",
+    "one_way",
+    "scope_bounds",
+    "speed_limit",
+    "stay_within",
+    "to_jax",
+    "trajectory_penalty",
+    "violating_trajectories",
+    "with_scope_bounds",
+    "without_margin",
+]

@@ -1,0 +1,174 @@
+"""Area: a polygon in the scope's metres, exact for the truth and with few edges for descent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from wayveil.errors import RuleError
+from wayveil.rules.motion import Array, array_module, safe_sqrt
+
+MAX_EDGES = 1_000
+_CHUNK = 64
+_BLOCK = 1 << 15
+
+
+@dataclass(frozen=True, eq=False)
+class Area:
+    """A polygon or multipolygon.
+
+    `shape` is exact. `edges` bound the same area where it has at most MAX_EDGES edges; otherwise they bound a simpler
+    one that is a little larger (`grow` > 0) or smaller (`grow` < 0), so that a zero penalty still means no violation.
+    """
+
+    shape: Any
+    edges: np.ndarray
+    """(edges, 4) ax, ay, bx, by in metres."""
+    outline: Any
+    """The polygon that `edges` bound."""
+
+    def inside(self, x_m: np.ndarray, y_m: np.ndarray) -> np.ndarray:
+        """Whether each point lies in the interior, exactly."""
+        import shapely
+
+        return self._in_box(x_m, y_m, lambda x, y: shapely.contains_xy(self.shape, x, y))
+
+    def touches(self, x_m: np.ndarray, y_m: np.ndarray) -> np.ndarray:
+        """Whether each point lies in the interior or on the border, exactly."""
+        import shapely
+
+        return self._in_box(x_m, y_m, lambda x, y: shapely.intersects_xy(self.shape, x, y))
+
+    def _in_box(self, x_m: np.ndarray, y_m: np.ndarray, test: Callable[..., np.ndarray]) -> np.ndarray:
+        west, south, east, north = self.shape.bounds
+        result = (x_m >= west) & (x_m <= east) & (y_m >= south) & (y_m <= north)
+        result[result] = test(x_m[result], y_m[result])
+        return result
+
+    def depth_m(self, x_m: Array, y_m: Array) -> Array:
+        """Signed distance to the border: positive inside, negative outside; its gradient is finite everywhere."""
+        xp = array_module(x_m, y_m)
+        if xp is not np:
+            return _signed_depth(self.edges, x_m, y_m, xp)
+        blocks = [
+            _signed_depth(self.edges, x_m[start : start + _BLOCK], y_m[start : start + _BLOCK], np)
+            for start in range(0, len(x_m), _BLOCK)
+        ]
+        return np.concatenate(blocks) if blocks else np.zeros(0)
+
+    def reaches(self, x_m: np.ndarray, y_m: np.ndarray, margin_m: float) -> np.ndarray:
+        """Points that may have a depth above -margin; the others need no distance."""
+        west, south, east, north = self.outline.bounds
+        return (
+            (x_m > west - margin_m) & (x_m < east + margin_m) & (y_m > south - margin_m) & (y_m < north + margin_m)
+        )
+
+
+def _signed_depth(edges: np.ndarray, x: Array, y: Array, xp: ModuleType) -> Array:
+    still_x, still_y = (x, y) if xp is np else _without_gradient(x, y)
+    best = xp.full_like(still_x, np.inf)
+    nearest = xp.zeros(x.shape, dtype=np.int32)
+    inside = xp.zeros(x.shape, dtype=bool)
+    # The search for the nearest edge carries no gradient and holds points × 64 numbers at a time.
+    for start in range(0, len(edges), _CHUNK):
+        part = edges[start : start + _CHUNK].astype(np.asarray(edges).dtype)
+        ax, ay, bx, by = (xp.asarray(part[:, column], dtype=x.dtype) for column in range(4))
+        square = _square_distance(still_x[:, None], still_y[:, None], ax, ay, bx, by, xp)
+        least = xp.argmin(square, axis=1)
+        value = xp.min(square, axis=1)
+        nearest = xp.where(value < best, (least + start).astype(np.int32), nearest)
+        best = xp.minimum(best, value)
+        spans = (ay > still_y[:, None]) != (by > still_y[:, None])
+        rise = xp.where(by == ay, 1.0, by - ay)
+        crossing = still_x[:, None] < ax + (still_y[:, None] - ay) / rise * (bx - ax)
+        inside = inside ^ (xp.sum(spans & crossing, axis=1) % 2 == 1)
+    picked = xp.asarray(edges, dtype=x.dtype)[nearest]
+    distance = safe_sqrt(_square_distance(x, y, picked[:, 0], picked[:, 1], picked[:, 2], picked[:, 3], xp), xp)
+    return xp.where(inside, distance, -distance)
+
+
+def _square_distance(x: Array, y: Array, ax: Array, ay: Array, bx: Array, by: Array, xp: ModuleType) -> Array:
+    ux, uy = bx - ax, by - ay
+    square = ux * ux + uy * uy
+    share = ((x - ax) * ux + (y - ay) * uy) / xp.where(square > 0, square, 1.0)
+    share = xp.minimum(xp.maximum(share, 0.0), 1.0)
+    dx, dy = x - ax - share * ux, y - ay - share * uy
+    return dx * dx + dy * dy
+
+
+def _without_gradient(x: Array, y: Array) -> tuple[Array, Array]:
+    import jax
+
+    return jax.lax.stop_gradient(x), jax.lax.stop_gradient(y)
+
+
+def area_in_metres(polygon: Any, grow: int = 1) -> Area:
+    """An area from a shapely polygon in metres; a self-crossing one is repaired. `grow`: see `Area`."""
+    import shapely
+
+    if not shapely.is_valid(polygon):
+        polygon = shapely.make_valid(polygon)
+    polygon = _polygons_of(polygon)
+    if polygon.is_empty or polygon.area <= 0:
+        raise RuleError("The area is empty; draw a polygon with at least three corners that do not lie on one line.")
+    outline = _few_edges(polygon, grow)
+    shapely.prepare(polygon)
+    shapely.prepare(outline)
+    return Area(polygon, _edges_of(outline), outline)
+
+
+def _polygons_of(shape: Any) -> Any:
+    """Only the parts that have an area."""
+    import shapely
+
+    parts = [part for part in shapely.get_parts(shape, return_index=False) if part.geom_type in _AREAL]
+    nested = [part for part in shapely.get_parts(shape) if part.geom_type == "GeometryCollection"]
+    parts += [piece for part in nested for piece in shapely.get_parts(part) if piece.geom_type in _AREAL]
+    if len(parts) == 1:
+        return parts[0]
+    return shapely.union_all(parts) if parts else shapely.Polygon()
+
+
+_AREAL = ("Polygon", "MultiPolygon")
+
+
+def _few_edges(polygon: Any, grow: int) -> Any:
+    import shapely
+
+    if _edge_count(polygon) <= MAX_EDGES:
+        return polygon
+    west, south, east, north = polygon.bounds
+    size = max(east - west, north - south)
+    tolerance = size / 20_000
+    while tolerance < size / 4:
+        # Simplifying moves the border by at most the tolerance; the buffer makes the change one-sided.
+        simple = polygon.simplify(tolerance).buffer(grow * tolerance, quad_segs=2).simplify(tolerance / 8)
+        simple = simple.buffer(grow * tolerance / 8, join_style="mitre")
+        if not simple.is_empty and _edge_count(simple) <= MAX_EDGES:
+            return simple
+        if simple.is_empty:
+            break
+        tolerance *= 2
+    if grow > 0:
+        return shapely.convex_hull(polygon).simplify(0) if _edge_count(polygon.convex_hull) <= MAX_EDGES else (
+            shapely.box(west, south, east, north)
+        )
+    raise RuleError(f"The area has too many fine parts for {MAX_EDGES} edges; simplify it in QGIS and try again.")
+
+
+def _edge_count(polygon: Any) -> int:
+    import shapely
+
+    return int(shapely.get_num_coordinates(polygon))
+
+
+def _edges_of(polygon: Any) -> np.ndarray:
+    import shapely
+
+    rings = shapely.get_rings(shapely.get_parts(polygon))
+    pieces = [shapely.get_coordinates(ring) for ring in rings]
+    return np.concatenate([np.hstack([ring[:-1], ring[1:]]) for ring in pieces])

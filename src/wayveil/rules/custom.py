@@ -1,0 +1,69 @@
+"""Any function of (x, y, t) as a rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from wayveil.errors import RuleError
+from wayveil.rules.motion import WEEK_S, Array, Motion, module_of
+from wayveil.scope import Scope
+
+
+@dataclass(frozen=True, eq=False)
+class Custom:
+    """penalty = the user's function of (x, y, t); a violation is where it is above zero.
+
+    x and y are metres east and north of the scope's south-west corner, t the seconds since Monday 00:00 on the clocks
+    of the scope's zone. The function is written with jax.numpy and returns one value >= 0 for each point.
+    """
+
+    function: Callable[[Array, Array, Array], Array]
+    name: str = "custom"
+    text: str = "A rule of your own: the function's value must be zero."
+
+    def describe(self) -> str:
+        """The rule in plain words."""
+        return self.text
+
+    def penalty(self, motion: Motion) -> Array:
+        """What the function says, never below zero."""
+        xp = module_of(motion)
+        if motion.x_m.shape[0] == 0:
+            return xp.zeros(0)
+        values = self.function(motion.x_m, motion.y_m, motion.week_s)
+        values = np.asarray(values, np.float64) if xp is np else values
+        return xp.maximum(values, 0.0)
+
+    def violations(self, motion: Motion) -> np.ndarray:
+        """Points where the function is above zero."""
+        return np.asarray(self.penalty(motion)) > 0
+
+
+def custom(
+    function: Callable[[Array, Array, Array], Array], scope: Scope, name: str = "custom", text: str | None = None
+) -> Custom:
+    """A rule from a function, tried on points all over the scope and the week: values and gradients must be finite."""
+    import jax
+    import jax.numpy as jnp
+
+    rng = np.random.default_rng(0)
+    share = np.concatenate([rng.random((250, 3)), np.array([[0, 0, 0], [0.5, 0.5, 0.5], [1, 1, 0.999]])])
+    x, y, t = (jnp.asarray(share[:, i] * size) for i, size in enumerate((scope.width_m, scope.height_m, WEEK_S)))
+    try:
+        values = function(x, y, t)
+        shape = getattr(values, "shape", None)
+        gradients = jax.grad(lambda *at: jnp.sum(function(*at)), argnums=(0, 1, 2))(x, y, t)
+    except Exception as error:
+        kind = type(error).__name__
+        raise RuleError(f"Rule '{name}': the function fails ({kind}); write it with jax.numpy, for arrays.") from None
+    if shape != x.shape:
+        raise RuleError(f"Rule '{name}': the function must return one value for each point.")
+    if not all(bool(jnp.all(jnp.isfinite(array))) for array in (values, *gradients)):
+        raise RuleError(
+            f"Rule '{name}': the function or its gradient is not finite somewhere in the scope; "
+            "guard square roots and divisions with jnp.where."
+        )
+    return Custom(function, name) if text is None else Custom(function, name, text)

@@ -1,0 +1,90 @@
+"""Weekly opening hours: when a rule holds."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from types import ModuleType
+
+from wayveil.errors import RuleError
+from wayveil.rules.motion import WEEK_S, Array
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DAY_S = 86_400.0
+_CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9])(?::([0-5][0-9]))?")
+
+
+@dataclass(frozen=True)
+class Hours:
+    """Open windows (start, end) in seconds since Monday 00:00, merged; one may run past Sunday's midnight."""
+
+    windows: tuple[tuple[float, float], ...]
+    text: str
+
+    @property
+    def always(self) -> bool:
+        """Whether the rule holds all week."""
+        return not self.windows
+
+    def depth_s(self, week_s: Array, xp: ModuleType) -> Array:
+        """Seconds to the nearest end of the window that an instant lies in; negative outside. Continuous."""
+        depth = xp.full_like(week_s, -WEEK_S)
+        for start, end in self.windows:
+            for shift in (-WEEK_S, 0.0, WEEK_S):
+                depth = xp.maximum(depth, xp.minimum(week_s - (start + shift), end + shift - week_s))
+        return depth
+
+
+ALWAYS = Hours((), "at all times")
+
+
+def clock_seconds(text: str) -> float:
+    """Seconds after midnight of "07:00" or "07:00:30"; "24:00" is the end of the day."""
+    match = _CLOCK.fullmatch(text.strip()) if isinstance(text, str) and len(text) < 20 else None
+    seconds = -1.0 if match is None else sum(int(part or 0) * unit for part, unit in zip(match.groups(), (3600, 60, 1)))
+    if not 0 <= seconds <= _DAY_S:
+        raise RuleError('A time of day must be written like "07:00", from "00:00" to "24:00".')
+    return seconds
+
+
+def hours(start: str | None = None, end: str | None = None, days: list[str] | tuple[str, ...] | None = None) -> Hours:
+    """Hours from `start` to `end` on `days`; over midnight where `end` is not after `start` ("22:00" to "06:00").
+
+    A window that runs over midnight belongs to the day on which it starts.
+    """
+    chosen = DAYS if days is None else tuple(days)
+    short = [day.strip().lower()[:3] if isinstance(day, str) else "" for day in chosen]
+    if not short or any(day not in DAYS for day in short):
+        raise RuleError(f"days must be a list of some of {', '.join(DAYS)}.")
+    first = clock_seconds(start) if start is not None else 0.0
+    last = clock_seconds(end) if end is not None else _DAY_S
+    if first == last or first == _DAY_S:
+        raise RuleError("'from' and 'to' name the same time; leave both out to mean the whole day.")
+    if last == 0.0:
+        last = _DAY_S
+    if last <= first:
+        last += _DAY_S
+    indices = sorted({DAYS.index(day) for day in short})
+    windows = _merge([(index * _DAY_S + first, index * _DAY_S + last) for index in indices])
+    if windows and windows[-1][1] - windows[0][0] >= WEEK_S and len(windows) == 1:
+        return ALWAYS
+    on = "every day" if len(indices) == 7 else "on " + ", ".join(DAYS[index].capitalize() for index in indices)
+    if start is None and end is None:
+        return Hours(windows, on)
+    return Hours(windows, f"from {start or '00:00'} to {end or '24:00'} {on}")
+
+
+def _merge(windows: list[tuple[float, float]]) -> tuple[tuple[float, float], ...]:
+    merged: list[tuple[float, float]] = []
+    for start, end in windows:
+        if merged and start <= merged[-1][1]:
+            merged[-1] = (merged[-1][0], max(merged[-1][1], end))
+        else:
+            merged.append((start, end))
+    # Sunday's window may reach into Monday's: then the two are one, written past the end of the week.
+    if len(merged) > 1 and merged[-1][1] >= merged[0][0] + WEEK_S:
+        start, end = merged.pop()
+        merged[0] = (start - WEEK_S, max(merged[0][1], end - WEEK_S))
+    elif len(merged) == 1 and merged[0][1] - merged[0][0] > WEEK_S:
+        merged[0] = (merged[0][0], merged[0][0] + WEEK_S)
+    return tuple(merged)

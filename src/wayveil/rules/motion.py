@@ -1,0 +1,152 @@
+"""Motion: what a rule looks at, as flat columns in metres and seconds, in numpy or in jax."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from wayveil.errors import InputError
+from wayveil.scope import Scope
+from wayveil.trajectories import Trajectories
+
+WEEK_S = 604_800.0
+
+Array = Any
+"""A numpy array, a jax array or a tracer: rules are written once for all of them."""
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """Points of many trajectories, one after the other.
+
+    Inside a jitted descent make it once with numpy, outside, and let `moved` put the traced positions in:
+    `penalty(motion.moved(x, y))`. The arrays decide whether a rule computes with numpy or with jax.
+    """
+
+    x_m: Array
+    """(n,) metres east of the scope's south-west corner."""
+    y_m: Array
+    """(n,) metres north of it."""
+    t_s: Array
+    """(n,) elapsed seconds; any origin that is the same for the points of one trajectory."""
+    week_s: Array
+    """(n,) seconds since Monday 00:00 on the clocks of the scope's zone."""
+    joins: Array
+    """(n - 1,) whether points i and i + 1 belong to the same trajectory."""
+    offsets: Array
+    """(trajectories + 1,) first point of each trajectory, and n at the end."""
+
+    def moved(self, x_m: Array, y_m: Array, t_s: Array | None = None) -> Motion:
+        """The same trajectories at other positions and, where given, other elapsed times; the clock moves along."""
+        if t_s is None:
+            return dataclasses.replace(self, x_m=x_m, y_m=y_m)
+        return dataclasses.replace(self, x_m=x_m, y_m=y_m, t_s=t_s, week_s=(self.week_s + (t_s - self.t_s)) % WEEK_S)
+
+    @property
+    def owner(self) -> Array:
+        """(n,) index of each point's trajectory."""
+        xp = array_module(self.joins)
+        if self.x_m.shape[0] == 0:
+            return xp.zeros(0, dtype=np.int32)
+        return xp.concatenate([xp.zeros(1, dtype=np.int32), xp.cumsum(~self.joins).astype(np.int32)])
+
+    @property
+    def trajectories(self) -> int:
+        """How many trajectories there are."""
+        return int(self.offsets.shape[0]) - 1
+
+
+def array_module(*arrays: Array) -> ModuleType:
+    """numpy where all arrays are numpy's, otherwise jax.numpy."""
+    if all(isinstance(array, np.ndarray | np.generic) for array in arrays):
+        return np
+    import jax.numpy as jnp
+
+    return jnp
+
+
+def module_of(motion: Motion) -> ModuleType:
+    """The array module that this motion's penalties are computed with."""
+    return array_module(motion.x_m, motion.y_m, motion.t_s)
+
+
+def motion_from_metres(x_m: Array, y_m: Array, t_utc: Array, offsets: Array, scope: Scope) -> Motion:
+    """Motion of points in the scope's metres and Unix seconds.
+
+    `t_s` becomes the time since each trajectory's first point, so that single precision is enough for it.
+
+    Privacy: free where the points are synthetic.
+    """
+    offsets = np.asarray(offsets, np.int64)
+    x, y, t = (np.asarray(column, np.float64) for column in (x_m, y_m, t_utc))
+    if not len(x) == len(y) == len(t) or len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(x):
+        raise InputError("x, y and t need the same number of values, and offsets must run from 0 to that number.")
+    if (np.diff(offsets) < 1).any():
+        raise InputError("Each trajectory needs at least one point.")
+    joins = np.ones(max(len(x) - 1, 0), dtype=bool)
+    joins[offsets[1:-1] - 1] = False
+    start = np.repeat(t[offsets[:-1]], np.diff(offsets))
+    return Motion(x, y, t - start, scope.local_seconds(t), joins, offsets)
+
+
+def motion_of(trajectories: Trajectories, scope: Scope) -> Motion:
+    """Motion of trajectories in degrees.
+
+    Privacy: free where the trajectories are synthetic; on real ones, trusted side only.
+    """
+    x, y = scope.to_metres(trajectories.lon, trajectories.lat)
+    return motion_from_metres(x, y, trajectories.t_utc, trajectories.offsets, scope)
+
+
+def to_jax(motion: Motion) -> Motion:
+    """The same motion as jax arrays, registered as a pytree, so that it can be an argument of a jitted function."""
+    import jax
+    import jax.numpy as jnp
+
+    if "jax" not in _registered:
+        names = [field.name for field in dataclasses.fields(Motion)]
+        jax.tree_util.register_dataclass(Motion, data_fields=names, meta_fields=[])
+        _registered.add("jax")
+    return Motion(*(jnp.asarray(getattr(motion, field.name)) for field in dataclasses.fields(Motion)))
+
+
+_registered: set[str] = set()
+
+
+def step_lengths(motion: Motion, xp: ModuleType) -> tuple[Array, Array, Array, Array]:
+    """East part, north part, length (m) and duration (s, at least 0) of each of the n - 1 steps; 0 across trajectories.
+
+    The length has a finite gradient (0) where a trajectory stands still.
+    """
+    joins = motion.joins
+    dx = xp.where(joins, motion.x_m[1:] - motion.x_m[:-1], 0.0)
+    dy = xp.where(joins, motion.y_m[1:] - motion.y_m[:-1], 0.0)
+    dt = xp.where(joins, motion.t_s[1:] - motion.t_s[:-1], 0.0)
+    return dx, dy, safe_sqrt(dx * dx + dy * dy, xp), xp.maximum(dt, 0.0)
+
+
+def safe_sqrt(square: Array, xp: ModuleType) -> Array:
+    """sqrt(max(square, 0)), with gradient 0 instead of infinity at 0."""
+    positive = square > 0
+    return xp.where(positive, xp.sqrt(xp.where(positive, square, 1.0)), 0.0)
+
+
+def at_later_point(step_values: Array, motion: Motion, xp: ModuleType) -> Array:
+    """(n,) from (n - 1,): a step's value stands at its later point, 0 at each first point."""
+    if motion.x_m.shape[0] == 0:
+        return xp.zeros(0, dtype=step_values.dtype)
+    zero = xp.zeros(1, dtype=step_values.dtype)
+    return xp.concatenate([zero, xp.where(motion.joins, step_values, xp.zeros_like(step_values))])
+
+
+def sum_by_trajectory(point_values: Array, motion: Motion, xp: ModuleType) -> Array:
+    """(trajectories,) sum of a value of each point."""
+    if xp is np:
+        return np.bincount(motion.owner, weights=point_values, minlength=motion.trajectories)
+    import jax
+
+    return jax.ops.segment_sum(point_values, motion.owner, num_segments=motion.trajectories)

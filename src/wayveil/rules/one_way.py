@@ -1,0 +1,121 @@
+"""`one_way`: nobody runs against the direction of a line, or of the map's one-way streets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from wayveil.errors import RuleError
+from wayveil.roads import RoadMap
+from wayveil.rules.motion import Array, Motion, at_later_point, module_of, step_lengths
+from wayveil.rules.segments import FAR_M, Segments, segments_of_roads
+from wayveil.scope import Scope
+
+SHORTEST_STEP_M = 10.0
+"""Shorter steps have no heading: standing and GPS noise are not driving."""
+_PARALLEL = 0.5
+"""Cosine of 60°: the heading is against a road where it is within 60° of the reverse of its direction."""
+_BLOCK = 1 << 14
+
+
+@dataclass(frozen=True, eq=False)
+class OneWay:
+    """A step breaks the rule where it is longer than 10 m and runs against the road at both of its ends.
+
+    At a position p with heading h, with the pieces k of roads (distance d_k, direction u_k) and
+    c_k = width · (−h·u_k − cos 60°), positive for a one-way piece that h runs against; −∞ for a two-way one:
+
+        wrong(p) = min( max_k min(width − d_k, c_k),  min_k max(d_k − width, c_k) )
+
+    that is: some piece within the width is run against, and (for a map) all others within the width are as well, so
+    that a two-way street nearby excuses. penalty = ReLU(margin + min(length − 10 m, wrong at the ends)); for a map the
+    middle of the step counts as a third position, because a step may turn round a block between two points.
+    Every part is continuous, so the penalty is, and it is about the metres to the nearest legal step.
+    """
+
+    segments: Segments
+    oneway: np.ndarray
+    """(pieces,) whether each piece is one-way, along its direction."""
+    width_m: float
+    of_map: bool = False
+    name: str = "one_way"
+    margin: float = 2.0
+
+    def describe(self) -> str:
+        """The rule in plain words."""
+        where = "a street that the map says is one-way" if self.of_map else "the line"
+        excuse = "; another street within that distance that allows the heading excuses it" if self.of_map else ""
+        return (
+            f"Within {self.width_m:g} m of {where}, no step longer than {SHORTEST_STEP_M:g} m may run against its "
+            f"direction (within 60° of the reverse){excuse}."
+        )
+
+    def penalty(self, motion: Motion) -> Array:
+        """Metres from the nearest legal step, at the step's later point."""
+        xp = module_of(motion)
+        dx, dy, length, _ = step_lengths(motion, xp)
+        if xp is not np:
+            wrong = self._wrong_step(motion.x_m[:-1], motion.y_m[:-1], dx, dy, length, xp)
+            return at_later_point(xp.maximum(wrong + self.margin, 0.0), motion, xp)
+        return at_later_point(np.maximum(self._wrong_numpy(motion, dx, dy, length, self.margin), 0.0), motion, np)
+
+    def violations(self, motion: Motion) -> np.ndarray:
+        """Later points of steps against the direction."""
+        dx, dy, length, _ = step_lengths(motion, np)
+        return at_later_point(self._wrong_numpy(motion, dx, dy, length, 0.0) > 0, motion, np)
+
+    def _wrong_numpy(
+        self, motion: Motion, dx: np.ndarray, dy: np.ndarray, length: np.ndarray, margin: float
+    ) -> np.ndarray:
+        """wrong + margin where that is positive, else something that is not; only steps that may count are measured."""
+        result = np.full(len(length), -1.0)
+        steps = np.flatnonzero(motion.joins & (length + margin > SHORTEST_STEP_M))
+        may_count = self._may_count()
+        for x, y in ((motion.x_m[:-1], motion.y_m[:-1]), (motion.x_m[1:], motion.y_m[1:])):
+            steps = steps[may_count[self.segments.row_of(x[steps], y[steps], np)]]
+        for start in range(0, len(steps), _BLOCK):
+            part = steps[start : start + _BLOCK]
+            x, y = motion.x_m[part], motion.y_m[part]
+            result[part] = margin + self._wrong_step(x, y, dx[part], dy[part], length[part], np)
+        return result
+
+    def _may_count(self) -> np.ndarray:
+        """Rows of the table that hold a one-way piece."""
+        table = self.segments.table
+        return ((table >= 0) & self.oneway[table]).any(axis=1)
+
+    def _wrong_step(self, x: Array, y: Array, dx: Array, dy: Array, length: Array, xp: ModuleType) -> Array:
+        inverse = 1.0 / xp.maximum(length, 1.0)
+        hx, hy = dx * inverse, dy * inverse
+        wrong = length - SHORTEST_STEP_M
+        for share in (0.0, 0.5, 1.0) if self.of_map else (0.0, 1.0):
+            wrong = xp.minimum(wrong, self._wrong_at(x + share * dx, y + share * dy, hx, hy, xp))
+        return wrong
+
+    def _wrong_at(self, x: Array, y: Array, hx: Array, hy: Array, xp: ModuleType) -> Array:
+        piece, distance = self.segments.near(x, y, xp)
+        along = xp.asarray(self.segments.directions, dtype=x.dtype)[piece]
+        against = self.width_m * (-(hx[:, None] * along[..., 0] + hy[:, None] * along[..., 1]) - _PARALLEL)
+        against = xp.where(xp.asarray(self.oneway)[piece] & (piece >= 0), against, -FAR_M)
+        wrong = xp.max(xp.minimum(self.width_m - distance, against), axis=1)
+        if not self.of_map:
+            return wrong
+        return xp.minimum(wrong, xp.min(xp.maximum(distance - self.width_m, against), axis=1))
+
+
+def map_one_ways(roadmap: RoadMap, scope: Scope, width_m: float = 15.0, name: str = "map one-ways") -> OneWay:
+    """The map's own one-way streets; a street whose direction is not known counts as two-way."""
+    check_width(width_m)
+    segments = segments_of_roads(roadmap, scope, width_m + 5.0)
+    oneway = np.asarray(roadmap.oneway)[segments.road] == 1
+    if not oneway.any():
+        raise RuleError("The road map marks no street in the scope as one-way; leave the one_way rule out.")
+    return OneWay(segments, oneway, width_m, of_map=True, name=name)
+
+
+def check_width(width_m: float) -> None:
+    """Refuse widths that no street has."""
+    if not 1.0 <= width_m <= 1_000.0:
+        raise RuleError("width_m must be between 1 and 1000.")

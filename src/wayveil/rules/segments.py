@@ -1,0 +1,152 @@
+"""Straight pieces of lines and roads, found by cell: exact distances within a reach, for numpy and jax alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from wayveil.errors import RuleError
+from wayveil.roads import RoadMap
+from wayveil.rules.motion import Array, safe_sqrt
+from wayveil.scope import Scope
+
+FAR_M = 1e7
+"""Distance of what is not there; no scope is that wide."""
+_SMOOTH_M = 0.5
+_MOST_ACROSS = 40_000
+_MOST_ENTRIES = 64_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Directed pieces a → b with a road number each, and for each occupied cell those within `reach_m` of it."""
+
+    ends: np.ndarray
+    """(pieces, 4) ax, ay, bx, by in metres."""
+    road: np.ndarray
+    """(pieces,) int32, the road that each belongs to."""
+    reach_m: float
+    cell_m: float
+    columns: int
+    rows: int
+    west_m: float
+    south_m: float
+    cells: np.ndarray
+    """(occupied,) sorted cell numbers."""
+    table: np.ndarray
+    """(occupied + 1, k) pieces near each occupied cell, -1 = none; the last row is for all other cells."""
+
+    def row_of(self, x: Array, y: Array, xp: ModuleType) -> Array:
+        """Row of `table` for each position."""
+        column = xp.floor((x - self.west_m) / self.cell_m)
+        row = xp.floor((y - self.south_m) / self.cell_m)
+        on_grid = (column >= 0) & (column < self.columns) & (row >= 0) & (row < self.rows)
+        cell = xp.where(on_grid, row, 0).astype(np.int32) * self.columns + xp.where(on_grid, column, 0).astype(np.int32)
+        cells = xp.asarray(self.cells)
+        place = xp.minimum(xp.searchsorted(cells, cell), len(self.cells) - 1)
+        return xp.where(on_grid & (cells[place] == cell), place, len(self.cells))
+
+    def near(self, x: Array, y: Array, xp: ModuleType) -> tuple[Array, Array]:
+        """(n, k) pieces near each position (-1 = none) and their distances, exact up to the reach."""
+        piece = xp.asarray(self.table)[self.row_of(x, y, xp)]
+        ends = xp.asarray(self.ends, dtype=x.dtype)[piece]
+        ux, uy = ends[..., 2] - ends[..., 0], ends[..., 3] - ends[..., 1]
+        px, py = x[:, None] - ends[..., 0], y[:, None] - ends[..., 1]
+        share = xp.minimum(xp.maximum((px * ux + py * uy) / (ux * ux + uy * uy), 0.0), 1.0)
+        dx, dy = px - share * ux, py - share * uy
+        return piece, xp.where(piece >= 0, safe_sqrt(dx * dx + dy * dy, xp), FAR_M)
+
+    @property
+    def directions(self) -> np.ndarray:
+        """(pieces, 2) unit vectors along the pieces."""
+        u = self.ends[:, 2:] - self.ends[:, :2]
+        return u / np.hypot(u[:, 0], u[:, 1])[:, None]
+
+
+def segments_of_lines(lines: list[np.ndarray], road: list[int], reach_m: float) -> Segments:
+    """Pieces of polylines ((vertices, 2) metres each), straightened by at most half a metre."""
+    import shapely
+
+    kept = [np.asarray(line, np.float64) for line in lines]
+    counts = np.array([len(line) for line in kept], np.int64)
+    if len(kept) == 0 or counts.min() < 2:
+        raise RuleError("There is no line to follow; a line needs at least two corners.")
+    geometry = shapely.linestrings(np.concatenate(kept), indices=np.repeat(np.arange(len(kept)), counts))
+    geometry = shapely.simplify(geometry, _SMOOTH_M, preserve_topology=False)
+    xy, owner = shapely.get_coordinates(geometry, return_index=True)
+    same = owner[1:] == owner[:-1]
+    ends = np.hstack([xy[:-1], xy[1:]])[same]
+    number = np.asarray(road, np.int32)[owner[:-1][same]]
+    long = np.hypot(ends[:, 2] - ends[:, 0], ends[:, 3] - ends[:, 1]) > 1e-6
+    if not long.any():
+        raise RuleError("The line has no length; draw at least two different corners.")
+    return _index(ends[long], number[long], reach_m)
+
+
+def segments_of_roads(roadmap: RoadMap, scope: Scope, reach_m: float) -> Segments:
+    """Pieces of the roads of a map that come near the scope; `road` is the road's number in the map."""
+    x, y = scope.to_metres(roadmap.lon, roadmap.lat)
+    starts = roadmap.offsets[:-1]
+    inside = (
+        (np.maximum.reduceat(x, starts) > -reach_m)
+        & (np.minimum.reduceat(x, starts) < scope.width_m + reach_m)
+        & (np.maximum.reduceat(y, starts) > -reach_m)
+        & (np.minimum.reduceat(y, starts) < scope.height_m + reach_m)
+    ) if len(roadmap) else np.zeros(0, bool)
+    numbers = np.flatnonzero(inside)
+    if len(numbers) == 0:
+        raise RuleError("The road map has no road in the scope; give --roads a map of this city.")
+    xy = np.column_stack([x, y])
+    lines = [xy[roadmap.offsets[number] : roadmap.offsets[number + 1]] for number in numbers]
+    return segments_of_lines(lines, [int(number) for number in numbers], reach_m)
+
+
+def _index(ends: np.ndarray, road: np.ndarray, reach_m: float) -> Segments:
+    low = np.minimum(ends[:, :2], ends[:, 2:]).min(axis=0) - reach_m - 1
+    high = np.maximum(ends[:, :2], ends[:, 2:]).max(axis=0) + reach_m + 1
+    cell_m = max(reach_m, 10.0, float((high - low).max()) / _MOST_ACROSS)
+    columns, rows = (np.floor((high - low) / cell_m).astype(int) + 1).tolist()
+    piece, cell = _cells_along(ends, low, cell_m, columns, reach_m)
+    order = np.lexsort((piece, cell))
+    piece, cell = piece[order], cell[order]
+    cells, first, counts = np.unique(cell, return_index=True, return_counts=True)
+    width = int(counts.max())
+    if (len(cells) + 1) * width > _MOST_ENTRIES:
+        raise RuleError("The map is too dense for this width; lower width_m.")
+    table = np.full((len(cells) + 1, width), -1, np.int32)
+    table[np.repeat(np.arange(len(cells)), counts), np.arange(len(piece)) - np.repeat(first, counts)] = piece
+    return Segments(ends, road, reach_m, cell_m, columns, rows, float(low[0]), float(low[1]),
+                    cells.astype(np.int32), table)  # fmt: skip
+
+
+def _cells_along(
+    ends: np.ndarray, low: np.ndarray, cell_m: float, columns: int, reach_m: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """(piece, cell) pairs such that each cell within the reach of a piece is among them."""
+    # Points on the piece no further apart than half a cell; every cell that touches the square around one of them.
+    length = np.hypot(ends[:, 2] - ends[:, 0], ends[:, 3] - ends[:, 1])
+    steps = np.ceil(length / (cell_m / 2)).astype(np.int64) + 1
+    if steps.sum() > _MOST_ENTRIES // 9:
+        raise RuleError("The lines are too long for this width; raise width_m or cut the map to the scope.")
+    piece = np.repeat(np.arange(len(ends)), steps)
+    rank = np.arange(len(piece)) - np.repeat(np.cumsum(steps) - steps, steps)
+    share = rank / np.maximum(np.repeat(steps, steps) - 1, 1)
+    x = ends[piece, 0] + share * (ends[piece, 2] - ends[piece, 0])
+    y = ends[piece, 1] + share * (ends[piece, 3] - ends[piece, 1])
+    around = reach_m + cell_m / 4
+    spread = int(np.ceil(around / cell_m))
+    pairs = []
+    column, row = (x - low[0]) / cell_m, (y - low[1]) / cell_m
+    for right in range(-spread, spread + 1):
+        for up in range(-spread, spread + 1):
+            c, r = np.floor(column) + right, np.floor(row) + up
+            # Distance from the sample to the cell, a square: a bound that keeps the lists short.
+            gap_x = np.maximum(np.maximum(c - column, column - c - 1), 0) * cell_m
+            gap_y = np.maximum(np.maximum(r - row, row - r - 1), 0) * cell_m
+            keep = (np.hypot(gap_x, gap_y) <= around) & (c >= 0) & (c < columns) & (r >= 0)
+            pairs.append(np.column_stack([piece[keep], (r[keep] * columns + c[keep]).astype(np.int64)]))
+    code = np.concatenate(pairs)
+    unique = np.unique(code[:, 0] * (1 << 32) + code[:, 1])
+    return unique >> 32, unique & ((1 << 32) - 1)
