@@ -1,1 +1,42 @@
-""""""
+"""What is asked of the data.
+
+A view maps one trajectory to a vector φ(T) with ‖φ(T)‖₁ ≤ 1, quantised towards zero to whole multiples of
+1/resolution. The answer is Σ φ(T) in exact integers, so adding or removing one trajectory moves it by at most
+`resolution` in L1, whatever the number of cells, points or trajectories (docs/method.md, Lemma 1).
+"""
+
+from wayveil.views.base import Features, View, exact_sums
+from wayveil.views.histograms import (
+    Count,
+    DepartureHour,
+    DepartureWeek,
+    DisplacementLength,
+    Duration,
+    GapRatio,
+    Length,
+    LengthDuration,
+    MeanInterval,
+)
+from wayveil.views.places import EndPoints, Occupancy, OriginDestination, StartMinusEnd
+from wayveil.views.relations import AnchorDistance, Relation
+
+__all__ = [
+    "AnchorDistance",
+    "Count",
+    "DepartureHour",
+    "DepartureWeek",
+    "DisplacementLength",
+    "Duration",
+    "EndPoints",
+    "Features",
+    "GapRatio",
+    "Length",
+    "LengthDuration",
+    "MeanInterval",
+    "Occupancy",
+    "OriginDestination",
+    "Relation",
+    "StartMinusEnd",
+    "View",
+    "exact_sums",
+]

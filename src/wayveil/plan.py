@@ -1,0 +1,129 @@
+"""The one written rule: which views, at which size, with which share of ε.
+
+Everything here follows from the scope, ε and noisy answers given earlier; the same for every dataset.
+"""
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from wayveil.bins import Bins, merge_bins
+from wayveil.grid import Grid
+from wayveil.scope import Scope
+
+SHARES: dict[str, Fraction] = {
+    name: Fraction(percent, 1000)
+    for name, percent in {
+        "count": 10,
+        "occupancy/coarse": 100,
+        "occupancy/middle": 140,
+        "occupancy/fine": 160,
+        "end_points/coarse": 55,
+        "end_points/middle": 77,
+        "end_points/fine": 88,
+        "start_minus_end": 30,
+        "origin_destination/coarse": 42,
+        "origin_destination/fine": 78,
+        "length": 65,
+        "displacement_length": 40,
+        "length_duration": 20,
+        "duration": 30,
+        "mean_interval": 25,
+        "gap_ratio": 10,
+        "departure_hour": 18,
+        "departure_week": 12,
+    }.items()
+}
+"""Share of ε of each view; they add up to one. The optimum is flat (docs/method.md)."""
+
+
+@dataclass(frozen=True)
+class Levels:
+    """Side of a cell at the three levels of a field, in cells of the base grid."""
+
+    coarse: int
+    middle: int
+    fine: int
+
+
+def field_levels(grid: Grid, signal: float) -> Levels:
+    """16f, 4f and f base cells (the coarsest at most 64), f the smallest of 1, 2, 4, 8 … with signal·f²/cells ≥ 1/20.
+
+    `signal` is m̃·ε_v / c: how many noise units the whole field is worth, with c the unit's sensitivity.
+    """
+    fine = 1
+    while fine < 64 and signal * fine * fine < grid.cells / 20:
+        fine *= 2
+    return Levels(min(64, 16 * fine) if fine <= 16 else fine * 4, min(4 * fine, 256), fine)
+
+
+def asymmetry_side(grid: Grid, signal: float) -> int:
+    """Side of the blocks on which starts are told from ends: the smallest of 8, 16, 32, 64 with signal·f²/cells ≥ 2."""
+    side = 8
+    while side < 64 and signal * side * side < 2 * grid.cells:
+        side *= 2
+    return side
+
+
+def region_depth(signal: float) -> int:
+    """Depth of the k-d tree of origin–destination regions: 2^depth of them, 2^depth ≤ sqrt(2·signal), 4 to 128."""
+    return int(np.clip(np.floor(np.log2(np.sqrt(max(2.0 * signal, 1.0)))), 2, 7))
+
+
+def histogram_bins(bins: Bins, signal: float) -> Bins:
+    """Merge neighbouring bins until each is worth three noise units on average; short histograms stay as they are."""
+    run = 1
+    while len(bins) / run > max(24.0, signal / 3.0) and run < 64:
+        run *= 2
+    return merge_bins(bins, run)
+
+
+def length_bins(scope: Scope) -> Bins:
+    """150 m wide up to 3.75 km, then 4 % wide, to the cap; for a small scope everything shrinks with it."""
+    unit = min(1.0, np.hypot(scope.width_m, scope.height_m) / 28_000)
+    return _mixed(0.15 * unit, 3.75 * unit, 0.04, scope.caps.length_km)
+
+
+def duration_bins(scope: Scope) -> Bins:
+    """20 s wide up to 20 minutes, then 2 % wide, to the cap."""
+    return _mixed(20.0, 1200.0, 0.02, scope.caps.duration_h * 3600)
+
+
+def coarse_length_bins(scope: Scope) -> Bins:
+    """18 bins: below a small length, then logarithmic to the cap."""
+    unit = min(1.0, np.hypot(scope.width_m, scope.height_m) / 28_000)
+    return _logarithmic(0.5 * unit, max(scope.caps.length_km * 0.75, unit), 18)
+
+
+def coarse_duration_bins(scope: Scope) -> Bins:
+    """20 bins: below two minutes, then logarithmic to the cap."""
+    return _logarithmic(120.0, max(scope.caps.duration_h * 3600, 300.0), 20)
+
+
+def displacement_bins(scope: Scope) -> Bins:
+    """15 bins from standing still to the scope's diagonal, wider and wider."""
+    diagonal_km = np.hypot(scope.width_m, scope.height_m) / 1000
+    shares = np.array([0, 0.002, 0.006, 0.012, 0.02, 0.03, 0.044, 0.06, 0.08, 0.11, 0.15, 0.2, 0.28, 0.4, 0.56, 1.0])
+    return Bins(tuple(float(v) for v in shares * diagonal_km))
+
+
+def interval_bins(scope: Scope) -> Bins:
+    """48 logarithmic bins from 1 s to 20 minutes."""
+    return Bins(tuple(float(v) for v in np.exp(np.linspace(0.0, np.log(1200.0), 49))))
+
+
+def gap_ratio_bins() -> Bins:
+    """12 bins of gap / mean gap: three below a half, fine around one, a tail."""
+    return Bins((0.0, 0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 1.05, 1.2, 1.5, 2.0, 3.5, 8.0))
+
+
+def _mixed(width: float, knee: float, growth: float, top: float) -> Bins:
+    linear = np.arange(0.0, min(knee, top), width)
+    steps = int(np.ceil(np.log(max(top / knee, 1.0)) / growth))
+    tail = knee * np.exp(growth * np.arange(steps + 1)) if top > knee else np.array([top])
+    return Bins(tuple(float(v) for v in np.r_[linear, tail]))
+
+
+def _logarithmic(low: float, high: float, count: int) -> Bins:
+    return Bins((0.0, *(float(v) for v in np.exp(np.linspace(np.log(low), np.log(high), count)))))

@@ -1,0 +1,91 @@
+"""From raw trajectories to what the views look at: inside the scope, within the caps, in metres.
+
+Each trajectory is prepared on its own, so removing one changes nothing about the others. That is half of every
+sensitivity proof; the other half is the view's L1 bound.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.scope import Scope
+from wayveil.trajectories import Trajectories
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """Trajectories in metres from the scope's south-west corner, with what several views need, computed once.
+
+    Privacy: not private (trusted side only).
+    """
+
+    offsets: NDArray[np.int64]
+    x_m: NDArray[np.float64]
+    y_m: NDArray[np.float64]
+    t_utc: NDArray[np.float64]
+    points: NDArray[np.int64]
+    """(n,) number of points of each trajectory."""
+    length_m: NDArray[np.float64]
+    """(n,) polyline length, at most the scope's cap."""
+    duration_s: NDArray[np.float64]
+    """(n,) last time minus first, at most the scope's cap, never negative."""
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def first(self) -> NDArray[np.int64]:
+        """Position of each trajectory's first point."""
+        return self.offsets[:-1]
+
+    @property
+    def last(self) -> NDArray[np.int64]:
+        """Position of each trajectory's last point."""
+        return self.offsets[1:] - 1
+
+
+def prepare(trajectories: Trajectories, scope: Scope) -> Prepared:
+    """Clip to the scope's box and days, thin to its cap of points, project to metres.
+
+    Points outside are left out; a trajectory with no point inside contributes nothing to any view.
+
+    Privacy: not private (trusted side only).
+    """
+    x_m, y_m = scope.to_metres(trajectories.lon, trajectories.lat)
+    t_utc = trajectories.t_utc
+    inside = (x_m >= 0) & (x_m <= scope.width_m) & (y_m >= 0) & (y_m <= scope.height_m) & np.isfinite(t_utc)
+    window = scope.time_window()
+    if window is not None:
+        inside &= (t_utc >= window[0]) & (t_utc < window[1])
+    offsets = trajectories.offsets
+    if not inside.all():
+        kept = np.r_[0, np.cumsum(inside)][offsets]
+        x_m, y_m, t_utc = x_m[inside], y_m[inside], t_utc[inside]
+        offsets = kept[np.r_[True, np.diff(kept) > 0]]
+    if (np.diff(offsets) > scope.caps.points).any():
+        offsets, keep = _thin(offsets, scope.caps.points)
+        x_m, y_m, t_utc = x_m[keep], y_m[keep], t_utc[keep]
+    length_m = np.minimum(_lengths(offsets, x_m, y_m), scope.caps.length_km * 1000)
+    duration_s = np.clip(t_utc[offsets[1:] - 1] - t_utc[offsets[:-1]], 0.0, scope.caps.duration_h * 3600)
+    return Prepared(offsets, x_m, y_m, t_utc, np.diff(offsets), length_m, duration_s)
+
+
+def _thin(offsets: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Positions of at most `most` evenly spaced points of each trajectory, first and last included."""
+    counts = np.diff(offsets)
+    kept = np.minimum(counts, most)
+    new_offsets = np.r_[0, np.cumsum(kept)]
+    rank = np.arange(new_offsets[-1]) - np.repeat(new_offsets[:-1], kept)
+    stride = np.repeat((counts - 1) / np.maximum(kept - 1, 1), kept)
+    return new_offsets, np.repeat(offsets[:-1], kept) + np.rint(rank * stride).astype(np.int64)
+
+
+def _lengths(offsets: NDArray[np.int64], x_m: NDArray[np.float64], y_m: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Σ |p_{i+1} − p_i| within each trajectory; the sum never crosses into the neighbour's points."""
+    if len(x_m) == 0:
+        return np.zeros(0)
+    step = np.zeros(len(x_m))
+    np.hypot(np.diff(x_m), np.diff(y_m), out=step[1:])
+    step[offsets[:-1]] = 0.0
+    return np.add.reduceat(step, offsets[:-1])

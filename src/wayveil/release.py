@@ -1,0 +1,212 @@
+"""Release: everything that left the private side, in one JSON file that anybody may have.
+
+It holds noisy integers, their scales and the receipt. It holds no seed, no digest of the data and no exact count.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from pydantic import ValidationError
+
+from wayveil.atomic import write_text
+from wayveil.errors import ReleaseError
+from wayveil.privacy.budget import decimal_text
+from wayveil.scope import Scope
+
+FORMAT = "wayveil-release"
+VERSION = 1
+_MOST_BYTES = 1 << 30
+_MOST_VALUES = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """The noisy answer to one view: Σ φ(T) · resolution + integer noise of the given scale."""
+
+    name: str
+    parameters: dict[str, Any]
+    """What a reader needs to know about the view: bin edges, the side of a cell, the regions."""
+    shape: tuple[int, ...]
+    resolution: int
+    mechanism: str
+    """'laplace' or 'gaussian'."""
+    scale: float
+    """Of the noise on `noisy`, in the same whole units: b of a Laplace, σ of a Gaussian."""
+    epsilon: Fraction
+    noisy: NDArray[np.int64]
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """Noisy answers in units of one trajectory, in the view's shape."""
+        return (self.noisy / self.resolution).reshape(self.shape)
+
+    @property
+    def noise(self) -> float:
+        """Scale of the noise in units of one trajectory; a Gaussian is given as the Laplace of equal variance."""
+        return self.scale / self.resolution / (1.0 if self.mechanism == "laplace" else math.sqrt(2.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """Noisy answers, what they cost, and the promise in words.
+
+    Privacy: free (everything in it has been paid for).
+    """
+
+    scope: Scope
+    answers: tuple[Answer, ...]
+    epsilon: Fraction
+    delta: float
+    unit: str
+    """'trajectory' or 'user'."""
+    max_per_user: int
+    neighbours: str
+    """The neighbouring relation in plain words."""
+    private: bool
+    """False where the noise was injected by a test; nothing made from such a release may be published."""
+    software: str
+
+    def __post_init__(self) -> None:
+        names = [answer.name for answer in self.answers]
+        if len(set(names)) != len(names):
+            raise ReleaseError("Two answers of the release have the same name.")
+
+    @property
+    def ledger(self) -> tuple[tuple[str, Fraction], ...]:
+        """(name, ε) of each answer; they add up to `epsilon`."""
+        return tuple((answer.name, answer.epsilon) for answer in self.answers)
+
+    def __getitem__(self, name: str) -> Answer:
+        for answer in self.answers:
+            if answer.name == name:
+                return answer
+        raise ReleaseError(f"The release has no answer '{name}'; it was made for another version of wayveil.")
+
+    def __contains__(self, name: str) -> bool:
+        return any(answer.name == name for answer in self.answers)
+
+
+def release_to_json(release: Release) -> str:
+    """The release as JSON text; numbers that must be exact are decimal strings beside the plain ones."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "software": release.software,
+        "private": release.private,
+        "epsilon": float(release.epsilon),
+        "epsilon_exact": decimal_text(release.epsilon),
+        "delta": release.delta,
+        "unit": release.unit,
+        "max_per_user": release.max_per_user,
+        "neighbours": release.neighbours,
+        "scope": release.scope.model_dump(mode="json"),
+        "ledger": [
+            {"name": name, "epsilon": float(epsilon), "epsilon_exact": decimal_text(epsilon)}
+            for name, epsilon in release.ledger
+        ],
+        "views": [
+            {
+                "name": answer.name,
+                "parameters": answer.parameters,
+                "shape": list(answer.shape),
+                "resolution": answer.resolution,
+                "mechanism": answer.mechanism,
+                "scale": answer.scale,
+                "noisy": answer.noisy.tolist(),
+            }
+            for answer in release.answers
+        ],
+    }
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def write_release(release: Release, path: str | Path) -> None:
+    """Write the release, whole or not at all, readable by everybody."""
+    write_text(path, release_to_json(release), mode=0o644)
+
+
+def read_release(path: str | Path) -> Release:
+    """Read and check a release; a file that was altered so that it no longer fits together is refused.
+
+    Privacy: free (post-processing).
+    """
+    path = Path(path)
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise ReleaseError(f"'{path.name}' is larger than 1 GB; that is not a release.")
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        raise ReleaseError(f"'{path.name}' cannot be read; give a file written by `wayveil measure`.") from None
+    return release_from_json(text, path.name)
+
+
+def release_from_json(text: str, origin: str = "release") -> Release:
+    """Parse and check the JSON text of a release; `origin` names it in messages."""
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant)
+        if not isinstance(document, dict) or document.get("format") != FORMAT:
+            raise ReleaseError(f"'{origin}' is not a wayveil release.")
+        if document.get("version") != VERSION:
+            raise ReleaseError(f"'{origin}' is of another version; measure again or use the matching wayveil.")
+        return _from_document(document, origin)
+    except ReleaseError:
+        raise
+    except ValidationError:
+        raise ReleaseError(f"'{origin}': its scope is damaged.") from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, ZeroDivisionError):
+        raise ReleaseError(f"'{origin}' is damaged; measure again, or ask its publisher for the original.") from None
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+def _from_document(document: dict[str, Any], origin: str) -> Release:
+    epsilon = Fraction(str(document["epsilon_exact"]))
+    costs = {line["name"]: Fraction(str(line["epsilon_exact"])) for line in document["ledger"]}
+    answers = tuple(_answer(view, costs[view["name"]]) for view in document["views"])
+    delta = float(document["delta"])
+    if len(costs) != len(answers) or (delta == 0 and sum(costs.values()) != epsilon):
+        raise ReleaseError(f"'{origin}': its ledger lines do not add up to its epsilon; it was altered.")
+    if not 0 < epsilon <= 1000 or not 0 <= delta < 1 or document["unit"] not in ("trajectory", "user"):
+        raise ReleaseError(f"'{origin}': epsilon, delta or unit is not a possible value; it was altered.")
+    return Release(
+        scope=Scope.model_validate(document["scope"]),
+        answers=answers,
+        epsilon=epsilon,
+        delta=delta,
+        unit=document["unit"],
+        max_per_user=int(document["max_per_user"]),
+        neighbours=_text(document["neighbours"]),
+        private=bool(document["private"] is True),
+        software=_text(document["software"]),
+    )
+
+
+def _answer(view: dict[str, Any], epsilon: Fraction) -> Answer:
+    shape = tuple(int(side) for side in view["shape"])
+    size = math.prod(shape)
+    if min(shape) < 1 or size > _MOST_VALUES or len(view["noisy"]) != size:
+        raise ValueError("shape")
+    scale, resolution = float(view["scale"]), int(view["resolution"])
+    if not (math.isfinite(scale) and scale > 0 and resolution >= 1) or view["mechanism"] not in ("laplace", "gaussian"):
+        raise ValueError("scale")
+    if any(type(value) is not int for value in view["noisy"]):
+        raise ValueError("noisy")
+    noisy = np.array(view["noisy"], dtype=np.int64)
+    parameters = view["parameters"]
+    if not isinstance(parameters, dict):
+        raise ValueError("parameters")
+    return Answer(_text(view["name"]), parameters, shape, resolution, view["mechanism"], scale, epsilon, noisy)
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or len(value) > 10_000:
+        raise ValueError("text")
+    return value

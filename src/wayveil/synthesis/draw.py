@@ -1,0 +1,66 @@
+"""Draws from discrete distributions with as little variance as a sample can have."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def systematic(weights: NDArray[np.float64], count: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """`count` indices in increasing order, index i about count·w_i/Σw times (one jittered draw in each stratum)."""
+    cumulative = np.cumsum(weights)
+    if not cumulative[-1] > 0:
+        cumulative = np.cumsum(np.ones(len(weights)))
+    level = (np.arange(count) + random.random(count)) * (cumulative[-1] / max(count, 1))
+    return np.minimum(np.searchsorted(cumulative, level, side="right"), len(weights) - 1)
+
+
+def shuffled(weights: NDArray[np.float64], count: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """`systematic` in random order."""
+    return random.permutation(systematic(weights, count, random))
+
+
+def within_groups(
+    weights: NDArray[np.float64],
+    group_of: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    groups: int,
+    random: np.random.Generator,
+) -> NDArray[np.int64]:
+    """For each wanted group an index of that group, in proportion to its weights, systematically within the group."""
+    order = np.argsort(group_of, kind="stable")
+    cumulative = np.r_[0.0, np.cumsum(weights[order] + 1e-300)]
+    first = np.searchsorted(group_of[order], np.arange(groups))
+    after = np.searchsorted(group_of[order], np.arange(groups), side="right")
+    by_group = np.lexsort((random.random(len(wanted)), wanted))
+    size = np.bincount(wanted, minlength=groups)
+    rank = np.empty(len(wanted))
+    rank[by_group] = np.arange(len(wanted)) - np.repeat(np.r_[0, np.cumsum(size)[:-1]], size)
+    level = (rank + random.random(len(wanted))) / np.maximum(size[wanted], 1)
+    low, high = cumulative[first[wanted]], cumulative[after[wanted]]
+    found = np.searchsorted(cumulative, low + level * (high - low), side="right") - 1
+    return order[np.clip(found, first[wanted], np.maximum(after[wanted] - 1, first[wanted]))]
+
+
+def rows_of(table: NDArray[np.float64], row: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
+    """A column for each given row, in proportion to that row of the table."""
+    cumulative = np.cumsum(table + 1e-300, axis=1)
+    cumulative /= cumulative[:, -1:]
+    shifted = cumulative + np.arange(len(table))[:, None]
+    found = np.searchsorted(shifted.ravel(), row + random.random(len(row)), side="right")
+    return np.minimum(found - row * table.shape[1], table.shape[1] - 1)
+
+
+def within_bins(
+    fine: NDArray[np.float64],
+    edges: NDArray[np.float64],
+    coarse_of_fine: NDArray[np.int64],
+    wanted: NDArray[np.int64],
+    random: np.random.Generator,
+) -> NDArray[np.float64]:
+    """For each wanted coarse bin a value inside it, distributed like the fine histogram."""
+    groups = int(max(coarse_of_fine.max(), wanted.max(initial=0))) + 1
+    present = np.bincount(coarse_of_fine, minlength=groups) > 0
+    if not present.all():  # a coarse bin without a fine one: take the nearest that has one
+        nearest = np.abs(np.flatnonzero(present)[None, :] - np.arange(groups)[:, None]).argmin(axis=1)
+        wanted = np.flatnonzero(present)[nearest][wanted]
+    index = within_groups(fine, coarse_of_fine, wanted, groups, random)
+    return edges[index] + random.random(len(index)) * (edges[index + 1] - edges[index])

@@ -1,0 +1,231 @@
+"""estimate: noisy answers → smooth non-negative distributions that candidates can be drawn from.
+
+Privacy: free (post-processing of the release).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil import plan
+from wayveil.bins import Bins
+from wayveil.grid import Grid, base_grid
+from wayveil.release import Answer, Release
+from wayveil.scope import Scope
+from wayveil.synthesis.field import NoisyLevel, estimate_field
+from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins
+from wayveil.synthesis.posterior import posterior_mean
+from wayveil.synthesis.pyramid import Field, pool, spread
+from wayveil.synthesis.regions import cuts_from_json, label_regions
+
+_END_POINT_POWER = 1.5
+"""Where points are, ends are, only more so: the base of the end points is occupancy to this power."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """Everything that the release says, as distributions."""
+
+    scope: Scope
+    grid: Grid
+    count: float
+    occupancy: Field
+    starts: Field
+    ends: Field
+    regions: NDArray[np.int64]
+    """(rows, columns) region of each base cell."""
+    flows: NDArray[np.float64]
+    """(regions, regions) share of trips from one region to another."""
+    length: NDArray[np.float64]
+    length_bins: Bins
+    displacement_length: NDArray[np.float64]
+    displacement_bins: Bins
+    coarse_length_bins: Bins
+    length_duration: NDArray[np.float64]
+    coarse_duration_bins: Bins
+    duration: NDArray[np.float64]
+    duration_bins: Bins
+    interval: NDArray[np.float64]
+    interval_bins: Bins
+    gap_ratio: NDArray[np.float64]
+    gap_ratio_bins: Bins
+    departure: NDArray[np.float64]
+    """(7, 24) share of departures by weekday, Monday first, and hour."""
+
+
+def estimate(release: Release, road_features: Sequence[Field] = ()) -> Estimates:
+    """Posterior means of all views, made consistent where they speak of the same thing."""
+    scope = release.scope
+    grid = base_grid(scope)
+    area = cell_area(grid)
+    count = max(float(release["count"].counts[0]), 1.0)
+    occupancy = estimate_field(noisy_levels(release, "occupancy"), count, area, features=road_features)
+    base = (occupancy / max(occupancy.max(), 1e-300)) ** _END_POINT_POWER
+    both_ends = estimate_field(noisy_levels(release, "end_points"), count, area, base=base, neighbours=False)
+    starts, ends = _split_ends(release["start_minus_end"], both_ends)
+
+    length_bins = plan.length_bins(scope)
+    length = _fine_histogram(release["length"], length_bins)
+    duration_bins = plan.duration_bins(scope)
+    duration = _fine_histogram(release["duration"], duration_bins)
+    coarse_length, coarse_duration = plan.coarse_length_bins(scope), plan.coarse_duration_bins(scope)
+    displacement = plan.displacement_bins(scope)
+    length_margin = _coarsen(length, length_bins, coarse_length)
+    displacement_length = _displacement_length(release, displacement, coarse_length, length_margin, count)
+    length_duration = estimate_table(
+        release["length_duration"].counts,
+        release["length_duration"].noise,
+        length_margin,
+        _coarsen(duration, duration_bins, coarse_duration),
+        count,
+    )
+    cuts = cuts_from_json(release["origin_destination/fine"].parameters["cuts"])
+    regions = label_regions(grid, cuts)
+    flows = _flows(release, grid, regions, starts, ends, displacement, displacement_length.sum(axis=1), count)
+    return Estimates(
+        scope=scope,
+        grid=grid,
+        count=count,
+        occupancy=occupancy,
+        starts=starts,
+        ends=ends,
+        regions=regions,
+        flows=flows,
+        length=length,
+        length_bins=length_bins,
+        displacement_length=displacement_length,
+        displacement_bins=displacement,
+        coarse_length_bins=coarse_length,
+        length_duration=length_duration,
+        coarse_duration_bins=coarse_duration,
+        duration=duration,
+        duration_bins=duration_bins,
+        interval=_fine_histogram(release["mean_interval"], plan.interval_bins(scope)),
+        interval_bins=plan.interval_bins(scope),
+        gap_ratio=_fine_histogram(release["gap_ratio"], plan.gap_ratio_bins()),
+        gap_ratio_bins=plan.gap_ratio_bins(),
+        departure=_departure(release),
+    )
+
+
+def cell_area(grid: Grid) -> Field:
+    """Share of each base cell that lies inside the scope."""
+    columns = np.clip(grid.width_m / grid.cell_m - np.arange(grid.columns), 0.0, 1.0)
+    rows = np.clip(grid.height_m / grid.cell_m - np.arange(grid.rows), 0.0, 1.0)
+    return np.outer(rows, columns)
+
+
+def noisy_levels(release: Release, name: str) -> list[NoisyLevel]:
+    """The three noisy grids of a field, from coarse to fine."""
+    answers = [release[f"{name}/{level}"] for level in ("coarse", "middle", "fine")]
+    return [NoisyLevel(answer.counts, int(answer.parameters["side"]), answer.noise) for answer in answers]
+
+
+def _split_ends(answer: Answer, both: Field) -> tuple[Field, Field]:
+    """Starts and ends from their sum and from the noisy difference on blocks, shrunk by its known noise."""
+    side = int(answer.parameters["side"])
+    difference = answer.counts
+    kept = np.maximum(0.0, 1 - 2 * answer.noise**2 / np.maximum(difference**2, 1e-9))
+    blocks = pool(both, side)
+    limited = np.clip(difference * kept, -0.9 * blocks, 0.9 * blocks)
+    tilt = np.divide(limited, blocks, out=np.zeros_like(blocks), where=blocks > 0)
+    fine_tilt = spread(tilt, side, both.shape)
+    return both * (1 + fine_tilt), both * (1 - fine_tilt)
+
+
+def _fine_histogram(answer: Answer, fine: Bins) -> NDArray[np.float64]:
+    shares = estimate_histogram(answer.counts, answer.noise)
+    return spread_bins(shares, np.asarray(answer.parameters["edges"], float), np.asarray(fine.edges))
+
+
+def _coarsen(shares: NDArray[np.float64], fine: Bins, coarse: Bins) -> NDArray[np.float64]:
+    edges = np.asarray(fine.edges)
+    index = coarse.index((edges[1:] + edges[:-1]) / 2)
+    return np.bincount(index, shares, minlength=len(coarse))
+
+
+def _displacement_length(
+    release: Release, displacement: Bins, length: Bins, length_margin: NDArray[np.float64], count: float
+) -> NDArray[np.float64]:
+    """Shares of (displacement, length); no trajectory is shorter than the distance between its ends."""
+    answer = release["displacement_length"]
+    row_noise = answer.noise * np.sqrt(answer.shape[1])
+    margin = estimate_histogram(answer.counts.sum(axis=1), row_noise)
+    possible = np.asarray(length.edges)[None, 1:] >= np.asarray(displacement.edges)[:-1, None]
+    possible[:, -1] = True
+    table = estimate_table(answer.counts, answer.noise, margin, length_margin, count, possible)
+    for _ in range(5):  # the length margin was measured with more budget: it has the last word
+        table *= (length_margin / np.maximum(table.sum(axis=0), 1e-12))[None, :]
+    return table / table.sum()
+
+
+def _flows(
+    release: Release,
+    grid: Grid,
+    regions: NDArray[np.int64],
+    starts: Field,
+    ends: Field,
+    displacement: Bins,
+    displacement_share: NDArray[np.float64],
+    count: float,
+) -> NDArray[np.float64]:
+    """Trips between regions: start × end × a factor of distance, scaled to the margins; posterior at both levels."""
+    fine, coarse = release["origin_destination/fine"], release["origin_destination/coarse"]
+    size = fine.shape[0]
+    out = np.bincount(regions.ravel(), starts.ravel(), minlength=size)
+    into = np.bincount(regions.ravel(), ends.ravel(), minlength=size)
+    mean = _gravity(grid, regions, size, starts, ends, displacement, displacement_share)
+    mean = mean / mean.sum() + 0.02 * np.outer(out, into) / (out.sum() * into.sum())
+    for _ in range(30):
+        mean *= (out / np.maximum(mean.sum(axis=1), 1e-12))[:, None]
+        mean *= (into / np.maximum(mean.sum(axis=0), 1e-12))[None, :]
+    merged = int(coarse.parameters["merged"])
+    mean_coarse = pool(mean, merged)
+    better = posterior_mean(coarse.counts, mean_coarse, coarse.noise, groups=3)
+    mean = mean * spread(better / np.maximum(mean_coarse, 1e-9), merged, mean.shape)
+    flows = posterior_mean(fine.counts, mean, fine.noise)
+    for _ in range(10):
+        flows *= (((out + 1e-9) / np.maximum(flows.sum(axis=1), 1e-9)) ** 0.5)[:, None]
+        flows *= (((into + 1e-9) / np.maximum(flows.sum(axis=0), 1e-9)) ** 0.5)[None, :]
+    return flows / flows.sum()
+
+
+def _gravity(
+    grid: Grid,
+    regions: NDArray[np.int64],
+    size: int,
+    starts: Field,
+    ends: Field,
+    displacement: Bins,
+    displacement_share: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Expected flows if only distance mattered: independent pairs of ends, weighted to the displacement's shares."""
+    random = np.random.default_rng(0)  # a fixed rule for integration, not noise: any seed gives nearly the same
+    pairs = 60_000
+    origin = _systematic_cells(starts, pairs, random)
+    destination = random.permutation(_systematic_cells(ends, pairs, random))
+    dx = (origin % grid.columns - destination % grid.columns) * grid.cell_m
+    dy = (origin // grid.columns - destination // grid.columns) * grid.cell_m
+    bin_of_pair = displacement.index(np.hypot(dx, dy) / 1000)
+    expected = np.bincount(bin_of_pair, minlength=len(displacement)) / pairs
+    factor = np.divide(displacement_share, expected, out=np.ones(len(displacement)), where=expected > 1e-4)
+    weight = np.clip(factor, 0.05, 20.0)[bin_of_pair]
+    labels = regions.ravel()
+    return np.bincount(labels[origin] * size + labels[destination], weight, minlength=size * size).reshape(size, size)
+
+
+def _systematic_cells(field: Field, count: int, random: np.random.Generator) -> NDArray[np.int64]:
+    from wayveil.synthesis.draw import systematic
+
+    return systematic(field.ravel(), count, random)
+
+
+def _departure(release: Release) -> NDArray[np.float64]:
+    """(weekday, hour): the hours of the day, well measured, times the weekdays, with the joint's posterior on top."""
+    hour, week = release["departure_hour"], release["departure_week"]
+    hours = estimate_histogram(hour.counts, hour.noise)
+    days = estimate_histogram(week.counts.sum(axis=1), week.noise * np.sqrt(24.0))
+    total = max(float(release["count"].counts[0]), 1.0)
+    return estimate_table(week.counts, week.noise, days, hours, total)

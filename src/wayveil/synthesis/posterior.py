@@ -1,0 +1,69 @@
+"""The posterior mean of a count under its known noise: the estimate that loses least in a KL-like score."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+_NODES = np.linspace(-3.5, 4.0, 26)
+_WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
+_SPREADS = (0.04, 0.12, 0.25, 0.5, 0.8, 1.2, 1.6, 2.0, 2.5, 3.0)
+_SAMPLE = 4000
+_BLOCK = 1 << 15
+
+
+def posterior_mean(
+    noisy: NDArray[np.float64], prior_mean: NDArray[np.float64], noise: float, groups: int = 4
+) -> NDArray[np.float64]:
+    """E[λ | y] for y = λ + Laplace(noise), λ lognormal with mean `prior_mean` and spread σ.
+
+    σ is found by marginal likelihood, separately in `groups` groups of cells of similar prior mean (empirical Bayes).
+    Cells whose prior mean is zero stay zero.
+
+    Privacy: free (post-processing).
+    """
+    result = np.array(prior_mean, float)
+    possible = np.flatnonzero(result.ravel() > 1e-12)
+    if len(possible) == 0:
+        return result
+    y, mean = np.asarray(noisy, float).ravel()[possible], result.ravel()[possible]
+    edges = np.quantile(mean, np.linspace(0, 1, groups + 1)[1:-1])
+    group = np.searchsorted(edges, mean, side="right")
+    estimate = np.empty_like(mean)
+    for k in range(groups):
+        member = np.flatnonzero(group == k)
+        if len(member):
+            factors = _factors(_best_spread(y[member], mean[member], noise))
+            estimate[member] = _mean_given(y[member], mean[member], noise, factors)
+    result.ravel()[possible] = estimate
+    return result
+
+
+def _factors(spread: float) -> NDArray[np.float64]:
+    """λ / mean at each node of the quadrature, with mean exactly one."""
+    factors = np.exp(spread * _NODES - spread * spread / 2)
+    return factors / (_WEIGHTS * factors).sum()
+
+
+def _best_spread(y: NDArray[np.float64], mean: NDArray[np.float64], noise: float) -> float:
+    if len(y) > _SAMPLE:  # an even subsample: the likelihood of four thousand cells settles σ
+        keep = np.linspace(0, len(y) - 1, _SAMPLE).astype(int)
+        y, mean = y[keep], mean[keep]
+
+    def log_likelihood(spread: float) -> float:
+        misfit = np.abs(y[:, None] - mean[:, None] * _factors(spread)) / noise
+        return float(np.log(np.exp(-misfit) @ _WEIGHTS + 1e-300).sum())
+
+    return max(_SPREADS, key=log_likelihood)
+
+
+def _mean_given(
+    y: NDArray[np.float64], mean: NDArray[np.float64], noise: float, factors: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    estimate = np.empty_like(mean)
+    weighted = np.stack([_WEIGHTS, _WEIGHTS * factors], axis=1)
+    for start in range(0, len(y), _BLOCK):  # blocks that stay in the cache
+        part = slice(start, start + _BLOCK)
+        score = np.abs(y[part, None] - mean[part, None] * factors)
+        score -= score.min(axis=1, keepdims=True)
+        sums = np.exp(score / -noise) @ weighted
+        estimate[part] = mean[part] * sums[:, 1] / sums[:, 0]
+    return estimate

@@ -1,0 +1,161 @@
+"""How many, how long, when: one bin a trajectory, so the L1 norm is 1 by construction."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from wayveil.bins import Bins
+from wayveil.prepare import Prepared
+from wayveil.scope import Scope
+from wayveil.views.base import Features, one_hot
+
+
+@dataclass(frozen=True)
+class Count:
+    """φ(T) = 1."""
+
+    name: str = "count"
+    resolution: int = 1
+    shape: tuple[int, ...] = (1,)
+
+    def features(self, batch: Prepared) -> Features:
+        return one_hot(np.zeros(len(batch), np.int64))
+
+
+@dataclass(frozen=True)
+class Length:
+    """φ(T) = 1 at the bin of the polyline length (km)."""
+
+    bins: Bins
+    name: str = "length"
+    resolution: int = 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.bins),)
+
+    def features(self, batch: Prepared) -> Features:
+        return one_hot(self.bins.index(batch.length_m / 1000))
+
+
+@dataclass(frozen=True)
+class Duration:
+    """φ(T) = 1 at the bin of the duration (s)."""
+
+    bins: Bins
+    name: str = "duration"
+    resolution: int = 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.bins),)
+
+    def features(self, batch: Prepared) -> Features:
+        return one_hot(self.bins.index(batch.duration_s))
+
+
+@dataclass(frozen=True)
+class MeanInterval:
+    """φ(T) = 1 at the bin of duration / (points − 1) (s)."""
+
+    bins: Bins
+    name: str = "mean_interval"
+    resolution: int = 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.bins),)
+
+    def features(self, batch: Prepared) -> Features:
+        return one_hot(self.bins.index(batch.duration_s / np.maximum(batch.points - 1, 1)))
+
+
+GAP_RESOLUTION = 1 << 16
+
+
+@dataclass(frozen=True)
+class GapRatio:
+    """φ_k(T) = share of T's gaps whose length, divided by T's mean gap, falls into bin k: how irregular sampling is."""
+
+    bins: Bins
+    name: str = "gap_ratio"
+    resolution: int = GAP_RESOLUTION
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.bins),)
+
+    def features(self, batch: Prepared) -> Features:
+        gaps = np.maximum(batch.points - 1, 0)
+        row = np.repeat(np.arange(len(batch)), gaps)
+        later = np.ones(len(batch.t_utc), bool)
+        later[batch.first] = False
+        gap_s = np.diff(batch.t_utc, prepend=0.0)[later]
+        mean_s = (batch.duration_s / np.maximum(gaps, 1))[row]
+        ratio = np.divide(gap_s, mean_s, out=np.ones_like(gap_s), where=mean_s > 0)
+        return Features(row, self.bins.index(ratio), (self.resolution // np.maximum(gaps, 1))[row])
+
+
+@dataclass(frozen=True)
+class DisplacementLength:
+    """φ(T) = 1 at (bin of the straight distance from start to end, bin of the length), both in km."""
+
+    displacement: Bins
+    length: Bins
+    name: str = "displacement_length"
+    resolution: int = 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.displacement), len(self.length))
+
+    def features(self, batch: Prepared) -> Features:
+        dx = batch.x_m[batch.last] - batch.x_m[batch.first]
+        dy = batch.y_m[batch.last] - batch.y_m[batch.first]
+        row = self.displacement.index(np.hypot(dx, dy) / 1000)
+        return one_hot(row * len(self.length) + self.length.index(batch.length_m / 1000))
+
+
+@dataclass(frozen=True)
+class LengthDuration:
+    """φ(T) = 1 at (bin of the length in km, bin of the duration in s)."""
+
+    length: Bins
+    duration: Bins
+    name: str = "length_duration"
+    resolution: int = 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.length), len(self.duration))
+
+    def features(self, batch: Prepared) -> Features:
+        row = self.length.index(batch.length_m / 1000)
+        return one_hot(row * len(self.duration) + self.duration.index(batch.duration_s))
+
+
+@dataclass(frozen=True)
+class DepartureHour:
+    """φ(T) = 1 at the local hour of the first point: 24 bins."""
+
+    scope: Scope
+    name: str = "departure_hour"
+    resolution: int = 1
+    shape: tuple[int, ...] = (24,)
+
+    def features(self, batch: Prepared) -> Features:
+        week_s = self.scope.local_seconds(batch.t_utc[batch.first])
+        return one_hot((week_s // 3600).astype(np.int64) % 24)
+
+
+@dataclass(frozen=True)
+class DepartureWeek:
+    """φ(T) = 1 at (weekday, hour) of the first point, Monday first: 7 × 24 bins."""
+
+    scope: Scope
+    name: str = "departure_week"
+    resolution: int = 1
+    shape: tuple[int, ...] = (7, 24)
+
+    def features(self, batch: Prepared) -> Features:
+        return one_hot((self.scope.local_seconds(batch.t_utc[batch.first]) // 3600).astype(np.int64))
