@@ -2,10 +2,12 @@
 
 import hashlib
 import hmac
+from collections.abc import Iterable
 from itertools import pairwise
 
 import numpy as np
 
+from wayveil.progress import Progress, quiet
 from wayveil.trajectories import Trajectories
 
 _MODULUS = 2**256
@@ -48,3 +50,18 @@ class ContentDigest:
     def hexdigest(self) -> str:
         """64 hexadecimal digits for `Ledger.spend(..., digest=...)`."""
         return hmac.new(self._secret, b"content" + self.total.to_bytes(32, "big"), hashlib.sha256).hexdigest()
+
+
+def digest_of(parts: Iterable[Trajectories], secret: bytes, progress: Progress = quiet) -> str:
+    """The digest of everything in `parts`, read once; how many parts there will be is not known beforehand.
+
+    Privacy
+    -------
+    Not private (trusted side only).
+    """
+    digest = ContentDigest(secret)
+    for part in parts:
+        digest.add(part)
+        progress("reading the content", 0.0)
+    progress("reading the content", 1.0)
+    return digest.hexdigest()

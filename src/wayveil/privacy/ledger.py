@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from wayveil.errors import BudgetError, InputError
 from wayveil.privacy import store, witness
@@ -238,6 +239,39 @@ class Ledger:
             witness.write(witness.in_state(head.ledger), head)
         except OSError:
             pass  # No state folder (a container, a service account): the witness next to the ledger remains.
+
+
+def as_table(path: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
+    """The verified ledger as plain values for `ledger show`; a ledger that does not exist is empty and stays so."""
+    ledger = Ledger(path)
+    if not ledger.path.exists() and not witness.beside(ledger.path).exists():
+        return []
+    ledger.verify()
+    return [
+        {
+            "name": dataset.name,
+            "total": decimal_text(dataset.total),
+            "spent": decimal_text(dataset.spent),
+            "left": decimal_text(dataset.left),
+            "total_delta": decimal_text(dataset.total_delta),
+            "spent_delta": decimal_text(dataset.spent_delta),
+            "opened": dataset.opened_utc,
+            "lines": [
+                {
+                    "kind": line.kind,
+                    "name": line.name,
+                    "epsilon": decimal_text(line.epsilon),
+                    "delta": decimal_text(line.delta),
+                    "time": line.time_utc,
+                    "purpose": line.purpose,
+                    "measurement": line.measurement,
+                }
+                for line in ledger.lines(dataset.name)
+            ],
+            "warnings": list(dataset.warnings),
+        }
+        for dataset in ledger.datasets()
+    ]
 
 
 def clean_name(name: str) -> str:

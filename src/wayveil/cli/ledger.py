@@ -1,0 +1,93 @@
+"""`wayveil ledger`: see, open and change the account of spent privacy."""
+
+from pathlib import Path
+
+import typer
+
+from wayveil.cli.console import note, print_json, progress_bar
+
+_LEDGER = typer.Option(None, "--ledger", metavar="PATH", help="The ledger file; the default is in your data folder.")
+_REASON = typer.Option(..., "--reason", help="Why; it stays on the ledger.")
+_JSON = typer.Option(False, "--json", help="Machine-readable output.")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb and its four parts."""
+    group = typer.Typer(
+        name="ledger",
+        help="The account of spent privacy: who may spend how much of which dataset, and what was spent.",
+        epilog="Example: wayveil ledger open rides.csv --dataset rides --total 2",
+        no_args_is_help=True,
+    )
+    group.command("open", epilog="Example: wayveil ledger open rides.csv --dataset rides --total 2")(open_)
+    group.command("allow", epilog='Example: wayveil ledger allow rides --total 3 --reason "yearly report"')(allow)
+    group.command("show", epilog="Example: wayveil ledger show --json")(show)
+    group.command("accept", epilog='Example: wayveil ledger accept --reason "moved to a new computer"')(accept)
+    app.add_typer(group)
+
+
+def open_(
+    file: Path = typer.Argument(..., help="The private trajectories; their content is remembered by a keyed digest."),
+    dataset: str = typer.Option(..., "--dataset", help="The name under which everything about this data is spent."),
+    total: str = typer.Option(..., "--total", help="The epsilon that may ever be spent on it."),
+    total_delta: str = typer.Option("0", "--total-delta", help="The delta that may ever be spent on it."),
+    ledger: Path | None = _LEDGER,
+) -> None:
+    """Name a dataset and say how much privacy may ever be spent on it."""
+    from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
+    from wayveil.privacy.digest import digest_of
+    from wayveil.privacy.ledger import Ledger, clean_name
+    from wayveil.source import open_source
+
+    name, epsilon, delta = clean_name(dataset), exact_epsilon(total, "--total"), exact_delta(total_delta)
+    account = Ledger(ledger)
+    with progress_bar() as progress:
+        digest = digest_of(open_source(file).batches(), account.secret, progress)
+    opened = account.open_dataset(name, epsilon, digest, total_delta=delta)
+    for warning in opened.warnings:
+        note(f"Warning: {warning}")
+    print(f"Dataset '{opened.name}' is open; {decimal_text(opened.total)} may be spent on it.")
+
+
+def allow(
+    name: str = typer.Argument(..., help="A dataset on the ledger."),
+    total: str = typer.Option(..., "--total", help="The new total epsilon, what is spent already included."),
+    reason: str = _REASON,
+    total_delta: str | None = typer.Option(None, "--total-delta", help="The new total delta; unchanged without it."),
+    ledger: Path | None = _LEDGER,
+) -> None:
+    """Change how much may be spent on a dataset."""
+    from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
+    from wayveil.privacy.ledger import Ledger
+
+    delta = None if total_delta is None else exact_delta(total_delta)
+    known = Ledger(ledger).allow(name, exact_epsilon(total, "--total"), reason, total_delta=delta)
+    print(f"Dataset '{known.name}' may spend {decimal_text(known.total)}; {decimal_text(known.left)} is left.")
+
+
+def show(ledger: Path | None = _LEDGER, as_json: bool = _JSON) -> None:
+    """Print every dataset with its total, what was spent on it, when and for what."""
+    from wayveil.privacy.ledger import as_table
+
+    datasets = as_table(ledger)
+    if as_json:
+        print_json({"datasets": datasets})
+        return
+    if not datasets:
+        note("The ledger is empty; wayveil ledger open FILE --dataset NAME --total E opens a dataset.")
+    for account in datasets:
+        print(f"{account['name']}: {account['spent']} of {account['total']} spent, {account['left']} left")
+        for line in account["lines"]:
+            text = f"{line['name']} ({line['purpose']})" if line["name"] else line["purpose"]
+            delta = f" delta {line['delta']}" if line["delta"] != "0" else ""
+            print(f"  {line['time']}  {line['kind']:<5}  {line['epsilon']}{delta}  {text}".rstrip())
+        for warning in account["warnings"]:
+            note(f"Warning: {warning}")
+
+
+def accept(reason: str = _REASON, ledger: Path | None = _LEDGER) -> None:
+    """Go on with a ledger that was moved, restored from a copy, or begun anew."""
+    from wayveil.privacy.ledger import Ledger
+
+    Ledger(ledger).accept(reason)
+    print("The ledger is accepted as it is; the reason is on it.")
