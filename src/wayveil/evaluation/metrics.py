@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.evaluation.paths import Paths, every, groups, project, waypoints
+from wayveil.evaluation.paths import Paths, groups, project, waypoints
 from wayveil.evaluation.tally import GROUPS, Counts, Mean, Tally, energy_tally, tabulate
 from wayveil.scope import Scope
 from wayveil.trajectories import Trajectories
 
-_PATH_STEP_M = 50.0
 _WAYPOINTS = 16
 _RELATION_SAMPLE = 3_000
 _TIME_SCALE_MPS = 5.0
@@ -121,7 +120,7 @@ def density(real: Paths, synthetic: Paths, *, cell_m: float) -> Tally:
 @metric()
 def path_density(real: Paths, synthetic: Paths, *, cell_m: float) -> Tally:
     """JSD of the share of points taken every 50 m along the paths in each square cell: independent of sampling."""
-    (xr, yr, owner_r), (xs, ys, owner_s) = every(real, _PATH_STEP_M), every(synthetic, _PATH_STEP_M)
+    (xr, yr, owner_r), (xs, ys, owner_s) = real.every_50_m, synthetic.every_50_m
     a, b, _ = _cells((xr, yr), (xs, ys), cell_m)
     return tabulate(a, _group(real)[owner_r], b, _group(synthetic)[owner_s])
 

@@ -10,6 +10,8 @@ from wayveil.errors import InputError
 from wayveil.scope import Scope
 from wayveil.trajectories import Trajectories
 
+PATH_STEP_M = 50.0
+
 
 @dataclass(frozen=True, eq=False)
 class Paths:
@@ -60,10 +62,21 @@ class Paths:
 
     @cached_property
     def arc_m(self) -> NDArray[np.float64]:
-        """(points,) arc length along all polylines laid end to end, one metre apart: one sorted axis for all of them."""
+        """(points,) arc length along all polylines laid end to end, one metre apart: one sorted axis for all."""
         steps = self.steps_m.copy()
         steps[self.last] = 1.0
         return np.r_[0.0, np.cumsum(steps[:-1])]
+
+    @cached_property
+    def every_50_m(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+        """x, y and trajectory of the points at 0, 50, 100, … metres along each polyline."""
+        counts = np.floor((self.length_m + 1e-9) / PATH_STEP_M).astype(np.int64) + 1
+        owner = np.repeat(np.arange(len(self)), counts)
+        # Position along the one axis: each trajectory's own start minus what the running rank has already counted.
+        begin = self.arc_m[self.first] - PATH_STEP_M * (np.cumsum(counts) - counts)
+        at = np.arange(len(owner)) * PATH_STEP_M + begin[owner]
+        np.minimum(at, self.arc_m[self.last][owner], out=at)
+        return np.interp(at, self.arc_m, self.x_m), np.interp(at, self.arc_m, self.y_m), owner
 
 
 def project(trajectories: Trajectories, scope: Scope) -> Paths:
@@ -85,14 +98,6 @@ def along(
     begin = paths.arc_m[paths.first[which]]
     at = np.minimum(begin + distance_m, paths.arc_m[paths.last[which]])
     return np.interp(at, paths.arc_m, value)
-
-
-def every(paths: Paths, step_m: float) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """x, y and owner of the points at 0, step, 2·step, … metres along each trajectory."""
-    counts = np.floor((paths.length_m + 1e-9) / step_m).astype(np.int64) + 1
-    owner = np.repeat(np.arange(len(paths)), counts)
-    rank = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return along(paths, owner, rank * step_m, paths.x_m), along(paths, owner, rank * step_m, paths.y_m), owner
 
 
 def waypoints(paths: Paths, which: NDArray[np.int64], count: int, value: NDArray[np.float64]) -> NDArray[np.float64]:
