@@ -1,0 +1,244 @@
+"""AdaTrace (Gursoy, Liu, Truex, Yu, Wei: CCS 2018), our own code from the paper.
+
+A density-aware two-level grid, a first-order Markov chain over the coarse cells, the distribution of trips, a route
+length for each trip, and walks that end where the trip ends.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.baselines.cells import (
+    Routes, TwoLevelGrid, draw_rows, draw_systematic, norm_sub, trace, uniform_grid,
+)  # fmt: skip
+from wayveil.baselines.door import Door, Features, PublishedDoor, SoundDoor, by_trajectory
+from wayveil.baselines.frame import Metres, from_points, in_metres, output_size
+from wayveil.baselines.result import NO_TIME, BaselineResult
+from wayveil.privacy.budget import Budget, Number
+from wayveil.privacy.noise import NoiseSource
+from wayveil.progress import Progress, quiet
+from wayveil.scope import Scope
+from wayveil.trajectories import Trajectories
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+ACROSS = 6
+LONGEST = 4 * ACROSS
+"""Cells of the longest route; longer ones are cut."""
+PUBLISHED_SHARES = {"grid": "0.05", "mobility": "0.35", "trips": "0.5", "lengths": "0.1"}
+SOUND_SHARES = {"count": "0.01", "grid": "0.04", "second level": "0.2", "mobility": "0.2", "trips": "0.45",
+                "lengths": "0.1"}  # fmt: skip
+_LEAK_NOTES = (
+    "Not private: box and number of trajectories are exact, second-level densities carry no noise, the family of each "
+    "trip's route lengths and their largest value are read from the raw data, noise is floating-point.",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class _Model:
+    """Everything that the walks read."""
+
+    grid: TwoLevelGrid
+    leaf_weight: Floats
+    move: Floats
+    """(36, 9) probability of each step, by direction; 4 = stay has none."""
+    trips: Floats
+    """(36 · 36,) weights of (start, end)."""
+    excess: Floats
+    """(36 · 36, LONGEST) distribution of the route's cells beyond the shortest possible number."""
+    count: float
+
+
+def adatrace(
+    trajectories: Trajectories,
+    scope: Scope,
+    epsilon: Number,
+    *,
+    published: bool = False,
+    seed: int | None = None,
+    n: int | None = None,
+    noise: NoiseSource | None = None,
+    progress: Progress = quiet,
+) -> BaselineResult:
+    """Synthetic trajectories by AdaTrace.
+
+    Parameters
+    ----------
+    published
+        True follows the authors: box and count of the data, raw second-level densities, raw choices; not private.
+        False closes these leaks: the scope's box, a noisy count, a noised second level, one fixed family of route
+        lengths, integer noise.
+    seed
+        Governs the walks, and in the published mode the noise too. The sound mode's noise has no seed.
+    n
+        How many trajectories to make; None = as many as were counted.
+    noise
+        Source of the sound mode's noise; anything but the default makes the result not private.
+
+    Privacy: spends `epsilon` for one trajectory (add or remove); with `published`, not private.
+    """
+    rng = np.random.default_rng(seed)
+    door: Door
+    if published:
+        door = PublishedDoor(Budget.split(epsilon, PUBLISHED_SHARES), rng)
+    else:
+        door = SoundDoor.open(epsilon, SOUND_SHARES, noise)
+    progress("adatrace", 0.0)
+    model = _measure(trajectories, scope, door, published)
+    progress("adatrace", 0.5)
+    made = _walk(model, output_size(n, model.count), scope, rng)
+    progress("adatrace", 1.0)
+    return BaselineResult(made, door.private, tuple(door.lines), (*(_LEAK_NOTES if published else ()), NO_TIME))
+
+
+def _measure(trajectories: Trajectories, scope: Scope, door: Door, published: bool) -> _Model:
+    box, data = in_metres(trajectories, scope, published)
+    m = len(data[0]) - 1
+    everyone = np.arange(m)
+    count = float(m) if published else door.sums("count", Features(everyone, everyone * 0, np.ones(m)), 1)[0]
+    count = max(count, 1.0)
+    coarse = uniform_grid(box, ACROSS)
+    grid, leaf_weight = _second_level(data, coarse, count, door, published)
+    routes = trace(*data, coarse, min(box.width_m, box.height_m) / ACROSS / 4)
+    move = _mobility(routes, door)
+    pair = routes.start * ACROSS**2 + routes.end
+    trips = door.sums("trips", Features(everyone, pair, np.ones(m)), ACROSS**4)
+    trips = np.maximum(trips, 0.0) if published else norm_sub(trips, count)
+    lengths = np.minimum(routes.size, LONGEST)
+    excess = _published_lengths(pair, lengths, door) if published else _sound_lengths(pair, lengths, trips, door)
+    return _Model(grid, leaf_weight, move, trips, excess, count)
+
+
+def _second_level(
+    data: Metres, coarse: TwoLevelGrid, count: float, door: Door, published: bool
+) -> tuple[TwoLevelGrid, Floats]:
+    """Dense cells are split, M_i = sqrt(noisy visits of cell i · ε / 10) as for adaptive grids; weights of the leaves."""
+    offsets, x_m, y_m = data
+    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    visits = door.sums("grid", by_trajectory(owner, coarse.locate(x_m, y_m)), ACROSS**2)
+    visits = norm_sub(visits, count)
+    level_epsilon = door.epsilon("grid" if published else "second level")
+    splits = np.clip(np.round(np.sqrt(visits * level_epsilon / 10.0)), 1, 16).astype(np.int64)
+    grid = TwoLevelGrid(coarse.box, ACROSS, splits)
+    features = by_trajectory(owner, grid.locate(x_m, y_m))
+    if published:
+        return grid, np.bincount(features.bin, features.value, minlength=grid.leaves)
+    return grid, norm_sub(door.sums("second level", features, grid.leaves), count)
+
+
+def _direction(source: Ints, target: Ints) -> Ints:
+    """0..8 for a step to one of the eight neighbours (4 = none), -1 for a longer one."""
+    down, right = target // ACROSS - source // ACROSS, target % ACROSS - source % ACROSS
+    near = (np.abs(down) <= 1) & (np.abs(right) <= 1)
+    return np.where(near, (down + 1) * 3 + right + 1, -1)
+
+
+def _neighbour_cells() -> tuple[Ints, NDArray[np.bool_]]:
+    """(36, 9) cell in each direction, and whether it exists and is another one."""
+    cell, way = np.arange(ACROSS**2)[:, None], np.arange(9)[None]
+    row, column = cell // ACROSS + way // 3 - 1, cell % ACROSS + way % 3 - 1
+    exists = (row >= 0) & (row < ACROSS) & (column >= 0) & (column < ACROSS) & (way != 4)
+    return np.where(exists, row * ACROSS + column, 0), exists
+
+
+def _mobility(routes: Routes, door: Door) -> Floats:
+    owner, source, target = routes.moves()
+    way = _direction(source, target)
+    near = way >= 0
+    noisy = door.sums("mobility", by_trajectory(owner[near], source[near] * 9 + way[near]), ACROSS**2 * 9)
+    _, exists = _neighbour_cells()
+    # A little weight everywhere keeps every end reachable.
+    weight = np.where(exists, np.maximum(noisy.reshape(-1, 9), 0.0) + 1e-6, 0.0)
+    return weight / weight.sum(1, keepdims=True)
+
+
+def _shortest(pair: Ints) -> Ints:
+    """Cells of the shortest route: Chebyshev distance + 1."""
+    start, end = pair // ACROSS**2, pair % ACROSS**2
+    down, right = end // ACROSS - start // ACROSS, end % ACROSS - start % ACROSS
+    return np.maximum(np.abs(down), np.abs(right)) + 1
+
+
+def _families(mean: Floats) -> Floats:
+    """(3, pairs, LONGEST) uniform, geometric and Poisson distributions of the excess with these means."""
+    k = np.arange(LONGEST)[None]
+    mean = np.clip(mean, 1e-3, LONGEST - 1.0)[:, None]
+    uniform = (k <= np.round(2 * mean)).astype(float)
+    geometric = np.exp(k * np.log(mean / (1 + mean)))
+    log_factorial = np.r_[0.0, np.cumsum(np.log(np.arange(1, LONGEST)))]
+    poisson = np.exp(k * np.log(mean) - mean - log_factorial)
+    made = np.stack([uniform, geometric, poisson])
+    return made / made.sum(2, keepdims=True)
+
+
+def _published_lengths(pair: Ints, lengths: Ints, door: Door) -> Floats:
+    """The family nearest to the raw lengths of each trip, around a mean with noise scaled by the raw maximum."""
+    excess = np.maximum(lengths - _shortest(pair), 0)
+    table = np.bincount(pair * LONGEST + excess, minlength=ACROSS**4 * LONGEST).reshape(-1, LONGEST).astype(float)
+    count = table.sum(1)
+    true_sum = table @ np.arange(LONGEST)
+    largest = np.where(table > 0, np.arange(LONGEST), 0).max(1)
+    noise = door.sums("lengths", Features(pair[:0], pair[:0], np.zeros(0)), ACROSS**4)
+    mean = np.maximum(true_sum + noise * largest, 0.0) / np.maximum(count, 1.0)
+    raw_mean = true_sum / np.maximum(count, 1.0)
+    distance = np.abs(_families(raw_mean) - table / np.maximum(count, 1.0)[:, None]).sum(2)
+    return _families(mean)[distance.argmin(0), np.arange(ACROSS**4)]
+
+
+def _sound_lengths(pair: Ints, lengths: Ints, trips: Floats, door: Door) -> Floats:
+    """Geometric around a noisy mean excess of each trip, shrunk towards the mean of its distance class.
+
+    A trajectory adds excess / LONGEST ≤ 1 to its pair, so the noisy sums have sensitivity LONGEST in cells; the
+    family is fixed beforehand and the counts are the noisy trips.
+    """
+    excess = np.maximum(lengths - _shortest(pair), 0)
+    noisy = door.sums("lengths", Features(np.arange(len(pair)), pair, excess / LONGEST), ACROSS**4) * LONGEST
+    kind = _shortest(np.arange(ACROSS**4))
+    pooled = np.bincount(kind, noisy) / np.maximum(np.bincount(kind, trips), 1.0)
+    prior = np.clip(pooled, 0.0, LONGEST - 1.0)[kind]
+    strength = LONGEST / door.epsilon("lengths")
+    mean = np.clip((np.maximum(noisy, 0.0) + strength * prior) / (np.maximum(trips, 0.0) + strength), 0.0, LONGEST - 1)
+    return _families(mean)[1]
+
+
+def _walk(model: _Model, n: int, scope: Scope, rng: np.random.Generator) -> Trajectories:
+    """All walkers at once: P(next | current) · P(end in the remaining steps)."""
+    pair = draw_systematic(model.trips, n, rng)
+    end = pair % ACROSS**2
+    current = pair // ACROSS**2
+    cells = np.minimum(_shortest(pair) + draw_rows(model.excess[pair], rng), LONGEST)
+    # Leaving a cell and coming back takes three cells; a trip of two inside one cell is a trip of one.
+    cells = np.where((current == end) & (cells == 2), 1, cells)
+    target, exists = _neighbour_cells()
+    chain = np.zeros((ACROSS**2, ACROSS**2))
+    np.add.at(chain, (np.repeat(np.arange(ACROSS**2), 9), target.ravel()), (model.move * exists).ravel())
+    reach = [np.eye(ACROSS**2)]
+    for _ in range(LONGEST):
+        reach.append(reach[-1] @ chain)
+    visited = np.zeros((n, LONGEST), np.int64)
+    visited[:, 0] = current
+    reached = np.stack(reach)
+    for step in range(1, int(cells.max())):
+        who = np.flatnonzero(cells > step)
+        ways = target[current[who]]
+        weight = model.move[current[who]] * reached[(cells[who] - 1 - step)[:, None], ways, end[who][:, None]]
+        current[who] = ways[np.arange(len(who)), draw_rows(weight, rng)]
+        visited[who, step] = current[who]
+    # A trip inside one cell still has a start and an end.
+    visited[cells == 1, 1] = visited[cells == 1, 0]
+    points = np.maximum(cells, 2)
+    offsets = np.r_[0, np.cumsum(points)]
+    cell = visited[np.arange(LONGEST)[None] < points[:, None]]
+    x_m, y_m = model.grid.draw(_leaf_in(model, cell, rng), rng)
+    return from_points(offsets, x_m, y_m, scope)
+
+
+def _leaf_in(model: _Model, cell: Ints, rng: np.random.Generator) -> Ints:
+    """A leaf of each cell, in proportion to the leaves' weights; evenly where they have none."""
+    first = model.grid.first_leaf
+    weight = model.leaf_weight + 1e-9
+    cumulative = np.r_[0.0, np.cumsum(weight)]
+    at = cumulative[first[cell]] + rng.random(len(cell)) * (cumulative[first[cell + 1]] - cumulative[first[cell]])
+    return np.clip(np.searchsorted(cumulative, at, side="right") - 1, first[cell], first[cell + 1] - 1)
