@@ -1,1 +1,82 @@
-""""""
+"""Files in and out: `read`, `write`, and (in `formats.check`) what is wrong with a file.
+
+CSV, Parquet, GeoParquet and GPX both ways; Geolife, T-Drive and Cabspotting folders as they are published; pandas,
+polars and pyarrow frames through Arrow.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from wayveil.formats.options import FORMATS, WRITABLE, OnBadRows, ReadOptions
+from wayveil.progress import Progress, quiet
+from wayveil.trajectories import Trajectories
+
+__all__ = ["FORMATS", "WRITABLE", "ReadOptions", "read", "read_metadata", "write"]
+
+
+def read(
+    path_or_frame: str | os.PathLike[str] | Any,
+    *,
+    format: str | None = None,
+    traj_id: str | None = None,
+    user: str | None = None,
+    lon: str | None = None,
+    lat: str | None = None,
+    time: str | None = None,
+    timezone: str | None = None,
+    on_bad_rows: OnBadRows = "error",
+    progress: Progress = quiet,
+) -> Trajectories:
+    """Trajectories from a file, a folder or a frame, sorted by (trajectory, time), times in UTC.
+
+    Privacy: not private (trusted side only).
+
+    Parameters
+    ----------
+    path_or_frame
+        A path, or a pandas, polars or pyarrow frame with one row a point.
+    format
+        One of `FORMATS`; recognised by itself if None.
+    traj_id, user, lon, lat, time
+        Names of columns where they are not among the known ones.
+    timezone
+        The zone of times that name none; without it such times are refused.
+    on_bad_rows
+        "error", or "drop" to leave out rows with missing or impossible values.
+
+    Raises
+    ------
+    InputError
+        In one sentence with the cure, without any value of the data.
+    """
+    from wayveil.formats.reading import read_trajectories
+
+    options = ReadOptions(format, traj_id, user, lon, lat, time, timezone, on_bad_rows)
+    return read_trajectories(path_or_frame, options, progress)
+
+
+def write(
+    trajectories: Trajectories,
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    extra_metadata: dict[str, str] | None = None,
+) -> None:
+    """Write trajectories so that `read` gives back the same; the format follows from the name, or from `format`.
+
+    The file is complete or not there. `extra_metadata` is kept in the file (beside it, for CSV) and given back by
+    `read_metadata`.
+
+    Privacy: not private (it writes what it is given).
+    """
+    from wayveil.formats.reading import write_trajectories
+
+    write_trajectories(trajectories, Path(path), format, extra_metadata)
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The `extra_metadata` that a file was written with."""
+    from wayveil.formats.reading import metadata_of
+
+    return metadata_of(path)

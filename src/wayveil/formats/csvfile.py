@@ -1,0 +1,152 @@
+"""CSV: one row a point, one header line."""
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv as pacsv
+
+from wayveil.atomic import atomic_path, write_text
+from wayveil.errors import InputError
+from wayveil.formats.options import MAX_COLUMNS, ReadOptions, Roles, resolve_roles
+from wayveil.formats.points import Points
+from wayveil.formats.tables import points_of_table, table_of
+from wayveil.trajectories import Trajectories
+
+_MAX_HEADER_BYTES = 1 << 20
+_BLOCK_BYTES = 8 << 20
+_INTEGER = r"^(0|-?[1-9][0-9]{0,18})$"
+
+
+def read_points(path: Path, options: ReadOptions) -> Points:
+    """The rows of a CSV file.
+
+    Labels that all look like whole numbers are read as such, unless the column's name stands in quotes in the
+    header line: that is how `write` keeps the user "7" apart from the user 7.
+    """
+    origin = path.name
+    names, quoted, delimiter, skip_bytes = _header(path)
+    roles = resolve_roles(names, options, origin)
+    kinds: dict[str, pa.DataType] = {}
+    for role, position in (("lon", roles.lon), ("lat", roles.lat)):
+        del role
+        kinds[f"c{position}"] = pa.float64()
+    for position in (roles.traj_id, roles.time, roles.user):
+        if position is not None:
+            kinds[f"c{position}"] = pa.string()
+    keep = [f"c{position}" for position in roles.positions]
+    try:
+        with open(path, "rb") as stream:
+            stream.seek(skip_bytes)
+            table = pacsv.read_csv(
+                stream,
+                read_options=pacsv.ReadOptions(
+                    column_names=[f"c{i}" for i in range(len(names))], block_size=_BLOCK_BYTES
+                ),
+                parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+                convert_options=pacsv.ConvertOptions(column_types=kinds, include_columns=keep),
+            )
+    except OSError as error:
+        raise InputError(f"Cannot read '{origin}': {error.strerror or 'input error'}.") from None
+    except pa.ArrowException as error:
+        if "Empty CSV file" in str(error):
+            raise InputError(f"'{origin}' holds no rows.") from None
+        raise InputError(
+            f"'{origin}' is not a well-formed CSV file with numbers for lon and lat; see its header and delimiter, "
+            "or name the format."
+        ) from None
+    for position in (roles.traj_id, roles.user):
+        if position is not None and not quoted[position]:
+            place = keep.index(f"c{position}")
+            table = table.set_column(place, f"c{position}", _integers_if_all(table.column(place)))
+    place_of = {int(name[1:]): place for place, name in enumerate(keep)}
+    return points_of_table(table, _moved(roles, place_of), options, origin)
+
+
+def _moved(roles: Roles, place_of: dict[int, int]) -> Roles:
+    def move(position: int | None) -> int | None:
+        return None if position is None else place_of[position]
+
+    return Roles(
+        place_of[roles.traj_id], place_of[roles.time], move(roles.lon), move(roles.lat), move(roles.user),
+        move(roles.geometry),
+    )  # fmt: skip
+
+
+def _integers_if_all(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not len(column) or not pc.all(pc.or_(pc.match_substring_regex(column, _INTEGER), pc.equal(column, ""))).as_py():
+        return column
+    try:
+        return pc.cast(pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column), pa.int64())
+    except pa.ArrowInvalid:  # nineteen digits may be more than 64 bits hold; they stay text
+        return column
+
+
+def _header(path: Path) -> tuple[list[str], list[bool], str, int]:
+    """Column names, whether each stands in quotes, the delimiter, and the length of the header line in bytes."""
+    origin = path.name
+    try:
+        with open(path, "rb") as stream:
+            line = stream.readline(_MAX_HEADER_BYTES + 1)
+    except OSError as error:
+        raise InputError(f"Cannot read '{origin}': {error.strerror}.") from None
+    if not line.strip():
+        raise InputError(f"'{origin}' is empty or has no header line; the first line must name the columns.")
+    if len(line) > _MAX_HEADER_BYTES:
+        raise InputError(f"The first line of '{origin}' is longer than 1 MB; that is not a CSV header.")
+    length = len(line)
+    if b"\r" in line.rstrip(b"\r\n"):  # lines that end with CR alone
+        length = line.index(b"\r") + 1
+        line = line[:length]
+    try:
+        text = line.decode("utf-8-sig").rstrip("\r\n")
+    except UnicodeDecodeError:
+        raise InputError(f"'{origin}' is not UTF-8 text; save it as a UTF-8 CSV or name its format.") from None
+    if "\x00" in text:
+        raise InputError(f"'{origin}' is not a text file; name its format.")
+    delimiter = max(",;\t|", key=text.count)
+    if text.count(delimiter) > MAX_COLUMNS:
+        raise InputError(f"'{origin}' has more than {MAX_COLUMNS} columns; keep only the needed ones.")
+    try:
+        names = next(csv.reader(io.StringIO(text), delimiter=delimiter))
+    except (csv.Error, StopIteration):
+        raise InputError(f"The header line of '{origin}' cannot be read.") from None
+    cells = re.split(re.escape(delimiter), text)
+    plain = len(cells) == len(names)
+    quoted = [plain and cell.strip().startswith('"') for cell in cells] if plain else [False] * len(names)
+    return names, quoted, delimiter, length
+
+
+def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str] | None) -> None:
+    """Write a CSV; what CSV has no place for (`extra_metadata`) goes to `<name>.meta.json` beside it."""
+    table = table_of(trajectories)
+    header = ",".join(table.column_names)
+    if "user_id" in table.column_names and pa.types.is_string(table.schema.field("user_id").type):
+        header = header.replace("user_id", '"user_id"')
+    with atomic_path(path) as part:
+        with open(part, "wb") as stream:
+            stream.write(header.encode() + b"\n")
+            pacsv.write_csv(table, stream, pacsv.WriteOptions(include_header=False))
+    if extra_metadata:
+        write_text(_beside(path), json.dumps(extra_metadata, indent=2, ensure_ascii=False) + "\n")
+    else:
+        _beside(path).unlink(missing_ok=True)
+
+
+def metadata(path: Path) -> dict[str, str]:
+    """What stands in `<name>.meta.json`."""
+    try:
+        if _beside(path).stat().st_size > _MAX_HEADER_BYTES:
+            return {}
+        found = json.loads(_beside(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+
+
+def _beside(path: Path) -> Path:
+    return path.with_name(path.name + ".meta.json")

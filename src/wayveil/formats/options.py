@@ -1,0 +1,141 @@
+"""Which column plays which part, and how rows are read: the choices that every reader shares."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+from zoneinfo import ZoneInfo
+
+from wayveil.errors import InputError
+
+OnBadRows = Literal["error", "drop"]
+FORMATS = ("csv", "parquet", "geoparquet", "gpx", "geolife", "tdrive", "cabspotting")
+WRITABLE = ("csv", "parquet", "geoparquet", "gpx")
+
+MAX_COLUMNS = 10_000
+KNOWN_NAMES = {
+    "traj_id": ("traj_id", "tid", "trajectory_id"),
+    "user": ("user", "uid", "user_id"),
+    "lon": ("lon", "lng", "longitude"),
+    "lat": ("lat", "latitude"),
+    "time": ("t", "time", "timestamp", "datetime"),
+}
+OPTION = {
+    "traj_id": "--traj-column",
+    "user": "--user-column",
+    "lon": "--lon-column",
+    "lat": "--lat-column",
+    "time": "--time-column",
+}
+MEANING = {"traj_id": "trajectory", "user": "user", "lon": "longitude", "lat": "latitude", "time": "time"}
+
+
+@dataclass(frozen=True)
+class ReadOptions:
+    """How a table is to be understood; a column name that is None is recognised by itself."""
+
+    format: str | None = None
+    traj_id: str | None = None
+    user: str | None = None
+    lon: str | None = None
+    lat: str | None = None
+    time: str | None = None
+    timezone: str | None = None
+    on_bad_rows: OnBadRows = "error"
+
+    def __post_init__(self) -> None:
+        if self.format is not None and self.format not in FORMATS:
+            raise InputError(f"Unknown format '{self.format}'; choose one of {', '.join(FORMATS)}.")
+        if self.on_bad_rows not in ("error", "drop"):
+            raise InputError("on_bad_rows must be 'error' or 'drop'.")
+        if self.timezone is not None:
+            zone_named(self.timezone)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Positions of the columns in a table; `geometry` stands in for lon and lat in a GeoParquet file."""
+
+    traj_id: int
+    time: int
+    lon: int | None
+    lat: int | None
+    user: int | None
+    geometry: int | None = None
+
+    @property
+    def positions(self) -> list[int]:
+        """The positions that must be read, in the file's order."""
+        every = (self.traj_id, self.time, self.lon, self.lat, self.user, self.geometry)
+        return sorted({position for position in every if position is not None})
+
+
+def zone_named(name: str) -> ZoneInfo:
+    """The time zone of that name."""
+    try:
+        return ZoneInfo(name)
+    except Exception:
+        raise InputError("--timezone must be a name like 'Europe/Paris' or 'UTC'.") from None
+
+
+def resolve_roles(names: Sequence[str], options: ReadOptions, origin: str, geometry: int | None = None) -> Roles:
+    """Find the column of each role among `names`.
+
+    Messages never quote `names`: in a file without a header line they would be a row of the data.
+    """
+    if len(names) > MAX_COLUMNS:
+        raise InputError(f"'{origin}' has more than {MAX_COLUMNS} columns; keep only the needed ones.")
+    needed = ("traj_id", "time") if geometry is not None else ("traj_id", "lon", "lat", "time")
+    found: dict[str, int | None] = {"lon": None, "lat": None}
+    for role in (*needed, "user"):
+        found[role] = _find(role, names, getattr(options, role), origin)
+    missing = [role for role in needed if found[role] is None]
+    if missing:
+        what = ", ".join(MEANING[role] for role in missing)
+        cure = " ".join(f"{OPTION[role]} NAME" for role in missing)
+        raise InputError(f"'{origin}' has no column that is known as {what}; name it with {cure}.")
+    used = [position for position in found.values() if position is not None]
+    if len(set(used)) < len(used):
+        raise InputError(f"One column of '{origin}' was named for two roles; check the --*-column options.")
+    return Roles(geometry=geometry, **found)  # type: ignore[arg-type]
+
+
+def _find(role: str, names: Sequence[str], wanted: str | None, origin: str) -> int | None:
+    if wanted is not None:
+        exact = [i for i, name in enumerate(names) if name == wanted]
+        hits = exact or [i for i, name in enumerate(names) if name.strip().lower() == wanted.strip().lower()]
+        if not hits:
+            raise InputError(f"'{origin}' has no column '{wanted}', which {OPTION[role]} asks for.")
+        if len(hits) > 1:
+            raise InputError(f"'{origin}' has several columns named '{wanted}'; rename all but one.")
+        return hits[0]
+    hits = [i for i, name in enumerate(names) if name.strip().lower() in KNOWN_NAMES[role]]
+    if len(hits) > 1:
+        raise InputError(
+            f"'{origin}' has several columns that could be the {MEANING[role]}; choose one with {OPTION[role]} NAME."
+        )
+    return hits[0] if hits else None
+
+
+def format_of(path: Path, wanted: str | None = None) -> str:
+    """The format of a file by its name (writing), or as asked."""
+    if wanted is not None:
+        return wanted
+    name = path.name.lower()
+    for ending, kind in _ENDINGS:
+        if name.endswith(ending):
+            return kind
+    raise InputError(
+        f"'{path.name}' has no known ending (.csv, .parquet, .geo.parquet, .gpx); say which with --to or --format."
+    )
+
+
+_ENDINGS = (
+    (".geo.parquet", "geoparquet"),
+    (".geoparquet", "geoparquet"),
+    (".parquet", "parquet"),
+    (".pq", "parquet"),
+    (".csv", "csv"),
+    (".tsv", "csv"),
+    (".gpx", "gpx"),
+)

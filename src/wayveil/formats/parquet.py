@@ -1,0 +1,200 @@
+"""Parquet and GeoParquet files: opened safely, read in slices, written in row groups."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from wayveil.atomic import atomic_path
+from wayveil.errors import InputError
+from wayveil.formats.geoparquet import geo_table, geometry_position
+from wayveil.formats.options import KNOWN_NAMES, MAX_COLUMNS, ReadOptions, Roles, resolve_roles
+from wayveil.formats.points import Points
+from wayveil.formats.tables import drop_metadata, points_of_table, table_of
+from wayveil.trajectories import Trajectories
+
+SLICE_ROWS = 1 << 18
+ROW_GROUP_ROWS = 1 << 19
+MAX_ROWS_IN_MEMORY = 200_000_000
+_LARGEST_CHUNK_BYTES = 512 << 20
+_LARGEST_RATIO = 50
+_READ_AHEAD_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class PartFiles:
+    """Part files that are read together, and the name that messages give them."""
+
+    files: tuple[str, ...]
+    name: str
+
+
+def is_uri(path: str | Path) -> bool:
+    """Whether a path names a file system of its own (s3://…, gs://…, file://…)."""
+    return "://" in str(path)
+
+
+def part_files(path: str | Path) -> list[str]:
+    """The Parquet files behind a path: the file itself, or a folder's part files in the order of their names."""
+    if is_uri(path):
+        return _remote_files(str(path))
+    local = Path(path)
+    if not local.is_dir():
+        return [str(local)]
+    files = [f for f in local.rglob("*") if f.suffix.lower() in (".parquet", ".pq") and not _hidden(f, local)]
+    files = sorted(f for f in files if f.is_file())
+    if not files:
+        raise InputError(f"The folder '{local.name}' holds no Parquet files.")
+    return [str(f) for f in files]
+
+
+def _hidden(file: Path, folder: Path) -> bool:
+    return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+
+
+def _remote_files(uri: str) -> list[str]:
+    from pyarrow import fs
+
+    try:
+        system, inner = fs.FileSystem.from_uri(uri)
+        info = system.get_file_info(inner)
+        if info.type == fs.FileType.File:
+            return [uri]
+        found = system.get_file_info(fs.FileSelector(inner, recursive=True))
+    except (OSError, ValueError, pa.ArrowException):
+        raise InputError("Cannot reach the address of the data; check it and the access rights.") from None
+    base = uri[: len(uri) - len(inner)] if uri.endswith(inner) else uri.partition("://")[0] + "://"
+    files = sorted(f.path for f in found if f.path.lower().endswith((".parquet", ".pq")))
+    if not files:
+        raise InputError("The address of the data holds no Parquet files.")
+    return [base + f for f in files]
+
+
+@contextmanager
+def opened(file: str) -> Iterator[pq.ParquetFile]:
+    """A Parquet file whose column chunks are read as a stream, not ahead as a whole."""
+    name = file.rstrip("/").rpartition("/")[2]
+    try:
+        if is_uri(file):
+            from pyarrow import fs
+
+            system, inner = fs.FileSystem.from_uri(file)
+            source: Any = system.open_input_file(inner)
+        else:
+            source = pa.OSFile(file, "rb")
+        with source, pq.ParquetFile(source, buffer_size=_READ_AHEAD_BYTES, pre_buffer=False) as parquet:
+            yield parquet
+    except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, MemoryError):
+        raise InputError(f"'{name}' is missing, cut short, or not a Parquet file.") from None
+
+
+def roles_of(parquet: pq.ParquetFile, options: ReadOptions, origin: str) -> Roles:
+    """The columns of a Parquet file; its geometry stands in where there is no lon and lat."""
+    schema = parquet.schema_arrow
+    if len(schema.names) > MAX_COLUMNS:
+        raise InputError(f"'{origin}' has more than {MAX_COLUMNS} columns; keep only the needed ones.")
+    lowered = {name.strip().lower() for name in schema.names}
+    plain = (options.lon and options.lat) or all(lowered & set(KNOWN_NAMES[role]) for role in ("lon", "lat"))
+    asked = options.format == "geoparquet"
+    geometry = None if plain and not asked else geometry_position(schema, origin)
+    if asked and geometry is None:
+        raise InputError(f"'{origin}' has no 'geo' metadata, so it is not GeoParquet.")
+    roles = resolve_roles(schema.names, options, origin, geometry)
+    _check_sizes(parquet, roles, origin)
+    return roles
+
+
+def _check_sizes(parquet: pq.ParquetFile, roles: Roles, origin: str) -> None:
+    """Refuse column chunks that are small on disk and enormous in memory: one page of them could fill it."""
+    names = {parquet.schema_arrow.names[position] for position in roles.positions}
+    facts = parquet.metadata
+    columns = [i for i in range(facts.num_columns) if facts.schema.column(i).path.partition(".")[0] in names]
+    for group in range(facts.num_row_groups):
+        row_group = facts.row_group(group)
+        for i in columns:
+            chunk = row_group.column(i)
+            large = chunk.total_uncompressed_size > _LARGEST_CHUNK_BYTES
+            if large and chunk.total_uncompressed_size > _LARGEST_RATIO * max(chunk.total_compressed_size, 1):
+                raise InputError(
+                    f"'{origin}' unpacks to far more than its size on disk; write it anew with row groups of at most "
+                    "a million rows."
+                )
+
+
+def slices(parquet: pq.ParquetFile, names: Sequence[str], groups: Sequence[int]) -> Iterator[pa.Table]:
+    """Row groups in slices of at most SLICE_ROWS rows, only the named columns, in that order."""
+    if not groups:
+        return
+    for batch in parquet.iter_batches(SLICE_ROWS, row_groups=list(groups), columns=list(names), use_threads=False):
+        yield pa.Table.from_batches([batch]).select(list(names))
+
+
+def read_points(parts: PartFiles, options: ReadOptions) -> Points:
+    """All rows of Parquet files, in memory."""
+    origin = parts.name
+    tables: list[pa.Table] = []
+    roles: Roles | None = None
+    rows = 0
+    for file in parts.files:
+        with opened(file) as parquet:
+            roles = roles_of(parquet, options, origin)
+            rows += parquet.metadata.num_rows
+            if rows > MAX_ROWS_IN_MEMORY:
+                raise InputError(f"'{origin}' has too many rows to read at once; `wayveil measure` reads it in parts.")
+            names, roles = narrowed(parquet, roles)
+            tables.extend(slices(parquet, names, range(parquet.metadata.num_row_groups)))
+            if not tables:
+                tables.append(parquet.schema_arrow.empty_table().select(names))
+    assert roles is not None
+    try:
+        table = pa.concat_tables(one.rename_columns([str(i) for i in range(one.num_columns)]) for one in tables)
+    except (pa.ArrowException, ValueError):
+        raise InputError(f"The part files of '{origin}' have different columns; make them alike.") from None
+    return points_of_table(table, roles, options, origin)
+
+
+def narrowed(parquet: pq.ParquetFile, roles: Roles) -> tuple[list[str], Roles]:
+    """Names of the needed columns, and the roles by position among them."""
+    names = parquet.schema_arrow.names
+    order = [roles.traj_id, roles.time, roles.lon, roles.lat, roles.user, roles.geometry]
+    places: list[int | None] = []
+    kept: list[str] = []
+    for position in order:
+        places.append(None if position is None else len(kept))
+        kept += [] if position is None else [names[position]]
+    traj_id, time, lon, lat, user, geometry = places
+    assert traj_id is not None and time is not None
+    return kept, Roles(traj_id, time, lon, lat, user, geometry)
+
+
+def write_parts(
+    parts: Iterator[Trajectories], path: Path, *, geo: bool, extra_metadata: dict[str, str] | None, whole: bool
+) -> None:
+    """Write one Parquet file from parts, one after the other; `whole` says that every time is a whole second."""
+    first_id, writer = 0, None
+    with atomic_path(path) as part:
+        try:
+            for trajectories in parts:
+                make = geo_table if geo else table_of
+                table = make(trajectories, first_id=first_id, whole=whole)
+                first_id += len(trajectories)
+                known = table.schema.metadata or {}
+                extra = {key.encode(): value.encode() for key, value in (extra_metadata or {}).items()}
+                table = table.replace_schema_metadata({**extra, **known})
+                if writer is None:
+                    writer = pq.ParquetWriter(part, table.schema, compression="zstd")
+                writer.write_table(table, row_group_size=ROW_GROUP_ROWS)
+        finally:
+            if writer is not None:
+                writer.close()
+
+
+def metadata(path: str | Path) -> dict[str, str]:
+    """Key-value metadata of a file, without the bookkeeping of Arrow, pandas and GeoParquet."""
+    with opened(part_files(path)[0]) as parquet:
+        found = parquet.schema_arrow.metadata or {}
+    return {key.decode("utf-8", "replace"): found[key].decode("utf-8", "replace") for key in drop_metadata(list(found))}

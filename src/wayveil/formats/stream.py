@@ -1,0 +1,180 @@
+"""Parquet files as a stream of whole trajectories: first where to cut, then the pieces."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from wayveil.errors import InputError
+from wayveil.formats.options import ReadOptions, Roles
+from wayveil.formats.parquet import narrowed, opened, roles_of, slices
+from wayveil.formats.points import Labels, Points, joined, labels_of, usable
+from wayveil.formats.tables import points_of_table
+from wayveil.progress import Progress, quiet
+from wayveil.trajectories import Trajectories
+
+_BYTES_A_ROW = 40
+
+
+class _Order:
+    """Watches labels go by: do they strictly rise, or strictly fall, from one trajectory to the next?"""
+
+    def __init__(self) -> None:
+        self.last: int | str | None = None
+        self.direction = 0
+
+    def starts(self, labels: Labels) -> NDArray[np.int64] | None:
+        """Rows at which a new trajectory begins, or None if one came out of order. All labels must be valid."""
+        code = labels.code
+        if len(code) == 0:
+            return np.zeros(0, np.int64)
+        # Compared, not subtracted: the difference of two int64 can overflow.
+        rises, falls = code[1:] > code[:-1], code[1:] < code[:-1]
+        first = labels.value(0)
+        if self.last is not None and isinstance(self.last, str) != isinstance(first, str):
+            return None
+        above = self.last is not None and first > self.last  # type: ignore[operator]
+        below = self.last is not None and first < self.last  # type: ignore[operator]
+        up, down = bool(above or rises.any()), bool(below or falls.any())
+        if (up and down) or (up and self.direction < 0) or (down and self.direction > 0):
+            return None
+        self.direction = 1 if up else -1 if down else self.direction
+        begins = np.r_[self.last is None or above or below, rises | falls]
+        self.last = labels.value(-1)
+        return np.flatnonzero(begins)
+
+
+def find_cuts(
+    files: Sequence[str], options: ReadOptions, origin: str, batch_points: int, max_points: int
+) -> tuple[int, ...] | None:
+    """Rows, about `batch_points` apart, at which a trajectory begins; None if the ids are not in order.
+
+    Only the column of the trajectory ids is read.
+    """
+    order, cuts, row, run_start = _Order(), [0], 0, 0
+    for file in files:
+        with opened(file) as parquet:
+            position = roles_of(parquet, options, origin).traj_id
+            name = parquet.schema_arrow.names[position]
+            for table in slices(parquet, [name], range(parquet.metadata.num_row_groups)):
+                labels = _labels(table, origin)
+                rows = None if labels.valid is None else np.flatnonzero(labels.valid)
+                starts = order.starts(labels if rows is None else labels.take(rows))
+                if starts is None:
+                    return None
+                starts = (starts if rows is None else rows[starts]) + row
+                while (place := int(np.searchsorted(starts, cuts[-1] + batch_points))) < len(starts):
+                    cuts.append(int(starts[place]))
+                row += len(table)
+                edges = np.r_[run_start, starts, row]
+                if np.diff(edges).max() > max_points:
+                    raise InputError(
+                        f"A trajectory of '{origin}' has more than {max_points // 1_000_000} million points; "
+                        "see --traj-column."
+                    )
+                run_start = int(starts[-1]) if len(starts) else run_start
+    return (*cuts, row)
+
+
+def _labels(table: pa.Table, origin: str) -> Labels:
+    try:
+        return labels_of(table.column(0), "traj_id", origin)
+    except (pa.ArrowException, UnicodeDecodeError, OverflowError):
+        raise InputError(f"The trajectory ids of '{origin}' cannot be read; see --traj-column.") from None
+
+
+def fits_memory(files: Sequence[str], limit_bytes: int) -> bool:
+    """Whether the files, unpacked, stay below a limit (also where few bytes stand for many rows)."""
+    unpacked = rows = 0
+    for file in files:
+        with opened(file) as parquet:
+            facts = parquet.metadata
+            unpacked += sum(facts.row_group(i).total_byte_size for i in range(facts.num_row_groups))
+            rows += facts.num_rows
+    return max(unpacked, rows * _BYTES_A_ROW) < limit_bytes
+
+
+def row_group_starts(files: Sequence[str]) -> NDArray[np.int64]:
+    """The first row of every row group, counted over all files."""
+    sizes = [0]
+    for file in files:
+        with opened(file) as parquet:
+            sizes += [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
+    return np.cumsum(sizes)[:-1]
+
+
+def _tables(
+    files: Sequence[str], options: ReadOptions, origin: str, start: int, stop: int
+) -> Iterator[tuple[pa.Table, Roles]]:
+    """The needed columns of the rows `start:stop`, slice by slice."""
+    row, known = 0, None
+    for file in files:
+        with opened(file) as parquet:
+            facts = parquet.metadata
+            if row >= stop or row + facts.num_rows <= start:
+                row += facts.num_rows
+                continue
+            names, roles = narrowed(parquet, roles_of(parquet, options, origin))
+            if known is not None and known != roles:
+                raise InputError(f"The part files of '{origin}' have different columns; make them alike.")
+            known = roles
+            edges = row + np.cumsum([0] + [facts.row_group(i).num_rows for i in range(facts.num_row_groups)])
+            groups = [i for i in range(facts.num_row_groups) if edges[i] < stop and edges[i + 1] > start]
+            at = int(edges[groups[0]]) if groups else row
+            for table in slices(parquet, names, groups):
+                first, last = max(start - at, 0), min(stop - at, len(table))
+                at += len(table)
+                if first < last:
+                    renamed = table.rename_columns([str(i) for i in range(table.num_columns)])
+                    yield renamed.slice(first, last - first), roles
+            row += facts.num_rows
+
+
+def read_cuts(
+    files: Sequence[str], options: ReadOptions, origin: str, cuts: Sequence[int], progress: Progress = quiet
+) -> Iterator[Trajectories]:
+    """The trajectories between each two cuts.
+
+    Privacy: not private (trusted side only). The order of ids is checked again here: a file that changed since the
+    cuts were found must not bring a trajectory twice.
+    """
+    changed = InputError(f"'{origin}' changed while it was read; start again when nothing writes to it.")
+    order, waiting, rows, place = _Order(), [], 0, 1
+    found = False
+    for table, roles in _tables(files, options, origin, cuts[0], cuts[-1]):
+        waiting.append(table)
+        rows += len(table)
+        while place < len(cuts) and rows >= cuts[place] - cuts[place - 1]:
+            size = cuts[place] - cuts[place - 1]
+            try:
+                joint = pa.concat_tables(waiting)
+            except (pa.ArrowException, ValueError):
+                raise InputError(f"The part files of '{origin}' have different columns; make them alike.") from None
+            waiting, rows, place = [joint.slice(size)], rows - size, place + 1
+            points = usable(points_of_table(joint.slice(0, size), roles, options, origin), options.on_bad_rows, origin)
+            if order.starts(points.label) is None:
+                raise changed
+            if len(points):
+                found = True
+                yield joined(_in_time(points), origin)
+            progress("reading", (cuts[place - 1] - cuts[0]) / max(cuts[-1] - cuts[0], 1))
+    if place != len(cuts) and cuts[-1] > cuts[0]:
+        raise changed
+    if not found:
+        raise InputError(f"'{origin}' holds no usable rows.")
+
+
+def _in_time(points: Points) -> Points:
+    """Grouped rows, each trajectory sorted by time."""
+    code = points.label.code
+    same = code[1:] == code[:-1]
+    if not (same & (np.diff(points.t_utc) < 0)).any():
+        return points
+    return points.take(np.lexsort((points.t_utc, np.r_[0, np.cumsum(~same)])))
+
+
+def raw_points(files: Sequence[str], options: ReadOptions, origin: str) -> Iterator[Points]:
+    """All rows slice by slice, uncleaned."""
+    for table, roles in _tables(files, options, origin, 0, 1 << 62):
+        yield points_of_table(table, roles, options, origin)
