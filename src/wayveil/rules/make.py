@@ -14,7 +14,7 @@ from wayveil.rules.bounds import StayWithin, scope_bounds
 from wayveil.rules.closed import Closed
 from wayveil.rules.geometry import area_of, around_scope, line_of
 from wayveil.rules.hours import ALWAYS, Hours
-from wayveil.rules.one_way import OneWay, check_width, map_one_ways
+from wayveil.rules.one_way import DEFAULT_WIDTH_M, OneWay, check_width, map_one_ways
 from wayveil.rules.pace import MaxDuration, MinSpeed
 from wayveil.rules.segments import segments_of_lines
 from wayveil.rules.speed import Classes, SpeedLimit, road_classes
@@ -65,7 +65,7 @@ def one_way(
     geometry: Any | None,
     scope: Scope,
     roadmap: RoadMap | None = None,
-    width_m: float = 15.0,
+    width_m: float = DEFAULT_WIDTH_M,
     name: str = "one_way",
 ) -> OneWay:
     """Nobody against the line's direction (None = the map's own one-way streets)."""

@@ -10,14 +10,15 @@ import numpy as np
 from wayveil.errors import RuleError
 from wayveil.roads import RoadMap
 from wayveil.rules.motion import Array, Motion, at_later_point, module_of, step_lengths
-from wayveil.rules.segments import FAR_M, Segments, segments_of_roads
+from wayveil.rules.segments import FAR_M, Segments, first_in_lists, segments_of_roads
 from wayveil.scope import Scope
 
 SHORTEST_STEP_M = 10.0
 """Shorter steps have no heading: standing and GPS noise are not driving."""
 _PARALLEL = 0.5
 """Cosine of 60°: the heading is against a road where it is within 60° of the reverse of its direction."""
-_BLOCK = 1 << 14
+DEFAULT_WIDTH_M = 10.0
+"""Half a street and GPS noise; wider looks stricter but finds less, because more streets excuse."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,33 +70,31 @@ class OneWay:
     def _wrong_numpy(
         self, motion: Motion, dx: np.ndarray, dy: np.ndarray, length: np.ndarray, margin: float
     ) -> np.ndarray:
-        """wrong + margin where that is positive, else something that is not; only steps that may count are measured."""
-        result = np.full(len(length), -1.0)
-        steps = np.flatnonzero(motion.joins & (length + margin > SHORTEST_STEP_M))
-        may_count = self._may_count()
-        for x, y in ((motion.x_m[:-1], motion.y_m[:-1]), (motion.x_m[1:], motion.y_m[1:])):
-            steps = steps[may_count[self.segments.row_of(x[steps], y[steps], np)]]
-        for start in range(0, len(steps), _BLOCK):
-            part = steps[start : start + _BLOCK]
-            x, y = motion.x_m[part], motion.y_m[part]
-            result[part] = margin + self._wrong_step(x, y, dx[part], dy[part], length[part], np)
-        return result
+        """wrong + margin where that is positive, else something that is not; steps are dropped as soon as they can."""
+        wrong = np.where(motion.joins, length - SHORTEST_STEP_M, -FAR_M) + margin
+        for share in self._positions:
+            steps = np.flatnonzero(wrong > 0)
+            x, y = motion.x_m[steps] + share * dx[steps], motion.y_m[steps] + share * dy[steps]
+            for group, most in self.segments.blocks(x, y):
+                part = steps[group]
+                hx, hy = dx[part] / length[part], dy[part] / length[part]
+                wrong[part] = np.minimum(wrong[part], margin + self._wrong_at(x[group], y[group], hx, hy, most, np))
+        return wrong
 
-    def _may_count(self) -> np.ndarray:
-        """Rows of the table that hold a one-way piece."""
-        table = self.segments.table
-        return ((table >= 0) & self.oneway[table]).any(axis=1)
+    @property
+    def _positions(self) -> tuple[float, ...]:
+        return (0.0, 1.0, 0.5) if self.of_map else (0.0, 1.0)
 
     def _wrong_step(self, x: Array, y: Array, dx: Array, dy: Array, length: Array, xp: ModuleType) -> Array:
         inverse = 1.0 / xp.maximum(length, 1.0)
-        hx, hy = dx * inverse, dy * inverse
-        wrong = length - SHORTEST_STEP_M
-        for share in (0.0, 0.5, 1.0) if self.of_map else (0.0, 1.0):
-            wrong = xp.minimum(wrong, self._wrong_at(x + share * dx, y + share * dy, hx, hy, xp))
+        wrong, most = length - SHORTEST_STEP_M, self.segments.most()
+        for share in self._positions:
+            at = self._wrong_at(x + share * dx, y + share * dy, dx * inverse, dy * inverse, most, xp)
+            wrong = xp.minimum(wrong, at)
         return wrong
 
-    def _wrong_at(self, x: Array, y: Array, hx: Array, hy: Array, xp: ModuleType) -> Array:
-        piece, distance = self.segments.near(x, y, xp)
+    def _wrong_at(self, x: Array, y: Array, hx: Array, hy: Array, most: int, xp: ModuleType) -> Array:
+        piece, distance = self.segments.near(x, y, most, xp)
         along = xp.asarray(self.segments.directions, dtype=x.dtype)[piece]
         against = self.width_m * (-(hx[:, None] * along[..., 0] + hy[:, None] * along[..., 1]) - _PARALLEL)
         against = xp.where(xp.asarray(self.oneway)[piece] & (piece >= 0), against, -FAR_M)
@@ -105,14 +104,16 @@ class OneWay:
         return xp.minimum(wrong, xp.min(xp.maximum(distance - self.width_m, against), axis=1))
 
 
-def map_one_ways(roadmap: RoadMap, scope: Scope, width_m: float = 15.0, name: str = "map one-ways") -> OneWay:
+def map_one_ways(
+    roadmap: RoadMap, scope: Scope, width_m: float = DEFAULT_WIDTH_M, name: str = "map one-ways"
+) -> OneWay:
     """The map's own one-way streets; a street whose direction is not known counts as two-way."""
     check_width(width_m)
     segments = segments_of_roads(roadmap, scope, width_m + 5.0)
     oneway = np.asarray(roadmap.oneway)[segments.road] == 1
     if not oneway.any():
         raise RuleError("The road map marks no street in the scope as one-way; leave the one_way rule out.")
-    return OneWay(segments, oneway, width_m, of_map=True, name=name)
+    return OneWay(first_in_lists(segments, oneway), oneway, width_m, of_map=True, name=name)
 
 
 def check_width(width_m: float) -> None:

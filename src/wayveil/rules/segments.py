@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
 
@@ -9,12 +11,15 @@ import numpy as np
 
 from wayveil.errors import RuleError
 from wayveil.roads import RoadMap
+from wayveil.rules.area import square_distance
 from wayveil.rules.motion import Array, safe_sqrt
 from wayveil.scope import Scope
 
 FAR_M = 1e7
 """Distance of what is not there; no scope is that wide."""
+MOST_IN_DESCENT = 32
 _SMOOTH_M = 0.5
+_BLOCK = 1 << 18
 _MOST_ACROSS = 40_000
 _MOST_ENTRIES = 64_000_000
 
@@ -35,11 +40,13 @@ class Segments:
     south_m: float
     cells: np.ndarray
     """(occupied,) sorted cell numbers."""
-    table: np.ndarray
-    """(occupied + 1, k) pieces near each occupied cell, -1 = none; the last row is for all other cells."""
+    starts: np.ndarray
+    """(occupied + 1,) where each cell's list starts in `pieces`."""
+    pieces: np.ndarray
+    """The lists, one after the other, the most important pieces of each cell first."""
 
-    def row_of(self, x: Array, y: Array, xp: ModuleType) -> Array:
-        """Row of `table` for each position."""
+    def cell_of(self, x: Array, y: Array, xp: ModuleType) -> Array:
+        """Place of each position's cell in `cells`, or their number where the cell has no piece."""
         column = xp.floor((x - self.west_m) / self.cell_m)
         row = xp.floor((y - self.south_m) / self.cell_m)
         on_grid = (column >= 0) & (column < self.columns) & (row >= 0) & (row < self.rows)
@@ -48,15 +55,38 @@ class Segments:
         place = xp.minimum(xp.searchsorted(cells, cell), len(self.cells) - 1)
         return xp.where(on_grid & (cells[place] == cell), place, len(self.cells))
 
-    def near(self, x: Array, y: Array, xp: ModuleType) -> tuple[Array, Array]:
-        """(n, k) pieces near each position (-1 = none) and their distances, exact up to the reach."""
-        piece = xp.asarray(self.table)[self.row_of(x, y, xp)]
+    def counts(self) -> np.ndarray:
+        """(occupied + 1,) length of each cell's list; the last is for all other cells."""
+        return np.append(np.diff(self.starts), 0)
+
+    def near(self, x: Array, y: Array, most: int, xp: ModuleType) -> tuple[Array, Array]:
+        """(n, most) pieces near each position (-1 = none) and their distances, exact up to the reach."""
+        cell = self.cell_of(x, y, xp)
+        rank = np.arange(most)
+        first = xp.asarray(np.append(self.starts, self.starts[-1]))[cell]
+        listed = rank < xp.asarray(self.counts())[cell][:, None]
+        piece = xp.asarray(self.pieces)[xp.where(listed, first[:, None] + rank, 0)]
         ends = xp.asarray(self.ends, dtype=x.dtype)[piece]
         ux, uy = ends[..., 2] - ends[..., 0], ends[..., 3] - ends[..., 1]
         px, py = x[:, None] - ends[..., 0], y[:, None] - ends[..., 1]
         share = xp.minimum(xp.maximum((px * ux + py * uy) / (ux * ux + uy * uy), 0.0), 1.0)
         dx, dy = px - share * ux, py - share * uy
-        return piece, xp.where(piece >= 0, safe_sqrt(dx * dx + dy * dy, xp), FAR_M)
+        return xp.where(listed, piece, -1), xp.where(listed, safe_sqrt(dx * dx + dy * dy, xp), FAR_M)
+
+    def most(self) -> int:
+        """How many pieces of a cell a descent looks at; what is beyond is the least important of a crowded cell."""
+        return int(min(self.counts().max(), MOST_IN_DESCENT))
+
+    def blocks(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
+        """Groups of positions whose cells have lists of about the same length, and that length: for numpy."""
+        count = self.counts()[self.cell_of(x, y, np)]
+        low, most = 0, 4
+        while low < max(int(count.max(initial=0)), 1):
+            group = np.flatnonzero((count > low) & (count <= most)) if low else np.flatnonzero(count <= most)
+            size = max(1, _BLOCK // most)
+            for start in range(0, len(group), size):
+                yield group[start : start + size], most
+            low, most = most, 2 * most
 
     @property
     def directions(self) -> np.ndarray:
@@ -103,22 +133,28 @@ def segments_of_roads(roadmap: RoadMap, scope: Scope, reach_m: float) -> Segment
     return segments_of_lines(lines, [int(number) for number in numbers], reach_m)
 
 
+def first_in_lists(segments: Segments, important: np.ndarray) -> Segments:
+    """The same pieces with the important ones (a mask) first in each cell's list, the nearest to its middle first."""
+    cell = np.repeat(np.arange(len(segments.cells)), np.diff(segments.starts))
+    row, column = np.divmod(segments.cells[cell], segments.columns)
+    x = segments.west_m + (column + 0.5) * segments.cell_m
+    y = segments.south_m + (row + 0.5) * segments.cell_m
+    square = square_distance(x, y, *segments.ends[segments.pieces].T, np)
+    order = np.lexsort((square, ~important[segments.pieces], cell))
+    return dataclasses.replace(segments, pieces=segments.pieces[order])
+
+
 def _index(ends: np.ndarray, road: np.ndarray, reach_m: float) -> Segments:
     low = np.minimum(ends[:, :2], ends[:, 2:]).min(axis=0) - reach_m - 1
     high = np.maximum(ends[:, :2], ends[:, 2:]).max(axis=0) + reach_m + 1
-    cell_m = max(reach_m, 10.0, float((high - low).max()) / _MOST_ACROSS)
+    cell_m = max(reach_m * 4 / 3 + 1e-6, float((high - low).max()) / _MOST_ACROSS)
     columns, rows = (np.floor((high - low) / cell_m).astype(int) + 1).tolist()
     piece, cell = _cells_along(ends, low, cell_m, columns, reach_m)
     order = np.lexsort((piece, cell))
-    piece, cell = piece[order], cell[order]
-    cells, first, counts = np.unique(cell, return_index=True, return_counts=True)
-    width = int(counts.max())
-    if (len(cells) + 1) * width > _MOST_ENTRIES:
-        raise RuleError("The map is too dense for this width; lower width_m.")
-    table = np.full((len(cells) + 1, width), -1, np.int32)
-    table[np.repeat(np.arange(len(cells)), counts), np.arange(len(piece)) - np.repeat(first, counts)] = piece
+    cells, first = np.unique(cell[order], return_index=True)
+    starts = np.append(first, len(cell)).astype(np.int32)
     return Segments(ends, road, reach_m, cell_m, columns, rows, float(low[0]), float(low[1]),
-                    cells.astype(np.int32), table)  # fmt: skip
+                    cells.astype(np.int32), starts, piece[order].astype(np.int32))  # fmt: skip
 
 
 def _cells_along(

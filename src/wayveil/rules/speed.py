@@ -12,13 +12,12 @@ from wayveil.roads import ROAD_CLASSES, RoadMap
 from wayveil.rules.area import Area
 from wayveil.rules.motion import Array, Motion, at_later_point, module_of, step_lengths
 from wayveil.rules.one_way import check_width
-from wayveil.rules.segments import FAR_M, Segments, segments_of_roads
+from wayveil.rules.segments import FAR_M, Segments, first_in_lists, segments_of_roads
 from wayveil.scope import Scope
 
 TOLERANCE_M = 1e-3
 """A step may be a millimetre too long: that is round-off, not speed."""
 _RAMP_M = 10.0
-_BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +30,9 @@ class Classes:
     width_m: float
     text: str
 
-    def depth_m(self, x: Array, y: Array, xp: ModuleType) -> Array:
+    def depth_m(self, x: Array, y: Array, most: int, xp: ModuleType) -> Array:
         """min(width − d, d' − d), d to the nearest chosen road and d' to the nearest other; positive where it holds."""
-        piece, distance = self.segments.near(x, y, xp)
+        piece, distance = self.segments.near(x, y, most, xp)
         chosen = xp.asarray(self.chosen)[piece]
         own = xp.min(xp.where(chosen, distance, FAR_M), axis=1)
         other = xp.min(xp.where(chosen, FAR_M, distance), axis=1)
@@ -104,9 +103,11 @@ def _depth(where: Area | Classes, x: Array, y: Array, xp: ModuleType) -> Array:
     if isinstance(where, Area):
         return where.depth_m(x, y)
     if xp is not np:
-        return where.depth_m(x, y, xp)
-    parts = [where.depth_m(x[at : at + _BLOCK], y[at : at + _BLOCK], np) for at in range(0, len(x), _BLOCK)]
-    return np.concatenate(parts) if parts else np.zeros(0)
+        return where.depth_m(x, y, where.segments.most(), xp)
+    depth = np.empty(len(x))
+    for group, most in where.segments.blocks(x, y):
+        depth[group] = where.depth_m(x[group], y[group], most, np)
+    return depth
 
 
 def road_classes(
@@ -122,4 +123,4 @@ def road_classes(
     chosen = np.isin(np.asarray(roadmap.road_class)[segments.road], numbers)
     if not chosen.any():
         raise RuleError("The road map has no road of these classes in the scope; leave the rule out.")
-    return Classes(segments, chosen, width_m, ", ".join(classes))
+    return Classes(first_in_lists(segments, np.ones(len(chosen), bool)), chosen, width_m, ", ".join(classes))
