@@ -4,6 +4,7 @@ from pathlib import Path
 
 import typer
 
+from wayveil.cli import columns as col
 from wayveil.cli.console import note, print_json, progress_bar
 
 _LEDGER = typer.Option(None, "--ledger", metavar="PATH", help="The ledger file; the default is in your data folder.")
@@ -27,11 +28,19 @@ def register(app: typer.Typer) -> None:
 
 
 def open_(
-    file: Path = typer.Argument(..., help="The private trajectories; their content is remembered by a keyed digest."),
+    file: str = typer.Argument(..., help="The private trajectories; their content is remembered by a keyed digest."),
     dataset: str = typer.Option(..., "--dataset", help="The name under which everything about this data is spent."),
     total: str = typer.Option(..., "--total", help="The epsilon that may ever be spent on it."),
     total_delta: str = typer.Option("0", "--total-delta", help="The delta that may ever be spent on it."),
     ledger: Path | None = _LEDGER,
+    format: col.Format = None,
+    traj_column: col.TrajColumn = None,
+    user_column: col.UserColumn = None,
+    lon_column: col.LonColumn = None,
+    lat_column: col.LatColumn = None,
+    time_column: col.TimeColumn = None,
+    timezone: col.Timezone = None,
+    drop_bad_rows: col.DropBadRows = False,
 ) -> None:
     """Name a dataset and say how much privacy may ever be spent on it."""
     from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
@@ -40,9 +49,11 @@ def open_(
     from wayveil.source import open_source
 
     name, epsilon, delta = clean_name(dataset), exact_epsilon(total, "--total"), exact_delta(total_delta)
-    account = Ledger(ledger)
+    columns = traj_column, user_column, lon_column, lat_column, time_column
+    options = col.read_options(format, *columns, timezone, drop_bad_rows)
+    source, account = open_source(file, **options), Ledger(ledger)
     with progress_bar() as progress:
-        digest = digest_of(open_source(file).batches(), account.secret, progress)
+        digest = digest_of(source.batches(progress), account.secret)
     opened = account.open_dataset(name, epsilon, digest, total_delta=delta)
     for warning in opened.warnings:
         note(f"Warning: {warning}")

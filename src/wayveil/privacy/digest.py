@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 
-from wayveil.progress import Progress, quiet
 from wayveil.trajectories import Trajectories
 
 _MODULUS = 2**256
@@ -52,8 +51,8 @@ class ContentDigest:
         return hmac.new(self._secret, b"content" + self.total.to_bytes(32, "big"), hashlib.sha256).hexdigest()
 
 
-def digest_of(parts: Iterable[Trajectories], secret: bytes, progress: Progress = quiet) -> str:
-    """The digest of everything in `parts`, read once; how many parts there will be is not known beforehand.
+def digest_of(parts: Iterable[Trajectories], secret: bytes) -> str:
+    """The digest of everything in `parts`, gone through once.
 
     Privacy
     -------
@@ -62,6 +61,4 @@ def digest_of(parts: Iterable[Trajectories], secret: bytes, progress: Progress =
     digest = ContentDigest(secret)
     for part in parts:
         digest.add(part)
-        progress("reading the content", 0.0)
-    progress("reading the content", 1.0)
     return digest.hexdigest()

@@ -25,6 +25,7 @@ from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
 from wayveil.privacy.entries import Dataset, Entries, Line, add_up, now_utc
 
 LONGEST_NAME = 100
+LONGEST_REASON = 1000
 
 
 @dataclass(frozen=True)
@@ -94,8 +95,6 @@ class Ledger:
     def allow(self, name: str, total: Fraction, reason: str, *, total_delta: Fraction | None = None) -> Dataset:
         """Change the total of a dataset; the reason stays on the ledger."""
         name, total = clean_name(name), exact_epsilon(total, "total")
-        if not reason.strip():
-            raise InputError('A changed total needs a reason; write --reason "...".')
         with self._transaction() as entries:
             known = entries.require(name)
             delta = known.total_delta if total_delta is None else exact_delta(total_delta)
@@ -104,7 +103,7 @@ class Ledger:
                     f"Dataset '{name}' has spent {decimal_text(known.spent)} already; "
                     f"a total of {decimal_text(total)} is below that, choose a higher one."
                 )
-            entries.append("allow", name, epsilon=total, delta=delta, purpose=reason.strip())
+            entries.append("allow", name, epsilon=total, delta=delta, purpose=_clean_reason(reason))
             return entries.require(name)
 
     def spend(
@@ -167,10 +166,8 @@ class Ledger:
 
     def accept(self, reason: str) -> None:
         """Go on with a ledger that was moved, restored or begun anew; the reason stays on the ledger."""
-        if not reason.strip():
-            raise InputError('Accepting a ledger needs a reason; write --reason "...".')
         with self._transaction(accept=True) as entries:
-            entries.append("accept", purpose=reason.strip())
+            entries.append("accept", purpose=_clean_reason(reason))
 
     def verify(self) -> None:
         """Recompute the whole chain and let SQLite check the file; InputError if either fails."""
@@ -280,6 +277,13 @@ def clean_name(name: str) -> str:
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise InputError(f"A dataset's name has 1 to {LONGEST_NAME} printable characters; choose another --dataset.")
     return name
+
+
+def _clean_reason(reason: str) -> str:
+    reason = reason.strip()
+    if not reason or len(reason) > LONGEST_REASON or not reason.isprintable():
+        raise InputError(f'A reason is one line of 1 to {LONGEST_REASON} printable characters; write --reason "...".')
+    return reason
 
 
 def _refusal(known: Dataset, asked: Fraction) -> str:

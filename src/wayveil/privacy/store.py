@@ -30,6 +30,7 @@ def connect(path: Path, timeout_s: float) -> Iterator[sqlite3.Connection]:
 
     A rollback journal with synchronous=EXTRA: a commit is on disk, its journal's removal included, before it returns;
     and the ledger is one file, where a write-ahead log would leave the newest entries in a second one.
+    Processes are kept apart by the file system's locks: keep the ledger on a local disk, not on a network share.
     """
     _create(path)
     with _plain_errors(path):

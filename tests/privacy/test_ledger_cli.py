@@ -1,0 +1,72 @@
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from wayveil.cli import ledger as verb
+from wayveil.errors import BudgetError, InputError
+from wayveil.privacy.ledger import Ledger
+
+SENTINEL = 37.123456
+ROWS = "traj_id,lat,lon,t\n" + "".join(
+    f"secret-{i},{SENTINEL + i / 1000},-122.4{i},2008-05-17T10:0{step}:00Z\n" for i in range(3) for step in range(2)
+)
+
+
+@pytest.fixture
+def run(tmp_path):
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    verb.register(app)
+
+    def call(*words, stop=None):
+        result = CliRunner().invoke(app, ["ledger", *words, "--ledger", str(tmp_path / "ledger.sqlite")])
+        if stop is not None:
+            assert isinstance(result.exception, stop), result.output
+            return str(result.exception)
+        assert result.exit_code == 0, (result.output, result.exception)
+        assert str(SENTINEL)[:6] not in result.output and "secret-" not in result.output
+        return result.stdout, result.stderr
+
+    return call
+
+
+def test_the_life_of_an_account(run, tmp_path):
+    file = tmp_path / "rides.csv"
+    file.write_text(ROWS)
+    assert "empty" in run("show")[1]
+    assert not (tmp_path / "ledger.sqlite").exists()
+    assert "1.5 may be spent" in run("open", str(file), "--dataset", "rides", "--total", "1.5")[0]
+    assert "open already" in run("open", str(file), "--dataset", "rides", "--total", "9", stop=BudgetError)
+    assert "2 is left" in run("allow", "rides", "--total", "2", "--reason", "a second year")[0]
+    text, _ = run("show")
+    assert "rides: 0 of 2 spent, 2 left" in text and "a second year" in text
+    (account,) = json.loads(run("show", "--json")[0])["datasets"]
+    assert account["total"] == "2" and [line["kind"] for line in account["lines"]] == ["open", "allow"]
+    assert "digest" not in json.dumps(account) and Ledger(tmp_path / "ledger.sqlite").secret.hex() not in str(account)
+
+
+def test_the_same_content_under_another_name_warns_whatever_the_order(run, tmp_path):
+    header, *rows = ROWS.splitlines()
+    (tmp_path / "a.csv").write_text(ROWS)
+    (tmp_path / "b.csv").write_text("\n".join([header, *rows[4:], *rows[2:4], *rows[:2]]) + "\n")
+    (tmp_path / "c.csv").write_text("\n".join([header, *rows[:4]]) + "\n")
+    assert "Warning" not in run("open", str(tmp_path / "a.csv"), "--dataset", "a", "--total", "1")[1]
+    assert "as 'a' and as 'b'" in run("open", str(tmp_path / "b.csv"), "--dataset", "b", "--total", "1")[1]
+    assert "Warning" not in run("open", str(tmp_path / "c.csv"), "--dataset", "c", "--total", "1")[1]
+
+
+def test_refusals(run, tmp_path):
+    file = tmp_path / "rides.csv"
+    file.write_text(ROWS)
+    run("open", str(tmp_path / "missing.csv"), "--dataset", "rides", "--total", "1", stop=InputError)
+    for total in ("0", "-1", "nan", "x", "1001"):
+        assert "--total" in run("open", str(file), "--dataset", "rides", f"--total={total}", stop=InputError)
+    run("allow", "trams", "--total", "1", "--reason", "why", stop=BudgetError)
+    run("open", str(file), "--dataset", "rides", "--total", "1")
+    run("allow", "rides", "--total", "2", "--reason", " ", stop=InputError)
+    (tmp_path / "ledger.sqlite").unlink()
+    assert "ledger accept" in run("show", stop=BudgetError)
+    run("accept", "--reason", "begun anew")
+    run("show")
