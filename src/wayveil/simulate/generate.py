@@ -1,0 +1,176 @@
+"""Trajectories of the embedded city, all at once or streamed, that obey the city's own rules."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.atomic import atomic_path
+from wayveil.errors import InputError
+from wayveil.progress import Progress, quiet
+from wayveil.simulate.city import City
+from wayveil.simulate.drive import LONGEST_S, Drives, drive, sample
+from wayveil.simulate.people import Anchors, Trips, draw_trips, place_anchors
+from wayveil.simulate.routes import Router, make_router, walk
+from wayveil.trajectories import EMPTY, Trajectories, concatenate, select
+
+_MOST = 100_000_000
+_SHORTEST_S = 120.0
+
+
+def simulate_trajectories(
+    city: City, n: int = 10_000, seed: int = 0, *, progress: Progress = quiet
+) -> Trajectories:
+    """n trajectories with users, in the order of users and times; the same city, n and seed give the same ones.
+
+    Privacy: free (nobody lives there).
+    """
+    return concatenate(list(simulate_batches(city, n, seed, progress=progress))) if _checked(n) else EMPTY
+
+
+def simulate_to_parquet(
+    path: str | Path, n: int = 1_000_000, seed: int = 0, *, city: City | None = None, progress: Progress = quiet
+) -> City:
+    """n trajectories streamed to a Parquet file: traj_id, user_id, lat, lon, t (Unix seconds), sorted; flat memory.
+
+    Returns the city. A row group holds the trajectories of one batch of users.
+
+    Privacy: free (nobody lives there).
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from wayveil.simulate.city import simulate_city
+
+    _checked(n)
+    city = simulate_city(seed) if city is None else city
+    schema = pa.schema(
+        [("traj_id", pa.int32()), ("user_id", pa.int32()), ("lat", pa.float64()), ("lon", pa.float64()),
+         ("t", pa.int64())]
+    )  # fmt: skip
+    done = 0
+    with atomic_path(path) as part, pq.ParquetWriter(part, schema, compression="zstd") as writer:
+        for piece in simulate_batches(city, n, seed, progress=progress):
+            counts = np.diff(piece.offsets)
+            columns = [
+                np.repeat(np.arange(done, done + len(piece), dtype=np.int32), counts),
+                np.repeat(np.asarray(piece.user, np.int32), counts),
+                piece.lat, piece.lon, piece.t_utc.astype(np.int64),
+            ]  # fmt: skip
+            writer.write_table(pa.table([pa.array(column) for column in columns], schema=schema))
+            done += len(piece)
+    return city
+
+
+def simulate_batches(
+    city: City, n: int, seed: int = 0, *, progress: Progress = quiet
+) -> Iterator[Trajectories]:
+    """The same trajectories in pieces of whole batches of users; a piece depends on its number and the seed alone."""
+    progress("routes", 0.0)
+    traffic = prepare_traffic(city, seed)
+    made = batch = idle = 0
+    while made < n:
+        piece = _batch(traffic, batch, seed)
+        batch += 1
+        idle = 0 if len(piece) else idle + 1
+        if idle > 20:
+            raise InputError("Nobody can travel in this city: it is too small for a trip; give it a larger size.")
+        if not len(piece):
+            continue
+        if made + len(piece) > n:
+            piece = select(piece, np.arange(n - made))
+        made += len(piece)
+        progress("trajectories", made / n)
+        yield piece
+
+
+@dataclass(frozen=True, eq=False)
+class Traffic:
+    """What all batches share: ways, anchors, and the rules that a trajectory must obey."""
+
+    city: City
+    router: Router
+    anchors: Anchors
+    rules: tuple[Any, ...]
+
+
+def prepare_traffic(city: City, seed: int) -> Traffic:
+    """Anchors, router and rules of a city, from the seed."""
+    rng = np.random.default_rng([seed, 3])
+    anchors = place_anchors(city, rng)
+    return Traffic(city, make_router(city, anchors.node, rng), anchors, _rules(city))
+
+
+def _rules(city: City) -> tuple[Any, ...]:
+    """The rules that a coarse step can break; closed areas and the box are avoided by the ways themselves."""
+    from wayveil.rules import one_way, speed_limit
+
+    found = []
+    for feature in city.rules_geojson["features"]:
+        options = feature["properties"]
+        if options["rule"] == "one_way":
+            found.append(one_way(None, city.scope, city.roadmap))
+        elif options["rule"] == "speed_limit":
+            classes = options.get("classes", ())
+            found.append(speed_limit(options["kmh"], city.scope, None, city.roadmap, classes))
+    return tuple(found)
+
+
+def _batch(traffic: Traffic, batch: int, seed: int) -> Trajectories:
+    city = traffic.city
+    trips = draw_trips(city, traffic.anchors, batch, seed)
+    rng = np.random.default_rng([seed, 4, batch])
+    ways = walk(traffic.router, trips.anchor, trips.node, trips.to_anchor, trips.closed, trips.taste)
+    hour = city.scope.local_seconds(trips.depart_utc) / 3600 % 24
+    drives = drive(traffic.router, *ways, hour, rng)
+    duration = drives.duration_s
+    window = city.scope.time_window()
+    fits = (duration > _SHORTEST_S) & (duration <= LONGEST_S)
+    fits &= _no_overlap(trips, duration)
+    if window is not None:
+        fits &= trips.depart_utc + duration < window[1] - 1
+    which = np.flatnonzero(fits)
+    if len(which) == 0:
+        return EMPTY
+    result = _points(city, drives, trips, which, rng, dense=False)
+    # Few break a rule, all by a coarse step that cuts a corner: those get a denser clock, as a better device has.
+    broken = _broken(traffic, result)
+    if not broken.any():
+        return result
+    again = _points(city, drives, trips, which[broken], rng, dense=True)
+    still = _broken(traffic, again)
+    order = np.r_[which[~broken], which[broken][~still]].argsort(kind="stable")
+    return select(concatenate([select(result, ~broken), select(again, ~still)]), order)
+
+
+def _no_overlap(trips: Trips, duration_s: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """False for a trip that starts before the same user's last one has ended."""
+    after = trips.depart_utc[1:] > trips.depart_utc[:-1] + duration_s[:-1]
+    return np.r_[True, after | (trips.user[1:] != trips.user[:-1])]
+
+
+def _points(
+    city: City, drives: Drives, trips: Trips, which: NDArray[np.int64], rng: np.random.Generator, dense: bool
+) -> Trajectories:
+    offsets, x, y, at_s = sample(drives, which, rng, dense)
+    scope = city.scope
+    inside = 0.5  # metres from the border of the box, so that rounding to 7 decimals stays in it
+    x, y = np.clip(x, inside, scope.width_m - inside), np.clip(y, inside, scope.height_m - inside)
+    lon, lat = scope.to_degrees(x, y)
+    t_utc = at_s + np.repeat(trips.depart_utc[which], np.diff(offsets))
+    return Trajectories(offsets, np.round(lon, 7), np.round(lat, 7), np.floor(t_utc), trips.user[which])
+
+
+def _broken(traffic: Traffic, trajectories: Trajectories) -> NDArray[np.bool_]:
+    from wayveil.rules import motion_of, violating_trajectories
+
+    return violating_trajectories(traffic.rules, motion_of(trajectories, traffic.city.scope))
+
+
+def _checked(n: int) -> bool:
+    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= _MOST:
+        raise InputError(f"n must be a whole number from 0 to {_MOST:,}.")
+    return n > 0

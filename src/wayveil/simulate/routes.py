@@ -1,0 +1,147 @@
+"""Shortest ways through the city: trees from the places that draw people, walked for many trips at once."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.roads import ROAD_CLASSES
+from wayveil.simulate.city import City
+from wayveil.simulate.streets import Streets
+
+FREE_KMH = {"motorway": 68.0, "primary": 51.0, "secondary": 43.0, "tertiary": 37.0, "residential": 24.0}
+"""How fast people drive on an empty street; below the limit."""
+TASTES = 2
+"""How many opinions there are about the best way."""
+KEEP_AWAY_M = 25.0
+"""Drivers stay this far from a closed area, so that GPS noise does not put them inside."""
+
+
+@dataclass(frozen=True, eq=False)
+class Arcs:
+    """The streets by direction: arc a runs from `start[a]` to `end[a]` along edge `edge[a]`, turned if `back[a]`."""
+
+    nodes: int
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    edge: NDArray[np.int64]
+    back: NDArray[np.bool_]
+    key: NDArray[np.int64]
+    """start · nodes + end, sorted."""
+
+    def find(self, start: NDArray[np.int64], end: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The arc between two neighbouring nodes."""
+        return np.searchsorted(self.key, start * self.nodes + end)
+
+
+def arcs_of(streets: Streets) -> Arcs:
+    """Both directions of each street, one of a one-way street."""
+    edges = np.arange(len(streets))
+    both = edges[~streets.oneway]
+    start, end = np.r_[streets.start, streets.end[both]], np.r_[streets.end, streets.start[both]]
+    edge, back = np.r_[edges, both], np.r_[np.zeros(len(edges), bool), np.ones(len(both), bool)]
+    nodes = len(streets.node_xy)
+    key = start * nodes + end
+    order = np.argsort(key, kind="stable")
+    return Arcs(nodes, start[order], end[order], edge[order], back[order], key[order])
+
+
+@dataclass(frozen=True, eq=False)
+class Router:
+    """Trees to and from the anchors, made when first asked for: by which areas are closed and by taste."""
+
+    city: City
+    arcs: Arcs
+    anchors: NDArray[np.int64]
+    """(anchors,) their nodes."""
+    blocked: NDArray[np.bool_]
+    """(closures, edges) whether an edge comes too near to a closed area."""
+    cost_s: NDArray[np.float64]
+    """(tastes, edges)"""
+    _trees: dict[tuple[int, int], tuple[NDArray[np.int32], NDArray[np.int32]]] = field(default_factory=dict)
+
+    def trees(self, closed: int, taste: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """(before, after), each (anchors, nodes): the node before on the way from, and after on the way to an anchor.
+
+        `closed` has bit k set where closure k holds. -9999 where there is no way.
+        """
+        from scipy.sparse import csr_matrix
+        from scipy.sparse.csgraph import dijkstra
+
+        if (closed, taste) not in self._trees:
+            arcs, shut = self.arcs, np.zeros(len(self.city.streets), bool)
+            for k in range(len(self.blocked)):
+                if closed >> k & 1:
+                    shut |= self.blocked[k]
+            open_arcs = ~shut[arcs.edge]
+            cost = self.cost_s[taste][arcs.edge][open_arcs]
+            start, end = arcs.start[open_arcs], arcs.end[open_arcs]
+            pair = []
+            for a, b in ((start, end), (end, start)):
+                graph = csr_matrix((cost, (a, b)), (arcs.nodes, arcs.nodes))
+                pair.append(dijkstra(graph, indices=self.anchors, return_predecessors=True)[1])
+            self._trees[closed, taste] = (pair[0], pair[1])
+        return self._trees[closed, taste]
+
+
+def make_router(city: City, anchors: NDArray[np.int64], rng: np.random.Generator) -> Router:
+    """A router with its costs: seconds on empty streets, disturbed a little for each taste."""
+    import shapely
+
+    streets = city.streets
+    lines = shapely.linestrings(streets.xy, indices=np.repeat(np.arange(len(streets)), np.diff(streets.offsets)))
+    blocked = np.array(
+        [shapely.intersects(lines, closure.polygon.buffer(KEEP_AWAY_M)) for closure in city.closures], dtype=bool
+    ).reshape(len(city.closures), len(streets))
+    seconds = streets.length_m / free_speed_mps(streets)
+    # 8 s a junction: turning through many small streets is not worth it; ramps and detours cost more
+    junction = np.where(streets.road_class == 0, 25.0, 8.0)
+    cost = np.array([(seconds + junction) * np.exp(rng.normal(0, 0.22, len(streets))) for _ in range(TASTES)])
+    return Router(city, arcs_of(streets), anchors, blocked, cost)
+
+
+def free_speed_mps(streets: Streets) -> NDArray[np.float64]:
+    """(edges,) speed on an empty street."""
+    return np.array([FREE_KMH.get(name, 20.0) for name in ROAD_CLASSES])[streets.road_class] / 3.6
+
+
+def walk(
+    router: Router,
+    anchor: NDArray[np.int64],
+    node: NDArray[np.int64],
+    to_anchor: NDArray[np.bool_],
+    closed: NDArray[np.int64],
+    taste: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Ways between an anchor (by its number) and a node for many trips: (offsets, arcs); without a way, no arcs."""
+    n = len(anchor)
+    step = np.full((n, 0), -1, np.int64)
+    here = node.astype(np.int64).copy()
+    goal = router.anchors[anchor]
+    columns = [here.copy()]
+    groups = [
+        (rows, router.trees(int(c), int(t))[1 if forth else 0])
+        for c, t, forth in {tuple(g) for g in zip(closed.tolist(), taste.tolist(), to_anchor.tolist())}
+        if len(rows := np.flatnonzero((closed == c) & (taste == t) & (to_anchor == forth)))
+    ]
+    active = np.ones(n, bool)
+    while active.any():
+        beyond = np.full(n, -1, np.int64)
+        for rows, tree in groups:
+            live = rows[active[rows]]
+            beyond[live] = tree[anchor[live], here[live]]
+        beyond[here == goal] = -1
+        active &= beyond >= 0
+        here = np.where(active, beyond, here)
+        columns.append(np.where(active, here, -1))
+    step = np.column_stack(columns[:-1]) if len(columns) > 1 else np.column_stack(columns)
+    arrived = here == goal
+    count = np.where(arrived, (step >= 0).sum(axis=1) - 1, 0)
+    # ways from an anchor were walked backwards
+    row = np.repeat(np.arange(n), count)
+    offsets = np.r_[0, np.cumsum(count)]
+    k = np.arange(offsets[-1]) - offsets[:-1][row]
+    backwards = ~to_anchor[row]
+    first = np.where(backwards, step[row, count[row] - k], step[row, k])
+    second = np.where(backwards, step[row, count[row] - k - 1], step[row, k + 1])
+    return offsets, router.arcs.find(first, second)
