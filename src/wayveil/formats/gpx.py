@@ -2,7 +2,7 @@
 
 import json
 import re
-from decimal import Decimal
+from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
 from xml.parsers import expat
@@ -18,7 +18,7 @@ from wayveil.errors import InputError
 from wayveil.formats.options import ReadOptions
 from wayveil.formats.points import Points, labels_of
 from wayveil.formats.tables import user_column
-from wayveil.formats.times import to_utc_seconds
+from wayveil.formats.times import LARGEST_S, to_utc_seconds
 from wayveil.trajectories import Trajectories
 
 _GPX = "http://www.topografix.com/GPX/1/1"
@@ -27,7 +27,8 @@ _CHUNK_BYTES = 1 << 18
 _MAX_TEXT = 4_096
 _MAX_DEPTH = 64
 _FRACTION = re.compile(r"\s*([0-9T:\- ]+)[.,]([0-9]+)\s*(Z|[+-][0-9]{2}:?[0-9]{2})?\s*", re.ASCII)
-_FIRST_YEAR_S, _LAST_YEAR_S = -62_135_596_800, 253_402_300_799
+_FIRST_YEAR_S = -62_135_596_800
+_EXACT = Context(prec=_MAX_TEXT)  # the default 28 digits would round sums of seconds and fractions
 
 
 class _Refused(Exception):
@@ -161,7 +162,7 @@ def _seconds(texts: list[str | None], timezone: str, origin: str) -> NDArray[np.
     for i, fraction in fractions.items():
         if np.isfinite(seconds[i]):
             # Decimal keeps the written digits exact until the one rounding at the end.
-            seconds[i] = float(int(seconds[i]) + fraction)
+            seconds[i] = float(_EXACT.add(Decimal(int(seconds[i])), fraction))
     return seconds
 
 
@@ -187,15 +188,15 @@ def _stamp(t_utc: float) -> str:
     text = str(np.datetime64(whole, "s"))
     if whole == t_utc:
         return text + "Z"
-    fraction = Decimal(repr(float(t_utc))) - whole
+    fraction = _EXACT.subtract(Decimal(repr(float(t_utc))), Decimal(whole))
     return text + "." + f"{fraction:f}".partition(".")[2] + "Z"
 
 
 def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str] | None) -> None:
     """One track with one segment a trajectory; coordinates and times with every digit that they have."""
     t_utc = trajectories.t_utc
-    if not (np.isfinite(t_utc).all() and ((t_utc >= _FIRST_YEAR_S) & (t_utc <= _LAST_YEAR_S)).all()):
-        raise InputError("Some times are missing or outside the years 1 to 9999; GPX cannot hold them.")
+    if not (np.isfinite(t_utc).all() and ((t_utc >= _FIRST_YEAR_S) & (t_utc <= LARGEST_S)).all()):
+        raise InputError("Some times are missing or outside the years 1 to 5138; GPX cannot hold them.")
     users = None if trajectories.user is None else user_column(trajectories.user).to_pylist()
     with atomic_path(path) as part, open(part, "w", encoding="utf-8") as out:
         out.write('<?xml version="1.0" encoding="UTF-8"?>\n')

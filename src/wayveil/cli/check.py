@@ -1,0 +1,75 @@
+"""`wayveil check`: what a file holds, and what is wrong with it."""
+
+from typing import Annotated
+
+import typer
+
+from wayveil.cli import columns as col
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(epilog="Example: wayveil check rides.csv --scope san-francisco --timezone America/Los_Angeles")(check)
+
+
+def check(
+    file: Annotated[str, typer.Argument(help="File or folder of trajectories.")],
+    scope: Annotated[str | None, typer.Option("--scope", help="Also count what lies outside this scope.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    format: col.Format = None,
+    traj_column: col.TrajColumn = None,
+    user_column: col.UserColumn = None,
+    lon_column: col.LonColumn = None,
+    lat_column: col.LatColumn = None,
+    time_column: col.TimeColumn = None,
+    timezone: col.Timezone = None,
+) -> None:
+    """Say what a file holds and what is wrong with it; spends nothing. Not for publication."""
+    from wayveil.cli.console import NOT_FOR_PUBLICATION, print_json, progress_bar
+    from wayveil.formats.check import check as check_data
+    from wayveil.scope import read_scope
+
+    frame = None if scope is None else read_scope(scope)
+    options = col.read_options(
+        format, traj_column, user_column, lon_column, lat_column, time_column, timezone
+    )
+    with progress_bar() as progress:
+        report = check_data(file, frame, progress=progress, **options)
+    if as_json:
+        print_json({"notice": NOT_FOR_PUBLICATION, **report.to_dict()})
+        return
+    _print_tables(report, NOT_FOR_PUBLICATION)
+
+
+def _print_tables(report, notice: str) -> None:  # type: ignore[no-untyped-def]
+    import datetime as dt
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from wayveil.formats.check import PROBLEMS
+
+    def moment(seconds: float | None) -> str:
+        if seconds is None:
+            return "none"
+        return str(dt.datetime(1970, 1, 1) + dt.timedelta(seconds=round(seconds))) + " UTC"
+
+    found = Table(title="What was found", title_justify="left", show_header=False)
+    found.add_row("rows", f"{report.rows:,}")
+    found.add_row("trajectories", f"{report.trajectories:,}")
+    found.add_row("users", "no such column" if report.users is None else f"{report.users:,}")
+    found.add_row("first time", moment(report.first_utc))
+    found.add_row("last time", moment(report.last_utc))
+    if report.south is not None:
+        found.add_row("south, west", f"{report.south:.5f}, {report.west:.5f}")
+        found.add_row("north, east", f"{report.north:.5f}, {report.east:.5f}")
+    wrong = Table("problem", "counted", "how many", title="Problems", title_justify="left")
+    for name, count in report.problems.items():
+        wrong.add_row(name, PROBLEMS[name], f"{count:,}")
+    console = Console(highlight=False)
+    console.print(notice)
+    console.print(found)
+    if report.problems:
+        console.print(wrong)
+    else:
+        console.print("No problems.")

@@ -1,0 +1,41 @@
+"""`wayveil convert`: from one format to another."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wayveil.cli import columns as col
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(epilog="Example: wayveil convert Geolife/ geolife.parquet")(convert)
+
+
+def convert(
+    source: Annotated[str, typer.Argument(metavar="IN", help="File or folder of trajectories.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its ending says the format.")],
+    to: Annotated[str | None, typer.Option("--to", help="csv, parquet, geoparquet or gpx.")] = None,
+    format: col.Format = None,
+    traj_column: col.TrajColumn = None,
+    user_column: col.UserColumn = None,
+    lon_column: col.LonColumn = None,
+    lat_column: col.LatColumn = None,
+    time_column: col.TimeColumn = None,
+    timezone: col.Timezone = None,
+    drop_bad_rows: col.DropBadRows = False,
+) -> None:
+    """Read trajectories in any known format, sort them, and write them in another.
+
+    The output holds the same private data as the input.
+    """
+    from wayveil.cli.console import note, progress_bar
+    from wayveil.formats.convert import convert as convert_data
+
+    options = col.read_options(
+        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
+    )
+    with progress_bar() as progress:
+        convert_data(source, target, to=to, progress=progress, **options)
+    note(f"Wrote '{target.name}'.")

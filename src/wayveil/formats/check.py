@@ -1,0 +1,189 @@
+"""What a file holds and what is wrong with it, counted.
+
+Privacy: not private (trusted side only); nothing is spent, and nothing of this may be published.
+"""
+
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.errors import InputError
+from wayveil.formats.points import Labels, Points, bad_rows
+from wayveil.progress import Progress, quiet
+from wayveil.scope import EARTH_RADIUS_M, Scope
+
+PROBLEMS = {
+    "missing coordinate": "rows",
+    "latitude and longitude exchanged": "rows",
+    "coordinate out of range": "rows",
+    "missing time": "rows",
+    "missing trajectory id": "rows",
+    "missing user": "rows",
+    "time before the row above": "rows",
+    "same time as the row above": "rows",
+    "trajectory in several pieces": "trajectories",
+    "several users in one trajectory": "trajectories",
+    "only one point": "trajectories",
+    "outside the scope's box": "rows",
+    "outside the scope's days": "rows",
+    "faster than the scope's cap": "steps",
+}
+"""Every kind of problem, and what is counted."""
+
+
+@dataclass(frozen=True)
+class CheckReport:
+    """Exact numbers about private data.
+
+    Privacy: not private (trusted side only).
+    """
+
+    rows: int
+    trajectories: int
+    users: int | None
+    first_utc: float | None
+    last_utc: float | None
+    south: float | None
+    west: float | None
+    north: float | None
+    east: float | None
+    problems: dict[str, int]
+    """Counts by kind, only those that occur; kinds as in `PROBLEMS`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+class _Tally:
+    """Counts that grow slice by slice; the last good row of the slice before is kept to compare with."""
+
+    def __init__(self, scope: Scope | None) -> None:
+        self.scope = scope
+        self.rows = 0
+        self.problems: dict[str, int] = dict.fromkeys(PROBLEMS, 0)
+        self.low = np.full(3, np.inf)
+        self.high = np.full(3, -np.inf)
+        self.pieces: list[NDArray[np.generic]] = []
+        self.piece_sizes: list[NDArray[np.int64]] = []
+        self.users: list[NDArray[np.generic]] | None = None
+        self.before: tuple[int | str, int | str | None, float, float, float] | None = None
+
+    def add(self, points: Points) -> None:
+        self.rows += len(points)
+        kinds = bad_rows(points)
+        bad = np.zeros(len(points), bool)
+        for name, mask in kinds.items():
+            self.problems[name] += int((mask & ~bad).sum())
+            bad |= mask
+        good = points.take(~bad)
+        if not len(good):
+            return
+        columns = np.stack([good.lat, good.lon, good.t_utc])
+        self.low, self.high = np.minimum(self.low, columns.min(1)), np.maximum(self.high, columns.max(1))
+        if good.user is not None:
+            self.users = [*(self.users or []), _distinct(good.user)]
+        self._compare(good)
+        if self.scope is not None:
+            self._place(good, self.scope)
+
+    def _compare(self, good: Points) -> None:
+        """Each row with the one above it, where both are of the same trajectory."""
+        code, t_utc, lon, lat = good.label.code, good.t_utc, good.lon, good.lat
+        same = np.r_[False, code[1:] == code[:-1]]
+        wait_s = np.r_[0.0, np.diff(t_utc)]
+        metres = np.r_[0.0, _metres(lon[:-1], lat[:-1], lon[1:], lat[1:])]
+        other = np.r_[False, np.diff(good.user.code) != 0] if good.user is not None else np.zeros(len(good), bool)
+        if self.before is not None and self.before[0] == good.label.value(0):
+            _, user, t_before, lon_before, lat_before = self.before
+            same[0], wait_s[0] = True, t_utc[0] - t_before
+            metres[0] = _metres(np.array([lon_before]), np.array([lat_before]), lon[:1], lat[:1])[0]
+            other[0] = good.user is not None and user != good.user.value(0)
+        user_last = None if good.user is None else good.user.value(-1)
+        self.before = (good.label.value(-1), user_last, float(t_utc[-1]), float(lon[-1]), float(lat[-1]))
+        self.problems["time before the row above"] += int((same & (wait_s < 0)).sum())
+        self.problems["same time as the row above"] += int((same & (wait_s == 0)).sum())
+        self.problems["several users in one trajectory"] += int((same & other).sum())
+        if self.scope is not None:
+            cap_mps = self.scope.caps.speed_kmh / 3.6
+            self.problems["faster than the scope's cap"] += int((same & (metres > cap_mps * np.abs(wait_s))).sum())
+        begins = np.flatnonzero(~same)
+        sizes = np.diff(np.r_[begins, len(code)])
+        lead = int(begins[0]) if len(begins) else len(code)
+        if lead:  # the piece that the slice before had begun
+            self.piece_sizes[-1][-1] += lead
+        if len(begins):
+            self.pieces.append(good.label.take(begins).values())
+            self.piece_sizes.append(sizes)
+
+    def _place(self, good: Points, scope: Scope) -> None:
+        x_m, y_m = scope.to_metres(good.lon, good.lat)
+        outside = (x_m < 0) | (x_m > scope.width_m) | (y_m < 0) | (y_m > scope.height_m)
+        self.problems["outside the scope's box"] += int(outside.sum())
+        window = scope.time_window()
+        if window is not None:
+            outside = (good.t_utc < window[0]) | (good.t_utc >= window[1])
+            self.problems["outside the scope's days"] += int(outside.sum())
+
+    def report(self) -> CheckReport:
+        trajectories = 0
+        if self.pieces:
+            names, where, pieces = np.unique(_all(self.pieces), return_inverse=True, return_counts=True)
+            points = np.bincount(where, np.concatenate(self.piece_sizes))
+            trajectories = len(names)
+            self.problems["trajectory in several pieces"] = int((pieces > 1).sum())
+            self.problems["only one point"] = int((points == 1).sum())
+        users = None if self.users is None else len(np.unique(_all(self.users)))
+        problems = {name: count for name, count in self.problems.items() if count}
+        if not self.pieces:
+            return CheckReport(self.rows, 0, users, None, None, None, None, None, None, problems)
+        (south, west, first), (north, east, last) = self.low.tolist(), self.high.tolist()
+        return CheckReport(self.rows, trajectories, users, first, last, south, west, north, east, problems)
+
+
+def _distinct(labels: Labels) -> NDArray[np.generic]:
+    codes = np.unique(labels.code)
+    return codes if labels.names is None else labels.names[codes]
+
+
+def _all(parts: list[NDArray[np.generic]]) -> NDArray[np.generic]:
+    """One array; part files may disagree on whether labels are numbers, and then all are text."""
+    if len({part.dtype.kind for part in parts}) > 1:
+        parts = [part.astype(np.str_) for part in parts]
+    return np.concatenate(parts)
+
+
+def _metres(
+    lon: NDArray[np.float64], lat: NDArray[np.float64], lon_to: NDArray[np.float64], lat_to: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Haversine distance."""
+    a, b = np.radians(lat), np.radians(lat_to)
+    half = np.sin((b - a) / 2) ** 2 + np.cos(a) * np.cos(b) * np.sin(np.radians(lon_to - lon) / 2) ** 2
+    return 2 * EARTH_RADIUS_M * np.arcsin(np.sqrt(np.clip(half, 0, 1)))
+
+
+def check(
+    source: "str | os.PathLike[str] | Any",
+    scope: Scope | None = None,
+    *,
+    progress: Progress = quiet,
+    **options: Any,
+) -> CheckReport:
+    """Go through all rows as they stand and count what is there; bad rows are counted, not refused.
+
+    `source` and `options` are those of `wayveil.source.open_source`.
+
+    Privacy: not private (trusted side only); spends nothing.
+    """
+    from wayveil.source import open_source
+
+    tally = _Tally(scope)
+    for points in open_source(source, **options).points():
+        tally.add(points)
+        progress("checking", 0.0)
+    if tally.rows == 0:
+        raise InputError("The data holds no rows.")
+    return tally.report()

@@ -1,0 +1,129 @@
+"""`wayveil check`, `convert` and their functions."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import wayveil.cli.check
+import wayveil.cli.convert
+import wayveil.formats.parquet as parquet_format
+from wayveil.cli.console import NOT_FOR_PUBLICATION
+from wayveil.errors import InputError
+from wayveil.formats import read, read_metadata, write
+from wayveil.formats.check import PROBLEMS, check
+from wayveil.formats.convert import convert
+from wayveil.scope import read_scope
+from wayveil.trajectories import Trajectories
+
+NAN = float("nan")
+ROWS = [  # traj, user, lat, lon, t
+    ("a", "u", 37.70, -122.40, 100.0),
+    ("a", "u", 37.70, -122.40, 100.0),  # same time
+    ("a", "u", 37.70, -122.40, 90.0),  # time goes back
+    ("a", "u", 37.75, -122.40, 95.0),  # 5.5 km in 5 s
+    ("b", "u", NAN, -122.40, 100.0),
+    ("b", "u", 37.70, -190.0, 100.0),
+    ("b", "u", -122.4, 37.70, 100.0),  # exchanged
+    ("b", "u", 37.70, -122.40, None),
+    (None, "u", 37.70, -122.40, 100.0),
+    ("b", None, 37.70, -122.40, 100.0),
+    ("b", "v", 10.0, 10.0, 100.0),  # outside, alone
+    ("c", "v", 37.70, -122.40, 100.0),
+    ("c", "w", 37.70, -122.40, 200.0),  # second user
+    ("a", "u", 37.70, -122.40, 5000.0),  # a again
+]
+EXPECTED = dict.fromkeys(PROBLEMS, 1)
+
+
+def frame():
+    names = ("traj_id", "user", "lat", "lon", "t")
+    return pa.table(dict(zip(names, map(list, zip(*ROWS)))))
+
+
+@pytest.mark.parametrize("slice_rows", [1, 3, 1000])
+def test_every_kind_of_problem_is_counted(tmp_path, monkeypatch, slice_rows):
+    monkeypatch.setattr(parquet_format, "SLICE_ROWS", slice_rows)
+    pq.write_table(frame(), tmp_path / "x.parquet")
+    scope = read_scope("san-francisco").model_copy(update={"first_day": None, "last_day": None})
+    report = check(tmp_path / "x.parquet", scope)
+    expected = {name: count for name, count in EXPECTED.items() if name != "outside the scope's days"}
+    assert report.problems == expected
+    assert (report.rows, report.trajectories, report.users) == (14, 3, 3)
+    assert (report.first_utc, report.last_utc) == (90.0, 5000.0)
+    assert (report.south, report.west, report.north, report.east) == (10.0, -122.4, 37.75, 10.0)
+
+
+def test_days_of_the_scope():
+    x = Trajectories([0, 2], [-122.4, -122.4], [37.7, 37.7], [0.0, 60.0])
+    report = check(x, read_scope("san-francisco").model_copy(update=days("2008-05-17", "2008-06-10")))
+    assert report.problems == {"outside the scope's days": 2}
+    assert report.users is None
+    assert check(x).problems == {}
+
+
+def days(first, last):
+    import datetime as dt
+
+    return {"first_day": dt.date.fromisoformat(first), "last_day": dt.date.fromisoformat(last)}
+
+
+def test_only_bad_rows_and_no_rows():
+    report = check(pa.table({"traj_id": [1], "lat": [NAN], "lon": [NAN], "t": [NAN]}))
+    assert report.trajectories == 0 and report.south is None and report.problems == {"missing coordinate": 1}
+    with pytest.raises(InputError, match="no rows"):
+        check(pa.table({"traj_id": [], "lat": [], "lon": [], "t": []}))
+
+
+@pytest.fixture
+def cli():
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    wayveil.cli.check.register(app)
+    wayveil.cli.convert.register(app)
+
+    def run(*arguments):
+        return CliRunner().invoke(app, [str(a) for a in arguments], catch_exceptions=True)
+
+    return run
+
+
+def test_check_on_the_command_line(tmp_path, cli):
+    pq.write_table(frame(), tmp_path / "x.parquet")
+    result = cli("check", tmp_path / "x.parquet", "--scope", "san-francisco", "--json")
+    assert result.exit_code == 0
+    found = json.loads(result.stdout)
+    assert found["notice"] == NOT_FOR_PUBLICATION and found["rows"] == 14
+    result = cli("check", tmp_path / "x.parquet")
+    assert result.exit_code == 0
+    assert NOT_FOR_PUBLICATION in result.stdout and "missing user" in result.stdout
+    assert isinstance(cli("check", tmp_path / "none.csv").exception, InputError)
+
+
+def test_convert_sorts_and_keeps_notes(tmp_path, cli):
+    rng = np.random.default_rng(0)
+    x = Trajectories(np.arange(0, 41, 4), rng.uniform(0, 9, 40), rng.uniform(0, 9, 40), np.arange(40.0) / 4,
+                     np.arange(10))  # fmt: skip
+    write(x, tmp_path / "x.parquet", extra_metadata={"wayveil.private": "false"})
+    for name in ("y.parquet", "y.geo.parquet", "y.csv", "y.gpx"):
+        result = cli("convert", tmp_path / "x.parquet", tmp_path / name)
+        assert result.exit_code == 0, result.exception
+        assert read(tmp_path / name) == x
+        assert read_metadata(tmp_path / name) == {"wayveil.private": "false"}
+        assert cli("convert", tmp_path / name, tmp_path / "z.any", "--to", "parquet").exit_code == 0
+        assert read(tmp_path / "z.any", format="parquet") == x
+    assert isinstance(cli("convert", tmp_path / "x.parquet", tmp_path / "y", "--to", "geolife").exception, InputError)
+    assert not (tmp_path / "y").exists()
+
+
+def test_convert_leaves_bad_rows_out_when_asked(tmp_path):
+    pq.write_table(frame().filter(pa.array([row[0] != "c" for row in ROWS])), tmp_path / "x.parquet")
+    with pytest.raises(InputError):
+        convert(tmp_path / "x.parquet", tmp_path / "y.csv")
+    assert not (tmp_path / "y.csv").exists()
+    convert(tmp_path / "x.parquet", tmp_path / "y.csv", on_bad_rows="drop")
+    assert len(read(tmp_path / "y.csv")) == 2
