@@ -1,0 +1,178 @@
+"""Speed, memory and exactness of the blocked kernel of `wayveil.paper`.
+
+Needs python3, numpy and jax, nothing else:
+
+    PYTHONPATH=src python3 benchmarks/paper_kernel.py --json kernel.json
+    PYTHONPATH=src python3 benchmarks/paper_kernel.py --sizes 2000,8000,20000 --precisions float32 --repeat 2
+
+Prints, for each size and precision, ms per iteration (loss and gradient), the share of the matrix-multiply rate
+that was measured on the same device just before, and memory; and how far loss, sums and gradient are from float64 on a small
+case. On a CPU each size runs in a process of its own, so that its peak resident memory can be told.
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from wayveil.paper.kernel import Plan, compiled, default_plan, loss_and_gradient, metric_sums, on_gpu, x64
+
+
+def cloud(m: int, dim: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Random walks over a city of 20 km, and targets 5 % away from their metric sums' scale."""
+    rng = np.random.default_rng(seed)
+    points = dim // 3
+    steps = rng.normal(size=(m, points, 3)).astype(np.float32) * 300.0
+    start = rng.uniform(0.0, 20_000.0, size=(m, 1, 3)).astype(np.float32)
+    vectors = np.zeros((m, dim), np.float32)
+    vectors[:, : 3 * points] = (start + np.cumsum(steps, axis=1)).reshape(m, -1)
+    targets = m * np.sqrt(points) * rng.uniform(8_000, 16_000, size=m)
+    return vectors, targets
+
+
+def seconds_each(function, arguments, repeat: int) -> float:
+    """Median over five rounds of the time of one call, `repeat` calls in flight."""
+    import jax
+
+    jax.block_until_ready(function(*arguments))
+    rounds = []
+    for _ in range(5 if repeat > 2 else 1):
+        begin = time.perf_counter()
+        for _ in range(repeat):
+            result = function(*arguments)
+        jax.block_until_ready(result)
+        rounds.append((time.perf_counter() - begin) / repeat)
+    return float(np.median(rounds))
+
+
+def matmul_tflops(precision: str, size: int) -> float:
+    """The rate of a large square product in that precision: the ceiling."""
+    import jax
+    import jax.numpy as jnp
+
+    from wayveil.paper.kernel import _matmul
+
+    plan = Plan(size, precision)
+    with x64(plan):
+        kind = {"float64": jnp.float64, "bf16": jnp.bfloat16}.get(precision, jnp.float32)
+        if not on_gpu() and precision == "bf16":
+            kind = jnp.float32
+        a, b = (jax.random.normal(jax.random.key(k), (size, size)).astype(kind) for k in (1, 2))
+        product = jax.jit(lambda a, b: _matmul(a, b, (1, 0), plan))
+        return 2 * size**3 / seconds_each(product, (a, b), 20 if on_gpu() else 2) / 1e12
+
+
+def measure(m: int, dim: int, plan: Plan, repeat: int, ceiling: float) -> dict:
+    """One line of the table."""
+    import jax
+    import jax.numpy as jnp
+
+    vectors, targets = cloud(m, dim)
+    with x64(plan):
+        wide = jnp.float64 if plan.precision == "float64" else jnp.float32
+        arguments = (jnp.asarray(vectors, wide), jnp.asarray(targets, wide))
+        begin = time.perf_counter()
+        function = compiled(m, dim, "mean-square", plan).lower(*arguments).compile()
+        compile_s = time.perf_counter() - begin
+        seconds = seconds_each(function, arguments, repeat)
+        memory = function.memory_analysis()
+        value, gradient, _ = jax.device_get(function(*arguments))
+    line = {
+        "m": m,
+        "dim": dim,
+        "precision": plan.precision,
+        "block": plan.block,
+        "unrolled": plan.unrolled,
+        "ms_per_iteration": seconds * 1e3,
+        "tflops": 4 * m * m * dim / seconds / 1e12,
+        "share_of_matmul": 4 * m * m * dim / seconds / 1e12 / ceiling,
+        "program_mb": (memory.temp_size_in_bytes + memory.argument_size_in_bytes + memory.output_size_in_bytes) / 1e6,
+        "compile_s": compile_s,
+        "finite": bool(np.isfinite(value) and np.isfinite(gradient).all()),
+    }
+    if not on_gpu():
+        line["peak_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
+    return line
+
+
+def in_child(m: int, dim: int, plan: Plan, repeat: int, ceiling: float) -> dict:
+    """`measure` in a process of its own, so that its peak memory is its own."""
+    case = json.dumps([m, dim, plan.block, plan.precision, plan.unrolled, repeat, ceiling])
+    output = subprocess.run([sys.executable, __file__, "--case", case], capture_output=True, text=True, check=True)
+    return json.loads(output.stdout.splitlines()[-1])
+
+
+def agreement(precision: str, m: int = 1000, dim: int = 600) -> dict:
+    """Relative distance of sums and gradient from a float64 computation of every pair, without blocks."""
+    vectors, targets = cloud(m, dim, seed=3)
+    points = vectors.astype(np.float64)
+    sums, gradient = np.empty(m), np.empty((m, dim))
+    for i in range(m):
+        sums[i] = np.linalg.norm(points[i] - points, axis=1).sum()
+    slopes = 2.0 * (sums - targets) / m**3
+    for i in range(m):
+        away = points[i] - points
+        distance = np.linalg.norm(away, axis=1)
+        distance[i] = np.inf
+        gradient[i] = ((slopes[i] + slopes) / distance) @ away
+    plan = Plan(256, precision)
+    _, found, _ = loss_and_gradient(vectors, targets, "mean-square", plan)
+    found_sums = metric_sums(vectors, plan)
+    return {
+        "m": m,
+        "dim": dim,
+        "precision": precision,
+        "sums_relative_error": float(np.linalg.norm(found_sums - sums) / np.linalg.norm(sums)),
+        "gradient_relative_error": float(np.linalg.norm(found - gradient) / np.linalg.norm(gradient)),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", default=None, help="numbers of trajectories, by commas")
+    parser.add_argument("--dim", type=int, default=600)
+    parser.add_argument("--precisions", default=None, help="of float64, float32, tf32, bf16; by commas")
+    parser.add_argument("--blocks", default=None, help="rows a block, by commas; the kernel's own choice if left out")
+    parser.add_argument("--unrolled", default=None, help="yes, no or both by commas; the kernel's own choice if left out")
+    parser.add_argument("--repeat", type=int, default=None, help="iterations a timing")
+    parser.add_argument("--json", default=None, help="write all figures to this path")
+    parser.add_argument("--case", default=None, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.case:
+        m, dim, block, precision, unrolled, repeat, ceiling = json.loads(options.case)
+        print(json.dumps(measure(m, dim, Plan(block, precision, unrolled), repeat, ceiling)))
+        return
+
+    import jax
+
+    gpu = on_gpu()
+    sizes = [int(s) for s in (options.sizes or ("16384,20000" if gpu else "2000,8000,20000")).split(",")]
+    precisions = (options.precisions or ("float32,tf32,bf16" if gpu else "float32")).split(",")
+    repeat = options.repeat or (20 if gpu else 1)
+    report = {"device": jax.devices()[0].device_kind, "jax": jax.__version__}
+    report |= {"matmul_tflops": {}, "kernel": [], "agreement": []}
+    print(f"device {report['device']}, jax {report['jax']}", flush=True)
+    for precision in precisions:
+        report["agreement"].append(agreement(precision))
+        print(json.dumps(report["agreement"][-1]), flush=True)
+        ceiling = report["matmul_tflops"][precision] = matmul_tflops(precision, 8192 if gpu else 2048)
+        print(f"matmul {precision}: {ceiling:.3g} TFLOP/s", flush=True)
+        for m in sizes:
+            own = default_plan(m, precision)
+            blocks = [int(b) for b in options.blocks.split(",")] if options.blocks else [own.block]
+            unrolls = [u == "yes" for u in options.unrolled.split(",")] if options.unrolled else [own.unrolled]
+            for plan in [Plan(b, precision, u) for b in blocks for u in unrolls]:
+                line = (measure if gpu else in_child)(m, options.dim, plan, repeat, ceiling)
+                report["kernel"].append(line)
+                print(json.dumps({k: round(v, 4) if isinstance(v, float) else v for k, v in line.items()}), flush=True)
+                if options.json:
+                    with open(options.json, "w", encoding="utf-8") as out:
+                        json.dump(report, out, indent=1)
+
+
+if __name__ == "__main__":
+    main()
