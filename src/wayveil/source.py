@@ -162,7 +162,12 @@ class ParquetSource:
         if isinstance(plan, WholeSource):
             yield from plan.batches(progress)
             return
-        yield from read_cuts(self.files, self.options, self.description, plan, progress)
+        empty = True
+        for part in read_cuts(self.files, self.options, self.description, plan, progress):
+            yield part
+            empty = False
+        if empty and self.cuts is None:  # one partition of many may well be empty
+            raise InputError(f"'{self.description}' holds no usable rows.")
 
     def partitions(self) -> list[Source]:
         """About one partition a row group, cut where a trajectory begins."""

@@ -23,10 +23,10 @@ SEED = int(os.environ.get("WAYVEIL_FUZZ_SEED", "0"))
 LIMIT_S = 20.0
 SENTINEL = b"sentinel"
 TOKENS = [
-    b"", b"\x00", b"\n", b"\r", b",", b";", b'"', b"'", b"nan", b"inf", b"-inf", b"1e999", b"-0", b"9" * 400, b"\xff\xfe",
-    b"\xef\xbb\xbf", b"<", b">", b"&amp;", b"&#0;", b"<!DOCTYPE a>", b"]]>", b"<trkseg>", b"</trk>", b"T25:61:61Z",
-    b"0000-00-00", b"9999-12-31T23:59:59.999999999Z", b"2024-02-30 10:00:00", b"null", b"PAR1", b"user", b"time",
-    b"traj_id", b"-9223372036854775809", b"18446744073709551616", "\u202e\U0001f600".encode(), b"=" * 70_000,
+    b"", b"\x00", b"\n", b"\r", b",", b";", b'"', b"'", b"nan", b"inf", b"-inf", b"1e999", b"-0", b"9" * 400,
+    b"\xff\xfe", b"\xef\xbb\xbf", b"<", b">", b"&amp;", b"&#0;", b"<!DOCTYPE a>", b"]]>", b"<trkseg>", b"</trk>",
+    b"T25:61:61Z", b"0000-00-00", b"9999-12-31T23:59:59.999999999Z", b"2024-02-30 10:00:00", b"null", b"PAR1",
+    b"user", b"time", b"traj_id", b"-9223372036854775809", b"18446744073709551616", "\u202e\U0001f600".encode(), b"=" * 70_000,
 ]  # fmt: skip
 
 

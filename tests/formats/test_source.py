@@ -175,10 +175,35 @@ def test_addresses_frames_and_other_formats(tmp_path):
         open_source(42)
 
 
-def test_a_decompression_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch):
-    zeros = np.zeros(200_000)
-    pq.write_table(table(np.arange(200_000)).set_column(1, "lat", pa.array(zeros)), tmp_path / "x.parquet",
-                   use_dictionary=False, compression="zstd")  # fmt: skip
-    monkeypatch.setattr(parquet_format, "_LARGEST_CHUNK_BYTES", 1_000_000)
-    with pytest.raises(InputError, match="unpacks to far more"):
-        open_source(tmp_path / "x.parquet")
+def test_a_partition_may_lose_all_its_rows(tmp_path):
+    data = table(np.repeat(np.arange(40), 3))
+    lat = data["lat"].to_numpy().copy()
+    lat[:60] = np.nan
+    path = save(tmp_path / "x.parquet", data.set_column(1, "lat", pa.array(lat)), rows=30)
+    parts = open_source(path, on_bad_rows="drop").partitions()
+    left = [sum(len(batch) for batch in part.batches()) for part in parts]
+    assert left[0] == 0 and sum(left) == 20
+    lat[:] = np.nan
+    save(path, data.set_column(1, "lat", pa.array(lat)))
+    with pytest.raises(InputError, match="no usable rows"):
+        list(open_source(path, on_bad_rows="drop").batches())
+
+
+@pytest.mark.parametrize("options", [{}, {"use_dictionary": False}, {"data_page_version": "2.0", "compression": "none"},
+                                     {"write_page_index": True}])  # fmt: skip
+def test_a_decompression_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeypatch, options):
+    labels = np.repeat(np.arange(2_000), 100)
+    data = table(labels, user_id=[f"{label:09}" for label in labels])
+    data = data.set_column(1, "lat", pa.array(np.zeros(len(labels))))
+    monkeypatch.setattr(parquet_format, "SLICE_ROWS", 1 << 18)
+    monkeypatch.setattr(source_module, "BATCH_POINTS", 1 << 18)
+    monkeypatch.setattr(parquet_format, "LARGEST_PAGE_BYTES", 1_100_000)
+    path = tmp_path / "x.parquet"
+    pq.write_table(data, path, **options)
+    assert sum(len(batch) for batch in open_source(path).batches()) == 2_000
+    pq.write_table(data, path, **{**options, "use_dictionary": False, "data_page_size": 1 << 30,
+                                  "max_rows_per_page": 1 << 30})  # fmt: skip
+    source = open_source(path)
+    for way in (source.batches, source.points, source.partitions, lambda: read(path)):
+        with pytest.raises(InputError, match="unpack to more than"):
+            list(way())

@@ -13,6 +13,7 @@ from wayveil.atomic import atomic_path
 from wayveil.errors import InputError
 from wayveil.formats.geoparquet import geo_table, geometry_position
 from wayveil.formats.options import KNOWN_NAMES, MAX_COLUMNS, ReadOptions, Roles, resolve_roles
+from wayveil.formats.pages import BadPage, page_sizes
 from wayveil.formats.points import Points
 from wayveil.formats.tables import drop_metadata, points_of_table, table_of
 from wayveil.trajectories import Trajectories
@@ -20,8 +21,7 @@ from wayveil.trajectories import Trajectories
 SLICE_ROWS = 1 << 18
 ROW_GROUP_ROWS = 1 << 19
 MAX_ROWS_IN_MEMORY = 200_000_000
-_LARGEST_CHUNK_BYTES = 512 << 20
-_LARGEST_RATIO = 50
+LARGEST_PAGE_BYTES = 256 << 20
 _READ_AHEAD_BYTES = 1 << 20
 
 
@@ -74,20 +74,22 @@ def _remote_files(uri: str) -> list[str]:
     return [base + f for f in files]
 
 
+def _stream(file: str) -> Any:
+    if not is_uri(file):
+        return pa.OSFile(file, "rb")
+    from pyarrow import fs
+
+    system, inner = fs.FileSystem.from_uri(file)
+    return system.open_input_file(inner)
+
+
 @contextmanager
 def opened(file: str) -> Iterator[pq.ParquetFile]:
     """A Parquet file whose column chunks are read as a stream, not ahead as a whole."""
     name = file.rstrip("/").rpartition("/")[2]
     try:
-        if is_uri(file):
-            from pyarrow import fs
-
-            system, inner = fs.FileSystem.from_uri(file)
-            source: Any = system.open_input_file(inner)
-        else:
-            source = pa.OSFile(file, "rb")
-        with source, pq.ParquetFile(source, buffer_size=_READ_AHEAD_BYTES, pre_buffer=False) as parquet:
-            yield parquet
+        with _stream(file) as stream:
+            yield pq.ParquetFile(stream, buffer_size=_READ_AHEAD_BYTES, pre_buffer=False)
     except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, MemoryError):
         raise InputError(f"'{name}' is missing, cut short, or not a Parquet file.") from None
 
@@ -103,26 +105,37 @@ def roles_of(parquet: pq.ParquetFile, options: ReadOptions, origin: str) -> Role
     geometry = None if plain and not asked else geometry_position(schema, origin)
     if asked and geometry is None:
         raise InputError(f"'{origin}' has no 'geo' metadata, so it is not GeoParquet.")
-    roles = resolve_roles(schema.names, options, origin, geometry)
-    _check_sizes(parquet, roles, origin)
-    return roles
+    return resolve_roles(schema.names, options, origin, geometry)
 
 
-def _check_sizes(parquet: pq.ParquetFile, roles: Roles, origin: str) -> None:
-    """Refuse column chunks that are small on disk and enormous in memory: one page of them could fill it."""
-    names = {parquet.schema_arrow.names[position] for position in roles.positions}
+def refuse_bombs(file: str, parquet: pq.ParquetFile, roles: Roles, origin: str) -> None:
+    """Refuse pages of the needed columns that unpack to more than memory should have to hold at once.
+
+    Every page header of a local file is looked at; at an address, where each look is a request, only those of column
+    chunks that claim to be large.
+    """
+    names = [parquet.schema_arrow.names[position] for position in roles.positions]
     facts = parquet.metadata
-    columns = [i for i in range(facts.num_columns) if facts.schema.column(i).path.partition(".")[0] in names]
-    for group in range(facts.num_row_groups):
-        row_group = facts.row_group(group)
-        for i in columns:
-            chunk = row_group.column(i)
-            large = chunk.total_uncompressed_size > _LARGEST_CHUNK_BYTES
-            if large and chunk.total_uncompressed_size > _LARGEST_RATIO * max(chunk.total_compressed_size, 1):
-                raise InputError(
-                    f"'{origin}' unpacks to far more than its size on disk; write it anew with row groups of at most "
-                    "a million rows."
-                )
+    paths = [facts.schema.column(i).path for i in range(facts.num_columns)]
+    columns = [i for i, path in enumerate(paths) if any(path == name or path.startswith(name + ".") for name in names)]
+    with _stream(file) as stream:
+        for group in range(facts.num_row_groups):
+            for chunk in (facts.row_group(group).column(i) for i in columns):
+                if is_uri(file) and chunk.total_uncompressed_size < LARGEST_PAGE_BYTES:
+                    continue
+                start = chunk.data_page_offset
+                if chunk.has_dictionary_page and chunk.dictionary_page_offset:
+                    start = min(start, chunk.dictionary_page_offset)
+                sizes = page_sizes(stream, start, start + chunk.total_compressed_size)
+                try:
+                    large = any(size > LARGEST_PAGE_BYTES for size in sizes)
+                except (BadPage, ValueError):
+                    raise InputError(f"'{origin}' is a damaged Parquet file; write it anew.") from None
+                if large:
+                    raise InputError(
+                        f"'{origin}' has pages that unpack to more than {LARGEST_PAGE_BYTES >> 20} MB; write it anew "
+                        "with row groups of at most a million rows."
+                    )
 
 
 def slices(parquet: pq.ParquetFile, names: Sequence[str], groups: Sequence[int]) -> Iterator[pa.Table]:
@@ -145,6 +158,7 @@ def read_points(parts: PartFiles, options: ReadOptions) -> Points:
             rows += parquet.metadata.num_rows
             if rows > MAX_ROWS_IN_MEMORY:
                 raise InputError(f"'{origin}' has too many rows to read at once; `wayveil measure` reads it in parts.")
+            refuse_bombs(file, parquet, roles, origin)
             names, roles = narrowed(parquet, roles)
             tables.extend(slices(parquet, names, range(parquet.metadata.num_row_groups)))
             if not tables:

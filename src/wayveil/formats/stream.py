@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from wayveil.errors import InputError
 from wayveil.formats.options import ReadOptions, Roles
-from wayveil.formats.parquet import narrowed, opened, roles_of, slices
+from wayveil.formats.parquet import narrowed, opened, refuse_bombs, roles_of, slices
 from wayveil.formats.points import Labels, Points, joined, labels_of, usable
 from wayveil.formats.tables import points_of_table
 from wayveil.progress import Progress, quiet
@@ -55,8 +55,9 @@ def find_cuts(
     order, cuts, row, run_start = _Order(), [0], 0, 0
     for file in files:
         with opened(file) as parquet:
-            position = roles_of(parquet, options, origin).traj_id
-            name = parquet.schema_arrow.names[position]
+            roles = roles_of(parquet, options, origin)
+            refuse_bombs(file, parquet, roles, origin)
+            name = parquet.schema_arrow.names[roles.traj_id]
             for table in slices(parquet, [name], range(parquet.metadata.num_row_groups)):
                 labels = _labels(table, origin)
                 rows = None if labels.valid is None else np.flatnonzero(labels.valid)
@@ -141,7 +142,6 @@ def read_cuts(
     """
     changed = InputError(f"'{origin}' changed while it was read; start again when nothing writes to it.")
     order, waiting, rows, place = _Order(), [], 0, 1
-    found = False
     for table, roles in _tables(files, options, origin, cuts[0], cuts[-1]):
         waiting.append(table)
         rows += len(table)
@@ -156,13 +156,10 @@ def read_cuts(
             if order.starts(points.label) is None:
                 raise changed
             if len(points):
-                found = True
                 yield joined(_in_time(points), origin)
             progress("reading", (cuts[place - 1] - cuts[0]) / max(cuts[-1] - cuts[0], 1))
     if place != len(cuts) and cuts[-1] > cuts[0]:
         raise changed
-    if not found:
-        raise InputError(f"'{origin}' holds no usable rows.")
 
 
 def _in_time(points: Points) -> Points:
@@ -176,5 +173,8 @@ def _in_time(points: Points) -> Points:
 
 def raw_points(files: Sequence[str], options: ReadOptions, origin: str) -> Iterator[Points]:
     """All rows slice by slice, uncleaned."""
+    for file in files:
+        with opened(file) as parquet:
+            refuse_bombs(file, parquet, roles_of(parquet, options, origin), origin)
     for table, roles in _tables(files, options, origin, 0, 1 << 62):
         yield points_of_table(table, roles, options, origin)

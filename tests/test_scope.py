@@ -1,0 +1,130 @@
+"""Scope: the public frame, its file and its verbs."""
+
+import datetime as dt
+import json
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pytest
+import typer
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+import wayveil.cli.scope
+from wayveil.errors import InputError
+from wayveil.scope import TEMPLATE, Scope, parse_scope, read_scope, scope_text, shipped_scopes
+
+PARIS = {"name": "x", "south": 48.8, "west": 2.2, "north": 48.9, "east": 2.5, "timezone": "Europe/Paris"}
+
+
+def toml(**changes):
+    values = {**PARIS, **changes}
+    return "\n".join(f"{key} = {json.dumps(value)}" for key, value in values.items() if value is not None)
+
+
+def test_shipped_scopes_are_valid_and_where_they_should_be():
+    assert set(shipped_scopes()) >= {"san-francisco", "beijing", "demo-city"}
+    for name in shipped_scopes():
+        assert read_scope(name).caps.points >= 2
+    city = read_scope("san-francisco")
+    assert (city.south, city.west, city.north, city.east) == (37.60, -122.52, 37.82, -122.35)
+    city = read_scope("beijing")
+    assert (city.south, city.west, city.north, city.east) == (39.75, 116.15, 40.10, 116.60)
+
+
+def test_the_template_is_a_valid_scope():
+    assert parse_scope(TEMPLATE, "template").name == "my-city"
+
+
+def test_caps_by_the_size_of_the_city():
+    small, large = parse_scope(toml(), "x"), parse_scope(toml(south=45.0), "x")
+    assert small.caps.points == 500 and small.caps.length_km < large.caps.length_km
+    given_caps = parse_scope(toml() + "\n[caps]\npoints = 7\n", "x").caps
+    assert given_caps.points == 7 and given_caps.length_km == small.caps.length_km
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"north": 48.8}, {"north": 48.7}, {"east": 2.2}, {"south": -90}, {"west": 200}, {"timezone": "Mars/Base"},
+        {"timezone": "../../etc/passwd"}, {"first_day": "2024-01-01"}, {"name": ""}, {"name": None}, {"south": None},
+        {"south": "x"}, {"surprise": 1}, {"east": 120.0}, {"north": 48.80001}, {"caps": 3}, {"name": "x" * 300},
+    ],
+)  # fmt: skip
+def test_bad_scopes_get_one_sentence(changes):
+    with pytest.raises(InputError) as caught:
+        parse_scope(toml(**changes), "x")
+    assert "\n" not in str(caught.value) and "wayveil scope new" in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[", "name = ", "a = " + "[" * 5000, "a = nan", toml() + "\n[caps]\npoints=1"])
+def test_damaged_files(text):
+    with pytest.raises(InputError):
+        parse_scope(text, "x")
+
+
+def test_days_must_be_in_order():
+    with pytest.raises(InputError, match="last_day"):
+        parse_scope(toml() + "\nfirst_day = 2024-02-02\nlast_day = 2024-02-01", "x")
+
+
+def test_files_that_are_no_scope(tmp_path):
+    with pytest.raises(InputError, match="san-francisco"):
+        read_scope(tmp_path / "none.toml")
+    (tmp_path / "big.toml").write_bytes(b"#" * (1 << 21))
+    with pytest.raises(InputError, match="1 MB"):
+        read_scope(tmp_path / "big.toml")
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(InputError, match="text"):
+        read_scope(tmp_path / "binary.toml")
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    south=st.floats(-80, 79), west=st.floats(-180, 180), height=st.floats(0.01, 5), width=st.floats(0.05, 10),
+    x=st.floats(0, 1), y=st.floats(0, 1),
+)  # fmt: skip
+def test_metres_and_degrees_are_inverse_also_across_the_antimeridian(south, west, height, width, x, y):
+    east = west + width - (360 if west + width > 180 else 0)
+    scope = Scope(name="x", south=south, west=west, north=south + height, east=east)
+    x_m, y_m = np.array([x * scope.width_m]), np.array([y * scope.height_m])
+    lon, lat = scope.to_degrees(x_m, y_m)
+    assert -180 <= lon[0] <= 180
+    back = scope.to_metres(lon, lat)
+    np.testing.assert_allclose([back[0][0], back[1][0]], [x_m[0], y_m[0]], atol=1e-3)
+
+
+def test_time_window_and_local_seconds_follow_the_clocks():
+    text = toml() + "\nfirst_day = 2024-03-30\nlast_day = 2024-03-31"  # the clocks change on the second day
+    scope = parse_scope(text, "x")
+    first, after = scope.time_window()
+    assert after - first == 47 * 3600
+    assert parse_scope(toml(), "x").time_window() is None
+    zone = ZoneInfo("Europe/Paris")
+    moments = [dt.datetime(2024, 3, 31, hour, 30, tzinfo=zone) for hour in (0, 1, 3, 23)]
+    seconds = scope.local_seconds(np.array([moment.timestamp() for moment in moments]))
+    expected = [6 * 86_400 + moment.hour * 3600 + 1800 for moment in moments]
+    assert seconds.tolist() == expected
+    assert scope.local_seconds(np.array([])).tolist() == []
+
+
+@pytest.fixture
+def cli():
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    wayveil.cli.scope.register(app)
+    return lambda *arguments: CliRunner().invoke(app, ["scope", *map(str, arguments)])
+
+
+def test_the_verbs(tmp_path, cli):
+    assert cli("list").stdout.split() == shipped_scopes()
+    assert cli("new").stdout == TEMPLATE
+    path = tmp_path / "city.toml"
+    assert cli("new", "-o", path).exit_code == 0
+    assert path.read_text() == TEMPLATE
+    assert "already there" in str(cli("new", "-o", path).exception)
+    assert cli("new", "-o", path, "--force").exit_code == 0
+    assert cli("show", "beijing").stdout == scope_text("beijing")
+    assert json.loads(cli("show", path, "--json").stdout)["timezone"] == "Europe/Paris"
+    assert isinstance(cli("show", "atlantis").exception, InputError)
