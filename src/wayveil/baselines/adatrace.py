@@ -10,7 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.baselines.cells import (
-    Routes, TwoLevelGrid, draw_rows, draw_systematic, norm_sub, trace, uniform_grid,
+    Routes,
+    TwoLevelGrid,
+    draw_rows,
+    draw_systematic,
+    norm_sub,
+    trace,
+    uniform_grid,
 )  # fmt: skip
 from wayveil.baselines.door import Door, Features, PublishedDoor, SoundDoor, by_trajectory
 from wayveil.baselines.frame import Metres, from_points, in_metres, output_size
@@ -28,7 +34,7 @@ ACROSS = 6
 LONGEST = 4 * ACROSS
 """Cells of the longest route; longer ones are cut."""
 PUBLISHED_SHARES = {"grid": "0.05", "mobility": "0.35", "trips": "0.5", "lengths": "0.1"}
-SOUND_SHARES = {"count": "0.01", "grid": "0.04", "second level": "0.2", "mobility": "0.2", "trips": "0.45",
+SOUND_SHARES = {"count": "0.03", "grid": "0.04", "second level": "0.2", "mobility": "0.2", "trips": "0.43",
                 "lengths": "0.1"}  # fmt: skip
 _LEAK_NOTES = (
     "Not private: box and number of trajectories are exact, second-level densities carry no noise, the family of each "
@@ -114,7 +120,7 @@ def _measure(trajectories: Trajectories, scope: Scope, door: Door, published: bo
 def _second_level(
     data: Metres, coarse: TwoLevelGrid, count: float, door: Door, published: bool
 ) -> tuple[TwoLevelGrid, Floats]:
-    """Dense cells are split, M_i = sqrt(noisy visits of cell i · ε / 10) as for adaptive grids; weights of the leaves."""
+    """Dense cells are split, M_i = sqrt(noisy visits of cell i · ε_v / 10) as for adaptive grids; weights of leaves."""
     offsets, x_m, y_m = data
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     visits = door.sums("grid", by_trajectory(owner, coarse.locate(x_m, y_m)), ACROSS**2)

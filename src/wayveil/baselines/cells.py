@@ -132,6 +132,8 @@ class Routes:
 
 def trace(offsets: Ints, x_m: Floats, y_m: Floats, grid: TwoLevelGrid, spacing_m: float) -> Routes:
     """The leaves along each polyline, looked up at most `spacing_m` apart."""
+    if len(x_m) == 0:
+        return Routes(np.zeros(1, np.int64), np.zeros(0, np.int64))
     leaf, owner = grid.locate(x_m, y_m), np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     moving = (owner[1:] == owner[:-1]) & (leaf[1:] != leaf[:-1])
     pieces = np.ones(len(x_m), np.int64)

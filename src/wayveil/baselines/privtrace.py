@@ -1,0 +1,144 @@
+"""PrivTrace (Wang, Zhang, Chen, Sun, Backes, Zhang: USENIX Security 2023), our own code from the paper.
+
+A two-level grid, a first-order Markov chain with virtual start and end, second-order counts for the states where they
+matter, the distribution of trips by a convex fit of the noisy margins, and walks that mix both orders.
+
+The paper's text leaves the visits a leaf should have, the start of the convex fit and the walk's pull towards its end
+open (or we read it so). These three constants (80; 0.7 and 0.5 in `chain`) were chosen so that the published mode
+scores like the authors' own code on public data; `benchmarks/baseline_fidelity.py` shows how near it comes.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.baselines.cells import Box, Routes, TwoLevelGrid, norm_sub, trace, uniform_grid
+from wayveil.baselines.chain import Chain, Edges, SecondOrder, make_chain, trip_distribution, walk
+from wayveil.baselines.door import Door, Features, PublishedDoor, SoundDoor, by_trajectory
+from wayveil.baselines.frame import Metres, from_points, in_metres, output_size
+from wayveil.baselines.result import NO_TIME, BaselineResult
+from wayveil.privacy.budget import Budget, Number
+from wayveil.privacy.noise import NoiseSource
+from wayveil.progress import Progress, quiet
+from wayveil.scope import Scope
+from wayveil.trajectories import Trajectories
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+PUBLISHED_SHARES = {"grid": "0.2", "first order": "0.4", "second order": "0.4"}
+SOUND_SHARES = {"count": "0.03", "grid": "0.17", "first order": "0.4", "second order": "0.4"}
+_TRAJECTORIES_A_CELL = 500.0
+_VISITS_A_LEAF, _LEAVES = 80.0, 1_500.0
+_MOST_ACROSS, _MOST_SPLITS = 24, 12
+_LEAK_NOTES = (
+    "Not private: box and number of trajectories are exact, the grid's size comes from the exact number, only the "
+    "transitions that occur in the raw data are given noise, noise is floating-point.",
+)
+
+
+def privtrace(
+    trajectories: Trajectories,
+    scope: Scope,
+    epsilon: Number,
+    *,
+    published: bool = False,
+    seed: int | None = None,
+    n: int | None = None,
+    noise: NoiseSource | None = None,
+    progress: Progress = quiet,
+) -> BaselineResult:
+    """Synthetic trajectories by PrivTrace.
+
+    Parameters
+    ----------
+    published
+        True follows the authors: box and count of the data, noise only on transitions that occur; not private.
+        False closes these leaks: the scope's box, a noisy count, noise on every transition between touching cells
+        (a set that the noisy grid alone decides), integer noise.
+    seed
+        Governs the walks, and in the published mode the noise too. The sound mode's noise has no seed.
+    n
+        How many trajectories to make; None = as many as were counted.
+    noise
+        Source of the sound mode's noise; anything but the default makes the result not private.
+
+    Privacy: spends `epsilon` for one trajectory (add or remove); with `published`, not private.
+    """
+    rng = np.random.default_rng(seed)
+    door: Door
+    if published:
+        door = PublishedDoor(Budget.split(epsilon, PUBLISHED_SHARES), rng)
+    else:
+        door = SoundDoor.open(epsilon, SOUND_SHARES, noise)
+    progress("privtrace", 0.0)
+    box, data = in_metres(trajectories, scope, published)
+    count = _count(len(data[0]) - 1, door, published)
+    grid = _grid(data, box, count, door)
+    # The authors look at the sample points only; a transition may then leap over cells.
+    apart_m = np.inf if published else 0.5 * float(min(grid.rectangles[2].min(), grid.rectangles[3].min()))
+    routes = trace(*data, grid, apart_m)
+    progress("privtrace", 0.3)
+    chain = _first_order(routes, grid, count, door, published)
+    second = _second_order(routes, chain, door, published)
+    progress("privtrace", 0.5)
+    size = output_size(n, count)
+    offsets, leaf = walk(chain, second, trip_distribution(chain), size, rng)
+    made = from_points(offsets, *grid.draw(leaf, rng), scope)
+    progress("privtrace", 1.0)
+    return BaselineResult(made, door.private, tuple(door.lines), (*(_LEAK_NOTES if published else ()), NO_TIME))
+
+
+def _count(m: int, door: Door, published: bool) -> float:
+    if published:
+        return float(m)
+    everyone = np.arange(m)
+    return max(1.0, float(door.sums("count", Features(everyone, everyone * 0, np.ones(m)), 1)[0]))
+
+
+def _grid(data: Metres, box: Box, count: float, door: Door) -> TwoLevelGrid:
+    """K = sqrt(m / 500) cells across; cells with many noisy visits are split again, in proportion to their root."""
+    offsets, x_m, y_m = data
+    across = int(np.clip(round(np.sqrt(count / _TRAJECTORIES_A_CELL)), 1, _MOST_ACROSS))
+    coarse = uniform_grid(box, across)
+    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    visits = norm_sub(door.sums("grid", by_trajectory(owner, coarse.locate(x_m, y_m)), across**2), count)
+    a_leaf = max(_VISITS_A_LEAF, count / _LEAVES)  # the chain is inverted, so the leaves stay some thousands at most
+    splits = np.clip(np.round(np.sqrt(visits / a_leaf)), 1, _MOST_SPLITS).astype(np.int64)
+    return TwoLevelGrid(box, across, splits)
+
+
+def _first_order(routes: Routes, grid: TwoLevelGrid, count: float, door: Door, published: bool) -> Chain:
+    """Starts, moves and ends of each trajectory, which weigh 1 together, over the states and the virtual ends."""
+    owner, source, target = routes.moves()
+    if published:
+        pairs = np.unique(source * grid.leaves + target)
+        edges = Edges.of(pairs // grid.leaves, pairs % grid.leaves, grid.leaves)
+    else:
+        edges = Edges.of(*grid.neighbours, grid.leaves)
+    edge = edges.find(source, target)
+    known = edge >= 0
+    everyone, s = np.arange(len(routes)), grid.leaves
+    features = by_trajectory(
+        np.concatenate([everyone, everyone, owner[known]]),
+        np.concatenate([routes.start, s + routes.end, 2 * s + edge[known]]),
+    )
+    noisy = door.sums("first order", features, 2 * s + len(edges.source))
+    if published:
+        occurs = np.bincount(features.bin, minlength=len(noisy)) > 0
+        weight = np.zeros(len(noisy))
+        weight[occurs] = norm_sub(noisy[occurs], count)
+    else:
+        weight = norm_sub(noisy, count)
+    return make_chain(edges, weight[:s], weight[s : 2 * s], weight[2 * s :])
+
+
+def _second_order(routes: Routes, chain: Chain, door: Door, published: bool) -> SecondOrder:
+    """Counts of (before, at, after) for the chosen states; each trajectory's weigh 1 together."""
+    second = SecondOrder.choose(chain, 1.0 / door.epsilon("second order"))
+    owner, before, at, after = routes.double_moves()
+    code = second.code(before, at, after)
+    known = code >= 0
+    noisy = door.sums("second order", by_trajectory(owner[known], code[known]), max(second.size, 1))
+    if published:
+        noisy = np.where(np.bincount(code[known], minlength=len(noisy)) > 0, noisy, 0.0)
+    return second.with_counts(noisy[: second.size], chain)
