@@ -15,6 +15,8 @@ from wayveil.rules.area import Area, area_in_metres
 from wayveil.rules.bounds import StayWithin, scope_bounds, with_scope_bounds
 from wayveil.rules.closed import Closed
 from wayveil.rules.custom import Custom, custom
+from wayveil.rules.draw import draw_rules, rules_geojson_for_page
+from wayveil.rules.geojson import read_rules
 from wayveil.rules.geometry import area_of
 from wayveil.rules.hours import ALWAYS, Hours, hours
 from wayveil.rules.make import closed, max_duration, min_speed, one_way, speed_limit, stay_within
@@ -42,6 +44,7 @@ __all__ = [
     "closed",
     "count",
     "custom",
+    "draw_rules",
     "hours",
     "map_one_ways",
     "max_duration",
@@ -49,6 +52,8 @@ __all__ = [
     "motion_from_metres",
     "motion_of",
     "one_way",
+    "read_rules",
+    "rules_geojson_for_page",
     "scope_bounds",
     "speed_limit",
     "stay_within",

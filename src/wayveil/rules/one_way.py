@@ -78,7 +78,7 @@ class OneWay:
             for group, most in self.segments.blocks(x, y):
                 part = steps[group]
                 hx, hy = dx[part] / length[part], dy[part] / length[part]
-                wrong[part] = np.minimum(wrong[part], margin + self._wrong_at(x[group], y[group], hx, hy, most, np))
+                wrong[part] = np.minimum(wrong[part], margin + self.wrong_at(x[group], y[group], hx, hy, most, np))
         return wrong
 
     @property
@@ -89,11 +89,11 @@ class OneWay:
         inverse = 1.0 / xp.maximum(length, 1.0)
         wrong, most = length - SHORTEST_STEP_M, self.segments.most()
         for share in self._positions:
-            at = self._wrong_at(x + share * dx, y + share * dy, dx * inverse, dy * inverse, most, xp)
+            at = self.wrong_at(x + share * dx, y + share * dy, dx * inverse, dy * inverse, most, xp)
             wrong = xp.minimum(wrong, at)
         return wrong
 
-    def _wrong_at(self, x: Array, y: Array, hx: Array, hy: Array, most: int, xp: ModuleType) -> Array:
+    def wrong_at(self, x: Array, y: Array, hx: Array, hy: Array, most: int, xp: ModuleType) -> Array:
         piece, distance = self.segments.near(x, y, most, xp)
         along = xp.asarray(self.segments.directions, dtype=x.dtype)[piece]
         against = self.width_m * (-(hx[:, None] * along[..., 0] + hy[:, None] * along[..., 1]) - _PARALLEL)

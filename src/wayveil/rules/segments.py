@@ -134,14 +134,19 @@ def segments_of_roads(roadmap: RoadMap, scope: Scope, reach_m: float) -> Segment
 
 
 def first_in_lists(segments: Segments, important: np.ndarray) -> Segments:
-    """The same pieces with the important ones (a mask) first in each cell's list, the nearest to its middle first."""
-    cell = np.repeat(np.arange(len(segments.cells)), np.diff(segments.starts))
+    """The same pieces; lists longer than a descent looks at get the important ones (a mask) first, by distance."""
+    counts = np.diff(segments.starts)
+    cell = np.repeat(np.arange(len(counts)), counts)
+    crowded = np.flatnonzero(counts[cell] > MOST_IN_DESCENT)
+    cell, pieces = cell[crowded], segments.pieces[crowded]
     row, column = np.divmod(segments.cells[cell], segments.columns)
     x = segments.west_m + (column + 0.5) * segments.cell_m
     y = segments.south_m + (row + 0.5) * segments.cell_m
-    square = square_distance(x, y, *segments.ends[segments.pieces].T, np)
-    order = np.lexsort((square, ~important[segments.pieces], cell))
-    return dataclasses.replace(segments, pieces=segments.pieces[order])
+    square = square_distance(x, y, *segments.ends[pieces].T, np)
+    # Both orders keep a cell's entries together, so the sorted lists fall into the places that they had.
+    ordered = segments.pieces.copy()
+    ordered[crowded] = pieces[np.lexsort((square, ~important[pieces], cell))]
+    return dataclasses.replace(segments, pieces=ordered)
 
 
 def _index(ends: np.ndarray, road: np.ndarray, reach_m: float) -> Segments:
@@ -150,17 +155,16 @@ def _index(ends: np.ndarray, road: np.ndarray, reach_m: float) -> Segments:
     cell_m = max(reach_m * 4 / 3 + 1e-6, float((high - low).max()) / _MOST_ACROSS)
     columns, rows = (np.floor((high - low) / cell_m).astype(int) + 1).tolist()
     piece, cell = _cells_along(ends, low, cell_m, columns, reach_m)
-    order = np.lexsort((piece, cell))
-    cells, first = np.unique(cell[order], return_index=True)
+    first = np.flatnonzero(np.append(True, cell[1:] != cell[:-1]))
     starts = np.append(first, len(cell)).astype(np.int32)
     return Segments(ends, road, reach_m, cell_m, columns, rows, float(low[0]), float(low[1]),
-                    cells.astype(np.int32), starts, piece[order].astype(np.int32))  # fmt: skip
+                    cell[first].astype(np.int32), starts, piece.astype(np.int32))  # fmt: skip
 
 
 def _cells_along(
     ends: np.ndarray, low: np.ndarray, cell_m: float, columns: int, reach_m: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(piece, cell) pairs such that each cell within the reach of a piece is among them."""
+    """(piece, cell) pairs, sorted by cell, such that each cell within the reach of a piece is among them."""
     # Points on the piece no further apart than half a cell; every cell that touches the square around one of them.
     length = np.hypot(ends[:, 2] - ends[:, 0], ends[:, 3] - ends[:, 1])
     steps = np.ceil(length / (cell_m / 2)).astype(np.int64) + 1
@@ -182,7 +186,7 @@ def _cells_along(
             gap_x = np.maximum(np.maximum(c - column, column - c - 1), 0) * cell_m
             gap_y = np.maximum(np.maximum(r - row, row - r - 1), 0) * cell_m
             keep = (np.hypot(gap_x, gap_y) <= around) & (c >= 0) & (c < columns) & (r >= 0)
-            pairs.append(np.column_stack([piece[keep], (r[keep] * columns + c[keep]).astype(np.int64)]))
-    code = np.concatenate(pairs)
-    unique = np.unique(code[:, 0] * (1 << 32) + code[:, 1])
-    return unique >> 32, unique & ((1 << 32) - 1)
+            pairs.append(((r[keep] * columns + c[keep]).astype(np.int64) << 32) + piece[keep])
+    code = np.sort(np.concatenate(pairs))
+    code = code[np.append(True, code[1:] != code[:-1])]
+    return code & ((1 << 32) - 1), code >> 32

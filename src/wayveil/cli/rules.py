@@ -1,0 +1,60 @@
+"""`wayveil rules check`: a rules file in words and as a picture."""
+
+from pathlib import Path
+
+import typer
+
+rules_app = typer.Typer(help="Traffic rules: closed areas, speed limits, one-way streets.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add `wayveil rules`."""
+    app.add_typer(rules_app, name="rules")
+
+
+@rules_app.callback()
+def _rules() -> None:
+    """Traffic rules: closed areas, speed limits, one-way streets."""
+
+
+@rules_app.command(
+    "check",
+    epilog="Example: wayveil rules check rules.geojson --scope san-francisco --roads sf_roads.parquet -o rules.png",
+)
+def check(
+    file: Path = typer.Argument(..., help="GeoJSON; each feature's properties say which rule it is."),
+    scope: str = typer.Option(..., "--scope", help="Scope file, or the name of a shipped scope."),
+    roads: Path | None = typer.Option(None, "--roads", help="Road map, for rules that need one."),
+    output: Path | None = typer.Option(None, "-o", "--output", help="Draw the rules into this .png or .svg."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Explain a rules file in words, refuse contradictions, and draw it."""
+    from wayveil.cli.console import note, print_json, progress_bar
+    from wayveil.rules import read_rules, with_scope_bounds
+    from wayveil.rules.picture import check_picture_name, save_picture
+    from wayveil.rules.rule import unique_names
+    from wayveil.scope import read_scope
+
+    if output is not None:
+        check_picture_name(output)
+    frame = read_scope(scope)
+    with progress_bar() as progress:
+        roadmap = None
+        if roads is not None:
+            from wayveil.formats.roads import read_roads
+
+            roadmap = read_roads(roads)
+        rules = with_scope_bounds(read_rules(file, frame, roadmap, progress), frame)
+        if output is not None:
+            save_picture(output, rules, frame)
+    names = unique_names(rules)
+    if as_json:
+        print_json({"scope": frame.name, "rules": [
+            {"name": name, "rule": type(rule).__name__, "text": rule.describe()} for name, rule in zip(names, rules)
+        ]})  # fmt: skip
+    else:
+        for number, (name, rule) in enumerate(zip(names, rules), start=1):
+            print(f"{number}. {name}: {rule.describe()}")
+        print("No contradiction was found.")
+    if output is not None:
+        note(f"Drew the rules into {output.name}.")

@@ -1,0 +1,118 @@
+"""Rules that no trajectory can obey together are refused with the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from wayveil.errors import RuleError
+from wayveil.rules.bounds import StayWithin
+from wayveil.rules.closed import Closed
+from wayveil.rules.motion import WEEK_S
+from wayveil.rules.one_way import OneWay
+from wayveil.rules.pace import MaxDuration, MinSpeed
+from wayveil.rules.rule import Rule
+from wayveil.rules.speed import SpeedLimit
+from wayveil.scope import Scope
+
+_SMALL_SHARE = 1e-6
+_SHORTEST_TRIP_M = 100.0
+_MOST_PAIRS = 20_000
+
+
+def refuse_contradictions(rules: Iterable[Rule], scope: Scope) -> None:
+    """Raise a RuleError that says which rules cannot hold together; return where none is found."""
+    rules = tuple(rules)
+    free = _allowed(rules, scope)
+    _refuse_all_closed([rule for rule in rules if isinstance(rule, Closed)], free)
+    _refuse_speeds(rules)
+    _refuse_opposed([rule for rule in rules if isinstance(rule, OneWay) and not rule.of_map])
+
+
+def _allowed(rules: tuple[Rule, ...], scope: Scope) -> Any:
+    """The part of the scope that every stay_within leaves."""
+    import shapely
+
+    free = shapely.box(0, 0, scope.width_m, scope.height_m)
+    for rule in rules:
+        if isinstance(rule, StayWithin):
+            free = free.intersection(rule.area.shape)
+            if free.area <= _SMALL_SHARE * scope.width_m * scope.height_m:
+                raise RuleError(f"with '{rule.name}', the stay_within areas have no place in common within the scope")
+    return free
+
+
+def _refuse_all_closed(rules: list[Closed], free: Any) -> None:
+    import shapely
+
+    if not rules:
+        return
+    shapes = [rule.area.shape.intersection(free) for rule in rules]
+    sizes = np.array([shape.area for shape in shapes])
+    marks = {0.0, WEEK_S}
+    for rule in rules:
+        marks.update(mark % WEEK_S for window in rule.hours.windows for mark in window)
+    # Between two marks nothing changes, so one instant of each stretch of the week stands for all of it.
+    instants = np.array([(a + b) / 2 for a, b in pairwise(sorted(marks))])
+    shut = np.array([np.ones(len(instants), bool) if rule.hours.always else rule.hours.depth_s(instants, np) > 0
+                     for rule in rules])  # fmt: skip
+    patterns = np.unique(shut.T, axis=0)
+    if (patterns @ sizes < free.area * (1 - _SMALL_SHARE)).any():
+        return
+    for pattern in patterns[np.argsort(patterns @ sizes)]:
+        union = shapely.union_all([shape for shape, on in zip(shapes, pattern) if on])
+        if free.difference(union).area > _SMALL_SHARE * free.area:
+            return
+    raise RuleError(
+        "the closed areas cover everything that the scope and stay_within leave, at all times; "
+        "make an area smaller or give it hours"
+    )
+
+
+def _refuse_speeds(rules: tuple[Rule, ...]) -> None:
+    fastest = min((r.limit_mps for r in rules if isinstance(r, SpeedLimit) and r.where is None), default=None)
+    slowest = max((rule.limit_mps for rule in rules if isinstance(rule, MinSpeed)), default=None)
+    longest = min((rule.limit_s for rule in rules if isinstance(rule, MaxDuration)), default=None)
+    if fastest is not None and slowest is not None and slowest >= fastest:
+        raise RuleError(f"min_speed ({slowest * 3.6:g} km/h) is not below speed_limit ({fastest * 3.6:g} km/h)")
+    if fastest is not None and longest is not None and fastest * longest < _SHORTEST_TRIP_M:
+        raise RuleError(
+            f"max_duration at speed_limit leaves {fastest * longest:.0f} m for a whole trajectory; raise one of them"
+        )
+
+
+def _refuse_opposed(rules: list[OneWay]) -> None:
+    """Two lines on the same street in opposite directions close it."""
+    import shapely
+
+    if len(rules) < 2:
+        return
+    boxes = []
+    for rule in rules:
+        ends = rule.segments.ends
+        low, high = np.minimum(ends[:, :2], ends[:, 2:]).min(0), np.maximum(ends[:, :2], ends[:, 2:]).max(0)
+        boxes.append(shapely.box(*(low - rule.width_m), *(high + rule.width_m)))
+    first, second = shapely.STRtree(boxes).query(np.array(boxes), predicate="intersects")
+    pairs = [(a, b) for a, b in zip(first.tolist(), second.tolist()) if a != b]
+    for a, b in pairs[:_MOST_PAIRS]:
+        if _share_against(rules[a], rules[b]) > 0.5:
+            raise RuleError(
+                f"'{rules[a].name}' and '{rules[b].name}' run along the same street in opposite directions, which "
+                "closes it; remove one, or use closed"
+            )
+
+
+def _share_against(rule: OneWay, other: OneWay) -> float:
+    """Share of a line's length along which driving with it is driving against the other line."""
+    ends = rule.segments.ends
+    length = np.hypot(ends[:, 2] - ends[:, 0], ends[:, 3] - ends[:, 1])
+    heading = rule.segments.directions
+    middle = (ends[:, :2] + ends[:, 2:]) / 2
+    against = np.zeros(len(ends), bool)
+    for group, most in other.segments.blocks(middle[:, 0], middle[:, 1]):
+        at = (middle[group, 0], middle[group, 1], heading[group, 0], heading[group, 1])
+        against[group] = other.wrong_at(*at, most, np) > other.width_m * 0.4
+    return float(length[against].sum() / length.sum())

@@ -1,0 +1,40 @@
+"""One picture of a rules file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from wayveil.atomic import atomic_path
+from wayveil.errors import InputError
+from wayveil.rules.draw import draw_rules
+from wayveil.rules.rule import Rule
+from wayveil.scope import Scope
+
+_FORMATS = (".png", ".svg")
+
+
+def check_picture_name(path: Path) -> None:
+    """Refuse a name that is not a picture's, before anything is computed."""
+    if path.suffix.lower() not in _FORMATS:
+        raise InputError(f"'{path.name}' must end in .png or .svg.")
+
+
+def save_picture(path: Path, rules: Iterable[Rule], scope: Scope) -> None:
+    """Draw the scope and the rules, axes in kilometres from the south-west corner."""
+    check_picture_name(path)
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(8, 8), layout="constrained")
+    ax = figure.add_subplot()
+    draw_rules(ax, rules, scope, to_axes=lambda x, y: (x / 1000, y / 1000))
+    ax.set_aspect("equal")
+    pad = 0.03 * max(scope.width_m, scope.height_m) / 1000
+    ax.set_xlim(-pad, scope.width_m / 1000 + pad)
+    ax.set_ylim(-pad, scope.height_m / 1000 + pad)
+    ax.set_xlabel("km east")
+    ax.set_ylabel("km north")
+    ax.set_title(f"Rules in {scope.name}".replace("$", r"\$"))
+    ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
+    with atomic_path(path) as part:
+        figure.savefig(part, format=path.suffix.lower()[1:], dpi=150)
