@@ -147,7 +147,7 @@ class ParquetSource:
         cuts = find_cuts(self.files, self.options, self.description, BATCH_POINTS, MAX_TRAJECTORY_POINTS)
         if cuts is not None:
             return cuts
-        if not fits_memory(self.files, SORT_IN_MEMORY_BYTES):
+        if not fits_memory(self.files, self.description, SORT_IN_MEMORY_BYTES):
             raise InputError(
                 f"The trajectory ids of '{self.description}' are not in order and it is too large to sort in memory; "
                 "sort it by trajectory id and time first (smaller files are sorted by `wayveil convert`)."
@@ -178,7 +178,7 @@ class ParquetSource:
             return plan.partitions()
         if len(plan) <= 2:
             return [replace(self, cuts=plan)]
-        starts = row_group_starts(self.files)
+        starts = row_group_starts(self.files, self.description)
         places = np.unique(np.searchsorted(plan, starts))
         edges = [0, *(int(p) for p in places if 0 < p < len(plan) - 1), len(plan) - 1]
         return [replace(self, cuts=plan[a : b + 1]) for a, b in pairwise(edges)]

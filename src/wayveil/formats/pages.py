@@ -1,28 +1,85 @@
-"""How large the pages of a Parquet file get when unpacked, read from their headers alone.
+"""Row groups and page sizes of a Parquet file, read without unpacking anything.
 
-A page is the smallest piece that a reader must unpack at once, so it is what bounds memory. The sizes in the file's
-footer are only claims, and say nothing about single pages; the header of a page is what the reader allocates by.
+A page is the smallest piece that a reader must unpack at once, so it is what bounds memory; the sizes in the footer
+are only claims and say nothing about single pages. The footer is read here as well, because pyarrow's accessors for
+row groups and column chunks end the whole process on a damaged one, where its readers raise an error.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import BinaryIO
+
+from wayveil.formats.thrift import BadThrift, read_struct
 
 _FIRST_TRY_BYTES = 1 << 10
 _LONGEST_HEADER_BYTES = 1 << 20
-_UNCOMPRESSED, _COMPRESSED = 2, 3
-_I32 = 5
+_LONGEST_FOOTER_BYTES = 32 << 20
 
 
-class BadPage(Exception):
-    """A page header that is not one."""
+class BadParquet(Exception):
+    """A footer or page header that is not one."""
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """One column of one row group: where it lies, and what the footer claims that it unpacks to."""
+
+    column: str
+    start: int
+    stop: int
+    unpacked_bytes: int
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """So many rows, so many bytes unpacked, one chunk a column."""
+
+    rows: int
+    unpacked_bytes: int
+    chunks: tuple[Chunk, ...]
+
+
+def row_groups(stream: BinaryIO) -> list[RowGroup]:
+    """What the footer says; field numbers are those of Parquet's format definition."""
+    try:
+        end = stream.seek(0, 2)
+        stream.seek(max(end - 8, 0))
+        tail = stream.read(8)
+        length = int.from_bytes(tail[:4], "little")
+        if tail[4:] != b"PAR1" or length > min(end - 8, _LONGEST_FOOTER_BYTES):
+            raise BadParquet
+        stream.seek(end - 8 - length)
+        footer, _ = read_struct(stream.read(length))
+        return [
+            RowGroup(_whole(group[3]), _whole(group[2]), tuple(_chunk(column[3]) for column in group[1]))
+            for group in footer[4]
+        ]
+    except (BadThrift, IndexError, KeyError, TypeError, AttributeError, UnicodeDecodeError, ValueError):
+        raise BadParquet from None
+
+
+def _whole(value: object) -> int:
+    if type(value) is not int or value < 0:
+        raise BadParquet
+    return value
+
+
+def _chunk(facts: dict[int, object]) -> Chunk:
+    path = facts[3]
+    if not isinstance(path, list):
+        raise BadParquet
+    start = _whole(facts[9])
+    dictionary = _whole(facts.get(11, 0))
+    start = min(start, dictionary) if dictionary else start
+    return Chunk(path[0].decode(), start, start + _whole(facts[7]), _whole(facts[6]))
 
 
 def page_sizes(stream: BinaryIO, start: int, stop: int) -> Iterator[int]:
     """Unpacked size of each page of a column chunk that lies at the bytes `start:stop`."""
     while start < stop:
         unpacked, packed, length = _header(stream, start)
-        if unpacked < 0 or packed < 0 or packed > stop - start:
-            raise BadPage
+        if packed > stop - start:
+            raise BadParquet
         yield unpacked
         start += length + packed
 
@@ -33,80 +90,10 @@ def _header(stream: BinaryIO, offset: int) -> tuple[int, int, int]:
         stream.seek(offset)
         data = stream.read(size)
         try:
-            sizes, length = _struct(data, 0, 0)
-            return sizes[_UNCOMPRESSED], sizes[_COMPRESSED], length
+            fields, length = read_struct(data)
+            return _whole(fields[2]), _whole(fields[3]), length
         except IndexError:
             continue  # longer than what was read
-        except KeyError:
-            raise BadPage from None
-    raise BadPage
-
-
-def _struct(data: bytes, at: int, depth: int) -> tuple[dict[int, int], int]:
-    """The 32-bit fields of a struct in Thrift's compact protocol, and where the struct ends."""
-    if depth > 16:
-        raise BadPage
-    fields: dict[int, int] = {}
-    number = 0
-    while True:
-        head = data[at]
-        at += 1
-        if head == 0:
-            return fields, at
-        kind, step = head & 15, head >> 4
-        if step:
-            number += step
-        else:
-            number, at = _zigzag(data, at)
-        if kind == _I32:
-            fields[number], at = _zigzag(data, at)
-        else:
-            at = _skip(data, at, kind, depth)
-
-
-def _skip(data: bytes, at: int, kind: int, depth: int) -> int:
-    """Where a value that is of no interest ends."""
-    if kind in (1, 2):  # true and false are the type itself
-        return at
-    if kind == 3:
-        return at + 1
-    if kind in (4, 5, 6):
-        return _varint(data, at)[1]
-    if kind == 7:
-        return at + 8
-    if kind == 8:
-        length, at = _varint(data, at)
-        return at + length
-    if kind in (9, 10):
-        head = data[at]
-        at += 1
-        size, inner = head >> 4, head & 15
-        if size == 15:
-            size, at = _varint(data, at)
-        for _ in range(size):
-            # Inside a list a truth value takes a byte of its own.
-            at = at + 1 if inner in (1, 2) else _skip(data, at, inner, depth + 1)
-            if at > len(data):
-                raise IndexError
-        return at
-    if kind == 12:
-        return _struct(data, at, depth + 1)[1]
-    raise BadPage
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 127) << shift
-        if byte < 128:
-            return value, at
-        shift += 7
-        if shift > 63:
-            raise BadPage
-
-
-def _zigzag(data: bytes, at: int) -> tuple[int, int]:
-    value, at = _varint(data, at)
-    return (value >> 1) ^ -(value & 1), at
+        except (BadThrift, KeyError):
+            break
+    raise BadParquet

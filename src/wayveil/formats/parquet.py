@@ -13,7 +13,7 @@ from wayveil.atomic import atomic_path
 from wayveil.errors import InputError
 from wayveil.formats.geoparquet import geo_table, geometry_position
 from wayveil.formats.options import KNOWN_NAMES, MAX_COLUMNS, ReadOptions, Roles, resolve_roles
-from wayveil.formats.pages import BadPage, page_sizes
+from wayveil.formats.pages import BadParquet, RowGroup, page_sizes, row_groups
 from wayveil.formats.points import Points
 from wayveil.formats.tables import drop_metadata, points_of_table, table_of
 from wayveil.trajectories import Trajectories
@@ -108,34 +108,36 @@ def roles_of(parquet: pq.ParquetFile, options: ReadOptions, origin: str) -> Role
     return resolve_roles(schema.names, options, origin, geometry)
 
 
+def groups_of(file: str, origin: str) -> list[RowGroup]:
+    """The row groups of a file."""
+    try:
+        with _stream(file) as stream:
+            return row_groups(stream)
+    except (BadParquet, OSError):
+        raise InputError(f"'{origin}' is missing, cut short, or not a Parquet file.") from None
+
+
 def refuse_bombs(file: str, parquet: pq.ParquetFile, roles: Roles, origin: str) -> None:
     """Refuse pages of the needed columns that unpack to more than memory should have to hold at once.
 
     Every page header of a local file is looked at; at an address, where each look is a request, only those of column
     chunks that claim to be large.
     """
-    names = [parquet.schema_arrow.names[position] for position in roles.positions]
-    facts = parquet.metadata
-    paths = [facts.schema.column(i).path for i in range(facts.num_columns)]
-    columns = [i for i, path in enumerate(paths) if any(path == name or path.startswith(name + ".") for name in names)]
+    names = {parquet.schema_arrow.names[position] for position in roles.positions}
+    chunks = [chunk for group in groups_of(file, origin) for chunk in group.chunks if chunk.column in names]
+    if is_uri(file):
+        chunks = [chunk for chunk in chunks if chunk.unpacked_bytes > LARGEST_PAGE_BYTES]
     with _stream(file) as stream:
-        for group in range(facts.num_row_groups):
-            for chunk in (facts.row_group(group).column(i) for i in columns):
-                if is_uri(file) and chunk.total_uncompressed_size < LARGEST_PAGE_BYTES:
-                    continue
-                start = chunk.data_page_offset
-                if chunk.has_dictionary_page and chunk.dictionary_page_offset:
-                    start = min(start, chunk.dictionary_page_offset)
-                sizes = page_sizes(stream, start, start + chunk.total_compressed_size)
-                try:
-                    large = any(size > LARGEST_PAGE_BYTES for size in sizes)
-                except (BadPage, ValueError):
-                    raise InputError(f"'{origin}' is a damaged Parquet file; write it anew.") from None
-                if large:
-                    raise InputError(
-                        f"'{origin}' has pages that unpack to more than {LARGEST_PAGE_BYTES >> 20} MB; write it anew "
-                        "with row groups of at most a million rows."
-                    )
+        for chunk in chunks:
+            try:
+                large = any(size > LARGEST_PAGE_BYTES for size in page_sizes(stream, chunk.start, chunk.stop))
+            except BadParquet:
+                raise InputError(f"'{origin}' is a damaged Parquet file; write it anew.") from None
+            if large:
+                raise InputError(
+                    f"'{origin}' has pages that unpack to more than {LARGEST_PAGE_BYTES >> 20} MB; write it anew "
+                    "with row groups of at most a million rows."
+                )
 
 
 def slices(parquet: pq.ParquetFile, names: Sequence[str], groups: Sequence[int]) -> Iterator[pa.Table]:

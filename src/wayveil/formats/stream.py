@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from wayveil.errors import InputError
 from wayveil.formats.options import ReadOptions, Roles
-from wayveil.formats.parquet import narrowed, opened, refuse_bombs, roles_of, slices
+from wayveil.formats.parquet import groups_of, narrowed, opened, refuse_bombs, roles_of, slices
 from wayveil.formats.points import Labels, Points, joined, labels_of, usable
 from wayveil.formats.tables import points_of_table
 from wayveil.progress import Progress, quiet
@@ -85,24 +85,16 @@ def _labels(table: pa.Table, origin: str) -> Labels:
         raise InputError(f"The trajectory ids of '{origin}' cannot be read; see --traj-column.") from None
 
 
-def fits_memory(files: Sequence[str], limit_bytes: int) -> bool:
+def fits_memory(files: Sequence[str], origin: str, limit_bytes: int) -> bool:
     """Whether the files, unpacked, stay below a limit (also where few bytes stand for many rows)."""
-    unpacked = rows = 0
-    for file in files:
-        with opened(file) as parquet:
-            facts = parquet.metadata
-            unpacked += sum(facts.row_group(i).total_byte_size for i in range(facts.num_row_groups))
-            rows += facts.num_rows
+    groups = [group for file in files for group in groups_of(file, origin)]
+    unpacked, rows = sum(group.unpacked_bytes for group in groups), sum(group.rows for group in groups)
     return max(unpacked, rows * _BYTES_A_ROW) < limit_bytes
 
 
-def row_group_starts(files: Sequence[str]) -> NDArray[np.int64]:
+def row_group_starts(files: Sequence[str], origin: str) -> NDArray[np.int64]:
     """The first row of every row group, counted over all files."""
-    sizes = [0]
-    for file in files:
-        with opened(file) as parquet:
-            sizes += [parquet.metadata.row_group(i).num_rows for i in range(parquet.metadata.num_row_groups)]
-    return np.cumsum(sizes)[:-1]
+    return np.cumsum([0] + [group.rows for file in files for group in groups_of(file, origin)])[:-1]
 
 
 def _tables(
@@ -120,7 +112,10 @@ def _tables(
             if known is not None and known != roles:
                 raise InputError(f"The part files of '{origin}' have different columns; make them alike.")
             known = roles
-            edges = row + np.cumsum([0] + [facts.row_group(i).num_rows for i in range(facts.num_row_groups)])
+            sizes = [group.rows for group in groups_of(file, origin)]
+            if len(sizes) != facts.num_row_groups or sum(sizes) != facts.num_rows:
+                raise InputError(f"'{origin}' is a damaged Parquet file; write it anew.")
+            edges = row + np.cumsum([0, *sizes])
             groups = [i for i in range(facts.num_row_groups) if edges[i] < stop and edges[i + 1] > start]
             at = int(edges[groups[0]]) if groups else row
             for table in slices(parquet, names, groups):
