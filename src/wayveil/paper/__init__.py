@@ -1,1 +1,13 @@
-""""""
+"""DPE exactly as published: align, embed, transform, perturb, synthesise, and back.
+
+"A Privacy-Preserving Trajectory Synthesis Method Based on Vector Translation Invariance Supporting Traffic
+Constraints" (Liu, Song, Wang). One module a step, each naming its equation; `method` puts them together.
+
+Privacy: not private, for any epsilon; docs/reproduction.md says why. To publish, use `wayveil.measure` and
+`wayveil.synthesize`.
+"""
+
+NOT_PRIVATE = (
+    "This reproduces a published method whose output is NOT differentially private, whatever epsilon says; "
+    "use `wayveil measure` and `wayveil synthesize` to publish."
+)

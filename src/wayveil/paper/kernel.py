@@ -226,7 +226,7 @@ def _add_at(total: Any, part: Any, begin: Any) -> Any:
 
 
 def _sweep(add: Any, zero: Any, strips: _Strips, plan: Plan) -> Any:
-    """`add(begin, total)` for the begin of every block, one after the other; a barrier keeps one strip alive at a time."""
+    """`add(begin, total, strips)` for every block in turn; the barrier keeps one strip alive at a time."""
     import jax
 
     if not plan.unrolled:

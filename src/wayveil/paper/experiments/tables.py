@@ -1,0 +1,64 @@
+"""What every experiment writes: table.json, table.csv, and pictures as PNG and SVG."""
+
+import csv
+import io
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from wayveil.atomic import atomic_path, write_text
+from wayveil.errors import InputError
+from wayveil.paper import NOT_PRIVATE
+
+Row = Mapping[str, Any]
+
+
+def ready_folder(folder: Path) -> Path:
+    """The folder, made and tried, before any work is done."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError as error:
+        raise InputError(f"Cannot write into '{folder.name}': {error.strerror}; choose another -o.") from None
+
+
+def write_table(folder: Path, experiment: str, settings: Row, rows: Sequence[Row], notes: Sequence[str]) -> None:
+    """table.json (settings, notes, rows) and table.csv (rows), both stamped as not private.
+
+    Privacy: not private (trusted side only).
+    """
+    document = {
+        "experiment": experiment,
+        "private": False,
+        "notice": NOT_PRIVATE,
+        "settings": dict(settings),
+        "notes": list(notes),
+        "rows": [dict(row) for row in rows],
+    }
+    write_text(folder / "table.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
+    text = io.StringIO()
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(folder / "table.csv", text.getvalue())
+
+
+def save_figure(figure: Any, folder: Path, name: str) -> None:
+    """The figure as NAME.png and NAME.svg."""
+    for kind in ("png", "svg"):
+        with atomic_path(folder / f"{name}.{kind}") as part:
+            figure.savefig(part, format=kind, dpi=130, metadata={"Date": None} if kind == "svg" else None)
+
+
+def new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any, Any]:
+    """A figure without a window, and its axes as a grid."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure, figure.subplots(rows, columns, squeeze=False)

@@ -1,0 +1,49 @@
+"""What a run needs and what the machine has, asked before anything starts."""
+
+from wayveil.errors import InputError
+from wayveil.paper.kernel import Plan, default_plan, on_gpu
+
+_ARRAYS = 12  # copies of the (m, D) matrix alive at the peak: measured 9, and a reserve
+
+
+def needed_bytes(m: int, dim: int, plan: Plan) -> int:
+    """An upper estimate for one descent: O(mD) for the vectors, O(m block) for a strip."""
+    item = 8 if plan.precision == "float64" else 4
+    strip = plan.block * (m // 2 + plan.block)
+    return item * (_ARRAYS * m * (dim + 16) + 4 * strip)
+
+
+def available_bytes() -> int:
+    """Memory that a new array may take, on the device where jax computes."""
+    if on_gpu():
+        import jax
+
+        stats = jax.devices()[0].memory_stats() or {}
+        if "bytes_limit" in stats:
+            return int(stats["bytes_limit"]) - int(stats.get("bytes_in_use", 0))
+    try:
+        with open("/proc/meminfo", encoding="ascii") as lines:
+            for line in lines:
+                if line.startswith("MemAvailable:"):
+                    return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 1 << 40  # not known here: try
+
+
+def check_memory(m: int, dim: int, plan: Plan, available: int | None = None) -> None:
+    """Raise an error that says what would fit, before anything is allocated."""
+    have = available_bytes() if available is None else available
+    need = needed_bytes(m, dim, plan)
+    if need <= have:
+        return
+    low, high = 0, m
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if needed_bytes(middle, dim, default_plan(middle, plan.precision)) <= have else (
+            low, middle)  # fmt: skip
+    fits = int(f"{low:.1e}".split("e")[0].replace(".", "")) * 10 ** max(len(str(low)) - 2, 0) if low > 9 else low
+    raise InputError(
+        f"This needs about {need / 1e9:.1f} GB and {have / 1e9:.1f} GB are free; --subset {fits} would fit, "
+        "or shorter trajectories."
+    )

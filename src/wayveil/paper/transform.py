@@ -1,0 +1,33 @@
+"""Embedding space transformation: f_t(T') = w T' + b by least squares, Eq. (transformation function)."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class Transform:
+    """f_t(T') = T' weights + bias; `weights` is (D', D), `bias` (D,)."""
+
+    weights: NDArray[np.float64]
+    bias: NDArray[np.float64]
+
+    def __call__(self, embedded: Any) -> Any:
+        """Embedding space -> original space, for numpy and jax arrays (m, D')."""
+        return embedded @ self.weights + self.bias
+
+
+def fit_transform(embedded: NDArray[np.floating], vectors: NDArray[np.floating]) -> Transform:
+    """The w and b that minimise sum_i |w T'_i + b - T_i|^2.
+
+    Privacy: not private (trusted side only): it is fitted on the originals.
+    """
+    if len(embedded) != len(vectors):
+        raise InputError("The embedding and the originals have different numbers of trajectories.")
+    centre, middle = embedded.mean(axis=0), vectors.mean(axis=0)
+    weights, *_ = np.linalg.lstsq(embedded - centre, vectors - middle, rcond=None)
+    return Transform(weights, middle - centre @ weights)
