@@ -144,20 +144,19 @@ def _few_edges(polygon: Any, grow: int) -> Any:
         return polygon
     west, south, east, north = polygon.bounds
     size = max(east - west, north - south)
-    tolerance = size / 20_000
-    while tolerance < size / 4:
-        # Simplifying moves the border by at most the tolerance; the buffer makes the change one-sided.
-        simple = polygon.simplify(tolerance).buffer(grow * tolerance, quad_segs=2).simplify(tolerance / 8)
-        simple = simple.buffer(grow * tolerance / 8, join_style="mitre")
-        if not simple.is_empty and _edge_count(simple) <= MAX_EDGES:
-            return simple
-        if simple.is_empty:
-            break
-        tolerance *= 2
+    simple, tolerance, moved = polygon, size / 20_000, 0.0
+    while tolerance < size / 8:
+        # Simplifying moves the border by at most the tolerances together; the buffer makes the change one-sided.
+        simple, moved, tolerance = simple.simplify(tolerance), moved + tolerance, 2 * tolerance
+        if _edge_count(simple) > 8 * MAX_EDGES:
+            continue
+        sided = simple.buffer(grow * moved, quad_segs=1).simplify(moved / 8)
+        sided = sided.buffer(grow * moved / 8, join_style="mitre")
+        if not sided.is_empty and _edge_count(sided) <= MAX_EDGES:
+            return sided
     if grow > 0:
-        return shapely.convex_hull(polygon).simplify(0) if _edge_count(polygon.convex_hull) <= MAX_EDGES else (
-            shapely.box(west, south, east, north)
-        )
+        hull = polygon.convex_hull
+        return hull if _edge_count(hull) <= MAX_EDGES else shapely.box(west, south, east, north)
     raise RuleError(f"The area has too many fine parts for {MAX_EDGES} edges; simplify it in QGIS and try again.")
 
 

@@ -1,0 +1,292 @@
+"""Rules files: what is read, what is refused, and that nothing else ever happens."""
+
+import copy
+import json
+import os
+import random
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from rules_zoo import HOOK, MONDAY_UTC, ROADS, SCOPE, line, make_scope, polygon
+from typer.testing import CliRunner
+
+from wayveil.errors import RuleError, WayveilError
+from wayveil.rules import count, draw_rules, hours, motion_from_metres, read_rules, rules_geojson_for_page
+from wayveil.rules.area import MAX_EDGES
+
+BOX = polygon(SCOPE, [(-500, -500), (9000, -500), (9000, 9000), (-500, 9000)])
+STREET = [(500, 500), (2500, 1500)]
+NIGHT = {"from": "22:00", "to": "06:00"}
+
+
+def feature(geometry=None, **properties):
+    return {"type": "Feature", "properties": properties, "geometry": geometry}
+
+
+def collection(*features, **other):
+    return {"type": "FeatureCollection", "features": list(features), **other}
+
+
+GOOD = collection(
+    feature(polygon(SCOPE, HOOK), rule="closed", **NIGHT, days=["mon", "fri"], name="harbour"),
+    feature(polygon(SCOPE, HOOK), rule="closed", days="sat, sun", stroke="#555", fid=3, kmh=None),
+    feature(None, rule="speed_limit", kmh=90),
+    feature(polygon(SCOPE, HOOK), rule="speed_limit", kmh="30"),
+    feature(None, rule="speed_limit", kmh=50, classes=["motorway"], width_m=20),
+    feature(line(SCOPE, STREET), rule="one_way", width_m=12),
+    feature(None, rule="one_way"),
+    feature(BOX, rule="stay_within"),
+    feature(None, rule="min_speed", kmh=5),
+    feature(None, rule="max_duration", minutes=90),
+    crs={"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}},
+)
+
+
+def test_reads_every_kind_of_rule():
+    rules = read_rules(GOOD, SCOPE, ROADS)
+    texts = [rule.describe() for rule in rules]
+    assert len(rules) == 10 and rules[0].name == "harbour" and rules[1].name == "closed 2"
+    assert "22:00" in texts[0] and "Mon, Fri" in texts[0] and "Sat, Sun" in texts[1]
+    assert "90 km/h anywhere" in texts[2] and "motorway" in texts[4] and "12 m" in texts[5] and "90 minutes" in texts[9]
+
+
+def test_reads_a_file_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "rules.geojson"
+    path.write_text("\ufeff" + json.dumps(collection(feature(None, rule="speed_limit", kmh=50))), encoding="utf-8")
+    assert len(read_rules(path, SCOPE)) == 1
+
+
+CLOSED = polygon(SCOPE, HOOK)
+BAD = {
+    "unknown rule": (feature(CLOSED, rule="close"), "feature 1.*must be one of"),
+    "no properties": ({"type": "Feature", "geometry": None}, "no properties"),
+    "misspelt option": (feature(CLOSED, rule="closed", form="07:00"), "'from' meant"),
+    "option of another rule": (feature(CLOSED, rule="closed", kmh=3), "no meaning"),
+    "bad clock": (feature(CLOSED, rule="closed", **{"from": "25:00"}), "07:00"),
+    "same clock": (feature(CLOSED, rule="closed", **{"from": "07:00", "to": "07:00"}), "same time"),
+    "bad day": (feature(CLOSED, rule="closed", days=["someday"]), "mon, tue"),
+    "no speed": (feature(None, rule="speed_limit"), "kmh"),
+    "negative speed": (feature(None, rule="speed_limit", kmh=-5), "kmh"),
+    "no number": (feature(None, rule="speed_limit", kmh="fast"), "kmh"),
+    "bad class": (feature(None, rule="speed_limit", kmh=5, classes=["lane"]), "motorway, trunk"),
+    "area and class": (feature(CLOSED, rule="speed_limit", kmh=5, classes=["motorway"]), "not both"),
+    "line as area": (feature(line(SCOPE, STREET), rule="closed"), "polygon"),
+    "area as line": (feature(CLOSED, rule="one_way"), "line"),
+    "both durations": (feature(None, rule="max_duration", minutes=3, hours=2), "either minutes or hours"),
+    "place for a pace": (feature(CLOSED, rule="min_speed", kmh=3), "whole trajectories"),
+    "outside": (feature(polygon(SCOPE, [(9e5, 0), (9e5, 99), (8e5, 99)]), rule="closed"), "outside the scope"),
+    "swapped": (feature({"type": "Polygon", "coordinates": [[[10, 20], [10.1, 20], [10, 20.1], [10, 20]]]},
+                        rule="closed"), "longitude first"),
+    "two corners": (feature({"type": "Polygon", "coordinates": [[[20, 10], [20.1, 10]]]}, rule="closed"), "corners"),
+    "words": (feature({"type": "Polygon", "coordinates": [[["a", "b"]] * 4]}, rule="closed"), "longitude, latitude"),
+    "latitude": (feature({"type": "Polygon", "coordinates": [[[20, 95]] * 4]}, rule="closed"), "degrees"),
+    "around a pole": (feature({"type": "Polygon", "coordinates": [[[0, 80], [120, 80], [-120, 80], [0, 80]]]},
+                              rule="closed"), "pole"),
+    "flat": (feature({"type": "Polygon", "coordinates": [[[20, 10], [20.03, 10.02], [20, 10]]]}, rule="closed"), "."),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_refuses_with_the_reason(name):
+    bad, reason = BAD[name]
+    with pytest.raises(RuleError, match=f"(?i)feature 1: .*{reason.removeprefix('feature 1')}"):
+        read_rules(collection(bad), SCOPE, ROADS)
+
+
+@pytest.mark.parametrize("kind", ["one_way", "speed_limit"])
+def test_names_the_option_where_a_map_is_missing(kind):
+    options = {"kmh": 50, "classes": ["motorway"]} if kind == "speed_limit" else {}
+    with pytest.raises(RuleError, match="--roads"):
+        read_rules(collection(feature(None, rule=kind, **options)), SCOPE)
+
+
+def test_refuses_other_projections_and_other_files(tmp_path):
+    other = {"type": "name", "properties": {"name": "urn:ogc:def:crs:EPSG::3857"}}
+    with pytest.raises(RuleError, match="WGS 84"):
+        read_rules(collection(feature(None, rule="speed_limit", kmh=5), crs=other), SCOPE)
+    deep = tmp_path / "deep.geojson"
+    deep.write_text("[" * 200_000)
+    for text in (b"", b"\xff\xfe\x00", b"{}", b"[1]", b'{"type": "FeatureCollection", "features": []}'):
+        path = tmp_path / "bad.geojson"
+        path.write_bytes(text)
+        for file in (path, deep, tmp_path / "missing.geojson", tmp_path):
+            with pytest.raises(RuleError):
+                read_rules(file, SCOPE)
+
+
+SIDE = [polygon(SCOPE, [(x, -9), (x + 4000, -9), (x + 4000, 6000), (x, 6000)]) for x in (-500, 3000)]
+CONTRADICTIONS = {
+    "all closed": [feature(BOX, rule="closed")],
+    "all closed in parts": [feature(side, rule="closed") for side in SIDE],
+    "day and night": [feature(BOX, rule="closed", **{"from": "06:00", "to": "20:00"}),
+                      feature(None, rule="closed", **{"from": "20:00", "to": "06:00"})],
+    "no place left": [feature(CLOSED, rule="closed"), feature(CLOSED, rule="stay_within")],
+    "apart": [feature(polygon(SCOPE, [(x, 0), (x + 99, 0), (x, 99)]), rule="stay_within") for x in (0, 3000)],
+    "too fast": [feature(None, rule="min_speed", kmh=50), feature(None, rule="speed_limit", kmh=50)],
+    "no way": [feature(None, rule="max_duration", minutes=1), feature(None, rule="speed_limit", kmh=5)],
+    "opposed": [feature(line(SCOPE, STREET), rule="one_way"), feature(line(SCOPE, STREET[::-1]), rule="one_way")],
+}
+
+
+@pytest.mark.parametrize("name", CONTRADICTIONS)
+def test_refuses_contradictions(name):
+    with pytest.raises(RuleError, match="contradict"):
+        read_rules(collection(*CONTRADICTIONS[name]), SCOPE)
+    if len(CONTRADICTIONS[name]) > 1:
+        for one in CONTRADICTIONS[name]:
+            assert len(read_rules(collection(one), SCOPE)) == 1
+
+
+@pytest.mark.parametrize(("start", "end", "days", "inside", "outside"), [
+    ("07:00", "10:00", None, [7.5, 24 * 6 + 9.9], [6.9, 10.1]),
+    ("22:00", "06:00", ["sun"], [24 * 6 + 23, 5.9, 24 * 6 + 22.1], [6.1, 24 * 6 + 21, 24 * 6 + 5, 24 + 5]),
+    (None, None, ["sat", "sun"], [24 * 5 + 0.1, 24 * 7 - 0.01], [0.1, 24 * 5 - 0.1]),
+    ("18:00", None, ["mon"], [23.9], [24.1, 17]),
+    ("22:00", "00:00", ["mon"], [23.9], [24.1]),
+    ("20:00", "08:00", None, [0.5, 24 * 7 - 0.01, 100], [12]),
+])  # fmt: skip
+def test_hours(start, end, days, inside, outside):
+    when = hours(start, end, days)
+    assert (when.depth_s(np.array(inside) * 3600.0, np) > 0).all()
+    assert (when.depth_s(np.array(outside) * 3600.0, np) < 0).all()
+
+
+def test_hours_follow_the_zone():
+    scope = make_scope(timezone="America/New_York")
+    rules = read_rules(collection(feature(None, rule="closed", **{"from": "07:00", "to": "08:00"})), scope)
+    noon = MONDAY_UTC + 11.5 * 3600  # 07:30 in New York, on summer time since the day before
+    motion = motion_from_metres([10.0, 10.0], [10.0, 10.0], [noon, noon + 3600], [0, 2], scope)
+    assert rules[0].violations(motion).tolist() == [True, False]
+
+
+def test_across_the_antimeridian():
+    scope = make_scope(west=179.97, east=-179.97)
+    written = [[179.99, 10.01], [-179.99, 10.01], [-179.99, 10.03], [179.99, 10.03], [179.99, 10.01]]
+    beyond = [[lon + 360 if lon < 0 else lon, lat] for lon, lat in written]
+    halves = ((179.99, 180), (-180, -179.99))
+    split = [[[[a, 10.01], [b, 10.01], [b, 10.03], [a, 10.03], [a, 10.01]]] for a, b in halves]
+    shapes = [{"type": "Polygon", "coordinates": [ring]} for ring in (written, beyond)]
+    shapes.append({"type": "MultiPolygon", "coordinates": split})
+    x, y = scope.to_metres(np.array([180.0, -179.995, 179.98]), np.array([10.02] * 3))
+    motion = motion_from_metres(x, y, [0.0, 1.0, 2.0], [0, 3], scope)
+    for shape in shapes:
+        (rule,) = read_rules(collection(feature(shape, rule="closed")), scope)
+        assert rule.violations(motion).tolist() == [True, True, False]
+
+
+def test_many_corners_and_self_crossing():
+    angle = np.linspace(0, 2 * np.pi, 20_001)[:-1]
+    radius = 1500 + 20 * np.sin(1000 * angle)
+    star = polygon(SCOPE, list(zip(3000 + radius * np.cos(angle), 2700 + radius * np.sin(angle))))
+    rng = np.random.default_rng(0)
+    n = 4000
+    motion = motion_from_metres(rng.uniform(0, 6000, n), rng.uniform(0, 5400, n), np.zeros(n), np.arange(n + 1), SCOPE)
+    closed, within = (read_rules(collection(feature(star, rule=kind)), SCOPE)[0] for kind in ("closed", "stay_within"))
+    for rule in (closed, within):
+        broken = rule.violations(motion)
+        assert len(rule.area.edges) <= MAX_EDGES
+        assert (rule.penalty(motion)[broken] > 0).all() and 0.1 < broken.mean() < 0.9
+    bow = polygon(SCOPE, [(1000, 1000), (3000, 3000), (3000, 1000), (1000, 3000)])
+    (rule,) = read_rules(collection(feature(bow, rule="closed")), SCOPE)
+    assert rule.area.shape.is_valid and 0 < rule.violations(motion).mean() < 0.2
+
+
+def test_page_and_picture():
+    from matplotlib.figure import Figure
+
+    rules = read_rules(GOOD, SCOPE, ROADS)
+    page = rules_geojson_for_page(rules, SCOPE)
+    assert [f["properties"]["rule"] for f in page["features"]] == [
+        "closed", "closed", "speed_limit", "one_way", "stay_within",
+    ]  # fmt: skip
+    assert page["features"][0]["properties"]["windows"] and json.dumps(page, allow_nan=False)
+    ax = Figure().add_subplot()
+    draw_rules(ax, rules, SCOPE)
+    assert "harbour" in ax.get_legend_handles_labels()[1]
+
+
+def test_command_line(tmp_path):
+    import typer
+
+    from wayveil.cli.rules import register
+
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    register(app)
+    file, scope, picture = tmp_path / "rules.geojson", tmp_path / "s.toml", tmp_path / "rules.svg"
+    file.write_text(json.dumps(collection(*GOOD["features"][:4])))
+    scope.write_text('name = "test"\nsouth = 10.0\nwest = 20.0\nnorth = 10.05\neast = 20.06\n')
+    run = CliRunner().invoke(app, ["rules", "check", str(file), "--scope", str(scope), "-o", str(picture)])
+    assert run.exit_code == 0 and "harbour: The area is closed from 22:00" in run.stdout
+    assert picture.read_bytes().lstrip().startswith(b"<?xml")
+    run = CliRunner().invoke(app, ["rules", "check", str(file), "--scope", str(scope), "--json"])
+    assert run.exit_code == 0 and len(json.loads(run.stdout)["rules"]) == 5
+    run = CliRunner().invoke(app, ["rules", "check", str(file), "--scope", str(scope), "-o", "rules.doc"])
+    assert isinstance(run.exception, WayveilError)
+
+
+def test_the_wall():
+    """What cannot be imported cannot leak."""
+    code = "import sys, wayveil.rules; print(*[m for m in sys.modules if m.startswith(('wayveil.', 'jax', 'shapely'))])"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    allowed = {"errors", "scope", "roads", "grid", "atomic", "progress", "trajectories", "rules"}
+    assert loaded and {name.split(".")[1] if name.startswith("wayveil.") else name for name in loaded} <= allowed
+
+
+STRANGE = [None, True, -1, 0, 1e308, float("nan"), float("inf"), 10**40, "", "x", "07:00", "\u202e<b>", [], [[]], {},
+           [None], [[1, 2], [3]], {"type": "Polygon"}, "closed", [["mon"]], 180, -90, [[[[20, 10]]]]]  # fmt: skip
+
+
+def _mutate(value, rng):
+    """One random change somewhere in a JSON value."""
+    if isinstance(value, dict) and value and rng.random() < 0.9:
+        key = rng.choice(list(value))
+        if rng.random() < 0.1:
+            del value[key]
+        elif rng.random() < 0.1:
+            value[key + rng.choice("_xs")] = value.pop(key)
+        else:
+            value[key] = _mutate(value[key], rng)
+        return value
+    if isinstance(value, list) and value and rng.random() < 0.9:
+        at = rng.randrange(len(value))
+        if rng.random() < 0.1:
+            del value[at]
+        elif rng.random() < 0.1:
+            value.insert(at, copy.deepcopy(value[at]))
+        else:
+            value[at] = _mutate(value[at], rng)
+        return value
+    if isinstance(value, float | int) and abs(value) < 1e300 and rng.random() < 0.6:
+        return rng.choice([value + rng.gauss(0, 0.02), -value, value * 1e3, value + 360, int(abs(value) < 1e9)])
+    return copy.deepcopy(rng.choice(STRANGE))
+
+
+def test_fuzz(tmp_path):
+    """Mutated rules files are read or refused in one sentence; WAYVEIL_FUZZ sets how many (300)."""
+    number = int(os.environ.get("WAYVEIL_FUZZ", "300"))
+    rng = random.Random(5)
+    path = tmp_path / "fuzz.geojson"
+    motion = motion_from_metres([10.0, 900.0, 950.0], [10.0, 800.0, 850.0], [0.0, 9.0, 9.0], [0, 3], SCOPE)
+    read = 0
+    for round_number in range(number):
+        chosen = rng.choices(GOOD["features"], k=2)
+        document = json.loads(json.dumps(collection(*chosen, crs=GOOD["crs"])))
+        for _ in range(rng.randint(1, 4)):
+            document = _mutate(document, rng)
+        text = json.dumps(document)
+        if rng.random() < 0.1:
+            at = rng.randrange(len(text))
+            text = text[:at] + rng.choice(["", "{", '"', "\x00", "9" * 5000]) + text[at + rng.randint(0, 3):]
+        path.write_text(text)
+        try:
+            rules = read_rules(path, SCOPE, ROADS)
+        except WayveilError as error:
+            assert "\n" not in str(error), round_number
+            continue
+        read += 1
+        counted = count(rules, motion)
+        assert all(np.isfinite(rule.penalty(motion)).all() for rule in rules) and counted
+    assert read > number / 10
