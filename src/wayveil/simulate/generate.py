@@ -70,7 +70,7 @@ def simulate_batches(
 ) -> Iterator[Trajectories]:
     """The same trajectories in pieces of whole batches of users; a piece depends on its number and the seed alone."""
     progress("routes", 0.0)
-    traffic = prepare_traffic(city, seed)
+    traffic = prepare_traffic(city)
     made = batch = idle = 0
     while made < n:
         piece = _batch(traffic, batch, seed)
@@ -97,26 +97,14 @@ class Traffic:
     rules: tuple[Any, ...]
 
 
-def prepare_traffic(city: City, seed: int) -> Traffic:
-    """Anchors, router and rules of a city, from the seed."""
-    rng = np.random.default_rng([seed, 3])
+def prepare_traffic(city: City) -> Traffic:
+    """Anchors, router and rules of a city: the same for every seed, so that two are samples of one population."""
+    from wayveil.rules import read_rules
+
+    rng = np.random.default_rng([city.seed, 3])
     anchors = place_anchors(city, rng)
-    return Traffic(city, make_router(city, anchors.node, rng), anchors, _rules(city))
-
-
-def _rules(city: City) -> tuple[Any, ...]:
-    """The rules that a coarse step can break; closed areas and the box are avoided by the ways themselves."""
-    from wayveil.rules import one_way, speed_limit
-
-    found = []
-    for feature in city.rules_geojson["features"]:
-        options = feature["properties"]
-        if options["rule"] == "one_way":
-            found.append(one_way(None, city.scope, city.roadmap))
-        elif options["rule"] == "speed_limit":
-            classes = options.get("classes", ())
-            found.append(speed_limit(options["kmh"], city.scope, None, city.roadmap, classes))
-    return tuple(found)
+    rules = read_rules(city.rules_geojson, city.scope, city.roadmap)
+    return Traffic(city, make_router(city, anchors.node, rng), anchors, rules)
 
 
 def _batch(traffic: Traffic, batch: int, seed: int) -> Trajectories:

@@ -1,0 +1,154 @@
+"""Small static figures as inline SVG, drawn by hand so that they follow the page's colours."""
+
+import html
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.scope import Scope
+from wayveil.trajectories import Trajectories
+
+_WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 360, 190, 40, 34, 10
+DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+@dataclass(frozen=True, eq=False)
+class Quantities:
+    """One value a trajectory (or a step) of what the figures show."""
+
+    start_hour: NDArray[np.float64]
+    start_day: NDArray[np.int64]
+    length_km: NDArray[np.float64]
+    duration_min: NDArray[np.float64]
+    speed_kmh: NDArray[np.float64]
+    points: NDArray[np.float64]
+
+
+def quantities(trajectories: Trajectories, scope: Scope) -> Quantities:
+    """Departure, length, duration, speed and points of each trajectory; standing still has the speed 0."""
+    x, y = scope.to_metres(trajectories.lon, trajectories.lat)
+    first, last = trajectories.offsets[:-1], trajectories.offsets[1:] - 1
+    step = np.hypot(np.diff(x, append=x[-1:]), np.diff(y, append=y[-1:]))
+    if len(step):
+        step[last] = 0.0
+    length_m = np.add.reduceat(step, first) if len(first) else np.zeros(0)
+    duration_s = trajectories.t_utc[last] - trajectories.t_utc[first]
+    week_s = scope.local_seconds(trajectories.t_utc[first])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        speed = np.where(duration_s > 0, length_m / duration_s * 3.6, 0.0)
+    return Quantities(
+        week_s / 3600 % 24, (week_s // 86_400).astype(np.int64), length_m / 1000, duration_s / 60, speed,
+        np.diff(trajectories.offsets).astype(float),
+    )  # fmt: skip
+
+
+def figures(synthetic: Quantities, real: Quantities | None = None) -> list[str]:
+    """Departures by hour and day, lengths, durations, speeds and points; real values, where given, are a line."""
+
+    def shares(name: str, edges: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+        sides = [synthetic] if real is None else [synthetic, real]
+        return [_shares(getattr(side, name), edges) for side in sides]
+
+    hours, days = np.arange(25.0), np.arange(8.0)
+    result = [
+        histogram("Departures by hour", "hour of the day", hours, *shares("start_hour", hours),
+                  name=lambda k: f"{int(hours[k]):02d}–{int(hours[k]) + 1:02d} h", ticks=[0, 6, 12, 18, 24]),
+        histogram("Departures by day", "", days, *shares("start_day", days), name=lambda k: DAYS[k],
+                  ticks=[k + 0.5 for k in range(7)], tick_names=list(DAYS)),
+    ]  # fmt: skip
+    for field, title, unit in (
+        ("length_km", "Lengths", "km"), ("duration_min", "Durations", "minutes"), ("speed_kmh", "Mean speeds", "km/h"),
+        ("points", "Points of a trajectory", "points"),
+    ):  # fmt: skip
+        sides = [getattr(side, field) for side in (synthetic, real) if side is not None]
+        edges = _edges(np.concatenate(sides) if sides else np.zeros(0))
+        result.append(histogram(title, unit, edges, *shares(field, edges), name=_range_name(edges, unit)))
+    return result
+
+
+def _range_name(edges: NDArray[np.float64], unit: str) -> Callable[[int], str]:
+    def name(k: int) -> str:
+        over = "" if k < len(edges) - 2 else " and more"
+        return f"{edges[k]:g}–{edges[k + 1]:g} {unit}{over}"
+
+    return name
+
+
+def _edges(values: NDArray[np.float64], bins: int = 24) -> NDArray[np.float64]:
+    """Round edges from 0 to about the 99th percentile."""
+    top = float(np.quantile(values, 0.99)) if len(values) else 1.0
+    raw = max(top, 1e-3) / bins
+    power = 10.0 ** np.floor(np.log10(raw))
+    step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)
+    return np.round(np.arange(int(np.ceil(max(top, 1e-3) / step)) + 1) * step, 10)
+
+
+def _shares(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Share of the values in each bin, the larger ones in the last."""
+    place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
+    return np.bincount(place, minlength=len(edges) - 1) / max(len(values), 1)
+
+
+def histogram(
+    title: str,
+    unit: str,
+    edges: NDArray[np.float64],
+    synthetic: NDArray[np.float64],
+    real: NDArray[np.float64] | None = None,
+    *,
+    name: Callable[[int], str],
+    ticks: list[float] | None = None,
+    tick_names: list[str] | None = None,
+) -> str:
+    """Bars of the synthetic shares, and where given the real ones as a stepped line."""
+    wide, high = _WIDTH - _LEFT - 8, _HEIGHT - _TOP - _BOTTOM
+    top = max(float(synthetic.max(initial=0)), 0.0 if real is None else float(real.max(initial=0)), 1e-9)
+    low, span = float(edges[0]), float(edges[-1] - edges[0])
+
+    def x(value: float) -> float:
+        return _LEFT + (value - low) / span * wide
+
+    def y(share: float) -> float:
+        return _TOP + high * (1 - share / (top * 1.05))
+
+    grid, step = [], _round_step(top)
+    for k in range(int(top * 1.05 / step) + 1):
+        level = y(k * step)
+        grid.append(f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - 8}" y1="{level:.1f}" y2="{level:.1f}"/>')
+        grid.append(f'<text x="{_LEFT - 5}" y="{level + 3.5:.1f}" text-anchor="end">{100 * k * step:g} %</text>')
+    bars = []
+    for k, share in enumerate(synthetic):
+        left, right, up = x(edges[k]), x(edges[k + 1]), y(float(share))
+        told = f"{name(k)}: {100 * share:.1f} %" + ("" if real is None else f" (real {100 * real[k]:.1f} %)")
+        bars.append(
+            f'<rect class="bar" x="{left + 0.6:.1f}" y="{up:.1f}" width="{max(right - left - 1.2, 0.5):.1f}" '
+            f'height="{max(_TOP + high - up, 0):.1f}"><title>{html.escape(told)}</title></rect>'
+        )
+    if real is not None:
+        path = "".join(
+            f"{'M' if k == 0 else 'L'}{x(edges[k]):.1f},{y(float(share)):.1f}H{x(edges[k + 1]):.1f}"
+            for k, share in enumerate(real)
+        )
+        bars.append(f'<path class="real" d="{path}"/>')
+    if ticks is None:
+        every = max(1, round((len(edges) - 1) / 5))
+        ticks = [float(edge) for edge in edges[::every]]
+    names = tick_names or [f"{tick:g}" for tick in ticks]
+    axis = [
+        f'<text x="{x(tick):.1f}" y="{_HEIGHT - _BOTTOM + 15}" text-anchor="middle">{html.escape(text)}</text>'
+        for tick, text in zip(ticks, names)
+    ]
+    axis.append(f'<text x="{_LEFT + wide / 2:.0f}" y="{_HEIGHT - 4}" text-anchor="middle">{html.escape(unit)}</text>')
+    label = html.escape(f"{title}: histogram of shares of trajectories")
+    return (
+        f'<figure><figcaption>{html.escape(title)}</figcaption><svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
+        f'role="img" aria-label="{label}">{"".join(grid)}{"".join(bars)}{"".join(axis)}</svg></figure>'
+    )
+
+
+def _round_step(top: float) -> float:
+    raw = top / 4
+    power = 10.0 ** np.floor(np.log10(raw))
+    return float(next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw))

@@ -1,0 +1,73 @@
+"""From files to a page on disk."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from wayveil.atomic import write_text
+from wayveil.errors import InputError
+from wayveil.progress import Progress, quiet
+from wayveil.release import read_release
+from wayveil.report.page import internal_report, public_sheet
+
+_MOST_JSON_BYTES = 100 << 20
+
+
+def make_page(
+    release: Path,
+    synthetic: Path,
+    output: Path,
+    *,
+    roads: Path | None = None,
+    rules: Path | None = None,
+    internal: bool = False,
+    real: Path | None = None,
+    audit: Path | None = None,
+    evaluation: Path | None = None,
+    real_options: Mapping[str, Any] | None = None,
+    progress: Progress = quiet,
+) -> None:
+    """Write the public data sheet, or the internal report, which only its owner may read.
+
+    `real_options` are keyword arguments of `wayveil.formats.read` for the private file.
+
+    Privacy: free (post-processing); with `internal`, not private (trusted side only).
+    """
+    from wayveil.formats import read
+    from wayveil.formats.roads import read_roads
+    from wayveil.rules import read_rules
+
+    if not internal and (real is not None or audit is not None or evaluation is not None):
+        raise InputError("--real, --audit and --evaluation belong to the internal report; add --internal.")
+    if internal and real is None:
+        raise InputError("The internal report compares with the private data; give it with --real.")
+    progress("read", 0.0)
+    released = read_release(release)
+    made = read(synthetic)
+    roadmap = None if roads is None else read_roads(roads)
+    laws = None if rules is None else read_rules(rules, released.scope, roadmap)
+    if not internal:
+        progress("page", 0.5)
+        write_text(output, public_sheet(released, made, roads=roadmap, rules=laws))
+        return
+    true = read(real, **(real_options or {}))
+    verdict = None if audit is None else _read_json(audit)
+    if evaluation is None:
+        from wayveil.evaluation import evaluate
+
+        scores: Any = evaluate(true, made, released.scope, progress=progress)
+    else:
+        scores = _read_json(evaluation)
+    progress("page", 0.5)
+    page = internal_report(released, made, true, roads=roadmap, rules=laws, evaluation=scores, audit=verdict)
+    write_text(output, page, mode=0o600)
+
+
+def _read_json(path: Path) -> Any:
+    try:
+        if path.stat().st_size > _MOST_JSON_BYTES:
+            raise InputError(f"'{path.name}' is too large to be a result of wayveil.")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        raise InputError(f"'{path.name}' is not readable JSON.") from None

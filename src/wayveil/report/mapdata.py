@@ -1,0 +1,159 @@
+"""What the interactive map draws, as compact JSON: density by hour, a sample of trajectories, roads, closed areas."""
+
+import base64
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.roads import ROAD_CLASSES, RoadMap, clip_roads
+from wayveil.scope import Scope
+from wayveil.trajectories import Trajectories
+
+_MOST_CELLS = 14_000
+_MOST_SAMPLES = 400
+_MOST_SAMPLE_POINTS = 40_000
+_MOST_ROAD_VERTICES = 70_000
+_UNITS = 65_535
+_LOG_SCALE = 2e5
+
+
+def map_data(
+    scope: Scope,
+    panels: dict[str, Trajectories],
+    roads: RoadMap | None = None,
+    rules: Iterable[Any] = (),
+) -> dict[str, Any]:
+    """Everything that the map draws; positions are whole units of 1/65535 of the box, from the south-west corner.
+
+    Privacy: free where every panel is synthetic; not private (trusted side only) where one is real.
+    """
+    cell_m = _cell_m(scope)
+    columns, rows = math.ceil(scope.width_m / cell_m), math.ceil(scope.height_m / cell_m)
+    shares = {name: _shares(data, scope, cell_m, columns, rows) for name, data in panels.items()}
+    largest_hour = max((share.max() for share in shares.values() if share.size), default=0.0)
+    largest_day = max((share.sum(axis=0).max() for share in shares.values() if share.size), default=0.0)
+    return {
+        "width_m": round(scope.width_m, 1),
+        "height_m": round(scope.height_m, 1),
+        "cell_m": cell_m,
+        "columns": columns,
+        "rows": rows,
+        "most_percent": [100 * float(largest_day), 100 * float(largest_hour)],
+        "panels": [
+            {
+                "name": name,
+                "day": _bytes(_ink(shares[name].sum(axis=0), largest_day)),
+                "hours": _bytes(_ink(shares[name], largest_hour)),
+                "sample": _sample(data, scope),
+            }
+            for name, data in panels.items()
+        ],
+        "roads": None if roads is None else _roads(roads, scope),
+        "areas": _areas(rules, scope),
+    }
+
+
+def _cell_m(scope: Scope) -> float:
+    least = math.sqrt(scope.width_m * scope.height_m / _MOST_CELLS)
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(factor * power for factor in (1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10) if factor * power >= least)
+
+
+def _shares(
+    trajectories: Trajectories, scope: Scope, cell_m: float, columns: int, rows: int
+) -> NDArray[np.float64]:
+    """(24, rows · columns) share of all points by hour of the day and cell."""
+    x, y = scope.to_metres(trajectories.lon, trajectories.lat)
+    inside = (x >= 0) & (x <= scope.width_m) & (y >= 0) & (y <= scope.height_m)
+    column = np.minimum((x[inside] / cell_m).astype(np.int64), columns - 1)
+    row = np.minimum((y[inside] / cell_m).astype(np.int64), rows - 1)
+    hour = (scope.local_seconds(trajectories.t_utc[inside]) // 3600).astype(np.int64) % 24
+    code = (hour * rows + row) * columns + column
+    counts = np.bincount(code, minlength=24 * rows * columns)
+    return counts.reshape(24, -1) / max(len(code), 1)
+
+
+def _ink(share: NDArray[np.float64], largest: float) -> NDArray[np.uint8]:
+    """0 where nothing is, 1 to 255 on a logarithmic scale up to the largest share."""
+    top = math.log1p(_LOG_SCALE * largest) or 1.0
+    level = np.ceil(255 * np.log1p(_LOG_SCALE * share) / top)
+    return np.clip(level, 0, 255).astype(np.uint8)
+
+
+def _sample(trajectories: Trajectories, scope: Scope) -> dict[str, Any]:
+    n = len(trajectories)
+    chosen = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_SAMPLES])
+    counts = np.diff(trajectories.offsets)[chosen]
+    fits = np.cumsum(counts) <= _MOST_SAMPLE_POINTS
+    chosen, counts = chosen[fits], counts[fits]
+    starts = trajectories.offsets[:-1][chosen]
+    points = np.arange(counts.sum()) + np.repeat(starts - np.r_[0, np.cumsum(counts)[:-1]], counts)
+    week_s = scope.local_seconds(trajectories.t_utc[starts])
+    return {
+        "counts": counts.tolist(),
+        "hour": (week_s // 3600 % 24).astype(int).tolist(),
+        "xy": _units(trajectories.lon[points], trajectories.lat[points], scope),
+    }
+
+
+def _roads(roads: RoadMap, scope: Scope) -> dict[str, Any]:
+    """Roads inside the box, the widest classes first, as many as a page can carry."""
+    inside = clip_roads(roads, scope)
+    counts = np.diff(inside.offsets)
+    rank = np.asarray(inside.road_class, np.int64).copy()
+    rank[rank == ROAD_CLASSES.index("unknown")] = ROAD_CLASSES.index("residential")
+    order = np.argsort(rank, kind="stable")
+    order = order[np.cumsum(counts[order]) <= _MOST_ROAD_VERTICES]
+    counts = counts[order]
+    points = np.arange(counts.sum()) + np.repeat(inside.offsets[:-1][order] - np.r_[0, np.cumsum(counts)[:-1]], counts)
+    return {
+        "counts": _bytes(np.minimum(counts, _UNITS).astype("<u2")),
+        "rank": _bytes(rank[order].astype(np.uint8)),
+        "xy": _units(inside.lon[points], inside.lat[points], scope),
+    }
+
+
+def _areas(rules: Iterable[Any], scope: Scope) -> list[dict[str, Any]]:
+    """Closed areas with the hours of the day at which they are closed on some day."""
+    from wayveil.rules import Closed
+
+    found = []
+    for rule in rules:
+        if not isinstance(rule, Closed):
+            continue
+        outline = rule.area.outline
+        rings = [part.exterior for part in getattr(outline, "geoms", [outline]) if part.geom_type == "Polygon"]
+        found.append(
+            {
+                "name": rule.name,
+                "hours": [1 if rule.hours.always else int(_meets(rule.hours.windows, hour)) for hour in range(24)],
+                "rings": [_flat(np.asarray(ring.coords), scope) for ring in rings],
+            }
+        )
+    return found
+
+
+def _meets(windows: tuple[tuple[float, float], ...], hour: int) -> bool:
+    for day in range(-1, 8):
+        start = (day * 24 + hour) * 3600.0
+        if any(begin < start + 3600 and end > start for begin, end in windows):
+            return True
+    return False
+
+
+def _flat(xy_m: NDArray[np.float64], scope: Scope) -> list[int]:
+    share = xy_m[:, :2] / [scope.width_m, scope.height_m]
+    return np.round(np.clip(share, 0, 1) * _UNITS).astype(int).ravel().tolist()
+
+
+def _units(lon: NDArray[np.float64], lat: NDArray[np.float64], scope: Scope) -> str:
+    x, y = scope.to_metres(lon, lat)
+    share = np.column_stack([x / scope.width_m, y / scope.height_m])
+    return _bytes(np.round(np.clip(share, 0, 1) * _UNITS).astype("<u2"))
+
+
+def _bytes(values: NDArray[Any]) -> str:
+    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")

@@ -1,0 +1,87 @@
+"""One self-contained HTML page from a sheet: no external request, everything inlined and escaped."""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from typing import Any
+
+from wayveil.release import Release
+from wayveil.report.sheet import Sheet, make_sheet
+from wayveil.roads import RoadMap
+from wayveil.trajectories import Trajectories
+
+
+def public_sheet(
+    release: Release, synthetic: Trajectories, *, roads: RoadMap | None = None, rules: Sequence[Any] | None = None
+) -> str:
+    """The public data sheet as HTML, from the release, the synthetic data and public maps and rules only.
+
+    Privacy: free (post-processing).
+    """
+    sheet = make_sheet(release, synthetic, roads=roads, rules=rules)
+    return render(sheet, sheet.map, sheet.figures, f"Synthetic trajectories of {sheet.place}")
+
+
+def internal_report(
+    release: Release,
+    synthetic: Trajectories,
+    real: Trajectories,
+    *,
+    roads: RoadMap | None = None,
+    rules: Sequence[Any] | None = None,
+    evaluation: Any | None = None,
+    audit: Mapping[str, Any] | None = None,
+) -> str:
+    """The internal report as HTML: real beside synthetic, metrics with floor and interval, the audit's verdict.
+
+    Parameters
+    ----------
+    evaluation : what `wayveil.evaluation.evaluate` gives, or its `to_dict()`.
+    audit : the JSON object of `wayveil audit`.
+
+    Privacy: not private (trusted side only).
+    """
+    from wayveil.report.figures import figures, quantities
+    from wayveil.report.internal import make_internal
+    from wayveil.report.mapdata import map_data
+
+    sheet = make_sheet(release, synthetic, roads=roads, rules=rules)
+    scope = release.scope
+    drawings = figures(quantities(synthetic, scope), quantities(real, scope))
+    map_json = map_data(scope, {"Real": real, "Synthetic": synthetic}, roads, rules or ())
+    title = f"{sheet.place}: real against synthetic"
+    return render(sheet, map_json, drawings, title, internal=make_internal(evaluation, audit))
+
+
+def render(
+    sheet: Sheet, map_json: dict[str, Any], figures: Sequence[str], title: str, internal: Any | None = None
+) -> str:
+    """Lay a sheet out; every text is escaped, the figures and the page's own style and script are ours."""
+    import jinja2
+    from markupsafe import Markup
+
+    environment = jinja2.Environment(
+        loader=jinja2.FunctionLoader(_template), autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True
+    )
+    return environment.get_template("page.html.j2").render(
+        sheet=sheet,
+        internal=internal,
+        title=title,
+        panels=[panel["name"] for panel in map_json["panels"]],
+        figures=[Markup(figure) for figure in figures],
+        css=Markup(_template("page.css")),
+        js=Markup(_template("page.js")),
+        map_json=Markup(script_json(map_json)),
+    )
+
+
+def script_json(value: Any) -> str:
+    """JSON that may stand inside a script element: nothing in it can end the element or start another."""
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    for sign in "<>&\u2028\u2029":
+        text = text.replace(sign, f"\\u{ord(sign):04x}")
+    return text
+
+
+def _template(name: str) -> str:
+    return (resources.files("wayveil.report") / "templates" / name).read_text(encoding="utf-8")

@@ -1,0 +1,166 @@
+"""Sheet: what the public data sheet says, from the release and the synthetic data only."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wayveil.errors import InputError
+from wayveil.release import Release
+from wayveil.report import words
+from wayveil.report.figures import figures, quantities
+from wayveil.report.mapdata import map_data
+from wayveil.roads import RoadMap
+from wayveil.trajectories import Trajectories
+
+
+@dataclass(frozen=True)
+class LedgerLine:
+    """One purchase: what was asked, what it cost, and how loud the noise is."""
+
+    name: str
+    meaning: str
+    epsilon: str
+    percent: float
+    noise: str
+
+
+@dataclass(frozen=True)
+class RuleLine:
+    """One rule in words, with the exact number of violations in the synthetic data."""
+
+    name: str
+    words: str
+    points: int
+    trajectories: int
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """Everything on the public page, ready to be laid out; no number in it comes from the private data.
+
+    Privacy: free (post-processing).
+    """
+
+    place: str
+    private: bool
+    epsilon: str
+    delta: str | None
+    protected: str
+    neighbours: str
+    trajectories: int
+    points: int
+    promise: tuple[str, ...]
+    not_promised: tuple[str, ...]
+    ledger: tuple[LedgerLine, ...]
+    scope: tuple[tuple[str, str], ...]
+    steps: tuple[str, ...]
+    rules: tuple[RuleLine, ...]
+    rules_given: bool
+    roads_given: bool
+    figures: tuple[str, ...]
+    map: dict[str, Any]
+    software: str
+    citation: str
+
+
+def make_sheet(
+    release: Release, synthetic: Trajectories, *, roads: RoadMap | None = None, rules: Sequence[Any] | None = None
+) -> Sheet:
+    """The public sheet of a synthetic dataset.
+
+    Parameters
+    ----------
+    rules : rules as `wayveil.rules.read_rules` gives them; their violations in the synthetic data are counted.
+
+    Privacy: free (post-processing).
+    """
+    if len(synthetic) == 0:
+        raise InputError("The synthetic data is empty; give the file that `wayveil synthesize` wrote.")
+    scope = release.scope
+    given = tuple(rules or ())
+    drawings = tuple(figures(quantities(synthetic, scope)))
+    return Sheet(
+        place=scope.name,
+        private=release.private,
+        epsilon=words.decimal(release.epsilon),
+        delta=f"{release.delta:.1e}" if release.delta > 0 else None,
+        protected=words.protected(release),
+        neighbours=release.neighbours,
+        trajectories=len(synthetic),
+        points=len(synthetic.lon),
+        promise=tuple(words.promise(release)),
+        not_promised=tuple(words.not_promised(release)),
+        ledger=_ledger(release),
+        scope=_scope_rows(release),
+        steps=_steps(roads is not None, bool(given)),
+        rules=_rule_lines(given, synthetic, release),
+        rules_given=rules is not None,
+        roads_given=roads is not None,
+        figures=drawings,
+        map=map_data(scope, {"Synthetic": synthetic}, roads, given),
+        software=release.software,
+        citation=_citation(release),
+    )
+
+
+def _ledger(release: Release) -> tuple[LedgerLine, ...]:
+    return tuple(
+        LedgerLine(
+            answer.name,
+            words.meaning(answer.name),
+            words.decimal(answer.epsilon),
+            100 * float(answer.epsilon / release.epsilon),
+            f"± {words.number(answer.noise)}",
+        )
+        for answer in release.answers
+    )
+
+
+def _scope_rows(release: Release) -> tuple[tuple[str, str], ...]:
+    scope, caps = release.scope, release.scope.caps
+    days = "not published" if scope.first_day is None else f"{scope.first_day} to {scope.last_day}"
+    return (
+        ("Name", scope.name),
+        ("Box", f"{scope.south:g}° to {scope.north:g}° north, {scope.west:g}° to {scope.east:g}° east (WGS 84), "
+                f"{scope.width_m / 1000:.1f} by {scope.height_m / 1000:.1f} km"),
+        ("Time zone", scope.timezone),
+        ("Days", days),
+        ("At most, each trajectory", f"{caps.points} points, {caps.length_km:g} km, {caps.duration_h:g} hours, "
+                                     f"{caps.speed_kmh:g} km/h between two points"),
+    )  # fmt: skip
+
+
+def _steps(with_roads: bool, with_rules: bool) -> tuple[str, ...]:
+    route = " on a public road map" if with_roads else ""
+    law = " and obey the traffic rules below" if with_rules else ""
+    return (
+        "Public frame: box, days and caps were written down without looking at the data.",
+        "Measure: the questions of the ledger were answered once, as whole-number sums, each with integer noise "
+        "whose size follows from the question's sensitivity and its share of ε.",
+        "Estimate: from the noisy answers, smooth densities without negative values.",
+        f"Synthesise: candidate trajectories{route} were weighted by descent until they answer the questions alike"
+        f"{law}.",
+    )
+
+
+def _rule_lines(rules: tuple[Any, ...], synthetic: Trajectories, release: Release) -> tuple[RuleLine, ...]:
+    if not rules:
+        return ()
+    from wayveil.rules import count, motion_of
+
+    counts = count(rules, motion_of(synthetic, release.scope))
+    return tuple(
+        RuleLine(name, rule.describe(), found["points"], found["trajectories"])
+        for rule, (name, found) in zip(rules, counts.items())
+    )
+
+
+def _citation(release: Release) -> str:
+    guarantee = f"ε = {words.decimal(release.epsilon)}"
+    if release.delta > 0:
+        guarantee += f", δ = {release.delta:.1e}"
+    days = "" if release.scope.first_day is None else f", {release.scope.first_day} to {release.scope.last_day}"
+    return (
+        f"Synthetic trajectories of {release.scope.name}{days}. Made with {release.software} from a differentially "
+        f"private release ({guarantee}; protected: {words.protected(release)})."
+    )

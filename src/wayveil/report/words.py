@@ -1,0 +1,94 @@
+"""What a page says about a promise, in plain words."""
+
+import math
+from fractions import Fraction
+
+from wayveil.release import Release
+
+MEANINGS = {
+    "count": "how many trajectories there are",
+    "occupancy": "which places are passed through",
+    "end_points": "where trajectories start and end",
+    "start_minus_end": "where more start than end",
+    "origin_destination": "from which region to which",
+    "length": "how long trajectories are",
+    "displacement_length": "how long they are for their distance",
+    "length_duration": "how long they take for their length",
+    "duration": "how long they take",
+    "mean_interval": "how often a position is recorded",
+    "gap_ratio": "how regularly a position is recorded",
+    "departure_hour": "at which hour they start",
+    "departure_week": "on which day they start",
+    "relation": "how whole trajectories relate to each other",
+}
+LEVELS = {"coarse": "coarse grid", "middle": "middle grid", "fine": "fine grid"}
+
+
+def meaning(name: str) -> str:
+    """What a ledger line asked of the data."""
+    base, _, level = name.partition("/")
+    text = MEANINGS.get(base, "")
+    return f"{text} ({LEVELS[level]})" if text and level in LEVELS else text
+
+
+def number(value: float) -> str:
+    """A short decimal without trailing zeros."""
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:,.0f}"
+
+
+def decimal(value: Fraction | float, places: int = 6) -> str:
+    """An exact short decimal where there is one, rounded otherwise."""
+    return f"{float(value):.{places}f}".rstrip("0").rstrip(".") or "0"
+
+
+def protected(release: Release) -> str:
+    """Who or what is protected."""
+    if release.unit == "user":
+        return f"one person with all their trajectories (at most {release.max_per_user} of each person were used)"
+    return "one trajectory"
+
+
+def promise(release: Release) -> list[str]:
+    """The promise of a release in sentences that need no mathematics."""
+    epsilon = float(release.epsilon)
+    thing = "a person's trajectories" if release.unit == "user" else "a trajectory"
+    factor = math.exp(min(epsilon, 700.0))
+    sure = 1 / (1 + math.exp(-epsilon))
+    factor_text = f"{factor:.2f}" if factor < 100 else f"{factor:.3g}"
+    lines = [
+        f"Whether {thing} was in the original data or not, the probability of every possible result, this one "
+        f"included, changes at most by the factor e^ε = {factor_text}.",
+        f"So if somebody was 50 % sure that {thing} was in the data, this release can make them at most "
+        f"{_percent(sure)} sure, whatever else they know and however much they compute.",
+        "Nothing here was copied: the synthetic trajectories were drawn from noisy counts, without another look at "
+        "the data. Whatever is computed from them costs no more privacy.",
+    ]
+    if release.delta > 0:
+        lines.insert(2, f"With a probability of at most δ = {release.delta:.1e} the factor may be larger.")
+    return lines
+
+
+def not_promised(release: Release) -> list[str]:
+    """What the promise does not cover."""
+    lines = [
+        "Facts about the city as a whole (which streets are busy, when people travel) are meant to stay visible.",
+        "The data is synthetic: it answers questions about many trajectories, not about a single one; rare places "
+        "and rare hours are the least exact.",
+    ]
+    if release.unit == "trajectory":
+        lines.insert(
+            0,
+            "One trajectory is protected, not a person: somebody with k trajectories in the data is protected with "
+            "k times the ε.",
+        )
+    else:
+        lines.insert(0, "Groups (a family, a fleet) of k people are protected with k times the ε.")
+    if float(release.epsilon) > 5:
+        lines.insert(0, f"ε = {decimal(release.epsilon)} is large: the factor above allows much to be learned.")
+    return lines
+
+
+def _percent(share: float) -> str:
+    if share > 0.9995:
+        return "almost 100 %"
+    return f"{100 * share:.1f} %" if share > 0.99 else f"{100 * share:.0f} %"

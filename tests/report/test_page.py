@@ -1,0 +1,256 @@
+"""The two pages as text: what stands in them, what must not, and that nothing can break out of them."""
+
+import dataclasses
+import inspect
+import json
+import re
+from fractions import Fraction
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from wayveil.errors import InputError
+from wayveil.release import write_release
+from wayveil.report import internal_report, make_sheet, public_sheet
+from wayveil.report.page import script_json
+from wayveil.trajectories import EMPTY
+
+EVALUATION = {
+    "scores": {
+        "length": {"value": 0.0123, "low": 0.01, "high": 0.02, "floor": 0.005, "below_floor": False},
+        "coverage_tau": {"value": 0.9, "low": 0.8, "high": 1, "floor": 0.95, "higher_is_better": True,
+                         "below_floor": True},
+    }
+}  # fmt: skip
+AUDIT = {"verdict": "No attack found more than the promise allows.", "passed": True, "attacks": [{"attack": "mi-7"}]}
+
+
+class Page(HTMLParser):
+    """Elements that would ask for something from outside, and the identifiers of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.outside, self.ids, self.labels_for, self.handlers = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        for name, value in attributes:
+            if name in ("src", "href", "action", "data", "poster", "srcset") and value and value[0] != "#":
+                if value != "data:,":
+                    self.outside.append((tag, value))
+            if name == "id":
+                self.ids.append(value)
+            if name == "for":
+                self.labels_for.append(value)
+            if name.startswith("on"):
+                self.handlers.append(name)
+
+
+@pytest.fixture(scope="module")
+def public(small_release, small_synthetic, small_city, small_rules):
+    return public_sheet(small_release, small_synthetic, roads=small_city.roadmap, rules=small_rules)
+
+
+@pytest.fixture(scope="module")
+def internal(small_release, small_synthetic, small_real, small_city, small_rules):
+    return internal_report(
+        small_release, small_synthetic, small_real, roads=small_city.roadmap, rules=small_rules,
+        evaluation=EVALUATION, audit=AUDIT,
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["public", "internal"])
+def test_self_contained(kind, request):
+    text = request.getfixturevalue(kind)
+    page = Page(text)
+    assert page.outside == [] and page.handlers == []
+    assert "@import" not in text and "url(" not in text and "fetch(" not in text and "XMLHttpRequest" not in text
+    assert "default-src 'none'" in text
+    assert len(page.ids) == len(set(page.ids)) and set(page.labels_for) <= set(page.ids)
+    script = text[text.rindex("<script>") :]
+    asked = set(re.findall(r'element\("([a-z-]+)"\)', script))
+    assert asked <= set(page.ids)
+    assert len(text) < 2_000_000
+
+
+def test_public_says_promise_ledger_rules_and_citation(public):
+    for words in ("ε = 1", "e^ε = 2.72", "73 %", "one trajectory added or removed", "Pedestrian centre", "wayveil 9.9",
+                  "How to cite", "What is not promised", "How many trajectories there are", "400"):  # fmt: skip
+        assert words in public, words
+    assert "Not for publication" not in public and "Not private" not in public
+
+
+def test_public_cannot_take_anything_private():
+    allowed = {"release", "synthetic", "roads", "rules"}
+    assert set(inspect.signature(public_sheet).parameters) == allowed
+    assert set(inspect.signature(make_sheet).parameters) == allowed
+
+
+def test_public_does_not_depend_on_trusted_modules():
+    import wayveil.report.figures
+    import wayveil.report.mapdata
+    import wayveil.report.sheet
+    import wayveil.report.words
+
+    for module in (wayveil.report.sheet, wayveil.report.mapdata, wayveil.report.figures, wayveil.report.words):
+        source = inspect.getsource(module)
+        assert not re.search(r"import.*(evaluation|audit|measure|prepare|formats)", source)
+
+
+def test_internal_adds_metrics_audit_real_and_a_banner(internal):
+    for words in ("Not for publication", "0.0123", "below the floor", "No attack found", "mi-7", ">Real<",
+                  ">Synthetic<", "noindex"):  # fmt: skip
+        assert words in internal, words
+    assert internal.count('class="real"') == 6
+    data = map_json(internal)
+    assert [panel["name"] for panel in data["panels"]] == ["Real", "Synthetic"]
+
+
+def map_json(text):
+    return json.loads(re.search(r'id="map-data">(.*?)</script>', text, re.S)[1])
+
+
+def test_public_map_holds_the_synthetic_data_only(public, small_synthetic, small_city):
+    import base64
+
+    data = map_json(public)
+    assert [panel["name"] for panel in data["panels"]] == ["Synthetic"]
+    panel = data["panels"][0]
+    cells = data["columns"] * data["rows"]
+    hours = np.frombuffer(base64.b64decode(panel["hours"]), np.uint8)
+    assert len(hours) == 24 * cells
+    x, y = small_city.scope.to_metres(small_synthetic.lon, small_synthetic.lat)
+    cell = (y // data["cell_m"]).astype(int) * data["columns"] + (x // data["cell_m"]).astype(int)
+    hour = (small_city.scope.local_seconds(small_synthetic.t_utc) // 3600).astype(int) % 24
+    assert set(np.flatnonzero(hours).tolist()) == set(np.unique(hour * cells + cell).tolist())
+    assert max(hours) == 255
+    xy = np.frombuffer(base64.b64decode(panel["sample"]["xy"]), "<u2").reshape(-1, 2)
+    assert len(xy) == sum(panel["sample"]["counts"])
+    assert len(data["areas"]) == 3
+    assert sum(data["areas"][0]["hours"]) == 10  # the centre is closed from 10 to 20
+
+
+def test_violations_are_counted(small_release, small_synthetic, small_rules):
+    late = dataclasses.replace(small_synthetic, t_utc=small_synthetic.t_utc + 43_200)
+    lawful, lawless = (make_sheet(small_release, data, rules=small_rules) for data in (small_synthetic, late))
+    assert sum(rule.points for rule in lawful.rules) == 0
+    assert sum(rule.points for rule in lawless.rules) > 0
+    assert "bad" in public_sheet(small_release, late, rules=small_rules)
+
+
+EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
+
+
+def test_names_are_escaped(make_release, small_city, small_synthetic, small_real, small_rules):
+    scope = small_city.scope.model_copy(update={"name": EVIL})
+    release = dataclasses.replace(make_release(scope, names=(EVIL, "count")), software=EVIL, neighbours=EVIL)
+    rules = (dataclasses.replace(small_rules[0], name=EVIL),)
+    evaluation = {"scores": {EVIL: EVALUATION["scores"]["length"]}}
+    audit = {"verdict": EVIL, "passed": False, "list": [{EVIL: EVIL}]}
+    for text in (
+        public_sheet(release, small_synthetic, rules=rules),
+        internal_report(release, small_synthetic, small_real, rules=rules, evaluation=evaluation, audit=audit),
+    ):
+        assert "<script>alert" not in text and "<img" not in text
+        assert text.count("</script>") == 3
+        assert Page(text).handlers == []
+
+
+def test_script_json_cannot_end_its_element():
+    value = {"a": "</script><!--<script>\u2028&"}
+    assert not set("<>&\u2028") & set(script_json(value))
+    assert json.loads(script_json(value)) == value
+
+
+def test_not_private_release_says_so(make_release, small_city, small_synthetic):
+    text = public_sheet(make_release(small_city.scope, private=False), small_synthetic)
+    assert "Not private" in text
+
+
+def test_user_level_and_delta_and_large_epsilon(make_release, small_city, small_synthetic):
+    release = make_release(small_city.scope, unit="user", epsilon=Fraction(20), delta=1e-6)
+    text = public_sheet(release, small_synthetic)
+    for words in ("at most 10 of each person", "δ = 1.0e-06", "almost 100 %", "is large"):
+        assert words in text, words
+
+
+def test_strange_data(make_release, small_city):
+    from wayveil.trajectories import Trajectories
+
+    scope = small_city.scope
+    release = make_release(scope, epsilon=Fraction(1, 100))
+    one_point = Trajectories(np.array([0, 1]), np.array([scope.west]), np.array([scope.south]), np.zeros(1))
+    outside = Trajectories(np.array([0, 2]), np.array([9.0, 9.0]), np.array([9.0, 9.0]), np.zeros(2))
+    for data in (one_point, outside):
+        text = public_sheet(release, data)
+        assert "NaN" not in text and "nan" not in re.sub(r"[A-Za-z0-9+/=]{40,}", "", text)
+    with pytest.raises(InputError, match="empty"):
+        public_sheet(release, EMPTY)
+
+
+@pytest.mark.parametrize("evaluation", [{}, {"scores": {"length": {"value": "x"}}}, {"scores": {"length": 3}}])
+def test_damaged_evaluation(small_release, small_synthetic, small_real, evaluation):
+    with pytest.raises(InputError, match="evaluation"):
+        internal_report(small_release, small_synthetic, small_real, evaluation=evaluation)
+
+
+@pytest.mark.parametrize("audit", [{}, {"passed": False}, {"verdict": 3, "x": [1, 2]}, {"passed": "maybe", "n": 2.5}])
+def test_any_audit_is_shown(small_release, small_synthetic, small_real, audit):
+    assert "Audit" in internal_report(small_release, small_synthetic, small_real, audit=audit)
+
+
+@pytest.fixture
+def files(tmp_path, small_release, small_synthetic, small_real, small_city):
+    from wayveil.formats import write
+    from wayveil.formats.roads import write_roads
+    from wayveil.simulate import rules_text
+
+    write_release(small_release, tmp_path / "r.release.json")
+    write(small_synthetic, tmp_path / "s.parquet")
+    write(small_real, tmp_path / "real.parquet")
+    write_roads(small_city.roadmap, tmp_path / "roads.parquet")
+    (tmp_path / "rules.geojson").write_text(rules_text(small_city))
+    (tmp_path / "audit.json").write_text(json.dumps(AUDIT))
+    (tmp_path / "evaluation.json").write_text(json.dumps(EVALUATION))
+    return tmp_path
+
+
+def run(folder, *arguments):
+    from wayveil.cli import report as verb
+
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    verb.register(app)
+    places = [str(folder / word) if "." in word else word for word in arguments]
+    return CliRunner().invoke(app, ["report", *places])
+
+
+def test_command(files):
+    arguments = ["r.release.json", "s.parquet", "-o", "page.html", "--roads", "roads.parquet", "--rules"]
+    result = run(files, *arguments, "rules.geojson")
+    assert result.exit_code == 0, result.output
+    assert "Pedestrian centre" in (files / "page.html").read_text()
+    more = ["--internal", "--real", "real.parquet", "--audit", "audit.json", "--evaluation", "evaluation.json"]
+    result = run(files, "r.release.json", "s.parquet", "-o", "in.html", *more, "--json")
+    assert result.exit_code == 0, result.output
+    assert "internal" in result.stdout
+    assert (files / "in.html").stat().st_mode & 0o077 == 0  # for its owner only
+    assert "Not for publication" in (files / "in.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--real", "real.parquet"], "add --internal"),
+        (["--audit", "audit.json"], "add --internal"),
+        (["--internal"], "--real"),
+        (["--internal", "--real", "real.parquet", "--audit", "s.parquet"], "not readable JSON"),
+    ],
+)
+def test_command_refusals(files, arguments, reason):
+    result = run(files, "r.release.json", "s.parquet", "-o", "page.html", *arguments)
+    assert isinstance(result.exception, InputError) and reason in str(result.exception)
+    assert not (files / "page.html").exists()
