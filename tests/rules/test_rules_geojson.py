@@ -272,9 +272,14 @@ def test_fuzz(tmp_path):
     motion = motion_from_metres([10.0, 900.0, 950.0], [10.0, 800.0, 850.0], [0.0, 9.0, 9.0], [0, 3], SCOPE)
     read = 0
     for round_number in range(number):
-        chosen = rng.choices(GOOD["features"], k=2)
-        document = json.loads(json.dumps(collection(*chosen, crs=GOOD["crs"])))
-        for _ in range(rng.randint(1, 4)):
+        features = json.loads(json.dumps(rng.choices(GOOD["features"], k=2)))
+        for _ in range(rng.randint(1, 3)):  # mostly deep inside, where a file is still almost right
+            spot, key = rng.choice(features), rng.choice(["properties", "geometry"])
+            if isinstance(spot[key], dict):
+                inner = "coordinates" if "coordinates" in spot[key] else rng.choice([*spot[key], "name"])
+                spot[key][inner] = _mutate(spot[key].get(inner), rng)
+        document = collection(*features, crs=copy.deepcopy(GOOD["crs"]))
+        if rng.random() < 0.2:
             document = _mutate(document, rng)
         text = json.dumps(document)
         if rng.random() < 0.1:

@@ -132,9 +132,10 @@ def _positions(values: Any, fewest: int) -> np.ndarray:
     values = _list(values)
     try:
         table = np.asarray(values)
-    except ValueError:  # some positions with a height and some without
-        table = np.asarray([_list(position)[:2] for position in values if len(_list(position)) >= 2])
-        if len(table) != len(values):
+    except ValueError:  # some positions with a height and some without, or something else altogether
+        try:
+            table = np.asarray([_list(position)[:2] for position in values])
+        except ValueError:
             raise RuleError("the coordinates are not a list of [longitude, latitude]") from None
     if table.ndim != 2 or table.shape[1] < 2 or table.dtype.kind not in "if":
         raise RuleError("the coordinates are not a list of [longitude, latitude]")
