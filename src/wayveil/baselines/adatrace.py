@@ -18,10 +18,11 @@ from wayveil.baselines.cells import (
     trace,
     uniform_grid,
 )  # fmt: skip
-from wayveil.baselines.door import Door, Features, PublishedDoor, SoundDoor, by_trajectory
+from wayveil.baselines.door import Account, Door, Features, by_trajectory, published_door, sound_door
 from wayveil.baselines.frame import Metres, from_points, in_metres, output_size
-from wayveil.baselines.result import NO_TIME, BaselineResult
-from wayveil.privacy.budget import Budget, Number
+from wayveil.baselines.result import NO_TIME, ONE_TRAJECTORY, BaselineResult
+from wayveil.privacy.budget import Number
+from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import NoiseSource
 from wayveil.progress import Progress, quiet
 from wayveil.scope import Scope
@@ -36,9 +37,9 @@ LONGEST = 4 * ACROSS
 PUBLISHED_SHARES = {"grid": "0.05", "mobility": "0.35", "trips": "0.5", "lengths": "0.1"}
 SOUND_SHARES = {"count": "0.03", "grid": "0.04", "second level": "0.2", "mobility": "0.2", "trips": "0.43",
                 "lengths": "0.1"}  # fmt: skip
-_LEAK_NOTES = (
+_LEAKS = (
     "Not private: box and number of trajectories are exact, second-level densities carry no noise, the family of each "
-    "trip's route lengths and their largest value are read from the raw data, noise is floating-point.",
+    "trip's route lengths and their largest value are read from the raw data, noise is floating-point."
 )
 
 
@@ -66,6 +67,8 @@ def adatrace(
     seed: int | None = None,
     n: int | None = None,
     noise: NoiseSource | None = None,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
     progress: Progress = quiet,
 ) -> BaselineResult:
     """Synthetic trajectories by AdaTrace.
@@ -82,21 +85,24 @@ def adatrace(
         How many trajectories to make; None = as many as were counted.
     noise
         Source of the sound mode's noise; anything but the default makes the result not private.
+    ledger, dataset
+        The account that pays. Without a ledger nothing is recorded, and the caller answers for composition.
 
     Privacy: spends `epsilon` for one trajectory (add or remove); with `published`, not private.
     """
     rng = np.random.default_rng(seed)
+    account = Account(noise, ledger, dataset)
     door: Door
     if published:
-        door = PublishedDoor(Budget.split(epsilon, PUBLISHED_SHARES), rng)
+        door = published_door(epsilon, PUBLISHED_SHARES, rng, account)
     else:
-        door = SoundDoor.open(epsilon, SOUND_SHARES, noise)
+        door = sound_door("adatrace", epsilon, SOUND_SHARES, account)
     progress("adatrace", 0.0)
     model = _measure(trajectories, scope, door, published)
     progress("adatrace", 0.5)
     made = _walk(model, output_size(n, model.count), scope, rng)
     progress("adatrace", 1.0)
-    return BaselineResult(made, door.private, tuple(door.lines), (*(_LEAK_NOTES if published else ()), NO_TIME))
+    return BaselineResult(made, door.private, tuple(door.lines), (_LEAKS if published else ONE_TRAJECTORY, NO_TIME))
 
 
 def _measure(trajectories: Trajectories, scope: Scope, door: Door, published: bool) -> _Model:

@@ -12,8 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.baselines.result import LedgerLine
+from wayveil.errors import BudgetError, InputError
 from wayveil.privacy.budget import Budget, Number
 from wayveil.privacy.fixedpoint import check_overflow, clip_l1, exact_bincount, quantise
+from wayveil.privacy.ledger import Ledger, Spend
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 
 _RESOLUTION = 1 << 16
@@ -60,10 +62,6 @@ class SoundDoor:
     source: NoiseSource = field(default_factory=OpenDPNoise)
     lines: list[LedgerLine] = field(default_factory=list)
 
-    @classmethod
-    def open(cls, epsilon: Number, shares: Mapping[str, Number], source: NoiseSource | None) -> "SoundDoor":
-        return cls(Budget.split(epsilon, shares), source or OpenDPNoise())
-
     @property
     def private(self) -> bool:
         return self.source.private
@@ -78,6 +76,8 @@ class SoundDoor:
         noisy = self.source.laplace(
             exact_bincount(features.bin, whole, size), sensitivity=_RESOLUTION, epsilon=self.budget[name]
         )
+        if noisy.epsilon_spent > self.budget[name]:
+            raise BudgetError(f"'{name}' would cost more than its share; nothing was released.")
         self.lines.append(LedgerLine(name, self.budget[name], noisy.epsilon_spent, noisy.scale / _RESOLUTION))
         return noisy.values / _RESOLUTION
 
@@ -102,3 +102,38 @@ class PublishedDoor:
         self.lines.append(LedgerLine(name, self.budget[name], self.budget[name], scale))
         exact = np.bincount(features.bin, features.value, minlength=size)
         return exact + self.rng.laplace(0.0, scale, size)
+
+
+@dataclass(frozen=True)
+class Account:
+    """Where the sound mode's noise comes from and which account pays; without a ledger nothing is recorded."""
+
+    noise: NoiseSource | None = None
+    ledger: Ledger | None = None
+    dataset: str | None = None
+
+
+def sound_door(method: str, epsilon: Number, shares: Mapping[str, Number], account: Account) -> SoundDoor:
+    """A door whose whole budget is on the ledger before any noise is drawn.
+
+    Privacy: spends `epsilon` of the account's dataset, where a ledger is given.
+    """
+    budget = Budget.split(epsilon, shares)
+    if account.ledger is not None:
+        if not account.dataset:
+            raise InputError("Name the dataset whose budget pays: --dataset NAME.")
+        lines = [Spend(name, share, f"{method}, trajectory level") for name, share in budget.shares.items()]
+        account.ledger.spend(account.dataset, lines, total_if_new=budget.epsilon)
+    return SoundDoor(budget, account.noise or OpenDPNoise())
+
+
+def published_door(
+    epsilon: Number, shares: Mapping[str, Number], rng: np.random.Generator, account: Account
+) -> PublishedDoor:
+    """A door as the authors have it; it takes no ledger, because what leaks has no price.
+
+    Privacy: not private (trusted side only).
+    """
+    if account.ledger is not None:
+        raise InputError("The published mode is not private, so no ledger can account for it; leave one of them out.")
+    return PublishedDoor(Budget.split(epsilon, shares), rng)

@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 
 from wayveil.baselines.cells import Box, Routes, TwoLevelGrid, norm_sub, trace, uniform_grid
 from wayveil.baselines.chain import Chain, Edges, SecondOrder, make_chain, trip_distribution, walk
-from wayveil.baselines.door import Door, Features, PublishedDoor, SoundDoor, by_trajectory
+from wayveil.baselines.door import Account, Door, Features, by_trajectory, published_door, sound_door
 from wayveil.baselines.frame import Metres, from_points, in_metres, output_size
-from wayveil.baselines.result import NO_TIME, BaselineResult
-from wayveil.privacy.budget import Budget, Number
+from wayveil.baselines.result import NO_TIME, ONE_TRAJECTORY, BaselineResult
+from wayveil.privacy.budget import Number
+from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import NoiseSource
 from wayveil.progress import Progress, quiet
 from wayveil.scope import Scope
@@ -30,9 +31,9 @@ SOUND_SHARES = {"count": "0.03", "grid": "0.17", "first order": "0.4", "second o
 _TRAJECTORIES_A_CELL = 500.0
 _VISITS_A_LEAF, _LEAVES = 80.0, 1_500.0
 _MOST_ACROSS, _MOST_SPLITS = 24, 12
-_LEAK_NOTES = (
+_LEAKS = (
     "Not private: box and number of trajectories are exact, the grid's size comes from the exact number, only the "
-    "transitions that occur in the raw data are given noise, noise is floating-point.",
+    "transitions that occur in the raw data are given noise, noise is floating-point."
 )
 
 
@@ -45,6 +46,8 @@ def privtrace(
     seed: int | None = None,
     n: int | None = None,
     noise: NoiseSource | None = None,
+    ledger: Ledger | None = None,
+    dataset: str | None = None,
     progress: Progress = quiet,
 ) -> BaselineResult:
     """Synthetic trajectories by PrivTrace.
@@ -61,15 +64,18 @@ def privtrace(
         How many trajectories to make; None = as many as were counted.
     noise
         Source of the sound mode's noise; anything but the default makes the result not private.
+    ledger, dataset
+        The account that pays. Without a ledger nothing is recorded, and the caller answers for composition.
 
     Privacy: spends `epsilon` for one trajectory (add or remove); with `published`, not private.
     """
     rng = np.random.default_rng(seed)
+    account = Account(noise, ledger, dataset)
     door: Door
     if published:
-        door = PublishedDoor(Budget.split(epsilon, PUBLISHED_SHARES), rng)
+        door = published_door(epsilon, PUBLISHED_SHARES, rng, account)
     else:
-        door = SoundDoor.open(epsilon, SOUND_SHARES, noise)
+        door = sound_door("privtrace", epsilon, SOUND_SHARES, account)
     progress("privtrace", 0.0)
     box, data = in_metres(trajectories, scope, published)
     count = _count(len(data[0]) - 1, door, published)
@@ -85,7 +91,7 @@ def privtrace(
     offsets, leaf = walk(chain, second, trip_distribution(chain), size, rng)
     made = from_points(offsets, *grid.draw(leaf, rng), scope)
     progress("privtrace", 1.0)
-    return BaselineResult(made, door.private, tuple(door.lines), (*(_LEAK_NOTES if published else ()), NO_TIME))
+    return BaselineResult(made, door.private, tuple(door.lines), (_LEAKS if published else ONE_TRAJECTORY, NO_TIME))
 
 
 def _count(m: int, door: Door, published: bool) -> float:

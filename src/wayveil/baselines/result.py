@@ -6,6 +6,7 @@ from fractions import Fraction
 from wayveil.trajectories import Trajectories
 
 NO_TIME = "The method makes no times: t is a counter of one second a point from 0 and means nothing."
+ONE_TRAJECTORY = "One trajectory is protected, not one user with several."
 
 
 @dataclass(frozen=True)

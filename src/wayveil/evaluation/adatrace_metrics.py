@@ -56,7 +56,7 @@ def _query_table(paths: Paths, west: NDArray, south: NDArray, east: NDArray, nor
 def _relative_error(real: NDArray[np.float64], synthetic: NDArray[np.float64]) -> float:
     true, total = real[:-1], real[-1]
     answer = synthetic[:-1] * (total / max(synthetic[-1], 1.0))
-    return float(np.mean(np.abs(true - answer) / np.maximum(true, 0.01 * total)))
+    return float(np.mean(np.abs(true - answer) / np.maximum(true, max(0.01 * total, 1e-12))))
 
 
 @metric()

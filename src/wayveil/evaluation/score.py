@@ -1,10 +1,11 @@
 """`evaluate`: every metric with its interval and its floor."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wayveil.errors import InputError
 from wayveil.evaluation import adatrace_metrics as ada
@@ -46,13 +47,13 @@ METRICS: dict[str, Metric] = {
     "length_20": ada.length_20,
 }
 HEADLINE = ("length", "density_100", "endpoints_100", "trip_1000", "relation")
-_SPLITS = 6
+_SPLITS = 8
 _CLEARLY = 3.0
 
 
 @dataclass(frozen=True)
 class Score:
-    """One metric: its value, a 95 % interval, the floor with its standard error, and whether it is clearly below."""
+    """One metric: value, 95 % interval, the floor with the error of a value about it, and if it is clearly below."""
 
     value: float
     low: float
@@ -160,14 +161,14 @@ def _score(metric: Metric, tally: Tally, n_real: int, n_synthetic: int) -> Score
     error = float(np.sqrt((used - 1) * np.var(left_out))) if used > 1 else 0.0
     floor, floor_error = floor_of(metric, tally, n_real, n_synthetic)
     better_by = (value - floor) if metric.higher_is_better else (floor - value)
-    # Three standard errors of the floor, and a twentieth of it for what the scaling law leaves open.
+    # Three standard errors, and a twentieth of it for what the scaling law leaves open.
     slack = _CLEARLY * floor_error + 0.05 * abs((1.0 - floor) if metric.higher_is_better else floor)
     return Score(value, value - 1.96 * error, value + 1.96 * error, floor, floor_error, bool(better_by > slack),
                  metric.higher_is_better)  # fmt: skip
 
 
 def floor_of(metric: Metric, tally: Tally, n_real: int, n_synthetic: int) -> tuple[float, float]:
-    """The metric between disjoint samples of the real data, scaled to the sizes compared; and its standard error.
+    """The metric between disjoint samples of the real data, scaled to the sizes compared; and the error of a value about it.
 
     Disjoint samples of an eighth, a quarter and a half of the real data each are compared (repeated splits). Sampling
     error depends on h = 2 / (1/n_real + 1/n_synthetic), so the mean loss is read at h on the log-log line through
@@ -177,20 +178,29 @@ def floor_of(metric: Metric, tally: Tally, n_real: int, n_synthetic: int) -> tup
     used = min(GROUPS, n_real)
     if used < 2:
         return (1.0, 0.0) if metric.higher_is_better else (0.0, 0.0)
-    rng = np.random.default_rng(7)
     sizes = sorted({max(1, used // part) for part in (8, 4, 2)})
+    rng = np.random.default_rng(7)
+    losses = np.array([_split_losses(metric, tally, rng.permutation(used), sizes) for _ in range(_SPLITS)])
+    means = losses.mean(0)
+    if metric.unbiased:
+        return float(means[-1]), float(np.std(losses[:, -1], ddof=1))
+    at = 2.0 / (1.0 / n_real + 1.0 / n_synthetic)
+    trajectories = np.array(sizes) * (n_real / used)
+    loss = _on_log_line(trajectories, means, at)
+    # How far one comparison strays (a half strays more than the whole), and how far the mean of the scaled splits does.
+    scaled = [_on_log_line(trajectories, split, at) for split in losses]
+    error = np.hypot(np.std(losses[:, -1], ddof=1), np.std(scaled, ddof=1) / np.sqrt(_SPLITS))
+    return (1.0 - loss if metric.higher_is_better else loss), float(error)
+
+
+def _split_losses(metric: Metric, tally: Tally, order: NDArray[np.int64], sizes: Sequence[int]) -> list[float]:
+    """Mean loss between disjoint samples of each size (in groups), at most two pairs of each."""
     losses = []
     for size in sizes:
-        shuffled = [rng.permutation(used) for _ in range(_SPLITS)]
-        found = np.array([tally.split(order[:size], order[size : 2 * size]) for order in shuffled])
-        losses.append(1.0 - found if metric.higher_is_better else found)
-    error = float(np.std(losses[-1], ddof=1))
-    means = np.array([loss.mean() for loss in losses])
-    if metric.unbiased:
-        return float(means[-1]), error
-    at = 2.0 / (1.0 / n_real + 1.0 / n_synthetic)
-    loss = _on_log_line(np.array(sizes) * (n_real / used), means, at)
-    return (1.0 - loss if metric.higher_is_better else loss), error
+        pairs = range(0, min(len(order) - 2 * size, 2 * size) + 1, 2 * size)
+        found = [tally.split(order[at : at + size], order[at + size : at + 2 * size]) for at in pairs]
+        losses.append(float(np.mean(found)))
+    return [1.0 - loss for loss in losses] if metric.higher_is_better else losses
 
 
 def _on_log_line(size: np.ndarray, loss: np.ndarray, at: float) -> float:

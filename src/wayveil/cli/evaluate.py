@@ -1,0 +1,64 @@
+"""`wayveil evaluate`: how useful synthetic trajectories are, measured against the real ones."""
+
+from typing import Annotated
+
+import typer
+
+from wayveil.cli import columns as col
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog="Example: wayveil evaluate rides.parquet synthetic.parquet --scope san-francisco "
+        "--against adatrace.parquet"
+    )(evaluate)
+
+
+def evaluate(
+    real: Annotated[str, typer.Argument(metavar="REAL", help="The private trajectories.")],
+    synthetic: Annotated[str, typer.Argument(metavar="SYNTH", help="The synthetic trajectories.")],
+    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped one.")],
+    against: Annotated[
+        list[str] | None, typer.Option("--against", help="Another synthetic file to compare with; may be repeated.")
+    ] = None,
+    headline: Annotated[bool, typer.Option("--headline", help="Only the five main metrics; fast.")] = False,
+    no_time: Annotated[bool, typer.Option("--no-time", help="Leave out the metrics of time.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")] = False,
+    format: col.Format = None,
+    traj_column: col.TrajColumn = None,
+    user_column: col.UserColumn = None,
+    lon_column: col.LonColumn = None,
+    lat_column: col.LatColumn = None,
+    time_column: col.TimeColumn = None,
+    timezone: col.Timezone = None,
+    drop_bad_rows: col.DropBadRows = False,
+) -> None:
+    """Compare synthetic trajectories with the real ones: every metric, its 95 % interval, and the floor.
+
+    The floor is what a perfect, honest release would score: the metric between disjoint samples of the real data,
+    scaled to the sizes compared. What is clearly below it has copied records. The output is computed from the private
+    data and is not for publication.
+    """
+    from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
+    from wayveil.evaluation.compare import compare_files
+
+    options = col.read_options(
+        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
+    )
+    with progress_bar() as progress:
+        comparison = compare_files(
+            real, [synthetic, *(against or [])], scope, headline=headline, with_time=not no_time, options=options,
+            progress=progress,
+        )  # fmt: skip
+    note(NOT_FOR_PUBLICATION)
+    for warning in comparison.warnings:
+        note(warning)
+    if json:
+        print_json({"note": NOT_FOR_PUBLICATION, **comparison.to_dict()})
+        return
+    from rich.console import Console
+
+    from wayveil.evaluation.table import score_table
+
+    Console().print(score_table(comparison.evaluations))

@@ -1,0 +1,77 @@
+"""Synthetic files against a real one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wayveil.evaluation.paths import project
+from wayveil.evaluation.score import HEADLINE, Evaluation, evaluate
+from wayveil.progress import Progress, quiet
+from wayveil.scope import read_scope
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Evaluations by file name, and what the reader should know.
+
+    Privacy: not private (trusted side only); computed from the private data.
+    """
+
+    evaluations: dict[str, Evaluation]
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "files": {name: evaluation.to_dict() for name, evaluation in self.evaluations.items()},
+            "warnings": list(self.warnings),
+        }
+
+
+def compare_files(
+    real: str,
+    synthetic: Sequence[str],
+    scope: str,
+    *,
+    headline: bool = False,
+    with_time: bool = True,
+    options: Mapping[str, Any] | None = None,
+    progress: Progress = quiet,
+) -> Comparison:
+    """Evaluate each synthetic file against the real one.
+
+    Privacy: not private (trusted side only).
+    """
+    from wayveil.formats import read
+
+    frame = read_scope(scope)
+    read_as = dict(options or {})
+    true_paths = project(read(real, **read_as), frame)
+    evaluations: dict[str, Evaluation] = {}
+    warnings: list[str] = []
+    for path in synthetic:
+        made = project(read(path, **read_as), frame)
+        name = _new_name(Path(path).name, evaluations)
+        evaluations[name] = evaluate(
+            true_paths, made, frame, metrics=HEADLINE if headline else None, with_time=with_time, progress=progress
+        )
+        if abs(len(made) / len(true_paths) - 1) > 0.05:
+            warnings.append(
+                f"'{name}' has another number of trajectories than the real data; divergences move with the number, "
+                "so read each value beside its own floor."
+            )
+        if evaluations[name].below_floor:
+            warnings.append(
+                f"'{name}' is below the floor in {', '.join(evaluations[name].below_floor)}: closer to the real data "
+                "than a fresh sample of the same population would be, which is a sign of copied records."
+            )
+    return Comparison(evaluations, tuple(warnings))
+
+
+def _new_name(name: str, taken: Mapping[str, Any]) -> str:
+    """The file's name, numbered where two files have the same."""
+    number, free = 2, name
+    while free in taken:
+        free, number = f"{name} ({number})", number + 1
+    return free
