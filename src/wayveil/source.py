@@ -47,7 +47,7 @@ class Source(Protocol):
         """Sources that together hold every trajectory exactly once."""
         ...
 
-    def points(self) -> Iterator["Points"]:
+    def points(self, progress: Progress = quiet) -> Iterator["Points"]:
         """Rows in the order of the file, before cleaning; for `check` only."""
         ...
 
@@ -72,7 +72,7 @@ class MemorySource:
         """One partition a batch."""
         return [MemorySource(part, self.description) for part in self.batches()]
 
-    def points(self) -> Iterator["Points"]:
+    def points(self, progress: Progress = quiet) -> Iterator["Points"]:
         """Rows labelled 0, 1, 2, …"""
         from wayveil.formats.points import points_of
 
@@ -114,11 +114,11 @@ class WholeSource:
         """One partition a batch."""
         return self._memory.partitions()
 
-    def points(self) -> Iterator["Points"]:
+    def points(self, progress: Progress = quiet) -> Iterator["Points"]:
         """All rows at once."""
         from wayveil.formats.reading import read_points
 
-        yield read_points(self.origin, self.options)
+        yield read_points(self.origin, self.options, progress)
 
     def __getstate__(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self)}
@@ -183,11 +183,11 @@ class ParquetSource:
         edges = [0, *(int(p) for p in places if 0 < p < len(plan) - 1), len(plan) - 1]
         return [replace(self, cuts=plan[a : b + 1]) for a, b in pairwise(edges)]
 
-    def points(self) -> Iterator["Points"]:
+    def points(self, progress: Progress = quiet) -> Iterator["Points"]:
         """Rows slice by slice."""
         from wayveil.formats.stream import raw_points
 
-        return raw_points(self.files, self.options, self.description)
+        return raw_points(self.files, self.options, self.description, progress)
 
     def __getstate__(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self)}

@@ -181,9 +181,8 @@ def check(
     from wayveil.source import open_source
 
     tally = _Tally(scope)
-    for points in open_source(source, **options).points():
+    for points in open_source(source, **options).points(progress):
         tally.add(points)
-        progress("checking", 0.0)
     if tally.rows == 0:
         raise InputError("The data holds no rows.")
     return tally.report()

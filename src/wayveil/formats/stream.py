@@ -166,10 +166,16 @@ def _in_time(points: Points) -> Points:
     return points.take(np.lexsort((points.t_utc, np.r_[0, np.cumsum(~same)])))
 
 
-def raw_points(files: Sequence[str], options: ReadOptions, origin: str) -> Iterator[Points]:
+def raw_points(
+    files: Sequence[str], options: ReadOptions, origin: str, progress: Progress = quiet
+) -> Iterator[Points]:
     """All rows slice by slice, uncleaned."""
+    total, row = 0, 0
     for file in files:
         with opened(file) as parquet:
             refuse_bombs(file, parquet, roles_of(parquet, options, origin), origin)
+            total += parquet.metadata.num_rows
     for table, roles in _tables(files, options, origin, 0, 1 << 62):
         yield points_of_table(table, roles, options, origin)
+        row += len(table)
+        progress("reading", row / total)
