@@ -124,7 +124,8 @@ def refuse_bombs(file: str, parquet: pq.ParquetFile, roles: Roles, origin: str) 
     chunks that claim to be large.
     """
     names = {parquet.schema_arrow.names[position] for position in roles.positions}
-    chunks = [chunk for group in groups_of(file, origin) for chunk in group.chunks if chunk.column in names]
+    groups = [group for group in groups_of(file, origin) if group.rows]  # an empty one has no pages
+    chunks = [chunk for group in groups for chunk in group.chunks if chunk.column in names]
     if is_uri(file):
         chunks = [chunk for chunk in chunks if chunk.unpacked_bytes > LARGEST_PAGE_BYTES]
     with _stream(file) as stream:
