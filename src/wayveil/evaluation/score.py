@@ -168,7 +168,7 @@ def _score(metric: Metric, tally: Tally, n_real: int, n_synthetic: int) -> Score
 
 
 def floor_of(metric: Metric, tally: Tally, n_real: int, n_synthetic: int) -> tuple[float, float]:
-    """The metric between disjoint samples of the real data, scaled to the sizes compared; and the error of a value about it.
+    """The metric between disjoint samples of the real data, scaled to the sizes compared; and a value's error about it.
 
     Disjoint samples of an eighth, a quarter and a half of the real data each are compared (repeated splits). Sampling
     error depends on h = 2 / (1/n_real + 1/n_synthetic), so the mean loss is read at h on the log-log line through
