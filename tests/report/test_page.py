@@ -254,3 +254,18 @@ def test_command_refusals(files, arguments, reason):
     result = run(files, "r.release.json", "s.parquet", "-o", "page.html", *arguments)
     assert isinstance(result.exception, InputError) and reason in str(result.exception)
     assert not (files / "page.html").exists()
+
+
+def test_pieces_add_up(make_release, small_city, small_synthetic, small_rules, monkeypatch):
+    """Large data is counted in pieces; the page must not depend on where they are cut."""
+    import wayveil.report.figures
+    import wayveil.report.mapdata
+    import wayveil.report.sheet
+    from wayveil.trajectories import batches
+
+    late = dataclasses.replace(small_synthetic, t_utc=small_synthetic.t_utc + 43_200)
+    release = make_release(small_city.scope)
+    whole = public_sheet(release, late, rules=small_rules)
+    for module in (wayveil.report.figures, wayveil.report.mapdata, wayveil.report.sheet):
+        monkeypatch.setattr(module, "batches", lambda data: batches(data, 37))
+    assert public_sheet(release, late, rules=small_rules) == whole

@@ -15,12 +15,12 @@ from wayveil.simulate import simulate_batches, simulate_city, simulate_to_parque
 
 @pytest.fixture(scope="module")
 def city():
-    return simulate_city(0, size_km=(6, 5))
+    return simulate_city(0, size_km=(4, 4))
 
 
 @pytest.fixture(scope="module")
 def people(city):
-    return simulate_trajectories(city, 3000, seed=0)
+    return simulate_trajectories(city, 1500, seed=0)
 
 
 def steps(city, people):
@@ -31,7 +31,7 @@ def steps(city, people):
 
 
 def test_exactly_n_with_users(people):
-    assert len(people) == 3000
+    assert len(people) == 1500
     counts = np.unique(people.user, return_counts=True)[1]
     assert counts.max() > 30 and np.median(counts) <= 3  # a heavy tail
 
@@ -109,7 +109,7 @@ def test_the_rules_bite(city, people, tmp_path):
 
 
 def test_same_seed_same_people(city, people):
-    assert simulate_trajectories(city, 3000, seed=0) == people
+    assert simulate_trajectories(city, 1500, seed=0) == people
     assert simulate_trajectories(city, 100, seed=1) != simulate_trajectories(city, 100, seed=0)
 
 
@@ -127,11 +127,11 @@ def test_bad_n(city, n):
 
 def test_streamed_file_is_the_same_and_sorted(city, people, tmp_path):
     path = tmp_path / "city.parquet"
-    simulate_to_parquet(path, 3000, 0, city=city)
+    simulate_to_parquet(path, 1500, 0, city=city)
     table = pq.read_table(path)
     assert table.column_names == ["traj_id", "user_id", "lat", "lon", "t"]
     ids = table["traj_id"].to_numpy()
-    assert (np.diff(ids) >= 0).all() and len(np.unique(ids)) == 3000
+    assert (np.diff(ids) >= 0).all() and len(np.unique(ids)) == 1500
     assert np.array_equal(table["lon"].to_numpy(), people.lon)
     assert np.array_equal(table["t"].to_numpy(), people.t_utc)
     assert list(tmp_path.iterdir()) == [path]
@@ -143,13 +143,13 @@ def test_an_interrupt_leaves_nothing_behind(city, tmp_path):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        simulate_to_parquet(tmp_path / "city.parquet", 3000, 0, city=city, progress=interrupt)
+        simulate_to_parquet(tmp_path / "city.parquet", 1500, 0, city=city, progress=interrupt)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_batches_cover_users_once(city):
     seen: set[int] = set()
-    for piece in simulate_batches(city, 9000, seed=0):
+    for piece in simulate_batches(city, 8000, seed=0):
         users = set(np.unique(piece.user).tolist())
         assert not users & seen
         seen |= users

@@ -38,13 +38,13 @@ def simulate(
 
     with progress_bar() as progress:
         city = simulate_city(seed, size_km=size_km, pattern=pattern, hot_spots=hot_spots)  # type: ignore[arg-type]
-        simulate_to_parquet(output, n, seed, city=city, progress=progress)
         if roads is not None:
             write_roads(city.roadmap, roads)
         if rules is not None:
             write_text(rules, rules_text(city))
         if scope_out is not None:
             write_text(scope_out, scope_toml(city))
+        simulate_to_parquet(output, n, seed, city=city, progress=progress)  # the long part last: a bad name shows early
     written = {"trajectories": output, "roads": roads, "rules": rules, "scope": scope_out}
     if as_json:
         print_json({"n": n, "seed": seed, **{name: str(path) for name, path in written.items() if path is not None}})

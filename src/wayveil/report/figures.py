@@ -1,5 +1,6 @@
 """Small static figures as inline SVG, drawn by hand so that they follow the page's colours."""
 
+import dataclasses
 import html
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.scope import Scope
-from wayveil.trajectories import Trajectories
+from wayveil.trajectories import Trajectories, batches
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 360, 190, 40, 34, 10
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
@@ -28,12 +29,17 @@ class Quantities:
 
 def quantities(trajectories: Trajectories, scope: Scope) -> Quantities:
     """Departure, length, duration, speed and points of each trajectory; standing still has the speed 0."""
+    pieces = [_quantities(piece, scope) for piece in batches(trajectories)]
+    names = [field.name for field in dataclasses.fields(Quantities)]
+    return Quantities(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in names))
+
+
+def _quantities(trajectories: Trajectories, scope: Scope) -> Quantities:
     x, y = scope.to_metres(trajectories.lon, trajectories.lat)
     first, last = trajectories.offsets[:-1], trajectories.offsets[1:] - 1
     step = np.hypot(np.diff(x, append=x[-1:]), np.diff(y, append=y[-1:]))
-    if len(step):
-        step[last] = 0.0
-    length_m = np.add.reduceat(step, first) if len(first) else np.zeros(0)
+    step[last] = 0.0
+    length_m = np.add.reduceat(step, first)
     duration_s = trajectories.t_utc[last] - trajectories.t_utc[first]
     week_s = scope.local_seconds(trajectories.t_utc[first])
     with np.errstate(divide="ignore", invalid="ignore"):

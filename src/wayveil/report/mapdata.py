@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wayveil.roads import ROAD_CLASSES, RoadMap, clip_roads
 from wayveil.scope import Scope
-from wayveil.trajectories import Trajectories
+from wayveil.trajectories import Trajectories, batches
 
 _MOST_CELLS = 14_000
 _MOST_SAMPLES = 400
@@ -65,15 +65,16 @@ def _cell_m(scope: Scope) -> float:
 def _shares(
     trajectories: Trajectories, scope: Scope, cell_m: float, columns: int, rows: int
 ) -> NDArray[np.float64]:
-    """(24, rows · columns) share of all points by hour of the day and cell."""
-    x, y = scope.to_metres(trajectories.lon, trajectories.lat)
-    inside = (x >= 0) & (x <= scope.width_m) & (y >= 0) & (y <= scope.height_m)
-    column = np.minimum((x[inside] / cell_m).astype(np.int64), columns - 1)
-    row = np.minimum((y[inside] / cell_m).astype(np.int64), rows - 1)
-    hour = (scope.local_seconds(trajectories.t_utc[inside]) // 3600).astype(np.int64) % 24
-    code = (hour * rows + row) * columns + column
-    counts = np.bincount(code, minlength=24 * rows * columns)
-    return counts.reshape(24, -1) / max(len(code), 1)
+    """(24, rows · columns) share of all points by hour of the day and cell; in pieces, for flat memory."""
+    counts = np.zeros(24 * rows * columns, np.int64)
+    for piece in batches(trajectories):
+        x, y = scope.to_metres(piece.lon, piece.lat)
+        inside = (x >= 0) & (x <= scope.width_m) & (y >= 0) & (y <= scope.height_m)
+        column = np.minimum((x[inside] / cell_m).astype(np.int64), columns - 1)
+        row = np.minimum((y[inside] / cell_m).astype(np.int64), rows - 1)
+        hour = (scope.local_seconds(piece.t_utc[inside]) // 3600).astype(np.int64) % 24
+        counts += np.bincount((hour * rows + row) * columns + column, minlength=len(counts))
+    return counts.reshape(24, -1) / max(counts.sum(), 1)
 
 
 def _ink(share: NDArray[np.float64], largest: float) -> NDArray[np.uint8]:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
+from wayveil.errors import InputError
 from wayveil.release import Release
 from wayveil.report.sheet import Sheet, make_sheet
 from wayveil.roads import RoadMap
@@ -45,6 +46,8 @@ def internal_report(
     from wayveil.report.internal import make_internal
     from wayveil.report.mapdata import map_data
 
+    if len(real) == 0:
+        raise InputError("The private data is empty; give --real the file that was measured.")
     sheet = make_sheet(release, synthetic, roads=roads, rules=rules)
     scope = release.scope
     drawings = figures(quantities(synthetic, scope), quantities(real, scope))

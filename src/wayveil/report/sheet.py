@@ -10,7 +10,7 @@ from wayveil.report import words
 from wayveil.report.figures import figures, quantities
 from wayveil.report.mapdata import map_data
 from wayveil.roads import RoadMap
-from wayveil.trajectories import Trajectories
+from wayveil.trajectories import Trajectories, batches
 
 
 @dataclass(frozen=True)
@@ -148,10 +148,15 @@ def _rule_lines(rules: tuple[Any, ...], synthetic: Trajectories, release: Releas
         return ()
     from wayveil.rules import count, motion_of
 
-    counts = count(rules, motion_of(synthetic, release.scope))
+    pieces = [count(rules, motion_of(piece, release.scope)) for piece in batches(synthetic)]
     return tuple(
-        RuleLine(name, rule.describe(), found["points"], found["trajectories"])
-        for rule, (name, found) in zip(rules, counts.items())
+        RuleLine(
+            name,
+            rule.describe(),
+            sum(piece[name]["points"] for piece in pieces),
+            sum(piece[name]["trajectories"] for piece in pieces),
+        )
+        for rule, name in zip(rules, pieces[0])
     )
 
 

@@ -149,9 +149,11 @@ def _finish(
     road_class = np.array([ROAD_CLASSES.index(name) for name in names], np.int8)
     oneway = np.array(ways)
     keep = (start != end) & (rng.random(len(lines)) > _gaps(lines, road_class, plan))
-    _, first = np.unique(np.column_stack([np.minimum(start, end), np.maximum(start, end)]), axis=0, return_index=True)
+    # Of several streets between the same two junctions the widest stays.
+    order = np.argsort(road_class, kind="stable")
+    pair = np.column_stack([np.minimum(start, end), np.maximum(start, end)])[order]
     single = np.zeros(len(lines), bool)
-    single[first] = True
+    single[order[np.unique(pair, axis=0, return_index=True)[1]]] = True
     keep &= single
     keep, oneway = _connected(len(node_xy), start, end, oneway, keep)
     parts = [_denser(np.vstack([node_xy[start[e]], lines[e][1:-1], node_xy[end[e]]])) for e in np.flatnonzero(keep)]
