@@ -1,0 +1,68 @@
+"""`wayveil bench`: comparisons that anybody can repeat."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+bench_app = typer.Typer(help="Comparisons that anybody can repeat.", no_args_is_help=True)
+
+
+def register(app: typer.Typer) -> None:
+    """Add `wayveil bench`."""
+    app.add_typer(bench_app, name="bench")
+
+
+@bench_app.callback()
+def _bench() -> None:
+    """Keep the verbs as verbs even while there is one."""
+
+
+@bench_app.command(
+    epilog="Example: wayveil bench utility data/ -o comparison --epsilons 0.1,0.5,1 --seeds 2 "
+    "--methods wayveil,adatrace,privtrace"
+)
+def utility(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for tables, pictures and finished cells.")],
+    data: Annotated[
+        Path | None, typer.Argument(metavar="DATA_DIR", help="Holds <name>.parquet (traj_id, lat, lon, t) and roads/.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="The embedded city, three epsilons, one seed.")] = False,
+    epsilons: Annotated[str | None, typer.Option("--epsilons", help="Like 0.1,0.5,1; default 0.1 to 1.")] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", help="Runs of each cell; default 2.")] = None,
+    methods: Annotated[str | None, typer.Option("--methods", help="Names with commas; default all.")] = None,
+    datasets: Annotated[str | None, typer.Option("--datasets", help="Names with commas; default all.")] = None,
+    scope: Annotated[str | None, typer.Option("--scope", help="Scope of datasets that are not known by name.")] = None,
+    all_metrics: Annotated[bool, typer.Option("--all-metrics", help="Every metric, not only five.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+) -> None:
+    """Run every method on every dataset at every epsilon, and score the results.
+
+    Killed and started again with the same -o it does only what is missing. The results are computed from the private
+    data and are not for publication.
+    """
+    from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
+    from wayveil.evaluation.comparison import compare_methods
+
+    # A terminal shows the bar with the remaining time; a log gets a line a cell.
+    say = (lambda line: None) if sys.stderr.isatty() else note
+    with progress_bar() as progress:
+        outcome, written = compare_methods(
+            data, output, quick=quick, epsilons=epsilons, seeds=seeds, methods=methods, datasets=datasets, scope=scope,
+            all_metrics=all_metrics, progress=progress, say=say,
+        )  # fmt: skip
+    note(NOT_FOR_PUBLICATION)
+    for failure in outcome.failures:
+        note(f"No result for {failure.cell}: {failure.reason}")
+    if json:
+        print_json({"note": NOT_FOR_PUBLICATION, "rows": outcome.rows, "files": written})
+    elif outcome.rows:
+        from rich.console import Console
+
+        from wayveil.evaluation.outputs import wins_table
+
+        Console().print(wins_table(outcome.rows))
+        note(f"Wrote {', '.join(written)} to '{output.name}'.")
+    if outcome.failures:
+        raise typer.Exit(1)

@@ -1,0 +1,74 @@
+"""The methods that the comparison runs, by name.
+
+Each is a callable (trajectories, scope, epsilon, seed, roads) -> Trajectories. They make as many trajectories as the
+data has, because divergences move with the number; a comparison stays on the trusted side.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from wayveil.roads import RoadMap
+from wayveil.scope import Scope
+from wayveil.trajectories import Trajectories
+
+Run = Callable[[Trajectories, Scope, float, int, RoadMap | None], Trajectories]
+
+DPE_SUBSET = 1_000
+"""The published DPE compares all pairs of trajectories; it gets a random subset, and is scored at that size."""
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of the comparison; `private` says if its output is differentially private."""
+
+    name: str
+    run: Run
+    private: bool
+    needs_roads: bool = False
+    has_time: bool = True
+
+
+def _ours(data: Trajectories, scope: Scope, epsilon: float, seed: int, roads: RoadMap | None) -> Trajectories:
+    from wayveil import synthesize
+    from wayveil.measure import measure
+    from wayveil.privacy.unit import Unit
+
+    release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory())
+    made = synthesize(release, roads=roads, n=len(data), seed=seed)
+    return made if isinstance(made, Trajectories) else made.trajectories
+
+
+def _ours_without_map(data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap | None) -> Trajectories:
+    return _ours(data, scope, epsilon, seed, None)
+
+
+def _dpe(data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap | None) -> Trajectories:
+    from wayveil.paper.frame import random_subset, synthesize_published
+    from wayveil.paper.method import Options
+
+    some = random_subset(data, DPE_SUBSET, seed)
+    return synthesize_published(some, scope, Options(epsilon=epsilon, seed=seed)).trajectories
+
+
+def _baseline(name: str, published: bool) -> Run:
+    def run(data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap | None) -> Trajectories:
+        import wayveil.baselines as baselines
+
+        method = getattr(baselines, name)
+        return method(data, scope, epsilon, published=published, seed=seed, n=len(data)).trajectories
+
+    return run
+
+
+METHODS: dict[str, Method] = {
+    method.name: method
+    for method in (
+        Method("wayveil", _ours_without_map, private=True),
+        Method("wayveil-map", _ours, private=True, needs_roads=True),
+        Method("adatrace", _baseline("adatrace", False), private=True, has_time=False),
+        Method("privtrace", _baseline("privtrace", False), private=True, has_time=False),
+        Method("adatrace-published", _baseline("adatrace", True), private=False, has_time=False),
+        Method("privtrace-published", _baseline("privtrace", True), private=False, has_time=False),
+        Method("dpe-published", _dpe, private=False),
+    )
+}

@@ -1,0 +1,196 @@
+"""The comparison: cells, resuming, tables, pictures; and the verbs `evaluate` and `bench utility`."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from wayveil.cli import bench as bench_verb
+from wayveil.cli import evaluate as evaluate_verb
+from wayveil.cli.console import NOT_FOR_PUBLICATION
+from wayveil.errors import InputError
+from wayveil.evaluation import methods as registry
+from wayveil.evaluation.bench import plan_cells, run_cells
+from wayveil.evaluation.comparison import compare_methods
+from wayveil.evaluation.datasets import Dataset, find_datasets
+from wayveil.evaluation.methods import METHODS, Method
+from wayveil.evaluation.outputs import wins, write_outputs
+from wayveil.formats import write
+from wayveil.scope import Scope, read_scope
+from wayveil.trajectories import Trajectories
+
+SCOPE = Scope(name="square", south=0.0, west=0.0, north=0.1, east=0.1)
+
+
+def walks(n, seed, scope=SCOPE):
+    rng = np.random.default_rng(seed)
+    x = scope.width_m / 2 + rng.normal(0, 900, (n, 1)) + np.cumsum(rng.normal(0, 120, (n, 8)), 1)
+    y = scope.height_m / 2 + rng.normal(0, 900, (n, 1)) + np.cumsum(rng.normal(0, 120, (n, 8)), 1)
+    lon, lat = scope.to_degrees(x.ravel(), y.ravel())
+    t0 = rng.integers(1_740_990_000, 1_741_000_000, (n, 1))
+    return Trajectories(np.arange(0, 8 * n + 1, 8), lon, lat, (t0 + np.arange(8) * 20).ravel().astype(float))
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """Two methods of the registry that count their runs."""
+    runs = []
+
+    def fresh(data, scope, epsilon, seed, roads):
+        runs.append(("fresh", epsilon, seed))
+        return walks(len(data), 100 + seed)
+
+    def copy(data, scope, epsilon, seed, roads):
+        runs.append(("copy", epsilon, seed))
+        return data
+
+    def broken(data, scope, epsilon, seed, roads):
+        raise ValueError("12.3456 is a coordinate")
+
+    for method in (
+        Method("fresh", fresh, private=True), Method("copy", copy, private=False), Method("broken", broken, True),
+        Method("mapped", fresh, private=True, needs_roads=True),
+    ):  # fmt: skip
+        monkeypatch.setitem(registry.METHODS, method.name, method)
+    return runs
+
+
+@pytest.fixture
+def dataset():
+    return Dataset("walks", SCOPE, lambda: walks(120, 0), None, "one")
+
+
+def test_only_what_is_missing_is_run_again(counted, dataset, tmp_path):
+    cells = plan_cells([dataset], [0.5, 1.0], ["fresh", "copy"], 2)
+    first = run_cells(cells, tmp_path)
+    assert len(counted) == len(cells) == 8 and len(first.rows) == 8 * 5
+    counted.clear()
+    assert run_cells(cells, tmp_path).rows == first.rows and counted == []
+    victims = sorted((tmp_path / "cells").glob("walks__copy__eps1__*.json"))
+    victims[0].unlink()
+    victims[1].write_text('{"values": {"leng')  # killed in the middle by something that is not us
+    assert run_cells(cells, tmp_path).rows == first.rows
+    assert counted == [("copy", 1.0, 0), ("copy", 1.0, 1)]
+
+
+def test_an_interrupted_run_keeps_its_finished_cells(counted, dataset, tmp_path, monkeypatch):
+    cells = plan_cells([dataset], [0.5, 1.0], ["fresh"], 2)
+
+    def killed(*arguments):
+        if len(counted) == 2:
+            raise KeyboardInterrupt
+        return METHODS["fresh"].run(*arguments)
+
+    stopped = [type(cell)(cell.dataset, Method("fresh", killed, True), cell.epsilon, cell.seed) for cell in cells]
+    with pytest.raises(KeyboardInterrupt):
+        run_cells(stopped, tmp_path)
+    counted.clear()
+    run_cells(cells, tmp_path)
+    assert len(counted) == 2
+
+
+def test_other_data_or_more_metrics_are_run_again(counted, dataset, tmp_path):
+    cells = plan_cells([dataset], [1.0], ["fresh"], 1)
+    run_cells(cells, tmp_path)
+    run_cells(cells, tmp_path, metrics=("length", "diameter"))
+    assert len(counted) == 2
+    changed = Dataset("walks", SCOPE, dataset.read, None, "two")
+    run_cells(plan_cells([changed], [1.0], ["fresh"], 1), tmp_path)
+    assert len(counted) == 3
+
+
+def test_a_broken_method_costs_nobody_else_and_is_not_quoted(counted, dataset, tmp_path):
+    said = []
+    outcome = run_cells(plan_cells([dataset], [1.0], ["broken", "fresh"], 1), tmp_path, say=said.append)
+    assert {row["method"] for row in outcome.rows} == {"fresh"}
+    assert len(outcome.failures) == 1 and "12.3456" not in outcome.failures[0].reason
+    assert "left" in said[-1] and not list((tmp_path / "cells").glob("*broken*"))
+
+
+def test_methods_with_a_map_need_one(counted, dataset):
+    assert plan_cells([dataset], [1.0], ["mapped"], 1) == []
+
+
+def test_outputs(counted, dataset, tmp_path):
+    rows = run_cells(plan_cells([dataset], [0.5, 1.0], ["fresh", "copy"], 1), tmp_path).rows
+    written = write_outputs(rows, tmp_path)
+    assert {"results.parquet", "results.csv", "wins.csv", "length.png", "relation.png"} <= set(written)
+    table = pq.read_table(tmp_path / "results.parquet")
+    assert table.num_rows == 20 and {"dataset", "epsilon", "method", "seed", "metric", "value", "floor"} <= set(
+        table.column_names
+    )
+    assert (tmp_path / "length.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_copy_does_not_win(counted, dataset, tmp_path):
+    rows = run_cells(plan_cells([dataset], [0.5, 1.0], ["fresh", "copy"], 1), tmp_path).rows
+    found = wins(rows)
+    assert {row["method"] for row in found} == {"fresh"}
+    assert all(row["won"] == row["cells"] == 2 for row in found)
+
+
+def test_wins_are_of_the_mean_and_of_the_better_side():
+    def row(method, seed, value, metric):
+        return {"dataset": "d", "epsilon": 1.0, "method": method, "seed": seed, "metric": metric, "value": value,
+                "private": True}  # fmt: skip
+
+    rows = [row("a", 0, 0.1, "length"), row("a", 1, 0.5, "length"), row("b", 0, 0.2, "length"),
+            row("a", 0, 0.9, "coverage_tau"), row("b", 0, 0.8, "coverage_tau")]  # fmt: skip
+    found = {(r["method"], r["metric"]): r["won"] for r in wins(rows)}
+    assert found == {("a", "length"): 0, ("b", "length"): 1, ("a", "coverage_tau"): 1, ("b", "coverage_tau"): 0}
+
+
+def test_folder_of_datasets(tmp_path):
+    for name in ("cabspotting", "elsewhere"):
+        write(walks(5, 1, read_scope("san-francisco")), tmp_path / f"{name}.parquet")
+    write(walks(5, 1), tmp_path / "cabspotting_trips.parquet")
+    found = find_datasets(tmp_path, "demo-city")
+    assert {d.name: d.scope.name for d in found} == {"cabspotting": "san-francisco", "elsewhere": "demo-city"}
+    with pytest.raises(InputError, match="--scope"):
+        find_datasets(tmp_path, None)
+    with pytest.raises(InputError, match="nowhere"):
+        find_datasets(tmp_path, None, ["nowhere"])
+    assert [d.name for d in find_datasets(tmp_path, None, ["cabspotting"])] == ["cabspotting"]
+
+
+def test_options_that_make_no_sense_are_refused(tmp_path):
+    for options in ({"quick": False}, {"quick": True, "methods": "magic"}, {"quick": True, "epsilons": "a"},
+                    {"quick": True, "epsilons": "0"}, {"quick": True, "seeds": 0}):  # fmt: skip
+        with pytest.raises(InputError):
+            compare_methods(None, tmp_path, **options)
+
+
+def app_with(*verbs):
+    app = typer.Typer()
+    app.callback()(lambda: None)
+    for verb in verbs:
+        verb.register(app)
+    return app
+
+
+def test_bench_utility_quick_on_the_embedded_city(tmp_path):
+    arguments = ["bench", "utility", "--quick", "-o", str(tmp_path / "out"), "--methods", "adatrace,privtrace",
+                 "--epsilons", "1"]  # fmt: skip
+    result = CliRunner().invoke(app_with(bench_verb), arguments)
+    assert result.exit_code == 0, result.output
+    assert "privtrace" in result.stdout and NOT_FOR_PUBLICATION in result.stderr
+    assert (tmp_path / "out" / "results.csv").is_file()
+
+
+def test_evaluate_verb(tmp_path):
+    scope = read_scope("demo-city")
+    real = walks(300, 1, scope)
+    write(real, tmp_path / "real.parquet")
+    write(walks(300, 2, scope), tmp_path / "honest.parquet")
+    files = [str(tmp_path / name) for name in ("real.parquet", "honest.parquet")]
+    arguments = ["evaluate", *files, "--scope", "demo-city", "--against", files[0], "--headline"]
+    shown = CliRunner().invoke(app_with(evaluate_verb), arguments)
+    assert shown.exit_code == 0, shown.output
+    assert NOT_FOR_PUBLICATION in shown.stderr and "copied" in shown.stderr and "below" in shown.stdout
+    result = json.loads(CliRunner().invoke(app_with(evaluate_verb), [*arguments, "--json"]).stdout)
+    assert result["note"] == NOT_FOR_PUBLICATION
+    assert result["files"]["honest.parquet"]["below_floor"] == []
+    assert "density_100" in result["files"]["real.parquet"]["below_floor"]
