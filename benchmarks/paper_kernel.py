@@ -6,8 +6,8 @@ Needs python3, numpy and jax, nothing else:
     PYTHONPATH=src python3 benchmarks/paper_kernel.py --sizes 2000,8000,20000 --precisions float32 --repeat 2
 
 Prints, for each size and precision, ms per iteration (loss and gradient), the share of the matrix-multiply rate
-that was measured on the same device just before, and memory; and how far loss, sums and gradient are from float64 on a small
-case. On a CPU each size runs in a process of its own, so that its peak resident memory can be told.
+that was measured on the same device just before, and memory; and how far sums and gradient are from
+float64 on a small case. On a CPU each size runs in a process of its own, so that its peak resident memory can be told.
 """
 
 import argparse
@@ -137,7 +137,7 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=600)
     parser.add_argument("--precisions", default=None, help="of float64, float32, tf32, bf16; by commas")
     parser.add_argument("--blocks", default=None, help="rows a block, by commas; the kernel's own choice if left out")
-    parser.add_argument("--unrolled", default=None, help="yes, no or both by commas; the kernel's own choice if left out")
+    parser.add_argument("--unrolled", default=None, help="yes, no or both, by commas")
     parser.add_argument("--repeat", type=int, default=None, help="iterations a timing")
     parser.add_argument("--json", default=None, help="write all figures to this path")
     parser.add_argument("--case", default=None, help=argparse.SUPPRESS)

@@ -126,7 +126,7 @@ def descend(
 
 @lru_cache(maxsize=64)
 def _step(objective: Any, push: Any) -> Any:
-    """Jitted (points, goal, learning rate) -> (next points, loss, mean |r|, r); kept, because compiling takes a second."""
+    """Jitted (points, goal, learning rate) -> (next points, loss, mean |r|, r); kept, as compiling takes a second."""
     import jax
 
     @jax.jit

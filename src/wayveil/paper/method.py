@@ -10,7 +10,7 @@ from wayveil.errors import InputError
 from wayveil.paper.align import Aligned
 from wayveil.paper.descent import Settings, sums_of
 from wayveil.paper.embed import embed
-from wayveil.paper.metrics import EUCLIDEAN, Metric
+from wayveil.paper.metrics import EUCLIDEAN, Metric, metric_of
 from wayveil.paper.penalties import Term
 from wayveil.paper.perturb import perturb
 from wayveil.paper.synthesise import back, synthesise
@@ -73,7 +73,7 @@ def dpe(
             f"The trajectories have different lengths, which the metric '{metric.name}' cannot compare; "
             "leave --no-align out, or take --metric frechet."
         )
-    rng = np.random.default_rng(options.seed)
+    rng = np.random.default_rng([options.seed, 1])  # not the stream of the random start
     progress("metric sums", 0.0)
     true_sums = sums_of(aligned, metric, options.synthesis.precision)
     embedding = embed(vectors, true_sums, dim, options.embedding, seed=options.seed, progress=progress)
@@ -94,3 +94,19 @@ def with_precision(options: Options, precision: str | None) -> Options:
         embedding=replace(options.embedding, precision=precision),
         synthesis=replace(options.synthesis, precision=precision),
     )
+
+
+def options_of(
+    epsilon: float,
+    dim: int | None = None,
+    loss: str = "mean-square",
+    learning_rate: float = 0.1,
+    iterations: int = 100,
+    metric: str = "euclidean",
+    smoothing: float = 50.0,
+    precision: str | None = None,
+    seed: int = 0,
+) -> Options:
+    """Options from plain values, the same settings for both descents."""
+    settings = Settings(loss, learning_rate, iterations, precision=precision)
+    return Options(epsilon, dim, settings, settings, metric_of(metric, smoothing), seed)

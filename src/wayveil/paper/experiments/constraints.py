@@ -19,9 +19,10 @@ from wayveil.progress import Progress, quiet
 RADIUS = 2.0
 EPSILON = 0.01
 NOTE = (
-    "Shares are of all points. 'printed' takes the paper's factors 0.3 and 5: the box's factor is too small against the "
-    "pull of the noisy sums, and many points stay outside under every reading. 'stronger' takes ten to a hundred times "
-    "as much; 'smaller steps' also takes a tenth of the learning rate, so that a point pushed back does not overshoot."
+    "Shares are of all points. 'printed' takes the paper's factors 0.3 and 5: the box's factor is too small against "
+    "the pull of the noisy sums, and many points stay outside under every reading. 'stronger' takes ten to a hundred "
+    "times as much; 'smaller steps' also takes a tenth of the learning rate, so that a point pushed back does not "
+    "overshoot."
 )
 
 

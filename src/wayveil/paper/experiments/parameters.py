@@ -20,8 +20,9 @@ LEARNING_RATE = 0.005
 HEAT_CELLS = 20
 NOTE = (
     "The error is var (1 - D'/(m-1)): what a least-squares fit of the originals on D' independent random columns "
-    "leaves over. An untrained random embedding gives the same line (column mse_untrained), so the trend shows the number of "
-    "regressors and says nothing about the embedding. With D' = D and the originals as start there is no fit at all."
+    "leaves over. An untrained random embedding gives the same line (column mse_untrained), so the trend shows the "
+    "number of regressors and says nothing about the embedding. With D' = D and the originals as start there is no "
+    "fit at all."
 )
 
 
@@ -153,7 +154,7 @@ def _picture(rows: list[Row], losses: tuple[str, ...], epsilons: list[float], va
             axis.set_ylim(bottom=0)
         axes[line][0].legend(fontsize=8, ncols=2)
     figure.suptitle(
-        "Error against D′: the dashed line, var·(1 − D′/(m−1)), is what least squares on D′ random columns leaves over;\n"
+        "Error against D′. Dashed: var·(1 − D′/(m−1)), what least squares on D′ random columns leaves over;\n"
         "an untrained random embedding (red crosses) gives it as well, so the trend is no evidence for the embedding.",
         fontsize=11,
     )

@@ -60,5 +60,6 @@ def new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any,
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=size, layout="constrained")
+    figure.get_layout_engine().set(h_pad=0.12, w_pad=0.08)
     FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False)

@@ -1,0 +1,150 @@
+"""`wayveil paper`: the published method and its three experiments."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wayveil.cli import columns as col
+
+paper_app = typer.Typer(
+    help="The published method (DPE) as it was printed, and its experiments. Its output is not private.",
+    no_args_is_help=True,
+)
+
+Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for table.json, table.csv and the pictures.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random, the paper's noise included.")]
+Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
+
+
+def register(app: typer.Typer) -> None:
+    """Add `wayveil paper`."""
+    app.add_typer(paper_app, name="paper")
+
+
+@paper_app.command(
+    epilog="Example: wayveil paper synthesize rides.csv --scope san-francisco --epsilon 1 --subset 500 -o dpe.csv"
+)
+def synthesize(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File or folder of trajectories.")],
+    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped scope.")],
+    epsilon: Annotated[float, typer.Option("--epsilon", help="The paper's epsilon; it promises nothing.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="File to write.")],
+    dim: Annotated[int | None, typer.Option("--dim", help="D'; left out: D, started from the originals.")] = None,
+    rules: Annotated[Path | None, typer.Option("--rules", help="Traffic rules (GeoJSON) as penalty terms.")] = None,
+    rules_factor: Annotated[float, typer.Option("--rules-factor", help="Factor of the penalty terms.")] = 1.0,
+    iterations: Annotated[int, typer.Option("--iterations", help="Steps of each descent, at most.")] = 100,
+    learning_rate: Annotated[float, typer.Option("--learning-rate", help="Of both descents.")] = 0.1,
+    loss: Annotated[str, typer.Option("--loss", help="mean-square, absolute, signed or sum-square.")] = "mean-square",
+    metric: Annotated[str, typer.Option("--metric", help="euclidean, frechet or soft-dtw.")] = "euclidean",
+    smoothing: Annotated[float, typer.Option("--smoothing", help="Of frechet and soft-dtw, in metres.")] = 50.0,
+    time_scale: Annotated[
+        float | None,
+        typer.Option("--time-scale", help="Metres that one second counts as; left out: map diameter / time span."),
+    ] = None,
+    no_align: Annotated[bool, typer.Option("--no-align", help="Do not extend trajectories to one length.")] = False,
+    subset: Annotated[int | None, typer.Option("--subset", help="Take this many trajectories at random.")] = None,
+    precision: Annotated[str | None, typer.Option("--precision", help="float64, float32, tf32 or bf16.")] = None,
+    seed: Seed = 0,
+    format: col.Format = None,
+    traj_column: col.TrajColumn = None,
+    user_column: col.UserColumn = None,
+    lon_column: col.LonColumn = None,
+    lat_column: col.LatColumn = None,
+    time_column: col.TimeColumn = None,
+    timezone: col.Timezone = None,
+    drop_bad_rows: col.DropBadRows = False,
+) -> None:
+    """Run the published method on a file. The output is NOT private and its files say so."""
+    from wayveil.cli.console import note, progress_bar
+    from wayveil.paper import NOT_PRIVATE
+    from wayveil.paper.files import synthesize_file
+    from wayveil.paper.method import options_of
+
+    note(NOT_PRIVATE)
+    options = options_of(epsilon, dim, loss, learning_rate, iterations, metric, smoothing, precision, seed)
+    reading = col.read_options(
+        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
+    )
+    with progress_bar() as progress:
+        summary = synthesize_file(
+            file, scope, output, options, rules=rules, rules_factor=rules_factor, time_scale_mps=time_scale,
+            extend=not no_align, subset=subset, reading=reading, progress=progress,
+        )  # fmt: skip
+    note(f"Wrote '{output.name}' and '{output.name}.json', both stamped as not private.")
+    if summary.get("rule_breaks") is not None:
+        before, after = summary["rule_breaks"]
+        note(f"Points that break a rule: {before} in the input, {after} in the output.")
+
+
+@paper_app.command(epilog="Example: wayveil paper comparison data/ -o comparison --quick")
+def comparison(
+    data: Annotated[Path, typer.Argument(metavar="DATA_DIR", help="Folder with cabspotting, tdrive, geolife files.")],
+    output: Output,
+    methods: Annotated[str | None, typer.Option("--methods", help="Names by commas; all if left out.")] = None,
+    subset: Annotated[int | None, typer.Option("--subset", help="Trajectories of each dataset, at random.")] = None,
+    iterations: Annotated[int | None, typer.Option("--iterations", help="Steps of DPE's descent.")] = None,
+    time_scale: Annotated[float | None, typer.Option("--time-scale", help="Metres a second counts as.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Three epsilons, small subsets, few steps.")] = False,
+    seed: Seed = 1,
+    as_json: Json = False,
+) -> None:
+    """DPE against AdaTrace, PrivTrace and the sound method on Cabspotting, T-Drive and Geolife."""
+    from wayveil.cli.console import progress_bar
+    from wayveil.paper.experiments.comparison import run
+
+    _announce()
+    with progress_bar() as progress:
+        rows = run(data, output, methods=methods, subset=subset, iterations=iterations, time_scale_mps=time_scale,
+                   seed=seed, quick=quick, progress=progress)  # fmt: skip
+    _finish(rows, output, as_json)
+
+
+@paper_app.command(epilog="Example: wayveil paper parameters -o parameters")
+def parameters(
+    output: Output,
+    quick: Annotated[bool, typer.Option("--quick", help="Four corners of the grid, 20 steps.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="The paper's whole grid: 11 x 100 runs; use a GPU.")] = False,
+    seed: Seed = 1,
+    as_json: Json = False,
+) -> None:
+    """Error against D' and epsilon on 500 simulated trajectories of 100 points."""
+    from wayveil.cli.console import progress_bar
+    from wayveil.paper.experiments.parameters import run
+
+    _announce()
+    with progress_bar() as progress:
+        rows = run(output, seed=seed, quick=quick, full=full, progress=progress)
+    _finish(rows, output, as_json)
+
+
+@paper_app.command(epilog="Example: wayveil paper constraints -o constraints")
+def constraints(
+    output: Output,
+    quick: Annotated[bool, typer.Option("--quick", help="50 steps instead of 500.")] = False,
+    seed: Seed = 1,
+    as_json: Json = False,
+) -> None:
+    """A closed disc and a box on 50 simulated trajectories, with and without penalty terms."""
+    from wayveil.cli.console import progress_bar
+    from wayveil.paper.experiments.constraints import run
+
+    _announce()
+    with progress_bar() as progress:
+        rows = run(output, seed=seed, quick=quick, progress=progress)
+    _finish(rows, output, as_json)
+
+
+def _announce() -> None:
+    from wayveil.cli.console import note
+    from wayveil.paper import NOT_PRIVATE
+
+    note(NOT_PRIVATE)
+
+
+def _finish(rows: list, output: Path, as_json: bool) -> None:
+    from wayveil.cli.console import note, print_json
+
+    if as_json:
+        print_json([dict(row) for row in rows])
+    note(f"Wrote table.json, table.csv and pictures into '{output.name}'.")

@@ -1,0 +1,73 @@
+"""`wayveil paper synthesize`: from a file to a file that says that it is not private."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from wayveil.atomic import write_text
+from wayveil.errors import InputError
+from wayveil.paper import NOT_PRIVATE
+from wayveil.paper.frame import random_subset, synthesize_published
+from wayveil.paper.method import Options
+from wayveil.progress import Progress, quiet
+
+
+def synthesize_file(
+    file: str,
+    scope_name: str,
+    output: Path,
+    options: Options,
+    *,
+    rules: Path | None = None,
+    rules_factor: float = 1.0,
+    time_scale_mps: float | None = None,
+    extend: bool = True,
+    subset: int | None = None,
+    reading: dict[str, Any] | None = None,
+    progress: Progress = quiet,
+) -> dict[str, Any]:
+    """Read, run the published method, write the stamped file and its side note; return the side note.
+
+    Privacy: not private, for any epsilon.
+    """
+    from wayveil import formats
+    from wayveil.scope import read_scope
+
+    scope = read_scope(scope_name)
+    if not output.parent.is_dir():
+        raise InputError(f"There is no folder for '{output.name}'; make it first or choose another -o.")
+    chosen: tuple[Any, ...] = ()
+    if rules is not None:
+        from wayveil.rules import read_rules
+
+        chosen = read_rules(rules, scope)
+    data = formats.read(file, progress=progress, **(reading or {}))
+    if subset is not None:
+        data = random_subset(data, subset, options.seed)
+    made = synthesize_published(
+        data, scope, options, time_scale_mps=time_scale_mps, rules=chosen, rules_factor=rules_factor, extend=extend,
+        progress=progress,
+    )  # fmt: skip
+    summary = {
+        "private": False,
+        "notice": NOT_PRIVATE,
+        "method": "DPE as published",
+        "scope": scope.name,
+        "epsilon_as_published": options.epsilon,
+        "dim": options.dim,
+        "metric": options.metric.name,
+        "loss": options.synthesis.loss,
+        "learning_rate": options.synthesis.learning_rate,
+        "iterations": len(made.run.losses),
+        "time_scale_mps": made.frame.time_scale_mps,
+        "first_loss": made.run.losses[0] if made.run.losses else None,
+        "last_loss": made.run.losses[-1] if made.run.losses else None,
+        "seed": options.seed,
+        "rule_breaks": None if made.rule_breaks is None else list(made.rule_breaks),
+    }
+    stamp = {"wayveil.private": "false", "wayveil.notice": NOT_PRIVATE, "wayveil.method": "DPE as published"}
+    formats.write(made.trajectories, output, extra_metadata=stamp)
+    write_text(output.with_name(output.name + ".json"), json.dumps(summary, indent=1) + "\n")
+    return summary
