@@ -1,0 +1,70 @@
+"""What the denoiser is shown: noisy levels, the Bayesian estimate, the scope, the map; all relative to their scale.
+
+Privacy: free (post-processing).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.synthesis.field import NoisyLevel
+from wayveil.synthesis.pyramid import Field, spread
+
+OCCUPANCY_INPUTS = 9
+END_POINT_INPUTS = 10
+CONSTANTS = 6
+_LOWEST_LOG = -10.0
+
+
+def noisy_channels(levels: Sequence[NoisyLevel], shape: tuple[int, int]) -> NDArray[np.float32]:
+    """(rows, columns, 3): asinh(count / noise) of each level, repeated over its base cells."""
+    channels = [np.arcsinh(spread(level.counts, level.side, shape) / level.noise) / 3 for level in levels]
+    return np.stack(channels, axis=-1).astype(np.float32)
+
+
+def log_density(field: Field, area: Field) -> NDArray[np.float32]:
+    """log(field / its mean a cell), bounded below, 0 outside the scope."""
+    mean = max(field.sum(), 1e-300) / max(area.sum(), 1e-300)
+    log = np.log(np.maximum(field / mean, np.exp(_LOWEST_LOG)))
+    return np.where(area > 0, log, 0.0).astype(np.float32)
+
+
+def road_channels(road_features: Sequence[Field] | None, shape: tuple[int, int]) -> NDArray[np.float32]:
+    """(rows, columns, 4): log(1 + road length) of wide, middle and narrow roads, and where the map has cover.
+
+    `road_features` holds any even number of classes from wide to narrow and, last, the mask of what is not covered.
+    """
+    channels = np.zeros((*shape, 4), np.float32)
+    if not road_features:
+        return channels
+    *classes, uncovered = road_features
+    third = max(1, len(classes) // 3)
+    covered = np.clip(1 - uncovered, 0, 1)
+    for k, part in enumerate((classes[:third], classes[third : 2 * third], classes[2 * third :])):
+        if len(part):
+            channels[..., k] = np.log1p(np.maximum(sum(part), 0)) * covered
+    channels[..., 3] = covered
+    return channels
+
+
+def constants(levels: Sequence[NoisyLevel], total: float, area: Field, mapped: bool) -> NDArray[np.float32]:
+    """Noise of each level against its mean count, the finest side, the number of trajectories, whether a map is there."""
+    cells = max(area.sum(), 1.0)
+    total = max(total, 1.0)
+    relative = [np.log(level.noise * cells / (total * level.side**2)) / 4 for level in levels]
+    return np.array([*relative, np.log2(levels[-1].side) / 4, np.log10(total) / 5, float(mapped)], np.float32)
+
+
+def assemble(
+    noisy: NDArray[np.float32],
+    log_bayes: NDArray[np.float32],
+    area: Field,
+    roads: NDArray[np.float32],
+    log_occupancy: NDArray[np.float32] | None = None,
+) -> NDArray[np.float32]:
+    """The network's input fields, in the order in which it was trained."""
+    channels = [noisy, log_bayes[..., None] / 4, (area > 0)[..., None], roads]
+    if log_occupancy is not None:
+        channels.append(log_occupancy[..., None] / 4)
+    return np.concatenate(channels, axis=-1, dtype=np.float32)

@@ -1,0 +1,142 @@
+"""refine: the Bayesian estimate of a field → a better one, by a network that was trained on simulated cities only.
+
+Privacy: free (post-processing). It reads noisy counts, their scales and public maps; its weights hold no real data.
+"""
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from wayveil.synthesis.field import NoisyLevel
+from wayveil.synthesis.learned import features, guard
+from wayveil.synthesis.learned.network import log_correction
+from wayveil.synthesis.learned.weights import WeightsError, load_weights
+from wayveil.synthesis.pyramid import Field
+
+Kind = Literal["occupancy", "end_points"]
+_BYTES_A_CELL = 1200
+"""Memory that the forward pass needs at its widest, measured; the largest grid takes 1.3 GB."""
+
+
+class LearnedFallback(UserWarning):
+    """The learned estimator stepped back, entirely or in part, for the reason given."""
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """An estimate, how much of it is the network's, and why if not all."""
+
+    field: Field
+    share: float
+    """1: the network's estimate; 0: the Bayesian one; between: their geometric mixture."""
+    reason: str | None
+
+
+def refine_field(
+    levels: Sequence[NoisyLevel],
+    total: float,
+    area: Field,
+    bayes: Field,
+    *,
+    kind: Kind,
+    occupancy: Field | None = None,
+    road_features: Sequence[Field] | None = None,
+) -> Field:
+    """softmax(log bayes + correction(levels, bayes, map)) · Σ bayes; the Bayesian estimate, with a warning, where unsure.
+
+    Parameters
+    ----------
+    levels, total, area
+        As given to `estimate_field`.
+    bayes
+        What `estimate_field` answered; for the end points with the *Bayesian* occupancy^1.5 as base.
+    occupancy
+        For the end points: the best estimate of the occupancy, refined already.
+    road_features
+        Road length a cell by class, from wide to narrow, and last the mask of what the map does not cover.
+
+    Privacy: free (post-processing).
+    """
+    refined = refine(levels, total, area, bayes, kind=kind, occupancy=occupancy, road_features=road_features)
+    if refined.reason is not None:
+        warnings.warn(refined.reason, LearnedFallback, stacklevel=2)
+    return refined.field
+
+
+def refine(
+    levels: Sequence[NoisyLevel],
+    total: float,
+    area: Field,
+    bayes: Field,
+    *,
+    kind: Kind,
+    occupancy: Field | None = None,
+    road_features: Sequence[Field] | None = None,
+) -> Refined:
+    """As `refine_field`, with the share and the reason instead of a warning."""
+    worth = guard.worth_of_a_cell(levels, total, area)
+    if not guard.LEAST_WORTH <= worth <= guard.MOST_WORTH or len(levels) != 3:
+        return Refined(bayes, 0.0, f"The {_words(kind)} are outside what the network was trained on; Bayes is used.")
+    if area.size * _BYTES_A_CELL > _free_bytes():
+        return Refined(bayes, 0.0, "The grid is too large for the network in this memory; Bayes is used.")
+    try:
+        weights = load_weights(kind)
+        learned = _corrected(weights, levels, total, area, bayes, kind, occupancy, road_features)
+    except WeightsError as error:
+        return Refined(bayes, 0.0, f"{error} Bayes is used meanwhile.")
+    except MemoryError:
+        return Refined(bayes, 0.0, "The grid is too large for the network in this memory; Bayes is used.")
+    if not np.isfinite(learned).all():
+        return Refined(bayes, 0.0, f"The network found no finite estimate of the {_words(kind)}; Bayes is used.")
+    share = guard.trusted_share(levels, bayes, learned)
+    if share == 1.0:
+        return Refined(learned, 1.0, None)
+    reason = f"The network's {_words(kind)} fit the release less well; {share:.0%} of it is mixed with Bayes."
+    return Refined(guard.mix(bayes, learned, share) if share else bayes, share, reason)
+
+
+def _corrected(
+    weights: dict,
+    levels: Sequence[NoisyLevel],
+    total: float,
+    area: Field,
+    bayes: Field,
+    kind: Kind,
+    occupancy: Field | None,
+    road_features: Sequence[Field] | None,
+) -> Field:
+    shape = area.shape
+    log_bayes = features.log_density(bayes, area)
+    log_occupancy = None
+    if kind == "end_points":
+        if occupancy is None:
+            raise ValueError("the end points need the occupancy")
+        log_occupancy = features.log_density(occupancy, area)
+    fields = features.assemble(
+        features.noisy_channels(levels, shape),
+        log_bayes,
+        area,
+        features.road_channels(road_features, shape),
+        log_occupancy,
+    )
+    constants = features.constants(levels, total, area, bool(road_features))
+    logits = np.where(area > 0, log_bayes + log_correction(weights, fields, constants), -np.inf).astype(float)
+    share = np.exp(logits - logits.max())
+    return share * (bayes.sum() / share.sum())
+
+
+def _words(kind: Kind) -> str:
+    return "end points" if kind == "end_points" else "occupancy counts"
+
+
+def _free_bytes() -> float:
+    """Memory that can still be had; unlimited where the system does not say."""
+    import os
+
+    try:
+        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return float("inf")

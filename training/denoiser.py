@@ -1,0 +1,174 @@
+"""The U-Net of `wayveil.synthesis.learned.network` in jax, its loss, and one optimiser step on a pool of samples."""
+
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+from product import features, network
+
+KL_WEIGHT = 0.5
+COARSE_WEIGHT = 0.5
+"""Weight of the divergence on blocks of 4 and of 16 cells."""
+PEAK_RATE = 1.2e-3
+EMA = 0.999
+_LOWEST_LOG = features._LOWEST_LOG
+INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
+
+
+def initial_weights(seed: int) -> dict[str, dict[str, jax.Array]]:
+    """He-scaled kernels; films and the last layer zero, so that training starts at the Bayesian estimate."""
+    random = np.random.default_rng([seed, 7])
+    weights = {}
+    for kind, inputs in INPUTS.items():
+        weights[kind] = {}
+        for name, shape in network.parameter_shapes(inputs, features.CONSTANTS).items():
+            gain = 0.0 if "film" in name or "head" in name or name.endswith("/b") else 1.4
+            gain *= 0.4 if "conv2" in name else 1.0
+            values = random.normal(size=shape) * gain / np.sqrt(max(np.prod(shape[:-1]), 1))
+            weights[kind][name] = jnp.asarray(values, jnp.float32)
+    return weights
+
+
+def log_correction(weights, fields, constants, dtype=jnp.bfloat16):
+    """(batch, rows, columns): the same arithmetic as the product's numpy code."""
+    cast = {name: value.astype(dtype) for name, value in weights.items()}
+    embedding = jax.nn.silu(constants @ weights["embed/w"] + weights["embed/b"])
+
+    def convolve(x, name):
+        out = jax.lax.conv_general_dilated(
+            x, cast[f"{name}/w"], (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC")
+        )
+        return out + cast[f"{name}/b"]
+
+    def block(x, name):
+        film = embedding @ weights[f"{name}/film/w"] + weights[f"{name}/film/b"]
+        scale, shift = jnp.split(film[:, None, None].astype(dtype), 2, axis=-1)
+        inner = convolve(jax.nn.silu(x), f"{name}/conv1") * (1 + scale) + shift
+        return x + convolve(jax.nn.silu(inner), f"{name}/conv2")
+
+    depth = len(network.CHANNELS)
+    x, kept = convolve(fields.astype(dtype), "stem"), []
+    for i in range(depth):
+        x = block(x, f"down{i}")
+        if i < depth - 1:
+            kept.append(x)
+            size = x.shape
+            halved = x.reshape(size[0], size[1] // 2, 2, size[2] // 2, 2, size[3]).mean(axis=(2, 4))
+            x = halved @ cast[f"narrow{i}/w"]
+    for i in reversed(range(depth - 1)):
+        wide = x @ cast[f"widen{i}/w"]
+        x = kept.pop() + jnp.repeat(jnp.repeat(wide, 2, axis=1), 2, axis=2)
+        x = block(x, f"up{i}")
+    raw = (jax.nn.silu(x).astype(jnp.float32) @ weights["head/w"] + weights["head/b"])[..., 0]
+    return network.LARGEST_CORRECTION * jnp.tanh(raw / network.LARGEST_CORRECTION)
+
+
+def log_share(log_bayes, correction, area):
+    """log softmax of the corrected log density over the scope; very negative outside."""
+    logits = jnp.where(area > 0, log_bayes + correction, -1e9)
+    flat = logits.reshape(len(logits), -1)
+    return jax.nn.log_softmax(flat, axis=-1).reshape(logits.shape)
+
+
+def predict(weights, fields, constants, dtype=jnp.bfloat16):
+    """Log shares of occupancy and end points, from packed fields (see `samples.FIELDS`)."""
+    fields = fields.astype(jnp.float32)
+    area, roads = fields[..., 4], fields[..., 5:9]
+    log_bayes, end_log_bayes = fields[..., 3], fields[..., 13]
+    shown = jnp.concatenate([fields[..., 0:3], log_bayes[..., None] / 4, area[..., None], roads], axis=-1)
+    half = features.CONSTANTS
+    correction = log_correction(weights["occupancy"], shown, constants[:, :half], dtype)
+    occupancy = log_share(log_bayes, correction, area)
+    cells = area.sum(axis=(1, 2), keepdims=True)
+    log_occupancy = jnp.where(area > 0, jnp.maximum(occupancy + jnp.log(cells), _LOWEST_LOG), 0.0)
+    shown = jnp.concatenate(
+        [fields[..., 10:13], end_log_bayes[..., None] / 4, area[..., None], roads,
+         jax.lax.stop_gradient(log_occupancy)[..., None] / 4], axis=-1
+    )  # fmt: skip
+    correction = log_correction(weights["end_points"], shown, constants[:, half:], dtype)
+    return occupancy, log_share(end_log_bayes, correction, area)
+
+
+def divergences(truth, log_p):
+    """Jensen–Shannon divergence at 1, 4 and 16 cells, and KL(truth ‖ p); nats, one of each a sample."""
+    p = jnp.exp(log_p)
+    truth = truth / jnp.maximum(truth.sum(axis=(1, 2), keepdims=True), 1e-9)
+    kl = _entropy_sum(truth, jnp.log(jnp.maximum(truth, 1e-20)) - log_p)
+    return [_jsd(_blocks(truth, side), _blocks(p, side)) for side in (1, 4, 16)] + [kl]
+
+
+def _entropy_sum(weight, value):
+    return jnp.where(weight > 0, weight * value, 0.0).sum(axis=(1, 2))
+
+
+def _jsd(p, q):
+    middle = jnp.log(jnp.maximum((p + q) / 2, 1e-20))
+    parts = [_entropy_sum(a, jnp.log(jnp.maximum(a, 1e-20)) - middle) for a in (p, q)]
+    return 0.5 * (parts[0] + parts[1])
+
+
+def _blocks(field, side):
+    rows, columns = field.shape[1:]
+    return field.reshape(-1, rows // side, side, columns // side, side).sum(axis=(2, 4))
+
+
+def loss(weights, fields, constants):
+    occupancy, ends = predict(weights, fields, constants)
+    total = 0.0
+    for truth, log_p in ((fields[..., 9], occupancy), (fields[..., 14], ends)):
+        fine, middle, coarse, kl = divergences(truth.astype(jnp.float32), log_p)
+        total += (fine + KL_WEIGHT * kl + COARSE_WEIGHT * (middle + coarse)).mean()
+    return total
+
+
+def optimiser():
+    """AdamW with clipped gradients; the rate is set step by step by the caller."""
+    return optax.chain(
+        optax.clip_by_global_norm(0.5), optax.scale_by_adam(b2=0.99), optax.add_decayed_weights(1e-4), optax.scale(-1.0)
+    )
+
+
+@partial(jax.jit, static_argnames=("batch", "steps"), donate_argnums=(0,))
+def train_steps(state, pool, filled, rate, batch: int, steps: int):
+    """`steps` optimiser steps on random samples of the pool, each batch turned and flipped as a whole."""
+
+    def one(state, _):
+        weights, average, memory, key, step = state
+        key, pick, turn = jax.random.split(key, 3)
+        index = jax.random.randint(pick, (batch,), 0, filled)
+        fields, constants = pool[0][index], pool[1][index]
+        flips = jax.random.bernoulli(turn, 0.5, (3,))
+        fields = jnp.where(flips[0], fields[:, ::-1], fields)
+        fields = jnp.where(flips[1], fields[:, :, ::-1], fields)
+        fields = jnp.where(flips[2], fields.swapaxes(1, 2), fields)
+        value, slope = jax.value_and_grad(loss)(weights, fields, constants)
+        change, memory = optimiser().update(slope, memory, weights)
+        weights = jax.tree.map(lambda w, c: w + rate * c, weights, change)
+        decay = jnp.minimum(EMA, (1 + step) / (10 + step))
+        average = jax.tree.map(lambda a, w: decay * a + (1 - decay) * w, average, weights)
+        return (weights, average, memory, key, step + 1), value
+
+    state, values = jax.lax.scan(one, state, length=steps)
+    return state, values.mean()
+
+
+def initial_state(seed: int):
+    weights = initial_weights(seed)
+    return (
+        weights,
+        jax.tree.map(jnp.copy, weights),
+        optimiser().init(weights),
+        jax.random.key(seed),
+        jnp.zeros((), jnp.int32),
+    )
+
+
+@partial(jax.jit, donate_argnums=(0,))
+def put(pool, fields, constants, start):
+    """Write a chunk of samples into the pool."""
+    return (
+        jax.lax.dynamic_update_slice_in_dim(pool[0], fields, start, 0),
+        jax.lax.dynamic_update_slice_in_dim(pool[1], constants, start, 0),
+    )

@@ -1,0 +1,44 @@
+"""The product's own estimator and network code, importable where only numpy and scipy are installed.
+
+The training machine has no pydantic, pyproj or opendp, so the package's front door is bypassed: its folders are
+registered as bare packages and only the modules of the field estimator are loaded.
+"""
+
+import sys
+import types
+from pathlib import Path
+
+SOURCE = Path(__file__).resolve().parent.parent / "src" / "wayveil"
+
+
+def _register() -> None:
+    try:
+        import wayveil.synthesis.field  # noqa: F401
+    except ImportError:
+        for name, folder in (("wayveil", SOURCE), ("wayveil.synthesis", SOURCE / "synthesis")):
+            package = types.ModuleType(name)
+            package.__path__ = [str(folder)]
+            sys.modules[name] = package
+
+
+_register()
+
+from wayveil.synthesis.field import NoisyLevel, estimate_field  # noqa: E402
+from wayveil.synthesis.learned import features, network  # noqa: E402
+from wayveil.synthesis.pyramid import pool, spread  # noqa: E402
+
+__all__ = ["NoisyLevel", "estimate_field", "features", "network", "pool", "spread"]
+
+OCCUPANCY_SHARES = (0.100, 0.140, 0.160)
+"""Shares of ε of the coarse, middle and fine level: `wayveil.plan.SHARES`, which a test compares."""
+END_POINT_SHARES = (0.055, 0.077, 0.088)
+COUNT_SHARE = 0.010
+END_POINT_POWER = 1.5
+
+
+def level_sides(cells: int, signal: float) -> tuple[int, int, int]:
+    """Sides of the three levels in base cells: the rule of `wayveil.plan.field_levels`, which a test compares."""
+    fine = 1
+    while fine < 64 and signal * fine * fine < cells / 20:
+        fine *= 2
+    return (min(64, 16 * fine) if fine <= 16 else fine * 4, min(4 * fine, 256), fine)

@@ -1,0 +1,249 @@
+"""Training samples: a scope laid over a simulated city, the product's views of it, noise, and the Bayesian estimates.
+
+Everything a sample holds is computed by the product's own code (`estimate_field`, `learned.features`), so that the
+network is trained on exactly what it will be shown.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from product import (
+    COUNT_SHARE,
+    END_POINT_POWER,
+    END_POINT_SHARES,
+    OCCUPANCY_SHARES,
+    NoisyLevel,
+    estimate_field,
+    features,
+    level_sides,
+    pool,
+)
+from streets import KINDS, LOCAL, MAIN, Streets, build_streets
+from traffic import Points, Trips, attraction, route_trips, sample_points
+
+SIDE = 256
+"""Most rows and columns of a scope; smaller ones are padded."""
+FIELDS = ("noisy0", "noisy1", "noisy2", "log_bayes", "area", "road0", "road1", "road2", "covered", "truth",
+          "end_noisy0", "end_noisy1", "end_noisy2", "end_log_bayes", "end_truth")  # fmt: skip
+_MOST_POINTS = 900_000
+
+
+@dataclass(frozen=True, eq=False)
+class City:
+    """Streets with their traffic, before any scope is laid over them."""
+
+    streets: Streets
+    trips: Trips
+    popularity: NDArray[np.float64]
+    """How often each trip is made, relative: commuters repeat themselves."""
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """The exact views of one scope on the base grid (in trajectories), and the public map."""
+
+    kind: str
+    occupancy: NDArray[np.float64]
+    end_points: NDArray[np.float64]
+    area: NDArray[np.float64]
+    roads: list[NDArray[np.float64]]
+    count: float
+
+
+def build_city(kind: str, random: np.random.Generator, trips: int | None = None) -> City:
+    """A city of the given kind with some thousand routed trips."""
+    for _ in range(20):
+        streets = build_streets(kind, random)
+        if len(streets.edges) > 30:
+            break
+    heat = attraction(streets, random)
+    count = trips or int(np.exp(random.uniform(np.log(1500), np.log(7000))))
+    routed = route_trips(streets, heat, count, random)
+    return City(streets, routed, random.gamma(np.exp(random.uniform(-1.2, 2.0)), size=len(routed)) + 1e-6)
+
+
+def look(city: City, random: np.random.Generator, count: float | None = None, side: int = SIDE) -> View:
+    """Turn and stretch the city, lay a scope over it, sample GPS points and add up the views."""
+    cell_m = 50.0 if city.streets.kind == "campus" else 100.0
+    scale = random.uniform(0.75, 1.35)
+    angle = random.uniform(0, 2 * np.pi)
+    turn = scale * np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
+    extent = city.streets.radius_m * scale * np.exp(random.uniform(np.log(0.8), np.log(2.6)))
+    size_m = np.clip(extent * np.exp(random.normal(0, 0.25, 2)), 24 * cell_m, (side - 1e-6) * cell_m)
+    corner = random.normal(0, 0.15 * extent, 2) - size_m / 2
+    columns, rows = np.ceil(size_m / cell_m - 1e-9).astype(int)
+
+    wanted = float(np.exp(random.uniform(np.log(700), np.log(200_000)))) if count is None else count
+    interval = float(random.choice([5.0, 15.0, 60.0, 150.0]))
+    noise_m = random.uniform(3, 15)
+    duration = city.trips.t_s[city.trips.offsets[1:] - 1]
+    each = np.clip(np.mean(np.minimum(duration, 500 * interval)) / interval, 1, 499) + 1
+    drawn = int(min(wanted, _MOST_POINTS / each))
+    share = city.popularity / city.popularity.sum()
+    points = sample_points(city.trips, random.choice(len(city.trips), drawn, p=share), interval, noise_m, random)
+    moved = Points(points.trip, (points.xy @ turn - corner) / cell_m)
+    occupancy, ends, seen = _add_up(moved, rows, columns, size_m / cell_m)
+    weight = wanted / drawn
+    area = np.outer(
+        np.clip(size_m[1] / cell_m - np.arange(rows), 0, 1), np.clip(size_m[0] / cell_m - np.arange(columns), 0, 1)
+    )
+    roads = road_map(city.streets, turn, corner, cell_m, (rows, columns), random)
+    return View(city.streets.kind, occupancy * weight, ends * weight, area, roads, seen * weight)
+
+
+def _add_up(points: Points, rows: int, columns: int, size: NDArray) -> tuple[NDArray, NDArray, int]:
+    """Occupancy (1/n_T a point) and end points (½ + ½) of the points inside; those outside are left out, not moved."""
+    inside = ((points.xy >= 0) & (points.xy <= size)).all(axis=1)
+    trip, xy = points.trip[inside], points.xy[inside]
+    column = np.minimum(xy[:, 0].astype(int), columns - 1)
+    cell = np.minimum(xy[:, 1].astype(int), rows - 1) * columns + column
+    each = np.bincount(trip, minlength=1)
+    occupancy = np.bincount(cell, 1 / each[trip], minlength=rows * columns)
+    change = np.flatnonzero(np.diff(trip))
+    both = np.r_[0, change + 1, change, len(trip) - 1] if len(trip) else np.zeros(0, int)
+    ends = np.bincount(cell[both], np.full(len(both), 0.5), minlength=rows * columns)
+    return occupancy.reshape(rows, columns), ends.reshape(rows, columns), int((each > 0).sum())
+
+
+def road_map(
+    streets: Streets, turn: NDArray, corner: NDArray, cell_m: float, shape: tuple[int, int], random: np.random.Generator
+) -> list[NDArray[np.float64]]:
+    """Road length a cell in units of 100 m for six classes, then the mask of what the map does not cover.
+
+    Maps are imperfect: classes differ from quarter to quarter, some are missing or unknown, cover is partial.
+    """
+    rows, columns = shape
+    steps = np.maximum(1, np.ceil(streets.length_m / 25)).astype(int)
+    edge = np.repeat(np.arange(len(steps)), steps)
+    along = (np.arange(len(edge)) - np.repeat(np.cumsum(steps) - steps, steps) + 0.5) / steps[edge]
+    a, b = streets.xy[streets.edges[edge, 0]], streets.xy[streets.edges[edge, 1]]
+    xy = ((a + along[:, None] * (b - a)) @ turn + random.normal(0, 8, 2) - corner) / cell_m
+    scale = np.sqrt(abs(np.linalg.det(turn)))
+    length = (streets.length_m / steps)[edge] * scale / 100
+    quarter = (a[:, 0] > 0).astype(int) * 2 + (a[:, 1] > 0)
+    main_as, local_as = random.choice([1, 1, 2, 2, 3], 4), random.choice([4, 4, 4, 4, 3, 5], 4)
+    label = np.where(streets.road_class[edge] == MAIN, main_as[quarter], np.where(
+        streets.road_class[edge] == LOCAL, local_as[quarter], 0))  # fmt: skip
+    if random.random() < 0.1:
+        label[:] = 5
+    known = np.ones(len(edge), bool)
+    if random.random() < 0.2:
+        known &= streets.road_class[edge] != LOCAL
+    if random.random() < 0.2:
+        known &= streets.road_class[edge] != 0
+    uncovered = _uncovered(shape, random)
+    cell = np.floor(xy).astype(int)
+    known &= ((cell >= 0) & (cell < [columns, rows])).all(axis=1)
+    flat = label[known] * rows * columns + cell[known, 1] * columns + cell[known, 0]
+    classes = np.bincount(flat, length[known], minlength=6 * rows * columns).reshape(6, rows, columns)
+    return [*(classes * (1 - uncovered)), uncovered]
+
+
+def _uncovered(shape: tuple[int, int], random: np.random.Generator) -> NDArray[np.float64]:
+    rows, columns = shape
+    if random.random() < 0.5:
+        return np.zeros(shape)
+    y, x = np.mgrid[:rows, :columns] / np.array([rows, columns])[:, None, None]
+    if random.random() < 0.5:
+        low, high = np.sort(random.uniform(-0.3, 1.3, (2, 2)), axis=0)
+        return 1.0 - ((x > low[0]) & (x < high[0]) & (y > low[1]) & (y < high[1]))
+    angle = random.uniform(0, 2 * np.pi)
+    return ((x - 0.5) * np.cos(angle) + (y - 0.5) * np.sin(angle) > random.uniform(-0.4, 0.4)).astype(float)
+
+
+def noisy_levels(
+    exact: NDArray, shares: tuple[float, ...], epsilon: float, signal_count: float, random: np.random.Generator
+) -> list[NoisyLevel]:
+    """The three levels with Laplace noise, sized by the plan's rule."""
+    sides = level_sides(exact.size, max(signal_count, 1.0) * epsilon * sum(shares))
+    levels = []
+    for side, share in zip(sides, shares):
+        noise = 1 / (epsilon * share)
+        pooled = pool(exact, side)
+        levels.append(NoisyLevel(pooled + random.laplace(0, noise, pooled.shape), side, noise))
+    return levels
+
+
+@dataclass(frozen=True, eq=False)
+class Release:
+    """What the product's synthesis would see of a view, with the Bayesian estimates beside it."""
+
+    view: View
+    total: float
+    roads: list[NDArray[np.float64]] | None
+    occupancy_levels: list[NoisyLevel]
+    end_levels: list[NoisyLevel]
+    occupancy: NDArray[np.float64]
+    end_points: NDArray[np.float64]
+
+
+def release(view: View, epsilon: float, mapped: bool, random: np.random.Generator) -> Release:
+    """Draw noise and estimate, as `measure` and `estimate` do."""
+    total = max(view.count + random.laplace(0, 1 / (epsilon * COUNT_SHARE)), 1.0)
+    occupancy_levels = noisy_levels(view.occupancy, OCCUPANCY_SHARES, epsilon, total, random)
+    end_levels = noisy_levels(view.end_points, END_POINT_SHARES, epsilon, total, random)
+    roads = view.roads if mapped else None
+    occupancy = estimate_field(occupancy_levels, total, view.area, features=roads or ())
+    base = (occupancy / max(occupancy.max(), 1e-300)) ** END_POINT_POWER
+    ends = estimate_field(end_levels, total, view.area, base=base, neighbours=False)
+    return Release(view, total, roads, occupancy_levels, end_levels, occupancy, ends)
+
+
+def draw_epsilon(view: View, random: np.random.Generator) -> float:
+    """ε such that a cell's occupancy is worth 2·10⁻⁴ to 4 noise units, and ε itself is one in use."""
+    low, high = (np.clip(worth * view.area.size / (0.4 * max(view.count, 1)), 0.02, 5.0) for worth in (2e-4, 4.0))
+    return float(np.exp(random.uniform(np.log(low), np.log(max(high, low * 1.01)))))
+
+
+def pack(made: Release, side: int = SIDE) -> tuple[NDArray[np.float16], NDArray[np.float32]]:
+    """(side, side, fields) and the two vectors of constants, one after the other."""
+    view = made.view
+    rows, columns = shape = view.area.shape
+    fields = np.zeros((side, side, len(FIELDS)), np.float16)
+    cells = view.area.sum()
+    part = fields[:rows, :columns]
+    part[..., 0:3] = features.noisy_channels(made.occupancy_levels, shape)
+    part[..., 3] = features.log_density(made.occupancy, view.area)
+    part[..., 4] = view.area > 0
+    part[..., 5:9] = features.road_channels(made.roads, shape)
+    part[..., 9] = np.minimum(view.occupancy * cells / max(view.count, 1e-9), 60_000)
+    part[..., 10:13] = features.noisy_channels(made.end_levels, shape)
+    part[..., 13] = features.log_density(made.end_points, view.area)
+    part[..., 14] = np.minimum(view.end_points * cells / max(view.count, 1e-9), 60_000)
+    mapped = made.roads is not None
+    constants = [features.constants(levels, made.total, view.area, mapped)
+                 for levels in (made.occupancy_levels, made.end_levels)]  # fmt: skip
+    return fields, np.concatenate(constants)
+
+
+_KIND_SHARES = {"mixed": 2.5, "organic": 1.5, "grid": 1.2, "river": 1.5, "coast": 1.5}
+
+
+def random_samples(seed: int, side: int = SIDE):
+    """An endless stream of (fields, constants) from ever new cities."""
+    random = np.random.default_rng([seed, 1])
+    weight = np.array([_KIND_SHARES.get(kind, 1.0) for kind in KINDS])
+    while True:
+        city = build_city(str(random.choice(KINDS, p=weight / weight.sum())), random)
+        for _ in range(3):
+            view = look(city, random, side=side)
+            if view.count < 50:
+                continue
+            for mapped in (False, True):
+                yield pack(release(view, draw_epsilon(view, random), mapped, random), side)
+
+
+VALIDATION_EPSILONS = (0.1, 0.5, 1.0)
+"""The field's own share is 0.4 of each: ε_v = .04, .2 and .4."""
+
+
+def validation_samples(kind: str, number: int, side: int = SIDE):
+    """(ε, mapped, fields, constants) of one fixed city that training never sees: other seeds, always the same."""
+    random = np.random.default_rng([20_261_115, KINDS.index(kind), number])
+    city = build_city(kind, random)
+    count = float(np.exp(random.uniform(np.log(3000), np.log(60_000))))
+    view = look(city, random, count=count, side=side)
+    for epsilon in VALIDATION_EPSILONS:
+        for mapped in (False, True):
+            yield (epsilon, mapped, *pack(release(view, epsilon, mapped, random), side))

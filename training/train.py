@@ -1,0 +1,164 @@
+"""Train the denoiser on simulated cities: generation on the CPU cores, training on the accelerator, at the same time.
+
+    python3 train.py --out OUT --minutes 8 --workers 15          (one GPU)
+    python3 train.py --out OUT --smoke                           (any CPU, seconds)
+
+Writes weights.npz (float16), validation.json and log.jsonl.
+"""
+
+import argparse
+import json
+import math
+import multiprocessing
+import os
+import queue
+import sys
+import time
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import numpy as np
+from samples import FIELDS, SIDE, random_samples, validation_samples
+from streets import KINDS
+
+
+def _make_validation(tasks, results, side: int) -> None:
+    """Worker: validation cities until there are none left."""
+    while True:
+        try:
+            kind, number = tasks.get(timeout=1.0)
+        except queue.Empty:
+            return
+        for epsilon, mapped, fields, constants in validation_samples(kind, number, side):
+            results.put((kind, number, epsilon, mapped, fields, constants))
+
+
+def _work(seed: int, side: int, tasks, validation, samples) -> None:
+    _make_validation(tasks, validation, side)
+    for sample in random_samples(seed, side):
+        samples.put(sample)
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--minutes", type=float, default=8.0, help="wall-clock minutes from start to the last step")
+    parser.add_argument("--workers", type=int, default=max(1, (os.cpu_count() or 2) - 1))
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--batch", type=int, default=24)
+    parser.add_argument("--side", type=int, default=SIDE)
+    parser.add_argument("--pool", type=int, default=20_000, help="samples kept on the accelerator")
+    parser.add_argument("--first", type=int, default=600, help="samples to wait for before the first step")
+    parser.add_argument("--most-steps", type=int, default=10**9)
+    parser.add_argument("--validation-cities", type=int, default=2, help="of each kind")
+    parser.add_argument("--smoke", action="store_true", help="tiny, for a CPU: shows that everything runs")
+    chosen = parser.parse_args()
+    if chosen.smoke:
+        chosen.workers, chosen.batch, chosen.side, chosen.pool = 1, 2, 64, 16
+        chosen.first, chosen.most_steps, chosen.validation_cities, chosen.minutes = 8, 4, 1, 0.5
+    return chosen
+
+
+def main() -> None:
+    chosen = arguments()
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    start = time.monotonic()
+    fork = multiprocessing.get_context("spawn")
+    tasks, validation, samples = fork.Queue(), fork.Queue(), fork.Queue(maxsize=256)
+    kinds = KINDS if not chosen.smoke else KINDS[-1:]
+    for number in range(chosen.validation_cities):
+        for kind in kinds:
+            tasks.put((kind, number))
+    workers = [
+        fork.Process(target=_work, args=(1000 * chosen.seed + k, chosen.side, tasks, validation, samples), daemon=True)
+        for k in range(chosen.workers)
+    ]
+    for worker in workers:
+        worker.start()
+    try:
+        _train(chosen, start, validation, samples, len(kinds))
+    finally:
+        for worker in workers:
+            worker.terminate()
+
+
+def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds: int) -> None:
+    import jax
+    import jax.numpy as jnp
+    from denoiser import PEAK_RATE, initial_state, put, train_steps
+
+    log = (chosen.out / "log.jsonl").open("w")
+
+    def say(**line) -> None:
+        text = json.dumps({"seconds": round(time.monotonic() - start, 1), **line})
+        print(text, flush=True)
+        log.write(text + "\n")
+        log.flush()
+
+    say(python=sys.version.split()[0], jax=jax.__version__, numpy=np.__version__, device=str(jax.devices()[0]),
+        seed=chosen.seed, batch=chosen.batch, side=chosen.side, workers=chosen.workers)  # fmt: skip
+    held_out, chunk = [], 8
+    pool = (
+        jnp.zeros((chosen.pool, chosen.side, chosen.side, len(FIELDS)), jnp.float16),
+        jnp.zeros((chosen.pool, 12), jnp.float32),
+    )
+    state, waiting, made, steps = initial_state(chosen.seed), [], 0, 0
+    expected = kinds * chosen.validation_cities * 6
+    deadline = 60 * chosen.minutes
+    burst = 10 if not chosen.smoke else 2
+    training_began, rate, value, said = None, 0.0, math.nan, 0.0
+
+    while True:
+        _drain(validation, held_out)
+        _drain(samples, waiting, most=64)
+        while len(waiting) >= chunk:
+            part, waiting = waiting[:chunk], waiting[chunk:]
+            at = made % (chosen.pool - chosen.pool % chunk)
+            pool = put(pool, np.stack([s[0] for s in part]), np.stack([s[1] for s in part]), at)
+            made += chunk
+        elapsed = time.monotonic() - start
+        if made < chosen.first and elapsed < deadline:
+            time.sleep(0.05)
+            continue
+        if training_began is None:
+            training_began = elapsed
+            say(event="first step", samples=made)
+        done = max((elapsed - training_began) / max(deadline - training_began, 1e-9), steps / chosen.most_steps)
+        if done >= 1:
+            break
+        rate = PEAK_RATE * min(1.0, (steps + 1) / 300) * 0.5 * (1 + math.cos(math.pi * done))
+        state, value = train_steps(state, pool, min(made, chosen.pool), rate, chosen.batch, burst)
+        value.block_until_ready()
+        steps += burst
+        if elapsed - said > 10:
+            say(step=steps, loss=round(float(value), 4), rate=round(rate, 6), samples=made)
+            said = elapsed
+    say(event="trained", steps=steps, samples=made, loss=round(float(value), 4))
+    weights = jax.tree.map(lambda a: np.asarray(a, np.float16), state[1])
+    flat = {f"{kind}/{name}": value for kind, part in weights.items() for name, value in part.items()}
+    np.savez(chosen.out / "weights.npz", **flat)
+    while len(held_out) < expected and time.monotonic() - start < deadline + 20:
+        _drain(validation, held_out)
+        time.sleep(0.05)
+    from validate import summarise, validate
+
+    rows = validate(weights, held_out)
+    (chosen.out / "validation.json").write_text(json.dumps(rows))
+    table = summarise(rows)
+    print(table, flush=True)
+    (chosen.out / "validation.txt").write_text(table)
+    say(event="validated", rows=len(rows))
+
+
+def _drain(source, into: list, most: int = 10**6) -> None:
+    for _ in range(most):
+        try:
+            into.append(source.get_nowait())
+        except queue.Empty:
+            return
+
+
+if __name__ == "__main__":
+    main()
