@@ -138,7 +138,8 @@ def test_violations_are_counted(small_release, small_synthetic, small_rules):
     lawful, lawless = (make_sheet(small_release, data, rules=small_rules) for data in (small_synthetic, late))
     assert sum(rule.points for rule in lawful.rules) == 0
     assert sum(rule.points for rule in lawless.rules) > 0
-    assert "bad" in public_sheet(small_release, late, rules=small_rules)
+    assert any("obey" in step for step in lawful.steps) and not any("obey" in step for step in lawless.steps)
+    assert 'class="bad"' in public_sheet(small_release, late, rules=small_rules)
 
 
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"

@@ -78,6 +78,8 @@ def make_sheet(
         raise InputError("The synthetic data is empty; give the file that `wayveil synthesize` wrote.")
     scope = release.scope
     given = tuple(rules or ())
+    lines = _rule_lines(given, synthetic, release)
+    obeyed = bool(lines) and all(line.points == 0 for line in lines)
     drawings = tuple(figures(quantities(synthetic, scope)))
     return Sheet(
         place=scope.name,
@@ -92,8 +94,8 @@ def make_sheet(
         not_promised=tuple(words.not_promised(release)),
         ledger=_ledger(release),
         scope=_scope_rows(release),
-        steps=_steps(roads is not None, bool(given)),
-        rules=_rule_lines(given, synthetic, release),
+        steps=_steps(roads is not None, obeyed),
+        rules=lines,
         rules_given=rules is not None,
         roads_given=roads is not None,
         figures=drawings,
@@ -130,9 +132,9 @@ def _scope_rows(release: Release) -> tuple[tuple[str, str], ...]:
     )  # fmt: skip
 
 
-def _steps(with_roads: bool, with_rules: bool) -> tuple[str, ...]:
+def _steps(with_roads: bool, obeyed: bool) -> tuple[str, ...]:
     route = " on a public road map" if with_roads else ""
-    law = " and obey the traffic rules below" if with_rules else ""
+    law = " and obey the traffic rules above" if obeyed else ""
     return (
         "Public frame: box, days and caps were written down without looking at the data.",
         "Measure: the questions of the ledger were answered once, as whole-number sums, each with integer noise "

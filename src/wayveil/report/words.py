@@ -18,17 +18,17 @@ MEANINGS = {
     "mean_interval": "how often a position is recorded",
     "gap_ratio": "how regularly a position is recorded",
     "departure_hour": "at which hour they start",
-    "departure_week": "on which day they start",
+    "departure_week": "on which day of the week and at which hour they start",
     "relation": "how whole trajectories relate to each other",
 }
-LEVELS = {"coarse": "coarse grid", "middle": "middle grid", "fine": "fine grid"}
+LEVELS = ("coarse", "middle", "fine")
 
 
 def meaning(name: str) -> str:
     """What a ledger line asked of the data."""
     base, _, level = name.partition("/")
     text = MEANINGS.get(base, "")
-    return f"{text} ({LEVELS[level]})" if text and level in LEVELS else text
+    return f"{text} ({level})" if text and level in LEVELS else text
 
 
 def number(value: float) -> str:
