@@ -192,7 +192,18 @@ def test_strange_data(make_release, small_city):
         public_sheet(release, EMPTY)
 
 
-@pytest.mark.parametrize("evaluation", [{}, {"scores": {"length": {"value": "x"}}}, {"scores": {"length": 3}}])
+def test_evaluation_as_computed_and_as_the_command_prints_it(small_release, small_synthetic, small_real, small_city):
+    from wayveil.evaluation import evaluate
+    from wayveil.evaluation.compare import Comparison
+
+    found = evaluate(small_real, small_synthetic, small_city.scope, metrics=["length", "start_hour"])
+    printed = Comparison({"s.parquet": found}, ()).to_dict()
+    pages = [internal_report(small_release, small_synthetic, small_real, evaluation=e) for e in (found, printed)]
+    assert pages[0] == pages[1]
+    assert f"{found.scores['length'].value:.4f}" in pages[0] and "<code>start_hour</code>" in pages[0]
+
+
+@pytest.mark.parametrize("evaluation", [{}, {"files": {"a": 3}}, {"scores": {"length": {"value": "x"}}}, {"scores": {"length": 3}}])
 def test_damaged_evaluation(small_release, small_synthetic, small_real, evaluation):
     with pytest.raises(InputError, match="evaluation"):
         internal_report(small_release, small_synthetic, small_real, evaluation=evaluation)

@@ -44,7 +44,7 @@ class Internal:
 
 
 def make_internal(evaluation: Any | None, audit: Mapping[str, Any] | None) -> Internal:
-    """Metrics from `wayveil.evaluation.evaluate` (or its `to_dict`), audit from the JSON of `wayveil audit`.
+    """Metrics from `wayveil.evaluation.evaluate` (or its `to_dict`, or the JSON of `wayveil evaluate`), audit from the JSON of `wayveil audit`.
 
     Privacy: not private (trusted side only).
     """
@@ -55,7 +55,10 @@ def _metrics(evaluation: Any | None) -> tuple[MetricRow, ...]:
     if evaluation is None:
         return ()
     plain = evaluation if isinstance(evaluation, Mapping) else evaluation.to_dict()
-    scores = plain.get("scores")
+    files = plain.get("files")
+    if isinstance(files, Mapping) and files:  # `wayveil evaluate --json`: the synthetic file comes first
+        plain = next(iter(files.values()))
+    scores = plain.get("scores") if isinstance(plain, Mapping) else None
     if not isinstance(scores, Mapping):
         raise InputError("The evaluation has no 'scores'; give the JSON that `wayveil evaluate --json` prints.")
     try:
