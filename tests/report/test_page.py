@@ -203,7 +203,9 @@ def test_evaluation_as_computed_and_as_the_command_prints_it(small_release, smal
     assert f"{found.scores['length'].value:.4f}" in pages[0] and "<code>start_hour</code>" in pages[0]
 
 
-@pytest.mark.parametrize("evaluation", [{}, {"files": {"a": 3}}, {"scores": {"length": {"value": "x"}}}, {"scores": {"length": 3}}])
+@pytest.mark.parametrize(
+    "evaluation", [{}, {"files": {"a": 3}}, {"scores": {"length": {"value": "x"}}}, {"scores": {"length": 3}}]
+)
 def test_damaged_evaluation(small_release, small_synthetic, small_real, evaluation):
     with pytest.raises(InputError, match="evaluation"):
         internal_report(small_release, small_synthetic, small_real, evaluation=evaluation)

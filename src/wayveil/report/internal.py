@@ -44,7 +44,10 @@ class Internal:
 
 
 def make_internal(evaluation: Any | None, audit: Mapping[str, Any] | None) -> Internal:
-    """Metrics from `wayveil.evaluation.evaluate` (or its `to_dict`, or the JSON of `wayveil evaluate`), audit from the JSON of `wayveil audit`.
+    """Metrics and audit as rows.
+
+    `evaluation` is what `wayveil.evaluation.evaluate` gives, its `to_dict()`, or the JSON of `wayveil evaluate`;
+    `audit` is the JSON object of `wayveil audit`.
 
     Privacy: not private (trusted side only).
     """
@@ -64,10 +67,10 @@ def _metrics(evaluation: Any | None) -> tuple[MetricRow, ...]:
     try:
         return tuple(
             MetricRow(
-                str(name),
-                *(f"{float(score[part]):.4f}" for part in ("value", "low", "high", "floor")),
-                "higher" if score.get("higher_is_better") else "lower",
-                bool(score.get("below_floor")),
+                name=str(name),
+                **{part: f"{float(score[part]):.4f}" for part in ("value", "low", "high", "floor")},
+                better="higher" if score.get("higher_is_better") else "lower",
+                below_floor=bool(score.get("below_floor")),
             )
             for name, score in scores.items()
         )

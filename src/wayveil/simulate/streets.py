@@ -181,7 +181,7 @@ def _join(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
     count, label = connected_components(graph, directed=False)
     size = np.bincount(label, minlength=count)
     means = np.column_stack([np.bincount(label, places[:, axis], count) / size for axis in (0, 1)])
-    return means, label[code.reshape(-1)]
+    return means, label[code.reshape(-1)].astype(np.int64)
 
 
 def _gaps(lines: list[NDArray[np.float64]], road_class: NDArray[np.int8], plan: Plan) -> NDArray[np.float64]:
