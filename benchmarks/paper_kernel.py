@@ -86,7 +86,6 @@ def measure(m: int, dim: int, plan: Plan, repeat: int, ceiling: float) -> dict:
         "dim": dim,
         "precision": plan.precision,
         "block": plan.block,
-        "unrolled": plan.unrolled,
         "ms_per_iteration": seconds * 1e3,
         "tflops": 4 * m * m * dim / seconds / 1e12,
         "share_of_matmul": 4 * m * m * dim / seconds / 1e12 / ceiling,
@@ -101,7 +100,7 @@ def measure(m: int, dim: int, plan: Plan, repeat: int, ceiling: float) -> dict:
 
 def in_child(m: int, dim: int, plan: Plan, repeat: int, ceiling: float) -> dict:
     """`measure` in a process of its own, so that its peak memory is its own."""
-    case = json.dumps([m, dim, plan.block, plan.precision, plan.unrolled, repeat, ceiling])
+    case = json.dumps([m, dim, plan.block, plan.precision, repeat, ceiling])
     output = subprocess.run([sys.executable, __file__, "--case", case], capture_output=True, text=True, check=True)
     return json.loads(output.stdout.splitlines()[-1])
 
@@ -137,14 +136,13 @@ def main() -> None:
     parser.add_argument("--dim", type=int, default=600)
     parser.add_argument("--precisions", default=None, help="of float64, float32, tf32, bf16; by commas")
     parser.add_argument("--blocks", default=None, help="rows a block, by commas; the kernel's own choice if left out")
-    parser.add_argument("--unrolled", default=None, help="yes, no or both, by commas")
     parser.add_argument("--repeat", type=int, default=None, help="iterations a timing")
     parser.add_argument("--json", default=None, help="write all figures to this path")
     parser.add_argument("--case", default=None, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.case:
-        m, dim, block, precision, unrolled, repeat, ceiling = json.loads(options.case)
-        print(json.dumps(measure(m, dim, Plan(block, precision, unrolled), repeat, ceiling)))
+        m, dim, block, precision, repeat, ceiling = json.loads(options.case)
+        print(json.dumps(measure(m, dim, Plan(block, precision), repeat, ceiling)))
         return
 
     import jax
@@ -164,8 +162,7 @@ def main() -> None:
         for m in sizes:
             own = default_plan(m, precision)
             blocks = [int(b) for b in options.blocks.split(",")] if options.blocks else [own.block]
-            unrolls = [u == "yes" for u in options.unrolled.split(",")] if options.unrolled else [own.unrolled]
-            for plan in [Plan(b, precision, u) for b in blocks for u in unrolls]:
+            for plan in [Plan(b, precision) for b in blocks]:
                 line = (measure if gpu else in_child)(m, options.dim, plan, repeat, ceiling)
                 report["kernel"].append(line)
                 print(json.dumps({k: round(v, 4) if isinstance(v, float) else v for k, v in line.items()}), flush=True)

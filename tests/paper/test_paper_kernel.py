@@ -49,13 +49,6 @@ def test_gradient_equals_autodiff(loss: str, block: int) -> None:
     assert gap(blocked, gradient) < 1e-12
 
 
-def test_unrolled_loop_is_the_same_loop() -> None:
-    points, targets = data()
-    one = loss_and_gradient(points, targets, "mean-square", Plan(30, "float64"))
-    other = loss_and_gradient(points, targets, "mean-square", Plan(30, "float64", unrolled=True))
-    assert gap(other[1], one[1]) < 1e-14
-
-
 def test_what_each_precision_keeps() -> None:
     """Relative errors of sums and gradient against every pair in float64; each is also coarser than the one before."""
     points, targets = data(1, 300, 60)

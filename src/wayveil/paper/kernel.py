@@ -17,7 +17,7 @@ most 2^-11 or 2^-9 of a coordinate. Pairs closer than sqrt(8 eps) of their norms
 This module needs numpy and jax alone, so that it runs on a bare GPU machine.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -33,15 +33,10 @@ _PAD = -1e30  # squared norm of a padding row: its squared distances are negativ
 
 @dataclass(frozen=True)
 class Plan:
-    """How the kernel runs.
-
-    `block` rows a block (m is cut into an odd number of them); `precision` is the number format of the products;
-    `unrolled` writes the loop over few blocks out, which saves a GPU the copies of the slices.
-    """
+    """How the kernel runs: rows a block (m is cut into an odd number of blocks), and the products' number format."""
 
     block: int
     precision: str
-    unrolled: bool = False
 
 
 def default_plan(m: int, precision: str | None = None) -> Plan:
@@ -55,7 +50,7 @@ def default_plan(m: int, precision: str | None = None) -> Plan:
     blocks = max(3, 2 * (-(-m // (4096 if gpu else 512)) // 2) + 1)
     rows = -(-m // blocks)
     block = -(-rows // 64) * 64 if m > 4096 else rows  # a multiple that matrix units like
-    return Plan(block, chosen, unrolled=gpu and blocks <= 9)
+    return Plan(block, chosen)
 
 
 def on_gpu() -> bool:
@@ -225,19 +220,6 @@ def _add_at(total: Any, part: Any, begin: Any) -> Any:
     return jax.lax.dynamic_update_slice_in_dim(total, old + part, begin, 0)
 
 
-def _sweep(add: Any, zero: Any, strips: _Strips, plan: Plan) -> Any:
-    """`add(begin, total, strips)` for every block in turn; the barrier keeps one strip alive at a time."""
-    import jax
-
-    if not plan.unrolled:
-        return jax.lax.fori_loop(0, strips.blocks, lambda i, total: add(i * plan.block, total, strips), zero)
-    total = zero
-    for i in range(strips.blocks):
-        total, operand, norms = jax.lax.optimization_barrier((total, strips.operand, strips.norms))
-        total = add(i * plan.block, total, replace(strips, operand=operand, norms=norms))
-    return total
-
-
 def _folded(total: Any, strips: _Strips, plan: Plan) -> Any:
     """The rows that were met cyclically, added to where they belong."""
     length = strips.blocks * plan.block
@@ -246,15 +228,17 @@ def _folded(total: Any, strips: _Strips, plan: Plan) -> Any:
 
 def _sums(strips: _Strips, plan: Plan) -> Any:
     """First sweep: q of every row, padding included."""
+    import jax
     import jax.numpy as jnp
 
-    def add(begin: Any, sums: Any, strips: _Strips) -> Any:
+    def add(i: Any, sums: Any) -> Any:
+        begin = i * plan.block
         inverse, square = _strip(strips, begin, plan)
         distance = inverse * square
         sums = _add_at(sums, distance.sum(axis=1), begin)
         return _add_at(sums, distance.sum(axis=0), begin)
 
-    return _folded(_sweep(add, jnp.zeros_like(strips.norms), strips, plan), strips, plan)
+    return _folded(jax.lax.fori_loop(0, strips.blocks, add, jnp.zeros_like(strips.norms)), strips, plan)
 
 
 def _pull(strips: _Strips, slopes: Any, plan: Plan) -> Any:
@@ -267,7 +251,8 @@ def _pull(strips: _Strips, slopes: Any, plan: Plan) -> Any:
     c = jnp.concatenate([c, c[: len(strips.norms) - length]])
     with_ones = strips.operand.at[:, strips.dim].set(1.0)
 
-    def add(begin: Any, total: Any, strips: _Strips) -> Any:
+    def add(i: Any, total: Any) -> Any:
+        begin = i * plan.block
         inverse, _ = _strip(strips, begin, plan)
         slope = (
             jax.lax.dynamic_slice_in_dim(c, begin, plan.block)[:, None]
@@ -280,6 +265,6 @@ def _pull(strips: _Strips, slopes: Any, plan: Plan) -> Any:
         return _add_at(total, _matmul(weights, rows, (0, 0), plan), begin)
 
     zero = jnp.zeros(strips.operand.shape, strips.norms.dtype)
-    total = _folded(_sweep(add, zero, strips, plan), strips, plan)
+    total = _folded(jax.lax.fori_loop(0, strips.blocks, add, zero), strips, plan)
     points = strips.operand[:length].astype(total.dtype)
     return points * total[:, strips.dim : strips.dim + 1] - total

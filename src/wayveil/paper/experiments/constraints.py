@@ -66,7 +66,14 @@ def terms_of(case: Case) -> list[Term]:
 
 
 def run(
-    folder: Path, *, seed: int = 1, m: int = 50, points: int = 100, quick: bool = False, progress: Progress = quiet
+    folder: Path,
+    *,
+    seed: int = 1,
+    m: int = 50,
+    points: int = 100,
+    cases: tuple[Case, ...] = CASES,
+    quick: bool = False,
+    progress: Progress = quiet,
 ) -> list[Row]:
     """Run all cases, write tables and pictures, and return the rows.
 
@@ -77,7 +84,7 @@ def run(
     largest = sensitivity(points, diameter(), 0.0)
     rows: list[Row] = [{"case": "originals", "loss": "", **_shares(walks.points)}]
     made: dict[tuple[str, str], NDArray[np.float64]] = {}
-    for number, case in enumerate(CASES):
+    for number, case in enumerate(cases):
         iterations = min(case.iterations, 50) if quick else case.iterations
         settings = Settings(case.loss, case.learning_rate, iterations)
         result = dpe(walks, largest, Options(EPSILON, synthesis=settings, seed=seed), terms_of(case))
@@ -89,7 +96,7 @@ def run(
             "iterations": iterations, **_shares(result.points),
             "moved_mean": round(float(np.linalg.norm(result.points - walks.points, axis=2).mean()), 3),
         })  # fmt: skip
-        progress("constraints", (number + 1) / len(CASES))
+        progress("constraints", (number + 1) / len(cases))
     settings_row = {"m": m, "points": points, "epsilon": EPSILON, "lambda": largest, "seed": seed, "quick": quick}
     write_table(folder, "constraints", settings_row, rows, [NOTE])
     save_figure(_picture(walks, made, rows), folder, "constraints")
@@ -111,7 +118,11 @@ def _picture(walks: Aligned, made: dict[tuple[str, str], NDArray[np.float64]], r
     share = {(row["case"], row["loss"]): row for row in rows}
     for line, loss in enumerate(losses):
         for column, name in enumerate(shown):
-            axis, points = axes[line][column], made[name, loss].reshape(-1, 2)
+            axis = axes[line][column]
+            if (name, loss) not in made:
+                axis.set_axis_off()
+                continue
+            points = made[name, loss].reshape(-1, 2)
             original = walks.points.reshape(-1, 2)
             axis.scatter(*original.T, s=2, color="#e0a800", alpha=0.35, label="original", rasterized=True)
             axis.scatter(*points.T, s=2, color="#1b7f3b", alpha=0.5, label="perturbed", rasterized=True)
