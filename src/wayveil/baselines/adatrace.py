@@ -202,17 +202,16 @@ def _published_lengths(pair: Ints, lengths: Ints, door: Door) -> Floats:
 def _sound_lengths(pair: Ints, lengths: Ints, trips: Floats, door: Door) -> Floats:
     """Geometric around a noisy mean excess of each trip, shrunk towards the mean of its distance class.
 
-    A trajectory adds excess / LONGEST ≤ 1 to its pair, so the noisy sums have sensitivity LONGEST in cells; the
-    family is fixed beforehand and the counts are the noisy trips.
+    A trajectory adds excess / ACROSS ≤ 1 (a larger excess is cut) to its pair; the family is fixed beforehand and the
+    counts are the noisy trips. Clipping before shrinking would turn the noise of rare trips into length.
     """
-    excess = np.maximum(lengths - _shortest(pair), 0)
-    noisy = door.sums("lengths", Features(np.arange(len(pair)), pair, excess / LONGEST), ACROSS**4) * LONGEST
+    excess = np.clip(lengths - _shortest(pair), 0, ACROSS)
+    noisy = door.sums("lengths", Features(np.arange(len(pair)), pair, excess / ACROSS), ACROSS**4) * ACROSS
     kind = _shortest(np.arange(ACROSS**4))
     pooled = np.bincount(kind, noisy) / np.maximum(np.bincount(kind, trips), 1.0)
-    prior = np.clip(pooled, 0.0, LONGEST - 1.0)[kind]
-    strength = LONGEST / door.epsilon("lengths")
-    mean = np.clip((np.maximum(noisy, 0.0) + strength * prior) / (np.maximum(trips, 0.0) + strength), 0.0, LONGEST - 1)
-    return _families(mean)[1]
+    prior = np.clip(pooled, 0.0, ACROSS)[kind]
+    strength = 5.0 * ACROSS / door.epsilon("lengths")
+    return _families(np.clip((noisy + strength * prior) / (trips + strength), 0.0, ACROSS))[1]
 
 
 def _walk(model: _Model, n: int, scope: Scope, rng: np.random.Generator) -> Trajectories:

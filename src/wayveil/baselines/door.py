@@ -18,7 +18,7 @@ from wayveil.privacy.fixedpoint import check_overflow, clip_l1, exact_bincount, 
 from wayveil.privacy.ledger import Ledger, Spend
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 
-_RESOLUTION = 1 << 16
+_RESOLUTION = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from wayveil.trajectories import Trajectories
 
 Run = Callable[[Trajectories, Scope, float, int, RoadMap | None], Trajectories]
 
-DPE_SUBSET = 1_000
+DPE_SUBSET = 500
 """The published DPE compares all pairs of trajectories; it gets a random subset, and is scored at that size."""
 
 
