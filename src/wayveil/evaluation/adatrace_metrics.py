@@ -5,12 +5,17 @@ Where that paper leaves a choice open (number of queries, of locations, of patte
 Privacy: not private (trusted side only).
 """
 
+from collections.abc import Callable
+
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.evaluation.metrics import _group, histogram, length, metric
 from wayveil.evaluation.paths import Paths
 from wayveil.evaluation.tally import GROUPS, Counts, Tally, tabulate
+
+Ints = NDArray[np.int64]
+Compare = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
 _QUERIES, _QUERY_GRID = 200, 64
 _LOCATION_GRID = 20
@@ -33,7 +38,7 @@ def _visits(paths: Paths, across: int) -> tuple[NDArray[np.int64], NDArray[np.in
     return pair // across**2, pair % across**2
 
 
-def _query_table(paths: Paths, west: NDArray, south: NDArray, east: NDArray, north: NDArray) -> NDArray[np.float64]:
+def _query_table(paths: Paths, west: Ints, south: Ints, east: Ints, north: Ints) -> NDArray[np.float64]:
     """(groups, queries + 1) trajectories that visit each rectangle, and all of them in the last column."""
     owner, cell = _visits(paths, _QUERY_GRID)
     row, column = cell // _QUERY_GRID, cell % _QUERY_GRID
@@ -113,7 +118,7 @@ def _patterns(paths: Paths) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     return np.concatenate(codes or [np.zeros(0, np.int64)]), np.concatenate(owners or [np.zeros(0, np.int64)])
 
 
-def _pattern_tally(real: Paths, synthetic: Paths, compare) -> Tally:
+def _pattern_tally(real: Paths, synthetic: Paths, compare: Compare) -> Tally:
     (a, owner_a), (b, owner_b) = _patterns(real), _patterns(synthetic)
     if len(a) == 0 and len(b) == 0:
         return Counts(np.zeros((GROUPS, 1)), np.zeros((GROUPS, 1)), compare)

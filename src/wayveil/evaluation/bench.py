@@ -17,6 +17,7 @@ from wayveil.evaluation.methods import METHODS, Method
 from wayveil.evaluation.paths import Paths, project
 from wayveil.evaluation.score import HEADLINE, METRICS, chosen, floors
 from wayveil.progress import Progress, quiet
+from wayveil.roads import RoadMap
 from wayveil.trajectories import Trajectories
 
 Row = dict[str, Any]
@@ -100,14 +101,14 @@ def run_cells(
     for position, cell in enumerate(missing):
         progress("cells", (len(cells) - len(missing) + position) / max(len(cells), 1))
         try:
-            record = _run(cell, workshop, metrics)
+            fresh = _run(cell, workshop, metrics)
         except Exception as error:
             # One method's fault must not cost the others' results; a foreign message may quote the data.
             reason = str(error) if isinstance(error, WayveilError) else f"{type(error).__name__} in the method"
             failures.append(Failure(cell.file_name.removesuffix(".json"), reason))
         else:
-            write_text(store / cell.file_name, json.dumps(record, indent=1))
-            found[cell.file_name] = record
+            write_text(store / cell.file_name, json.dumps(fresh, indent=1))
+            found[cell.file_name] = fresh
         left_s = (time.monotonic() - begin) / (position + 1) * (len(missing) - position - 1)
         say(f"{position + 1} of {len(missing)}: {cell.file_name.removesuffix('.json')}; about {_span(left_s)} left")
     progress("cells", 1.0)
@@ -133,15 +134,17 @@ class _Workshop:
     """The dataset at hand, read and projected once."""
 
     def __init__(self) -> None:
-        self._name, self._data, self._paths, self._roads = "", None, None, None
+        self._name = ""
+        self._held: tuple[Trajectories, Paths] | None = None
+        self._roads: RoadMap | None = None
 
     def open(self, dataset: Dataset) -> tuple[Trajectories, Paths]:
-        if self._name != dataset.name:
+        if self._held is None or self._name != dataset.name:
             data = dataset.read()
-            self._name, self._data, self._paths, self._roads = dataset.name, data, project(data, dataset.scope), None
-        return self._data, self._paths
+            self._name, self._held, self._roads = dataset.name, (data, project(data, dataset.scope)), None
+        return self._held
 
-    def roads(self, dataset: Dataset) -> Any:
+    def roads(self, dataset: Dataset) -> RoadMap | None:
         self.open(dataset)
         if self._roads is None and dataset.roads is not None:
             self._roads = dataset.roads()
@@ -186,7 +189,7 @@ def _floor(
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         if record["fingerprint"] == dataset.fingerprint and set(metrics) <= set(record["values"]):
-            return record["values"]
+            return dict(record["values"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
     _, paths = workshop.open(dataset)

@@ -79,6 +79,16 @@ class Evaluation:
         return {name: score.value for name, score in self.scores.items()}
 
     @property
+    def intervals(self) -> dict[str, tuple[float, float]]:
+        """Metric -> 95 % interval."""
+        return {name: (score.low, score.high) for name, score in self.scores.items()}
+
+    @property
+    def floors(self) -> dict[str, float]:
+        """Metric -> floor."""
+        return {name: score.floor for name, score in self.scores.items()}
+
+    @property
     def below_floor(self) -> tuple[str, ...]:
         """Metrics that are clearly better than a fresh sample of the same population: a sign of copied records."""
         return tuple(name for name, score in self.scores.items() if score.below_floor)
