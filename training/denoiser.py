@@ -8,10 +8,9 @@ import numpy as np
 import optax
 from product import features, network
 
-KL_WEIGHT = 0.5
+KL_WEIGHT = 0.8
 COARSE_WEIGHT = 0.5
 """Weight of the divergence on blocks of 4 and of 16 cells."""
-PEAK_RATE = 1.2e-3
 EMA = 0.999
 _LOWEST_LOG = features._LOWEST_LOG
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
@@ -154,8 +153,9 @@ def train_steps(state, pool, filled, rate, batch: int, steps: int):
     return state, values.mean()
 
 
-def initial_state(seed: int):
-    weights = initial_weights(seed)
+def initial_state(seed: int, weights=None):
+    """Weights, their average, the optimiser's memory, a key and a step counter."""
+    weights = initial_weights(seed) if weights is None else weights
     return (
         weights,
         jax.tree.map(jnp.copy, weights),

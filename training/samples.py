@@ -118,7 +118,7 @@ def road_map(
     edge = np.repeat(np.arange(len(steps)), steps)
     along = (np.arange(len(edge)) - np.repeat(np.cumsum(steps) - steps, steps) + 0.5) / steps[edge]
     a, b = streets.xy[streets.edges[edge, 0]], streets.xy[streets.edges[edge, 1]]
-    xy = ((a + along[:, None] * (b - a)) @ turn + random.normal(0, 8, 2) - corner) / cell_m
+    xy = ((a + along[:, None] * (b - a)) @ turn + random.normal(0, random.uniform(0, 20), 2) - corner) / cell_m
     scale = np.sqrt(abs(np.linalg.det(turn)))
     length = (streets.length_m / steps)[edge] * scale / 100
     quarter = (a[:, 0] > 0).astype(int) * 2 + (a[:, 1] > 0)
@@ -132,6 +132,9 @@ def road_map(
         known &= streets.road_class[edge] != LOCAL
     if random.random() < 0.2:
         known &= streets.road_class[edge] != 0
+    if random.random() < 0.4:  # a map with holes: single roads that nobody has drawn
+        lost = np.array([0.05, 0.15, 0.5])[streets.road_class] * random.random()
+        known &= (random.random(len(lost)) >= lost)[edge]
     uncovered = _uncovered(shape, random)
     cell = np.floor(xy).astype(int)
     known &= ((cell >= 0) & (cell < [columns, rows])).all(axis=1)

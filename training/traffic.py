@@ -49,7 +49,7 @@ def attraction(streets: Streets, random: np.random.Generator) -> Array:
     for where, weight, width in zip(place, size, reach):
         near = np.exp(-0.5 * ((xy - where) ** 2).sum(axis=1) / width**2)
         heat += weight * near / max(near.sum(), 1e-9)
-    share = random.uniform(0.3, 0.95)
+    share = random.uniform(0.15, 0.95)
     uneven = random.gamma(random.uniform(0.3, 3.0), size=len(xy))
     return (share * heat / heat.sum() + (1 - share) / len(xy)) * uneven
 
@@ -58,12 +58,12 @@ def route_trips(streets: Streets, heat: Array, count: int, random: np.random.Gen
     """`count` trips on shortest paths of randomly perturbed travel times, with congestion that stays where it is."""
     roots = int(np.clip(count / 50, 20, 130))
     slow = np.exp(random.normal(0, random.uniform(0.1, 0.6), len(streets.edges)))
-    faster = random.uniform(0.5, 1.5)
+    faster = random.uniform(0.0, 1.6)
     seconds = streets.length_m / (_SPEED_MPS[streets.road_class] / _SPEED_MPS[LOCAL]) ** faster / _SPEED_MPS[LOCAL]
     u, v = streets.edges.T
     size = len(streets.xy)
     ends = np.r_[u, v], np.r_[v, u]
-    spread = random.uniform(0.05, 0.35)
+    spread = np.exp(random.uniform(np.log(0.05), np.log(0.8)))
     wander = np.exp(random.uniform(np.log(0.08), np.log(1.5))) * streets.radius_m
     far = random.uniform(0.5, 3.0)
     pieces = []
@@ -110,7 +110,7 @@ def _timed(streets, slow, seconds, offsets, nodes, random) -> Trips:
     """Travel times along the chains, waiting at junctions, and ends that lie off the road and last for a while."""
     count = len(offsets) - 1
     trip = np.repeat(np.arange(count), np.diff(offsets))
-    xy = streets.xy[nodes]
+    xy = _off_road(streets.xy[nodes], offsets, trip, random)
     size = len(streets.xy)
     key = np.minimum(*streets.edges.T) * size + np.maximum(*streets.edges.T)
     order = np.argsort(key)
@@ -141,6 +141,19 @@ def _timed(streets, slow, seconds, offsets, nodes, random) -> Trips:
     return Trips(offsets, xy, total - start)
 
 
+def _off_road(xy: Array, offsets: NDArray, trip: NDArray, random: np.random.Generator) -> Array:
+    """In some cities part of the trips leave the streets (on foot, by rail): a bent line between the same ends."""
+    count = len(offsets) - 1
+    if random.random() < 0.65:
+        return xy
+    leaves = random.random(count) < random.uniform(0, 0.5)
+    done = (np.arange(len(xy)) - offsets[trip]) / np.maximum(np.diff(offsets)[trip] - 1, 1)
+    begin, end = xy[offsets[:-1]], xy[offsets[1:] - 1]
+    sideways = (end - begin)[:, ::-1] * [1, -1] * random.normal(0, 0.12, (count, 1))
+    bent = begin[trip] + done[:, None] * (end - begin)[trip] + np.sin(np.pi * done)[:, None] * sideways[trip]
+    return np.where(leaves[trip][:, None], bent, xy)
+
+
 def sample_points(
     trips: Trips, chosen: NDArray[np.int64], interval_s: float, noise_m: float, random: np.random.Generator
 ) -> Points:
@@ -160,7 +173,11 @@ def sample_points(
     clock = when + chosen[trip] * span
     xy = np.stack([np.interp(clock, axis, trips.xy[:, i]) for i in range(2)], axis=1)
     lane = random.normal(0, 0.5 * noise_m, (len(chosen), 2))  # errors of one device hang together
-    return Points(trip, xy + random.normal(0, noise_m, xy.shape) + lane[trip])
+    wild = np.zeros(len(xy))
+    if random.random() < 0.3:  # reflections: a few fixes lie far off
+        wild = np.where(random.random(len(xy)) < random.uniform(0, 0.06), random.uniform(50, 600), 0.0)
+    error = random.normal(0, 1, xy.shape) * (noise_m + wild)[:, None]
+    return Points(trip, xy + error + lane[trip])
 
 
 def _mixed(weight: Array, share: float) -> Array:

@@ -20,6 +20,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import numpy as np
+from product import network
 from samples import FIELDS, SIDE, random_samples, validation_samples
 from streets import KINDS
 
@@ -53,10 +54,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--first", type=int, default=600, help="samples to wait for before the first step")
     parser.add_argument("--most-steps", type=int, default=10**9)
     parser.add_argument("--validation-cities", type=int, default=2, help="of each kind")
+    parser.add_argument("--rate", type=float, default=1.2e-3, help="peak learning rate")
+    parser.add_argument("--start", type=Path, help="weights to go on from instead of random ones")
     parser.add_argument("--smoke", action="store_true", help="tiny, for a CPU: shows that everything runs")
     chosen = parser.parse_args()
     if chosen.smoke:
         chosen.workers, chosen.batch, chosen.side, chosen.pool = 1, 2, 64, 16
+        network.CHANNELS = (6, 8, 8)  # narrow: compiling the real one takes a minute on a CPU
         chosen.first, chosen.most_steps, chosen.validation_cities, chosen.minutes = 8, 4, 1, 0.5
     return chosen
 
@@ -87,7 +91,7 @@ def main() -> None:
 def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds: int) -> None:
     import jax
     import jax.numpy as jnp
-    from denoiser import PEAK_RATE, initial_state, put, train_steps
+    from denoiser import initial_state, put, train_steps
 
     log = (chosen.out / "log.jsonl").open("w")
 
@@ -98,13 +102,14 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
         log.flush()
 
     say(python=sys.version.split()[0], jax=jax.__version__, numpy=np.__version__, device=str(jax.devices()[0]),
-        seed=chosen.seed, batch=chosen.batch, side=chosen.side, workers=chosen.workers)  # fmt: skip
+        seed=chosen.seed, start=str(chosen.start), peak_rate=chosen.rate, batch=chosen.batch, side=chosen.side, workers=chosen.workers)  # fmt: skip
     held_out, chunk = [], 8
     pool = (
         jnp.zeros((chosen.pool, chosen.side, chosen.side, len(FIELDS)), jnp.float16),
         jnp.zeros((chosen.pool, 12), jnp.float32),
     )
-    state, waiting, made, steps = initial_state(chosen.seed), [], 0, 0
+    begun = _read_weights(chosen.start) if chosen.start else None
+    state, waiting, made, steps = initial_state(chosen.seed, begun), [], 0, 0
     expected = kinds * chosen.validation_cities * 6
     deadline = 60 * chosen.minutes
     burst = 10 if not chosen.smoke else 2
@@ -128,7 +133,7 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
         done = max((elapsed - training_began) / max(deadline - training_began, 1e-9), steps / chosen.most_steps)
         if done >= 1:
             break
-        rate = PEAK_RATE * min(1.0, (steps + 1) / 300) * 0.5 * (1 + math.cos(math.pi * done))
+        rate = chosen.rate * min(1.0, (steps + 1) / 300) * 0.5 * (1 + math.cos(math.pi * done))
         state, value = train_steps(state, pool, min(made, chosen.pool), rate, chosen.batch, burst)
         value.block_until_ready()
         steps += burst
@@ -150,6 +155,17 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
     print(table, flush=True)
     (chosen.out / "validation.txt").write_text(table)
     say(event="validated", rows=len(rows))
+
+
+def _read_weights(path: Path) -> dict:
+    import jax.numpy as jnp
+
+    weights = {}
+    with np.load(path) as file:
+        for name in file.files:
+            kind, rest = name.split("/", 1)
+            weights.setdefault(kind, {})[rest] = jnp.asarray(file[name], jnp.float32)
+    return weights
 
 
 def _drain(source, into: list, most: int = 10**6) -> None:

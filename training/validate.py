@@ -51,7 +51,8 @@ def summarise(rows: list[dict]) -> str:
     lines = []
     for field in ("occupancy", "end_points"):
         lines.append(
-            f"{field:12s} map  eps_v   bayes  network   400m: bayes network   KL: bayes network  top half: bayes network  worse"
+            f"{field:12s} map  eps_v   bayes  network   400m: bayes network   KL: bayes network"
+            "  top half: bayes network  worse"
         )
         for mapped in (False, True):
             for epsilon in (0.04, 0.2, 0.4):
@@ -70,5 +71,6 @@ def _means(part: list[dict]) -> str:
     worse = sum(r["network"] > r["bayes"] + 0.002 for r in part)
     return (
         f"{mean['bayes']:7.4f} {mean['network']:8.4f} {mean['bayes_400m']:13.4f} {mean['network_400m']:7.4f}"
-        f" {mean['bayes_kl']:12.3f} {mean['network_kl']:7.3f} {mean['bayes_top_half_holds']:15.3f} {mean['top_half_holds']:7.3f} {worse:3d}/{len(part)}"
+        f" {mean['bayes_kl']:12.3f} {mean['network_kl']:7.3f}"
+        f" {mean['bayes_top_half_holds']:15.3f} {mean['top_half_holds']:7.3f} {worse:3d}/{len(part)}"
     )

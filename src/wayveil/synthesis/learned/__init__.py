@@ -1,1 +1,1 @@
-"""The learned eye: a small network, trained on simulated cities only, that corrects the Bayesian estimate of a field."""
+"""The learned eye: a small network, trained on simulated cities only, that corrects the Bayesian estimate."""

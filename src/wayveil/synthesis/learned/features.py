@@ -49,7 +49,7 @@ def road_channels(road_features: Sequence[Field] | None, shape: tuple[int, int])
 
 
 def constants(levels: Sequence[NoisyLevel], total: float, area: Field, mapped: bool) -> NDArray[np.float32]:
-    """Noise of each level against its mean count, the finest side, the number of trajectories, whether a map is there."""
+    """Noise of each level against its mean count, the finest side, the total, whether there is a map."""
     cells = max(area.sum(), 1.0)
     total = max(total, 1.0)
     relative = [np.log(level.noise * cells / (total * level.side**2)) / 4 for level in levels]

@@ -1,8 +1,8 @@
-"""When to trust the network: its estimate must fit the release no worse than the Bayesian one does.
+"""When to trust the network: its estimate must explain the release about as well as the Bayesian one does.
 
-If an estimate were the truth, |count − estimate| / noise would be 1 on average at every level; an error of e noise units
-adds about e²/2. So the average tells, at no cost, which of two estimates lies nearer to the truth where the release can
-tell them apart at all. The network's estimate is mixed towards the Bayesian one until it fits.
+Two steps, both free. First the noisy coarse level has its say: the network's estimate is the prior mean, the posterior
+under the known noise moves whole blocks, halfway. Then the log-likelihood of all noisy counts, −Σ|count − estimate| / noise,
+is compared with that of the Bayesian estimate; where it is clearly lower the two are mixed until it is not.
 
 Privacy: free (post-processing).
 """
@@ -12,13 +12,15 @@ from collections.abc import Sequence
 import numpy as np
 
 from wayveil.synthesis.field import NoisyLevel
-from wayveil.synthesis.pyramid import Field, pool
+from wayveil.synthesis.posterior import posterior_mean
+from wayveil.synthesis.pyramid import Field, pool, spread
 
 SHARES = (1.0, 0.75, 0.5, 0.25)
-TOLERANCE = 3.0
-"""In standard errors of the average misfit of the truth."""
+TOLERANCE_NATS = 25.0
+"""On simulated cities where the network was right it lost at most about 20 nats."""
 LEAST_WORTH, MOST_WORTH = 1e-4, 10.0
 """Noise units a base cell is worth on average: the range that training covered, and a little more."""
+_TOWARDS_COARSE = 0.5
 
 
 def worth_of_a_cell(levels: Sequence[NoisyLevel], total: float, area: Field) -> float:
@@ -26,13 +28,19 @@ def worth_of_a_cell(levels: Sequence[NoisyLevel], total: float, area: Field) -> 
     return total * sum(1 / level.noise for level in levels) / max(area.sum(), 1.0)
 
 
-def misfit(levels: Sequence[NoisyLevel], estimate: Field) -> list[float]:
-    """(mean |count − estimate| / noise − 1) · √n at each level: near 0 for the truth, larger the farther from it."""
-    result = []
-    for level in levels:
-        away = np.abs(level.counts - pool(estimate, level.side)) / level.noise
-        result.append(float((away.mean() - 1) * np.sqrt(away.size)))
-    return result
+def towards_coarse(levels: Sequence[NoisyLevel], estimate: Field) -> Field:
+    """Blocks scaled by (posterior / estimate)^½ at the coarsest level, with the same total."""
+    coarse = levels[0]
+    mean = pool(estimate, coarse.side)
+    posterior = posterior_mean(coarse.counts, mean, coarse.noise)
+    factor = np.divide(posterior, mean, out=np.ones_like(mean), where=(mean > 0) & (posterior > 0)) ** _TOWARDS_COARSE
+    moved = estimate * spread(factor, coarse.side, estimate.shape)
+    return moved * (estimate.sum() / max(moved.sum(), 1e-300))
+
+
+def log_likelihood(levels: Sequence[NoisyLevel], estimate: Field) -> float:
+    """−Σ|count − estimate| / noise over all levels, in nats."""
+    return -sum(float(np.abs(level.counts - pool(estimate, level.side)).sum() / level.noise) for level in levels)
 
 
 def mix(bayes: Field, learned: Field, share: float) -> Field:
@@ -44,10 +52,9 @@ def mix(bayes: Field, learned: Field, share: float) -> Field:
 
 
 def trusted_share(levels: Sequence[NoisyLevel], bayes: Field, learned: Field) -> float:
-    """The largest share of the network at which no level fits worse than the Bayesian estimate by more than noise."""
-    before = misfit(levels, bayes)
+    """The largest share of the network at which the release is explained about as well as by the Bayesian estimate."""
+    least = log_likelihood(levels, bayes) - TOLERANCE_NATS
     for share in SHARES:
-        after = misfit(levels, mix(bayes, learned, share))
-        if all(new <= max(old, 0.0) + TOLERANCE for old, new in zip(before, after)):
+        if log_likelihood(levels, mix(bayes, learned, share)) >= least:
             return share
     return 0.0

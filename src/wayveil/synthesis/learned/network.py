@@ -6,6 +6,7 @@ No compiler and no framework: a 3 × 3 convolution is one matrix product of patc
 """
 
 from collections.abc import Mapping
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,7 @@ def parameter_shapes(inputs: int, constants: int) -> dict[str, tuple[int, ...]]:
             f"{name}/film/w": (EMBEDDING, 2 * width),
             f"{name}/film/b": (2 * width,),
         }
-    for i, (fine, coarse) in enumerate(zip(CHANNELS[:-1], CHANNELS[1:])):
+    for i, (fine, coarse) in enumerate(pairwise(CHANNELS)):
         shapes |= {f"narrow{i}/w": (fine, coarse), f"widen{i}/w": (coarse, fine)}
     return shapes
 

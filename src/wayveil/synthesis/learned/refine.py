@@ -45,7 +45,7 @@ def refine_field(
     occupancy: Field | None = None,
     road_features: Sequence[Field] | None = None,
 ) -> Field:
-    """softmax(log bayes + correction(levels, bayes, map)) · Σ bayes; the Bayesian estimate, with a warning, where unsure.
+    """softmax(log bayes + correction(levels, bayes, map)) · Σ bayes; where unsure `bayes` itself, with a warning.
 
     Parameters
     ----------
@@ -91,6 +91,7 @@ def refine(
         return Refined(bayes, 0.0, "The grid is too large for the network in this memory; Bayes is used.")
     if not np.isfinite(learned).all():
         return Refined(bayes, 0.0, f"The network found no finite estimate of the {_words(kind)}; Bayes is used.")
+    learned = guard.towards_coarse(levels, learned)
     share = guard.trusted_share(levels, bayes, learned)
     if share == 1.0:
         return Refined(learned, 1.0, None)

@@ -12,7 +12,7 @@ from wayveil.synthesis.learned import features
 from wayveil.synthesis.learned.network import Array, parameter_shapes
 
 WEIGHTS_FILE = Path(__file__).with_name("weights.npz")
-WEIGHTS_SHA256 = "335c24b9f7e0611ac76fcd40c9e4422fbbb5dfb4296a834f3d11efe01f420cc1"
+WEIGHTS_SHA256 = "2759b2223bf5488138305aea5ee10c6efd3e531b85a60f12f35dd5cf5332d413"
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
 
 
