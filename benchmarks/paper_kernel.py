@@ -38,7 +38,6 @@ def seconds_each(function, arguments, repeat: int) -> float:
     """Median over five rounds of the time of one call, `repeat` calls in flight."""
     import jax
 
-    jax.block_until_ready(function(*arguments))
     rounds = []
     for _ in range(5 if repeat > 2 else 1):
         begin = time.perf_counter()
@@ -63,6 +62,7 @@ def matmul_tflops(precision: str, size: int) -> float:
             kind = jnp.float32
         a, b = (jax.random.normal(jax.random.key(k), (size, size)).astype(kind) for k in (1, 2))
         product = jax.jit(lambda a, b: _matmul(a, b, (1, 0), plan))
+        jax.block_until_ready(product(a, b))
         return 2 * size**3 / seconds_each(product, (a, b), 20 if on_gpu() else 2) / 1e12
 
 
@@ -78,9 +78,12 @@ def measure(m: int, dim: int, plan: Plan, repeat: int, ceiling: float) -> dict:
         begin = time.perf_counter()
         function = compiled(m, dim, "mean-square", plan).lower(*arguments).compile()
         compile_s = time.perf_counter() - begin
+        jax.block_until_ready(function(*arguments))
+        busy = time.process_time()
+        value, gradient, _ = jax.device_get(function(*arguments))
+        busy = time.process_time() - busy
         seconds = seconds_each(function, arguments, repeat)
         memory = function.memory_analysis()
-        value, gradient, _ = jax.device_get(function(*arguments))
     line = {
         "m": m,
         "dim": dim,
@@ -94,6 +97,7 @@ def measure(m: int, dim: int, plan: Plan, repeat: int, ceiling: float) -> dict:
         "finite": bool(np.isfinite(value) and np.isfinite(gradient).all()),
     }
     if not on_gpu():
+        line["cpu_s_per_iteration"] = busy  # of all cores together; unlike the wall clock, it bears a busy machine
         line["peak_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     return line
 

@@ -72,9 +72,8 @@ def synthesize(
             extend=not no_align, subset=subset, reading=reading, progress=progress,
         )  # fmt: skip
     note(f"Wrote '{output.name}' and '{output.name}.json', both stamped as not private.")
-    if summary.get("rule_breaks") is not None:
-        before, after = summary["rule_breaks"]
-        note(f"Points that break a rule: {before} in the input, {after} in the output.")
+    if summary["points_breaking_rules"] is not None:
+        note(f"Points of the output that break a rule: {summary['points_breaking_rules']}.")
 
 
 @paper_app.command(epilog="Example: wayveil paper comparison data/ -o comparison --quick")

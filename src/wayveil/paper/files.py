@@ -65,7 +65,7 @@ def synthesize_file(
         "first_loss": made.run.losses[0] if made.run.losses else None,
         "last_loss": made.run.losses[-1] if made.run.losses else None,
         "seed": options.seed,
-        "rule_breaks": None if made.rule_breaks is None else list(made.rule_breaks),
+        "points_breaking_rules": None if made.rule_breaks is None else made.rule_breaks[1],
     }
     stamp = {"wayveil.private": "false", "wayveil.notice": NOT_PRIVATE, "wayveil.method": "DPE as published"}
     formats.write(made.trajectories, output, extra_metadata=stamp)

@@ -19,7 +19,7 @@ from wayveil.trajectories import Trajectories
 
 METRICS = ("length", "density_100", "trip_100", "endpoints_100", "trip_1000", "relation")
 PAPER_METRICS = {"length": "length density error", "density_100": "trajectory density error", "trip_100": "trip error"}
-CPU_SUBSET = 1_000
+CPU_SUBSET = 500
 QUICK_SUBSET = 300
 NOTES = (
     "JSD in nats, cells of 100 m and 400 length bins as in the paper. The floor is what a fresh, honest sample of the "

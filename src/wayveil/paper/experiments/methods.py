@@ -62,7 +62,8 @@ def _wayveil(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings,
     from wayveil.privacy.unit import Unit
     from wayveil.synthesis import synthesize
 
-    release = measure(data, scope, epsilon=epsilon, unit=Unit("trajectory"), progress=progress)
+    # No ledger: an experiment publishes nothing, and its tables are stamped.
+    release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory(), progress=progress)
     return synthesize(release, n=len(data), seed=how.seed, progress=progress).trajectories
 
 
