@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_TRACED_AT_ONCE = 8_192
+
 
 @dataclass(frozen=True)
 class Box:
@@ -131,9 +133,21 @@ class Routes:
 
 
 def trace(offsets: Ints, x_m: Floats, y_m: Floats, grid: TwoLevelGrid, spacing_m: float) -> Routes:
-    """The leaves along each polyline, looked up at most `spacing_m` apart."""
-    if len(x_m) == 0:
-        return Routes(np.zeros(1, np.int64), np.zeros(0, np.int64))
+    """The leaves along each polyline, looked up at most `spacing_m` apart; in batches, so that memory stays flat."""
+    sizes, leaves = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+    for begin in range(0, len(offsets) - 1, _TRACED_AT_ONCE):
+        some = offsets[begin : begin + _TRACED_AT_ONCE + 1]
+        points = slice(some[0], some[-1])
+        size, leaf = _trace_some(some - some[0], x_m[points], y_m[points], grid, spacing_m)
+        sizes.append(size)
+        leaves.append(leaf)
+    return Routes(np.r_[0, np.cumsum(np.concatenate(sizes))], np.concatenate(leaves))
+
+
+def _trace_some(
+    offsets: Ints, x_m: Floats, y_m: Floats, grid: TwoLevelGrid, spacing_m: float
+) -> tuple[Ints, Ints]:
+    """How many leaves each polyline passes, and which."""
     leaf, owner = grid.locate(x_m, y_m), np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     moving = (owner[1:] == owner[:-1]) & (leaf[1:] != leaf[:-1])
     pieces = np.ones(len(x_m), np.int64)
@@ -149,8 +163,7 @@ def trace(offsets: Ints, x_m: Floats, y_m: Floats, grid: TwoLevelGrid, spacing_m
     visited[between] = grid.locate(x_m[a] + s * (x_m[b] - x_m[a]), y_m[a] + s * (y_m[b] - y_m[a]))
     owners = owner[at]
     new = np.r_[True, (visited[1:] != visited[:-1]) | (owners[1:] != owners[:-1])]
-    counts = np.bincount(owners[new], minlength=len(offsets) - 1)
-    return Routes(np.r_[0, np.cumsum(counts)], visited[new])
+    return np.bincount(owners[new], minlength=len(offsets) - 1), visited[new]
 
 
 def norm_sub(noisy: Floats, total: float) -> Floats:
