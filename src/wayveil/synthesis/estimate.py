@@ -21,7 +21,6 @@ from wayveil.synthesis.pyramid import Field, pool, spread
 from wayveil.synthesis.regions import cuts_from_json, label_regions
 
 _END_POINT_POWER = 1.5
-"""Where points are, ends are, only more so: the base of the end points is occupancy to this power."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +61,11 @@ def estimate(release: Release, road_features: Sequence[Field] = ()) -> Estimates
     area = cell_area(grid)
     count = max(float(release["count"].counts[0]), 1.0)
     occupancy = estimate_field(noisy_levels(release, "occupancy"), count, area, features=road_features)
-    base = (occupancy / max(occupancy.max(), 1e-300)) ** _END_POINT_POWER
-    both_ends = estimate_field(noisy_levels(release, "end_points"), count, area, base=base, neighbours=False)
+    # Ends lie where points lie; within a block they keep to its busiest cells.
+    sharp = (occupancy / max(float(occupancy.max()), 1e-300)) ** _END_POINT_POWER
+    both_ends = estimate_field(
+        noisy_levels(release, "end_points"), count, area, base=sharp, coarse_base=occupancy, neighbours=False
+    )
     starts, ends = _split_ends(release["start_minus_end"], both_ends)
 
     length_bins = plan.length_bins(scope)

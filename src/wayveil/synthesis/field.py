@@ -35,6 +35,7 @@ def estimate_field(
     total: float,
     area: Field,
     base: Field | None = None,
+    coarse_base: Field | None = None,
     features: Sequence[Field] = (),
     neighbours: bool = True,
 ) -> Field:
@@ -48,6 +49,8 @@ def estimate_field(
         Share of each base cell that lies inside the scope.
     base
         A public or already estimated density that the field is expected to follow, or None for a flat one.
+    coarse_base
+        What the coarsest level is expected to follow, where that differs from how a block's mass divides inside it.
     features
         Public quantities a base cell, such as road length by class.
     neighbours
@@ -61,7 +64,8 @@ def estimate_field(
         shape = level.counts.shape
         share = pool(weight, level.side)
         if estimate is None:
-            mean = total * share / share.sum()
+            mean = pool(area * (weight if coarse_base is None else coarse_base), level.side)
+            mean = total * mean / mean.sum()
         else:
             mean = _from_parent(estimate, share, previous // level.side, shape, smooth=base is None)
         current = posterior_mean(level.counts, mean, level.noise)
@@ -74,7 +78,22 @@ def estimate_field(
         estimate = current * (total / max(current.sum(), 1e-300))
         previous = level.side
     assert estimate is not None
-    return _to_base(estimate, previous, weight, base, features, coefficients)
+    fine = _to_base(estimate, previous, weight, base, features, coefficients)
+    return reconcile(levels[:-1], fine, total)
+
+
+def reconcile(coarser: Sequence[NoisyLevel], field: Field, total: float) -> Field:
+    """Pull the field's block sums back to what the coarser levels say of them.
+
+    A posterior mean is never zero, and a hundred thousand nearly empty cells add up: without this the outskirts hold
+    too much. Coarse sums are known well, so their posterior around the field's own sums corrects it.
+    """
+    for level in coarser:
+        sums = pool(field, level.side)
+        better = posterior_mean(level.counts, sums, level.noise)
+        factor = np.divide(better, sums, out=np.ones_like(sums), where=sums > 0)
+        field = field * spread(factor, level.side, field.shape)
+    return field * (total / max(field.sum(), 1e-300))
 
 
 def _from_parent(parent: Field, share: Field, ratio: int, shape: tuple[int, int], smooth: bool) -> Field:

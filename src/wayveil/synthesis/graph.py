@@ -1,0 +1,121 @@
+"""Graphs that routes are found on: nodes in metres, edges with a length and a cost.
+
+Privacy: free (built from estimates and public maps).
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.grid import Grid
+from wayveil.synthesis.pyramid import Field, pool
+
+_DENSITY_POWER = 0.5
+_MOST_COST = 30.0
+_BACKGROUND = 0.25
+_MOST_NODES = 12_000
+
+
+@dataclass(frozen=True, eq=False)
+class RouteGraph:
+    """Nodes, directed edges, and the shape of each edge between its nodes."""
+
+    x_m: NDArray[np.float64]
+    y_m: NDArray[np.float64]
+    tail: NDArray[np.int64]
+    head: NDArray[np.int64]
+    cost: NDArray[np.float64]
+    shape_offsets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    """Interior vertices of edge e are `shape_x_m[shape_offsets[e]:shape_offsets[e + 1]]`; all zero for straight edges."""
+    shape_x_m: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    shape_y_m: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    loose: NDArray[np.bool_] | None = None
+    """Nodes that stand for a whole block of the grid, so that a path may pass anywhere inside it."""
+    block_m: float = 0.0
+
+    @property
+    def nodes(self) -> int:
+        return len(self.x_m)
+
+    @cached_property
+    def _tree(self) -> Any:
+        from scipy.spatial import cKDTree
+
+        return cKDTree(np.c_[self.x_m, self.y_m])
+
+    def nearest(self, x_m: NDArray[np.float64], y_m: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The node nearest to each position."""
+        return np.asarray(self._tree.query(np.c_[x_m, y_m])[1], np.int64)
+
+    @cached_property
+    def _matrix(self) -> Any:
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix((self.cost, (self.tail, self.head)), shape=(self.nodes, self.nodes))
+
+    def trees_from(self, roots: NDArray[np.int64]) -> NDArray[np.int32]:
+        """(roots, nodes) predecessor of each node on the cheapest path from each root, −9999 at the root itself."""
+        from scipy.sparse.csgraph import dijkstra
+
+        return dijkstra(self._matrix, directed=True, indices=roots, return_predecessors=True)[1]
+
+
+def relative_density(density: Field) -> tuple[Field, float]:
+    """Density in units of what a random point sees around itself, and a small background for empty places."""
+    total = max(float(density.sum()), 1e-300)
+    seen = float((density**2).sum()) / total
+    return density / max(seen, 1e-300), _BACKGROUND * total / density.size / max(seen, 1e-300)
+
+
+def travel_cost(relative: NDArray[np.float64], background: float) -> NDArray[np.float64]:
+    """Cost of a metre: busy places are where people go, so they are cheap: (ρ + ρ₀)^−½, at most 30."""
+    return np.minimum((relative + background + 1e-9) ** -_DENSITY_POWER, _MOST_COST)
+
+
+def grid_graph(grid: Grid, density: Field) -> RouteGraph:
+    """Blocks of the grid joined to their eight neighbours; a block's node stands where its density is."""
+    side = block_side(grid)
+    relative, background = relative_density(density)
+    blocks = pool(relative, side) / side**2
+    node_x, node_y = block_centres(grid, density, side)
+    cost_per_metre = travel_cost(blocks, background).ravel()
+    rows, columns = blocks.shape
+    index = np.arange(rows * columns).reshape(rows, columns)
+    tails, heads = [], []
+    for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
+        tails.append(index[: rows - down, max(0, -right) : columns - max(0, right)].ravel())
+        heads.append(index[down:, max(0, right) : columns + min(0, right)].ravel())
+    tail, head = np.concatenate(tails), np.concatenate(heads)
+    length = np.hypot(node_x[tail] - node_x[head], node_y[tail] - node_y[head]) + 1.0
+    cost = length * 0.5 * (cost_per_metre[tail] + cost_per_metre[head])
+    edges = 2 * len(tail)
+    return RouteGraph(
+        x_m=node_x,
+        y_m=node_y,
+        tail=np.r_[tail, head],
+        head=np.r_[head, tail],
+        cost=np.r_[cost, cost],
+        shape_offsets=np.zeros(edges + 1, np.int64),
+        loose=np.ones(len(node_x), bool),
+        block_m=side * grid.cell_m,
+    )
+
+
+def block_side(grid: Grid) -> int:
+    """Side of a routing block in base cells: 2, 4, 8 … so that there are not more than about twelve thousand."""
+    side = 2
+    while (grid.columns // side) * (grid.rows // side) > _MOST_NODES:
+        side *= 2
+    return side
+
+
+def block_centres(grid: Grid, density: Field, side: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Centre of each block, weighted by density squared: on the street rather than in the middle of the block."""
+    weight = density**2 / max(float((density**2).max()), 1e-300) + 1e-12
+    total = pool(weight, side)
+    x = pool(weight * (np.arange(grid.columns) + 0.5)[None, :], side) / total * grid.cell_m
+    y = pool(weight * (np.arange(grid.rows) + 0.5)[:, None], side) / total * grid.cell_m
+    return np.minimum(x.ravel(), grid.width_m), np.minimum(y.ravel(), grid.height_m)

@@ -1,0 +1,212 @@
+"""Routes: cheapest paths between drawn ends, with detours through hubs where the drawn length asks for more.
+
+Privacy: free (post-processing).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.grid import Grid
+from wayveil.synthesis.graph import RouteGraph
+from wayveil.synthesis.polylines import Polylines
+from wayveil.synthesis.pyramid import Field
+from wayveil.synthesis.regions import cut_regions, label_regions
+
+_HUB_DEPTH = 8
+_CHUNK = 8_000
+_HEAD_M = 4_000.0
+
+
+@dataclass(frozen=True, eq=False)
+class Hubs:
+    """Busy places that routes start from, and pass through when they make a detour."""
+
+    node: NDArray[np.int64]
+    x_m: NDArray[np.float64]
+    y_m: NDArray[np.float64]
+    mass: NDArray[np.float64]
+    predecessor: NDArray[np.int32]
+    """(hubs, nodes) trees of cheapest paths."""
+
+
+def find_hubs(graph: RouteGraph, grid: Grid, occupancy: Field, ends: Field) -> Hubs:
+    """The busiest cell of each of 256 regions of equal mass, as nodes of the graph, with their trees."""
+    mass = occupancy / occupancy.sum() + ends / ends.sum()
+    depth = min(_HUB_DEPTH, max(1, int(np.log2(max(2, min(grid.cells, graph.nodes) // 4)))))
+    region = label_regions(grid, cut_regions(mass, depth)).ravel()
+    order = np.argsort(-mass.ravel(), kind="stable")
+    _, first = np.unique(region[order], return_index=True)
+    cell = order[first]
+    x, y = (cell % grid.columns + 0.5) * grid.cell_m, (cell // grid.columns + 0.5) * grid.cell_m
+    node, member = np.unique(graph.nearest(x, y), return_inverse=True)
+    share = np.bincount(region, occupancy.ravel(), minlength=2**depth)[region[cell]]
+    return Hubs(
+        node, graph.x_m[node], graph.y_m[node], np.bincount(member, share) + 1e-12, graph.trees_from(node)
+    )
+
+
+def choose_vias(
+    start: tuple[NDArray[np.float64], NDArray[np.float64]],
+    end: tuple[NDArray[np.float64], NDArray[np.float64]],
+    length_m: NDArray[np.float64],
+    hubs: Hubs,
+    detour: float,
+    random: np.random.Generator,
+) -> NDArray[np.int64]:
+    """(n, 3) hubs to pass through, −1 for none, so that the route comes close to the wanted length.
+
+    `detour` is how much longer a cheapest path is than the straight line. A little excess takes one hub chosen for its
+    position on an ellipse around the ends; a lot of it takes two free hubs first.
+    """
+    n = len(length_m)
+    vias = np.full((n, 3), -1, np.int64)
+    straight = np.hypot(start[0] - end[0], start[1] - end[1])
+    need = np.flatnonzero(length_m > 1.12 * detour * straight + 100.0)
+    wander = need[length_m[need] > 2.2 * detour * straight[need] + 6_000.0]
+    at_x, at_y, left = start[0].copy(), start[1].copy(), length_m.copy()
+    attraction = np.log(hubs.mass)
+
+    def reach(part: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+        return detour * np.hypot(x[part, None] - hubs.x_m, y[part, None] - hubs.y_m)
+
+    for leg, share in ((0, 0.30), (1, 0.35)):
+        for part in _chunks(wander):
+            out, back = reach(part, at_x, at_y), reach(part, end[0], end[1])
+            goal = left[part, None] * share
+            score = -0.5 * ((out - goal) / (0.25 * goal)) ** 2 - 50 * np.maximum(0, (out + back) / left[part, None] - 0.9)
+            via = (score + attraction + random.gumbel(size=score.shape)).argmax(axis=1)
+            vias[part, leg] = via
+            left[part] -= out[np.arange(len(part)), via]
+            at_x[part], at_y[part] = hubs.x_m[via], hubs.y_m[via]
+    for part in _chunks(need):
+        way = reach(part, at_x, at_y) + reach(part, end[0], end[1])
+        goal = left[part, None]
+        score = -0.5 * ((way - goal) / (0.04 * np.abs(goal) + 50.0)) ** 2
+        vias[part, 2] = (score + attraction + random.gumbel(size=score.shape)).argmax(axis=1)
+    return vias
+
+
+def _chunks(index: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    return [index[k : k + _CHUNK] for k in range(0, len(index), _CHUNK)]
+
+
+def route(
+    graph: RouteGraph,
+    hubs: Hubs,
+    start: tuple[NDArray[np.float64], NDArray[np.float64]],
+    end: tuple[NDArray[np.float64], NDArray[np.float64]],
+    vias: NDArray[np.int64],
+) -> tuple[Polylines, NDArray[np.int64]]:
+    """Polylines from start to end along the trees of the nearest hub and of each via; and the node at each vertex.
+
+    The node is −1 where a vertex is the start, the end, or inside an edge's shape.
+    """
+    from scipy.spatial import cKDTree
+
+    n = len(vias)
+    hub = np.asarray(cKDTree(np.c_[hubs.x_m, hubs.y_m]).query(np.c_[start[0], start[1]])[1], np.int64)
+    owners, trees, targets, legs = [], [], [], []
+    for leg in range(vias.shape[1]):
+        going = np.flatnonzero(vias[:, leg] >= 0)
+        owners.append(going)
+        trees.append(hub[going])
+        targets.append(hubs.node[vias[going, leg]])
+        legs.append(np.full(len(going), leg))
+        hub[going] = vias[going, leg]
+    owners.append(np.arange(n))
+    trees.append(hub)
+    targets.append(graph.nearest(*end))
+    legs.append(np.full(n, vias.shape[1]))
+    owner, tree, target, leg = (np.concatenate(part) for part in (owners, trees, targets, legs))
+    order = np.lexsort((leg, owner))
+    offsets, nodes = _walk(hubs.predecessor, tree[order], target[order])
+    path_owner = np.repeat(owner[order], np.diff(offsets))
+    return _join(graph, path_owner, nodes, n, start, end)
+
+
+def _walk(
+    predecessor: NDArray[np.int32], tree: NDArray[np.int64], target: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Nodes from each tree's root to its target, all walks one step at a time."""
+    active, current = np.arange(len(tree)), target.copy()
+    count = np.zeros(len(tree), np.int64)
+    visits = []
+    while len(active):
+        visits.append((active, current))
+        count[active] += 1
+        before = predecessor[tree[active], current].astype(np.int64)
+        going = before >= 0
+        active, current = active[going], before[going]
+    offsets = np.r_[0, np.cumsum(count)]
+    nodes = np.empty(offsets[-1], np.int64)
+    for back, (walker, node) in enumerate(visits):
+        nodes[offsets[walker + 1] - 1 - back] = node
+    return offsets, nodes
+
+
+def _join(
+    graph: RouteGraph,
+    owner: NDArray[np.int64],
+    nodes: NDArray[np.int64],
+    n: int,
+    start: tuple[NDArray[np.float64], NDArray[np.float64]],
+    end: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> tuple[Polylines, NDArray[np.int64]]:
+    """Node paths to polylines: edge shapes put in, the head cut where it passes the start, both ends attached."""
+    repeated = np.r_[False, (owner[1:] == owner[:-1]) & (nodes[1:] == nodes[:-1])]
+    owner, nodes = owner[~repeated], nodes[~repeated]
+    owner, x, y, node = _with_shapes(graph, owner, nodes)
+    first = np.searchsorted(owner, np.arange(n))
+    along = _running_length(x, y, owner, first)
+    near_start = np.where(along <= _HEAD_M, np.hypot(x - start[0][owner], y - start[1][owner]), np.inf)
+    nearest = np.minimum.reduceat(near_start, first)
+    position = np.arange(len(owner))
+    cut = np.full(n, len(owner))
+    hit = near_start <= nearest[owner]
+    np.minimum.at(cut, owner[hit], position[hit])
+    keep = position >= cut[owner]
+    owner, x, y, node = owner[keep], x[keep], y[keep], node[keep]
+    count = np.bincount(owner, minlength=n)
+    offsets = np.r_[0, np.cumsum(count + 2)]
+    all_x, all_y, all_node = np.empty(offsets[-1]), np.empty(offsets[-1]), np.full(offsets[-1], -1, np.int64)
+    all_x[offsets[:-1]], all_y[offsets[:-1]] = start
+    all_x[offsets[1:] - 1], all_y[offsets[1:] - 1] = end
+    inner = offsets[:-1][owner] + 1 + np.arange(len(owner)) - np.r_[0, np.cumsum(count)][owner]
+    all_x[inner], all_y[inner], all_node[inner] = x, y, node
+    return Polylines(offsets, all_x, all_y), all_node
+
+
+def _running_length(
+    x: NDArray[np.float64], y: NDArray[np.float64], owner: NDArray[np.int64], first: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    step = np.r_[0.0, np.hypot(np.diff(x), np.diff(y))]
+    step[first] = 0.0
+    running = np.cumsum(step)
+    return running - running[first][owner]
+
+
+def _with_shapes(
+    graph: RouteGraph, owner: NDArray[np.int64], nodes: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    """Interior vertices of the edges between consecutive nodes put in; straight edges stay as they are."""
+    x, y = graph.x_m[nodes], graph.y_m[nodes]
+    if len(graph.shape_x_m) == 0 or len(nodes) < 2:
+        return owner, x, y, nodes
+    key = graph.tail * graph.nodes + graph.head
+    order = np.argsort(key, kind="stable")
+    wanted = nodes[:-1] * graph.nodes + nodes[1:]
+    found = order[np.minimum(np.searchsorted(key[order], wanted), len(key) - 1)]
+    hit = (key[found] == wanted) & (owner[1:] == owner[:-1])
+    extra = np.where(hit, np.diff(graph.shape_offsets)[found], 0)
+    offsets = np.r_[0, np.cumsum(np.r_[extra + 1, 1])]
+    all_x, all_y = np.empty(offsets[-1]), np.empty(offsets[-1])
+    all_node = np.full(offsets[-1], -1, np.int64)
+    all_x[offsets[:-1]], all_y[offsets[:-1]], all_node[offsets[:-1]] = x, y, nodes
+    edge = np.repeat(np.arange(len(extra)), extra)
+    rank = np.arange(len(edge)) - np.repeat(np.r_[0, np.cumsum(extra)[:-1]], extra)
+    source = graph.shape_offsets[:-1][found[edge]] + rank
+    target = offsets[:-1][edge] + 1 + rank
+    all_x[target], all_y[target] = graph.shape_x_m[source], graph.shape_y_m[source]
+    return np.repeat(owner, np.diff(offsets)), all_x, all_y, all_node
