@@ -51,7 +51,7 @@ def found_datasets(folder: Path) -> list[tuple[Dataset, Path]]:
     found = [
         (dataset, folder / name)
         for dataset in DATASETS
-        for name in dataset.files[:]
+        for name in dataset.files
         if (folder / name).exists()
     ]
     first = {dataset.label: (dataset, path) for dataset, path in reversed(found)}
@@ -156,7 +156,8 @@ def _picture(rows: list[Row], metrics: tuple[str, ...], table: dict[str, Method]
             axis.axhline(own[0][f"floor_{metric}"], color="black", linewidth=1, linestyle=":", label="floor")
             axis.set_title(f"{label}: {PAPER_METRICS.get(metric, metric)}", fontsize=11)
             axis.set_xlabel("ε")
-            axis.set_ylim(bottom=0)
+            lowest = min(row[metric] for row in own)  # `relation` is unbiased and can fall below 0
+            axis.set_ylim(bottom=1.5 * min(lowest, 0.0))
     handles, names = axes[0][0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside lower center", ncols=min(len(names), 6), fontsize=9)
     who = "all trajectories" if size is None else f"random subsets of {size} trajectories"
