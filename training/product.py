@@ -25,9 +25,10 @@ _register()
 
 from wayveil.synthesis.field import NoisyLevel, estimate_field  # noqa: E402
 from wayveil.synthesis.learned import features, network  # noqa: E402
+from wayveil.synthesis.learned.refine import refine  # noqa: E402
 from wayveil.synthesis.pyramid import pool, spread  # noqa: E402
 
-__all__ = ["NoisyLevel", "estimate_field", "features", "network", "pool", "spread"]
+__all__ = ["NoisyLevel", "estimate_field", "features", "network", "pool", "refine", "spread"]
 
 OCCUPANCY_SHARES = (0.100, 0.140, 0.160)
 """Shares of ε of the coarse, middle and fine level: `wayveil.plan.SHARES`, which a test compares."""

@@ -1,8 +1,9 @@
 """Simulated street networks: a pattern of junctions, joined by its relative-neighbour graph.
 
 One construction serves every pattern. Junctions are laid out (rotated grids, rings and radials, jittered organic
-points, districts of all three); of the Delaunay triangulation those edges stay that no third junction contradicts. Lines of a
-pattern and the paths between centres become main roads, motorways are drawn across, water takes away what it covers.
+points, districts of all three); of the Delaunay triangulation those edges stay that no third junction contradicts.
+Lines of a pattern and the paths between centres become main roads, motorways are drawn across, water takes away
+what it covers.
 """
 
 from dataclasses import dataclass

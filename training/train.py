@@ -102,7 +102,8 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
         log.flush()
 
     say(python=sys.version.split()[0], jax=jax.__version__, numpy=np.__version__, device=str(jax.devices()[0]),
-        seed=chosen.seed, start=str(chosen.start), peak_rate=chosen.rate, batch=chosen.batch, side=chosen.side, workers=chosen.workers)  # fmt: skip
+        seed=chosen.seed, start=str(chosen.start), peak_rate=chosen.rate, batch=chosen.batch,
+        side=chosen.side, workers=chosen.workers)  # fmt: skip
     held_out, chunk = [], 8
     pool = (
         jnp.zeros((chosen.pool, chosen.side, chosen.side, len(FIELDS)), jnp.float16),

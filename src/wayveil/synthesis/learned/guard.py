@@ -1,8 +1,8 @@
 """When to trust the network: its estimate must explain the release about as well as the Bayesian one does.
 
 Two steps, both free. First the noisy coarse level has its say: the network's estimate is the prior mean, the posterior
-under the known noise moves whole blocks, halfway. Then the log-likelihood of all noisy counts, −Σ|count − estimate| / noise,
-is compared with that of the Bayesian estimate; where it is clearly lower the two are mixed until it is not.
+under the known noise moves whole blocks, halfway. Then the log-likelihood of all noisy counts,
+−Σ|count − estimate| / noise, is compared with the Bayesian estimate's; where it is clearly lower the two are mixed.
 
 Privacy: free (post-processing).
 """

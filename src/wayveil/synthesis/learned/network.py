@@ -97,16 +97,17 @@ def _convolve(x: Array, kernel: Array, bias: Array) -> Array:
     rows, columns, inputs = x.shape
     padded = np.zeros((rows + 2, columns + 2, inputs), np.float32)
     padded[1:-1, 1:-1] = x
+    # Three neighbours on a row lie side by side in memory: a window of 3 · inputs numbers is one copy, not three.
+    windows = np.lib.stride_tricks.as_strided(padded, (rows + 2, columns, 3 * inputs), padded.strides, writeable=False)
     matrix = kernel.reshape(9 * inputs, -1)
     out = np.empty((rows, columns, matrix.shape[1]), np.float32)
     strip = max(1, _ROWS // columns)
-    patches = np.empty((strip, columns, 9, inputs), np.float32)
+    patches = np.empty((strip, columns, 3, 3 * inputs), np.float32)
     for start in range(0, rows, strip):
         stop = min(start + strip, rows)
         part = patches[: stop - start]
-        for k in range(9):
-            down, right = divmod(k, 3)
-            part[:, :, k] = padded[start + down : stop + down, right : right + columns]
+        for down in range(3):
+            part[:, :, down] = windows[start + down : stop + down]
         np.matmul(part.reshape(-1, 9 * inputs), matrix, out=out[start:stop].reshape(-1, matrix.shape[1]))
     out += bias
     return out

@@ -21,13 +21,13 @@ class WeightsError(WayveilError):
 
 
 @cache
-def load_weights(kind: str, path: Path = WEIGHTS_FILE, digest: str = WEIGHTS_SHA256) -> dict[str, Array]:
+def load_weights(kind: str, path: Path = WEIGHTS_FILE) -> dict[str, Array]:
     """Arrays by name for 'occupancy' or 'end_points', as float32."""
     try:
         content = path.read_bytes()
     except OSError:
         raise WeightsError("The learned estimator's weights are missing; install the package again.") from None
-    if hashlib.sha256(content).hexdigest() != digest:
+    if hashlib.sha256(content).hexdigest() != WEIGHTS_SHA256:
         raise WeightsError("The learned estimator's weights were altered; install the package again.")
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
         names = parameter_shapes(INPUTS[kind], features.CONSTANTS)

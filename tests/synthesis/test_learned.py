@@ -1,0 +1,160 @@
+"""The learned estimator: pinned weights, a golden output, the guard, the ways back to Bayes, and the wall."""
+
+import hashlib
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wayveil.synthesis.field import NoisyLevel, estimate_field
+from wayveil.synthesis.learned import features, guard, refine, weights
+from wayveil.synthesis.learned.refine import LearnedFallback, refine_field
+from wayveil.synthesis.pyramid import pool
+
+SHA256 = "2759b2223bf5488138305aea5ee10c6efd3e531b85a60f12f35dd5cf5332d413"
+
+
+def streets(shape=(56, 48), total=6000.0):
+    """A town of a few streets with one busy crossing."""
+    field = np.full(shape, 0.01)
+    field[::7] += 1.0
+    field[:, 20] += 4.0
+    field[28] += 4.0
+    field[26:31, 18:23] += 6.0
+    return field * total / field.sum()
+
+
+def noisy(field, epsilon_v, seed=3, sides=(16, 4, 1)):
+    random = np.random.default_rng(seed)
+    levels = []
+    for side, share in zip(sides, (0.25, 0.35, 0.40)):
+        scale = 1 / (epsilon_v * share)
+        pooled = pool(field, side)
+        levels.append(NoisyLevel(pooled + random.laplace(0, scale, pooled.shape), side, scale))
+    return levels
+
+
+def jsd(p, q):
+    p, q = p / p.sum(), q / q.sum()
+    middle = (p + q) / 2
+    return 0.5 * sum(np.sum(a[a > 0] * np.log(a[a > 0] / middle[a > 0])) for a in (p, q))
+
+
+@pytest.fixture(scope="module")
+def case():
+    truth = streets()
+    area = np.ones(truth.shape)
+    levels = noisy(truth, 0.2)
+    return truth, area, levels, estimate_field(levels, 6000.0, area)
+
+
+def test_weights_are_the_shipped_ones_and_small():
+    content = weights.WEIGHTS_FILE.read_bytes()
+    assert hashlib.sha256(content).hexdigest() == weights.WEIGHTS_SHA256 == SHA256
+    assert len(content) < 5_000_000
+
+
+def test_golden_output(case):
+    _, area, levels, bayes = case
+    learned = refine_field(levels, 6000.0, area, bayes, kind="occupancy")
+    ends = refine_field(levels, 6000.0, area, bayes, kind="end_points", occupancy=learned)
+    found = [learned[28, 20], learned[28, 40], learned[7, 3], learned[3, 3], ends[28, 20], ends[28, 40], ends[3, 3]]
+    golden = [140.2570, 26.1038, 1.6688, 0.8381, 105.8725, 25.7086, 0.7615]
+    np.testing.assert_allclose(found, golden, rtol=0.01)
+
+
+def test_it_keeps_the_total_and_comes_nearer_to_the_truth(case):
+    truth, area, levels, bayes = case
+    learned = refine_field(levels, 6000.0, area, bayes, kind="occupancy")
+    assert learned.sum() == pytest.approx(bayes.sum())
+    assert (learned >= 0).all()
+    assert jsd(truth, learned) < 0.85 * jsd(truth, bayes)
+
+
+def test_nothing_outside_the_scope():
+    truth = streets((40, 35))
+    area = np.ones(truth.shape)
+    area[-1] = 0.3
+    area[:, -1] = 0.0
+    truth = truth * area
+    levels = noisy(truth, 0.3)
+    bayes = estimate_field(levels, 6000.0, area)
+    assert (refine_field(levels, 6000.0, area, bayes, kind="occupancy")[:, -1] == 0).all()
+
+
+def test_a_map_changes_the_estimate(case):
+    truth, area, levels, bayes = case
+    on_street = (truth > truth.mean() / 2).astype(float)
+    nothing = np.zeros(area.shape)
+    roads = [nothing, on_street, nothing, nothing, nothing, nothing, nothing]
+    mapped = refine_field(levels, 6000.0, area, bayes, kind="occupancy", road_features=roads)
+    assert jsd(truth, mapped) < jsd(truth, refine_field(levels, 6000.0, area, bayes, kind="occupancy"))
+
+
+@pytest.mark.parametrize("fault", ["missing", "altered"])
+def test_without_its_weights_bayes_is_used_and_said(case, fault, tmp_path, monkeypatch):
+    _, area, levels, bayes = case
+    path = tmp_path / "weights.npz"
+    if fault == "altered":
+        content = bytearray(weights.WEIGHTS_FILE.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content)
+    monkeypatch.setattr(refine, "load_weights", lambda kind: weights.load_weights(kind, path))
+    with pytest.warns(LearnedFallback, match=fault):
+        assert refine_field(levels, 6000.0, area, bayes, kind="occupancy") is bayes
+
+
+def test_too_little_memory_means_bayes(case, monkeypatch):
+    _, area, levels, bayes = case
+    monkeypatch.setattr(refine, "_free_bytes", lambda: 1000.0)
+    with pytest.warns(LearnedFallback, match="too large"):
+        assert refine_field(levels, 6000.0, area, bayes, kind="occupancy") is bayes
+
+
+@pytest.mark.parametrize("epsilon_v", [1e-6, 1e4])
+def test_outside_the_trained_range_means_bayes(case, epsilon_v):
+    truth, area, _, bayes = case
+    with pytest.warns(LearnedFallback, match="outside"):
+        assert refine_field(noisy(truth, epsilon_v), 6000.0, area, bayes, kind="occupancy") is bayes
+
+
+def test_the_guard_refuses_what_the_release_contradicts(case):
+    truth, _, levels, bayes = case
+    assert guard.trusted_share(levels, bayes, truth) == 1.0
+    assert guard.trusted_share(levels, bayes, truth[::-1, ::-1].copy()) < 0.5
+
+
+def test_the_coarse_level_pulls_blocks_halfway(case):
+    truth, _, levels, _ = case
+    lopsided = truth.copy()
+    lopsided[:16] *= 3
+    lopsided *= truth.sum() / lopsided.sum()
+    better = guard.towards_coarse(levels, lopsided)
+    assert better.sum() == pytest.approx(lopsided.sum())
+    assert jsd(pool(truth, 16), pool(better, 16)) < 0.6 * jsd(pool(truth, 16), pool(lopsided, 16))
+
+
+def test_road_classes_are_summed_in_threes():
+    shape = (4, 5)
+    classes = [np.full(shape, float(k)) for k in range(6)]
+    uncovered = np.zeros(shape)
+    uncovered[0] = 1
+    channels = features.road_channels([*classes, uncovered], shape)
+    np.testing.assert_allclose(channels[1, 0], [np.log1p(1), np.log1p(5), np.log1p(9), 1], rtol=1e-6)
+    assert (channels[0] == 0).all()
+    assert (features.road_channels(None, shape) == 0).all()
+
+
+def test_it_imports_nothing_of_the_private_side():
+    code = (
+        "import sys, wayveil.synthesis.learned.refine as r; "
+        "bad = [m for m in sys.modules if m.startswith('wayveil.') and m.split('.')[1] in "
+        "{'formats', 'prepare', 'views', 'measure', 'evaluation', 'audit', 'source'}]; "
+        "assert not bad, bad; assert 'jax' not in sys.modules"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    for file in Path(refine.__file__).parent.glob("*.py"):
+        assert "torch" not in file.read_text()

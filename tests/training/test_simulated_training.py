@@ -1,0 +1,94 @@
+"""Training in miniature: the plan's rules, the simulated cities, the network in jax, a few optimiser steps."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from wayveil import plan
+from wayveil.grid import Grid
+
+FOLDER = Path(__file__).resolve().parents[2] / "training"
+
+
+@pytest.fixture(autouse=True)
+def on_path(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+
+
+def test_shares_and_levels_are_the_plans():
+    import product
+
+    for name, shares in (("occupancy", product.OCCUPANCY_SHARES), ("end_points", product.END_POINT_SHARES)):
+        planned = [float(plan.SHARES[f"{name}/{level}"]) for level in ("coarse", "middle", "fine")]
+        assert planned == pytest.approx(list(shares))
+    assert float(plan.SHARES["count"]) == product.COUNT_SHARE
+    for columns, rows in ((40, 40), (150, 244), (384, 389)):
+        grid = Grid(100.0, columns, rows, columns * 100.0, rows * 100.0)
+        for signal in (0.5, 8.0, 100.0, 3000.0, 90_000.0):
+            levels = plan.field_levels(grid, signal)
+            assert product.level_sides(grid.cells, signal) == (levels.coarse, levels.middle, levels.fine)
+
+
+@pytest.mark.parametrize(
+    "kind", ["grid", "rings", "organic", "mixed", "river", "coast", "rural", "highway", "island", "campus"]
+)
+def test_each_kind_of_city_gives_whole_views(kind):
+    import samples
+
+    def view():
+        random = np.random.default_rng(11)
+        return samples.look(samples.build_city(kind, random, trips=80), random, count=300.0, side=48)
+
+    first, again = view(), view()
+    assert first.count > 0
+    assert first.occupancy.sum() == pytest.approx(first.count)
+    assert first.end_points.sum() == pytest.approx(first.count)
+    assert max(first.area.shape) <= 48
+    assert len(first.roads) == 7 and all(field.shape == first.area.shape for field in first.roads)
+    np.testing.assert_array_equal(first.occupancy, again.occupancy)
+
+
+def test_points_outside_the_scope_are_left_out_not_moved():
+    import samples
+    from traffic import Points
+
+    xy = np.array([[0.5, 0.5], [9.0, 0.5], [1.5, 0.5], [-3.0, 2.0]])
+    occupancy, ends, count = samples._add_up(Points(np.array([0, 0, 0, 1]), xy), 4, 4, np.array([4.0, 4.0]))
+    assert count == 1
+    assert occupancy[0, :2].tolist() == [0.5, 0.5] and occupancy.sum() == 1
+    assert ends[0, :2].tolist() == [0.5, 0.5] and ends.sum() == 1
+
+
+def test_jax_and_numpy_networks_agree_and_training_runs(monkeypatch):
+    import jax
+    import jax.numpy as jnp
+    import samples
+    from product import network
+
+    monkeypatch.setattr(network, "CHANNELS", (4, 6))
+    import denoiser
+
+    random = np.random.default_rng(5)
+    names = network.parameter_shapes(9, 6)
+    weights = {name: (random.normal(size=shape) * 0.3).astype(np.float32) for name, shape in names.items()}
+    fields, constants = random.normal(size=(18, 14, 9)).astype(np.float32), random.normal(size=6).astype(np.float32)
+    here = network.log_correction(weights, fields, constants)
+    forward = jax.jit(denoiser.log_correction, static_argnames="dtype")
+    there = forward(weights, fields[None], constants[None], dtype=jnp.float32)[0]
+    np.testing.assert_allclose(here, there, rtol=1e-3, atol=1e-3)
+
+    city = samples.build_city("campus", random, trips=80)
+    view = samples.look(city, random, count=2000.0, side=32)
+    packed = [samples.pack(samples.release(view, 1.0, mapped, random), 32) for mapped in (False, True)]
+    pool = tuple(jnp.asarray(np.stack(part)) for part in zip(*packed))
+    state = denoiser.initial_state(1)
+    before = jax.jit(denoiser.predict)(state[0], *pool)[0]
+    log_bayes, inside = np.asarray(pool[0][..., 3], float), np.asarray(pool[0][..., 4]) > 0
+    bayes = np.where(inside, np.exp(log_bayes), 0.0)
+    bayes /= bayes.sum(axis=(1, 2), keepdims=True)
+    np.testing.assert_allclose(np.exp(before), bayes, atol=1e-5)  # training starts at the Bayesian estimate
+    state, first = denoiser.train_steps(state, pool, 2, 3e-3, 2, 6)
+    state, second = denoiser.train_steps(state, pool, 2, 3e-3, 2, 6)
+    assert float(second) < float(first)
+    assert int(state[4]) == 12 and all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state[1]))
