@@ -77,8 +77,8 @@ def refine(
     road_features: Sequence[Field] | None = None,
 ) -> Refined:
     """As `refine_field`, with the share and the reason instead of a warning."""
-    worth = guard.worth_of_a_cell(levels, total, area)
-    if not guard.LEAST_WORTH <= worth <= guard.MOST_WORTH or len(levels) != 3:
+    worth = guard.worth(levels, total) / max(area.sum(), 1.0)
+    if not guard.LEAST_WORTH <= worth <= guard.MOST_WORTH[kind] or len(levels) != 3:
         return Refined(bayes, 0.0, f"The {_words(kind)} are outside what the network was trained on; Bayes is used.")
     if area.size * _BYTES_A_CELL > _free_bytes():
         return Refined(bayes, 0.0, "The grid is too large for the network in this memory; Bayes is used.")
