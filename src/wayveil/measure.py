@@ -1,147 +1,154 @@
 """measure: trajectories + scope + budget → release. The only step that touches the data, and the only one that spends.
 
-The order matters. All exact sums that need no earlier answer are added up first; nothing has been spent yet, and an
-interruption costs nothing. Then the ledger refuses or commits the whole budget. Only then is noise drawn: first the
-count, which sets the sizes of the other views; then the fields, whose noisy end points set the regions of the
-origin–destination view, for which the data is read once more.
+The order matters. All exact sums are added up first; nothing has been spent yet, and an interruption costs nothing.
+Then the ledger refuses or commits the whole budget. Only then is noise drawn: first the count, which sets the sizes
+of the other views; then the fields, whose noisy end points set the regions of the origin–destination view.
 """
 
-import secrets
+import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from wayveil.source import Source, open_source
 
 from wayveil import plan
 from wayveil.bins import Bins
-from wayveil.engine.serial import Engine, Kept, Serial
+from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import BudgetError, InputError, WayveilError
+from wayveil.exact import Exact, exact_answers, first_views, kept_trajectories, read_exact
 from wayveil.grid import Grid, base_grid
 from wayveil.privacy.budget import Budget, Number, exact_delta, exact_epsilon
-from wayveil.privacy.fixedpoint import check_overflow
-from wayveil.privacy.ledger import Ledger, Spend
+from wayveil.privacy.fixedpoint import LARGEST_SUM, check_overflow
+from wayveil.privacy.ledger import Ledger, Spend, clean_name
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
-from wayveil.privacy.unit import Unit
+from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import Answer, Release
-from wayveil.scope import Scope
+from wayveil.roads import RoadMap, clip_roads
+from wayveil.scope import Scope, read_scope
+from wayveil.source import open_source
 from wayveil.synthesis.pyramid import pool
 from wayveil.synthesis.regions import cut_regions, cuts_to_json, label_regions
-from wayveil.views import (
-    Count,
-    DepartureHour,
-    DepartureWeek,
-    DisplacementLength,
-    Duration,
-    EndPoints,
-    GapRatio,
-    Length,
-    LengthDuration,
-    MeanInterval,
-    Occupancy,
-    OriginDestination,
-    StartMinusEnd,
-    View,
-)
+from wayveil.views import OriginDestination, View
+from wayveil.views.places import OCCUPANCY_RESOLUTION
+
+__all__ = ["SameContentWarning", "exact_answers", "first_views", "kept_trajectories", "measure"]
+
+_MOST_TRAJECTORIES = 1 << 40
+
+
+class SameContentWarning(UserWarning):
+    """The ledger knows the same content under another name."""
 
 
 def measure(
     data: Any,
-    scope: Scope,
+    scope: Scope | str | os.PathLike[str],
     *,
     epsilon: Number,
-    unit: Unit,
+    unit: Unit | str,
+    max_per_user: int | None = None,
     dataset: str | None = None,
-    ledger: Ledger | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
     delta: Number = 0,
+    roads: RoadMap | None = None,
     engine: Engine | None = None,
     noise: NoiseSource | None = None,
     progress: Progress = quiet,
+    **read_options: Any,
 ) -> Release:
     """Σ φ(T) + Lap(c/ε_v) for every view of the plan, Σ ε_v = ε.
 
     Parameters
     ----------
     data
-        Trajectories, a frame, a path, or an open source.
+        Trajectories, a frame, a path, or an open source; `read_options` are those of `wayveil.read`.
     scope
-        The public frame; nothing else about the world is known.
+        The public frame, or the file or name of one; nothing else about the world is known.
     epsilon, unit
-        The promise. Neither has a default, on purpose.
+        The promise. Neither has a default, on purpose. `unit` is a `Unit`, or "trajectory", or "user" with
+        `max_per_user`.
     dataset, ledger
-        The account that pays. Without a ledger nothing is recorded, and the caller answers for composition.
+        The account that pays. With neither, nothing is recorded, and the caller answers for composition.
     delta
         Above 0: Gaussian noise with zCDP accounting instead of pure ε.
+    roads
+        The public map that synthesis will use; it is only looked at, so that a wrong one is noticed before the spend.
 
     Privacy: spends ε (and δ) of the dataset's budget, once, for everything that is ever made from the release.
     """
-    budget = Budget.split(exact_epsilon(epsilon), plan.SHARES)
-    exact_delta(delta)
-    source = open_source(data)
-    engine = engine or Serial()
-    kept = kept_trajectories(source, unit)
-    views = first_views(scope)
-    check_overflow(_MOST_TRAJECTORIES, max(view.resolution for view in views.values()) * unit.sensitivity)
-    sums = dict(zip(views, engine.sums(source, scope, list(views.values()), kept, progress)))
-    if sums["count"][0] == 0:
+    scope = scope if isinstance(scope, Scope) else read_scope(scope)
+    unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
+    cost = _Cost.of(exact_epsilon(epsilon), exact_delta(delta), unit)
+    account = _account(ledger, dataset)
+    if roads is not None and len(clip_roads(roads, scope)) == 0:
+        raise InputError("No road of the map lies inside the scope; give the map of the same city, or none.")
+    source = open_source(data, **read_options)
+    # Read before the data: a ledger that is locked, lost or rolled back is known at once.
+    secret = None if account is None else account.secret
+    exact = read_exact(source, scope, kept_trajectories(source, unit), engine or Serial(), secret, progress)
+    if exact.sums["count"][0] == 0:
         raise InputError("No trajectory has a point inside the scope; check its box, its days and the column names.")
-    if ledger is not None:
-        _pay(ledger, dataset, budget, unit, source)
-    door = _Door(scope, budget, unit, noise or OpenDPNoise(), float(delta))
+    if account is not None:
+        _pay(account, dataset or "", cost, unit, exact.digest)
+    with stays_charged(account is not None):
+        return _draw(_Door(scope, cost, unit, noise or OpenDPNoise()), exact, progress)
+
+
+CHARGED = "The ledger was charged before this happened and stays charged."
+
+
+@contextmanager
+def stays_charged(charged: bool) -> Iterator[None]:
+    """Whatever goes wrong inside says that the spend stays on the ledger, unexpected errors and Ctrl-C included."""
     try:
-        return _draw(door, views, sums, engine, source, kept, progress)
-    except Exception as error:
-        if ledger is None:
+        yield
+    except WayveilError as error:
+        if not charged or CHARGED in str(error):
             raise
-        if isinstance(error, WayveilError):
-            raise type(error)(f"{error} The ledger was charged before this happened and stays charged.") from None
+        raise type(error)(f"{error} {CHARGED}") from None
+    except BaseException as error:
+        if charged and CHARGED not in getattr(error, "__notes__", []):
+            error.add_note(CHARGED)
         raise
 
 
-_MOST_TRAJECTORIES = 1 << 40
+@dataclass(frozen=True)
+class _Cost:
+    """What each view may cost: ε_v of pure privacy, or with a δ, ρ_v = ρ·ε_v/ε of zero-concentrated privacy."""
 
+    budget: Budget
+    delta: Fraction
+    rho: Fraction | None
 
-def first_views(scope: Scope) -> dict[str, View]:
-    """The views that need no earlier answer, at their finest public size; `measure` pools them to the plan's size."""
-    grid = base_grid(scope)
-    return {
-        "count": Count(),
-        "occupancy": Occupancy(grid),
-        "end_points": EndPoints(grid),
-        "start_minus_end": StartMinusEnd(grid),
-        "length": Length(plan.length_bins(scope)),
-        "displacement_length": DisplacementLength(plan.displacement_bins(scope), plan.coarse_length_bins(scope)),
-        "length_duration": LengthDuration(plan.coarse_length_bins(scope), plan.coarse_duration_bins(scope)),
-        "duration": Duration(plan.duration_bins(scope)),
-        "mean_interval": MeanInterval(plan.interval_bins(scope)),
-        "gap_ratio": GapRatio(plan.gap_ratio_bins()),
-        "departure_hour": DepartureHour(scope),
-        "departure_week": DepartureWeek(scope),
-    }
+    @classmethod
+    def of(cls, epsilon: Fraction, delta: Fraction, unit: Unit) -> "_Cost":
+        from wayveil.privacy.zcdp import rho_for
 
+        cost = cls(Budget.split(epsilon, plan.SHARES), delta, rho_for(epsilon, delta) if delta else None)
+        finest = OCCUPANCY_RESOLUTION
+        check_overflow(_MOST_TRAJECTORIES, finest)
+        # Sixty-four scales of noise must fit beside the sums; beyond that only noise is left anyway.
+        if 64 * finest * max(cost.noise(name, unit) for name in cost.budget.shares) >= LARGEST_SUM:
+            raise InputError("epsilon is too small for this --max-per-user: only noise would be left; raise it.")
+        return cost
 
-def kept_trajectories(source: Source, unit: Unit) -> Kept:
-    """At most c trajectories of each user, drawn at random and independently of everybody else's.
+    def rho_of(self, name: str) -> Fraction:
+        """ρ_v."""
+        assert self.rho is not None
+        return self.rho * self.budget[name] / self.budget.epsilon
 
-    Privacy: not private (trusted side only). A user's draw looks at that user's own trajectories alone, so adding or
-    removing a user moves nobody else's.
-    """
-    if unit.kind == "trajectory":
-        return None
-    labels = [batch.user for batch in source.batches() if len(batch)]
-    if any(label is None for label in labels):
-        raise InputError("--unit user needs a user column; name it with --user-column, or use --unit trajectory.")
-    users = np.concatenate(labels) if labels else np.zeros(0, np.int64)
-    random = np.random.default_rng(secrets.randbits(256))
-    order = np.lexsort((random.random(len(users)), users))
-    first = np.flatnonzero(np.r_[True, users[order][1:] != users[order][:-1]])
-    rank = np.arange(len(users)) - np.repeat(first, np.diff(np.r_[first, len(users)]))
-    kept = np.zeros(len(users), bool)
-    kept[order[rank < unit.max_per_user]] = True
-    return kept
+    def noise(self, name: str, unit: Unit) -> float:
+        """Scale of the noise in trajectories, c/ε_v; a Gaussian's as the Laplace of equal variance, c/(2·sqrt(ρ_v))."""
+        if self.rho is None:
+            return unit.sensitivity / float(self.budget[name])
+        return unit.sensitivity / (2.0 * float(self.rho_of(name)) ** 0.5)
 
 
 @dataclass(frozen=True)
@@ -149,38 +156,37 @@ class _Door:
     """What every answer needs on its way out."""
 
     scope: Scope
-    budget: Budget
+    cost: _Cost
     unit: Unit
     noise: NoiseSource
-    delta: float
 
     def answer(
         self, name: str, sums: NDArray[np.int64], resolution: int, shape: tuple[int, ...], **parameters: Any
     ) -> Answer:
         """Exact sums in, noisy answer out."""
-        share = self.budget[name]
+        share = self.cost.budget[name]
         sensitivity = resolution * self.unit.sensitivity
-        noisy = self.noise.laplace(np.ascontiguousarray(sums, np.int64).ravel(), sensitivity, share)
-        if noisy.epsilon_spent > share:
+        flat = np.ascontiguousarray(sums, np.int64).ravel()
+        if self.cost.rho is None:
+            mechanism, noisy = "laplace", self.noise.laplace(flat, sensitivity, share)
+            dear = noisy.epsilon_spent > share
+        else:
+            # ‖x‖₂ ≤ ‖x‖₁, so the L1 bound serves as the L2 bound.
+            rho = self.cost.rho_of(name)
+            mechanism, noisy = "gaussian", self.noise.gaussian(flat, float(sensitivity), rho)
+            dear = noisy.rho_spent > rho
+        if dear:
             raise BudgetError(f"'{name}' would cost more than its share; nothing was released.")
-        return Answer(name, parameters, shape, resolution, "laplace", noisy.scale, share, noisy.values)
+        return Answer(name, parameters, shape, resolution, mechanism, noisy.scale, share, noisy.values)
 
     def signal(self, name: str, count: float) -> float:
         """m̃·ε_v / c: how many noise units one view's whole answer is worth."""
-        return max(count, 1.0) * float(self.budget[name]) / self.unit.sensitivity
+        return max(count, 1.0) / self.cost.noise(name, self.unit)
 
 
-def _draw(
-    door: _Door,
-    views: Mapping[str, View],
-    sums: Mapping[str, NDArray[np.int64]],
-    engine: Engine,
-    source: Source,
-    kept: Kept,
-    progress: Progress,
-) -> Release:
+def _draw(door: _Door, exact: Exact, progress: Progress) -> Release:
     """Noise, in the order in which answers may depend on each other."""
-    grid = base_grid(door.scope)
+    grid, views, sums = base_grid(door.scope), exact.views, exact.sums
     count = door.answer("count", sums["count"], 1, (1,))
     noisy_count = float(count.counts[0])
     answers = [count]
@@ -191,13 +197,13 @@ def _draw(
         progress("drawing noise", 0.4 if name == "occupancy" else 0.8)
     answers.append(_asymmetry(door, views["start_minus_end"], sums["start_minus_end"], grid, noisy_count))
     answers += _histograms(door, views, sums, noisy_count)
-    answers += _origin_destination(door, fields["end_points"], grid, noisy_count, engine, source, kept, progress)
+    answers += _origin_destination(door, fields["end_points"], grid, noisy_count, exact, progress)
     progress("drawing noise", 1.0)
     return Release(
         scope=door.scope,
         answers=tuple(answers),
-        epsilon=door.budget.epsilon,
-        delta=door.delta,
+        epsilon=door.cost.budget.epsilon,
+        delta=float(door.cost.delta),
         unit=door.unit.kind,
         max_per_user=door.unit.max_per_user,
         neighbours=door.unit.describe(),
@@ -252,26 +258,18 @@ def _merge(sums: NDArray[np.int64], fine: Bins, coarse: Bins) -> NDArray[np.int6
 
 
 def _origin_destination(
-    door: _Door,
-    end_points: Sequence[Answer],
-    grid: Grid,
-    count: float,
-    engine: Engine,
-    source: Source,
-    kept: Kept,
-    progress: Progress,
+    door: _Door, end_points: Sequence[Answer], grid: Grid, count: float, exact: Exact, progress: Progress
 ) -> list[Answer]:
     """Both levels of the origin–destination view, on regions cut from the noisy end points."""
     names = ("origin_destination/coarse", "origin_destination/fine")
     depth = plan.region_depth(sum(door.signal(name, count) for name in names))
     cuts = cut_regions(rough_field(end_points, grid, max(count, 1.0)), depth)
     view = OriginDestination(grid, label_regions(grid, cuts).ravel(), 2**depth)
-    (exact,) = engine.sums(source, door.scope, [view], kept, progress)
-    exact = exact.reshape(view.shape)
-    coarse = pool(exact, 4)
+    fine = exact.origin_destination(view, progress).reshape(view.shape)
+    coarse = pool(fine, 4)
     return [
         door.answer(names[0], coarse, 1, coarse.shape, merged=4),
-        door.answer(names[1], exact, 1, exact.shape, cuts=cuts_to_json(cuts)),
+        door.answer(names[1], fine, 1, fine.shape, cuts=cuts_to_json(cuts)),
     ]
 
 
@@ -283,11 +281,26 @@ def rough_field(levels: Sequence[Answer], grid: Grid, count: float) -> NDArray[n
     return estimate_field(noisy, count, np.ones((grid.rows, grid.columns)), neighbours=False)
 
 
-def _pay(ledger: Ledger, dataset: str | None, budget: Budget, unit: Unit, source: Source) -> None:
-    if not dataset:
+def _account(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> Ledger | None:
+    if dataset is None and ledger is None:
+        return None
+    if dataset is None:
         raise InputError("Name the dataset whose budget pays: --dataset NAME.")
-    lines = [Spend(name, share, f"measure, {unit.kind} level") for name, share in budget.shares.items()]
-    ledger.spend(dataset, lines, total_if_new=budget.epsilon)
+    clean_name(dataset)
+    return ledger if isinstance(ledger, Ledger) else Ledger(None if ledger is None else Path(ledger))
+
+
+def _pay(ledger: Ledger, dataset: str, cost: _Cost, unit: Unit, digest: str | None) -> None:
+    """All shares on the ledger in one go; with a δ only their sum is a guarantee, so it is divided alike."""
+    budget, purpose = cost.budget, f"measure, {unit.kind} level" + (", Gaussian" if cost.rho else "")
+    lines = [
+        Spend(name, share, purpose, cost.delta * share / budget.epsilon) for name, share in budget.shares.items()
+    ]
+    receipt = ledger.spend(
+        dataset, lines, total_if_new=budget.epsilon, total_delta_if_new=cost.delta, digest=digest
+    )
+    for warning in receipt.warnings:
+        warnings.warn(warning, SameContentWarning, stacklevel=3)
 
 
 def _software() -> str:

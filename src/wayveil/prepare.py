@@ -5,12 +5,16 @@ sensitivity proof; the other half is the view's L1 bound.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.scope import Scope
 from wayveil.trajectories import Trajectories
+
+LATEST_S = 1e11
+"""The year 5138; a time beyond it on either side is no time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,13 +30,18 @@ class Prepared:
     t_utc: NDArray[np.float64]
     points: NDArray[np.int64]
     """(n,) number of points of each trajectory."""
-    length_m: NDArray[np.float64]
-    """(n,) polyline length, at most the scope's cap."""
     duration_s: NDArray[np.float64]
     """(n,) last time minus first, at most the scope's cap, never negative."""
+    length_cap_m: float
+    """The scope's cap on the length."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    @cached_property
+    def length_m(self) -> NDArray[np.float64]:
+        """(n,) polyline length, at most the scope's cap."""
+        return np.minimum(_lengths(self.offsets, self.x_m, self.y_m), self.length_cap_m)
 
     @property
     def first(self) -> NDArray[np.int64]:
@@ -52,9 +61,11 @@ def prepare(trajectories: Trajectories, scope: Scope) -> Prepared:
 
     Privacy: not private (trusted side only).
     """
-    x_m, y_m = scope.to_metres(trajectories.lon, trajectories.lat)
+    with np.errstate(invalid="ignore"):
+        x_m, y_m = scope.to_metres(trajectories.lon, trajectories.lat)
     t_utc = trajectories.t_utc
-    inside = (x_m >= 0) & (x_m <= scope.width_m) & (y_m >= 0) & (y_m <= scope.height_m) & np.isfinite(t_utc)
+    # What is not a number, or not a time of this age, compares as outside.
+    inside = (x_m >= 0) & (x_m <= scope.width_m) & (y_m >= 0) & (y_m <= scope.height_m) & (np.abs(t_utc) <= LATEST_S)
     window = scope.time_window()
     if window is not None:
         inside &= (t_utc >= window[0]) & (t_utc < window[1])
@@ -66,9 +77,8 @@ def prepare(trajectories: Trajectories, scope: Scope) -> Prepared:
     if (np.diff(offsets) > scope.caps.points).any():
         offsets, keep = _thin(offsets, scope.caps.points)
         x_m, y_m, t_utc = x_m[keep], y_m[keep], t_utc[keep]
-    length_m = np.minimum(_lengths(offsets, x_m, y_m), scope.caps.length_km * 1000)
     duration_s = np.clip(t_utc[offsets[1:] - 1] - t_utc[offsets[:-1]], 0.0, scope.caps.duration_h * 3600)
-    return Prepared(offsets, x_m, y_m, t_utc, np.diff(offsets), length_m, duration_s)
+    return Prepared(offsets, x_m, y_m, t_utc, np.diff(offsets), duration_s, scope.caps.length_km * 1000)
 
 
 def _thin(offsets: NDArray[np.int64], most: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

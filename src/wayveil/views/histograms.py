@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wayveil.bins import Bins
 from wayveil.prepare import Prepared
@@ -144,8 +145,7 @@ class DepartureHour:
     shape: tuple[int, ...] = (24,)
 
     def features(self, batch: Prepared) -> Features:
-        week_s = self.scope.local_seconds(batch.t_utc[batch.first])
-        return one_hot((week_s // 3600).astype(np.int64) % 24)
+        return one_hot(_hour_of_week(self.scope, batch) % 24)
 
 
 @dataclass(frozen=True)
@@ -158,4 +158,9 @@ class DepartureWeek:
     shape: tuple[int, ...] = (7, 24)
 
     def features(self, batch: Prepared) -> Features:
-        return one_hot((self.scope.local_seconds(batch.t_utc[batch.first]) // 3600).astype(np.int64))
+        return one_hot(_hour_of_week(self.scope, batch))
+
+
+def _hour_of_week(scope: Scope, batch: Prepared) -> NDArray[np.int64]:
+    """0 to 167. A remainder just below a whole week may round up to it, and 168 is Monday's first hour again."""
+    return (scope.local_seconds(batch.t_utc[batch.first]) // 3600).astype(np.int64) % 168

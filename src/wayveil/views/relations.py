@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.prepare import Prepared
+from wayveil.privacy.fixedpoint import clip_l1, quantise
 from wayveil.views.base import Features
 from wayveil.waypoints import waypoints
 
@@ -34,8 +35,7 @@ class Relation:
     def features(self, batch: Prepared) -> Features:
         points = _vectors(batch, self.anchors.shape[1], self.time_scale_mps)
         shares = _softmax(-_squared_distances(points, self.anchors) / (2 * self.bandwidth_m**2))
-        weight = np.floor(shares * self.resolution).astype(np.int64)
-        return _dense(weight)
+        return _dense(shares, self.resolution)
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class AnchorDistance:
         mean_square = _squared_distances(points, self.anchors)
         distance = np.sqrt(mean_square * self.anchors.shape[1])
         shares = np.minimum(distance / self.sensitivity_m, 1.0) / len(self.anchors)
-        return _dense(np.floor(shares * self.resolution).astype(np.int64))
+        return _dense(shares, self.resolution)
 
 
 def _vectors(batch: Prepared, count: int, time_scale_mps: float) -> NDArray[np.float64]:
@@ -79,8 +79,8 @@ def _vectors(batch: Prepared, count: int, time_scale_mps: float) -> NDArray[np.f
 def _squared_distances(points: NDArray[np.float64], anchors: NDArray[np.float64]) -> NDArray[np.float64]:
     """Mean over the way-points of the squared distance, for each pair.
 
-    A row must not depend on its neighbours in the batch, so the cross term is summed by einsum, whose order of
-    summation is fixed by one row, and not by a blocked matrix product.
+    A row must not depend on its neighbours in the batch, so terms are added in a fixed order, value by value, and not
+    by a blocked matrix product.
     """
     result = np.zeros((len(points), len(anchors)))
     for k in range(anchors.shape[1]):
@@ -91,12 +91,15 @@ def _squared_distances(points: NDArray[np.float64], anchors: NDArray[np.float64]
 
 def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
+    # Column by column, for the same reason: how a sum along a row is grouped must not hang on the batch's shape.
+    total = np.zeros(len(weights))
+    for column in weights.T:
+        total += column
+    return weights / total[:, None]
 
 
-def _dense(weight: NDArray[np.int64]) -> Features:
-    rows, columns = weight.shape
-    # Quantising rounds down, but a float sum of shares may exceed 1 by a few ulp: the excess is taken off the largest.
-    excess = np.maximum(weight.sum(axis=1) - RELATION_RESOLUTION, 0)
-    weight[np.arange(rows), weight.argmax(axis=1)] -= excess
+def _dense(shares: NDArray[np.float64], resolution: int) -> Features:
+    rows, columns = shares.shape
+    # Quantising rounds towards zero, but a float sum of shares may exceed 1 by a few ulp: the bound is made exact.
+    weight = clip_l1(quantise(shares, resolution), None, rows, resolution)
     return Features(np.repeat(np.arange(rows), columns), np.tile(np.arange(columns), rows), weight.ravel())
