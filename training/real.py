@@ -18,34 +18,12 @@ from wayveil.measure import measure
 from wayveil.prepare import prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
-from wayveil.roads import ROAD_CLASSES, clip_roads
 from wayveil.scope import Scope, read_scope
 from wayveil.source import open_source
 from wayveil.synthesis.estimate import cell_area, noisy_levels
 from wayveil.synthesis.field import estimate_field
 from wayveil.synthesis.learned.refine import refine
-
-_GROUPS = {"motorway": 0, "trunk": 0, "primary": 1, "secondary": 2, "tertiary": 3, "residential": 4}
-
-
-def road_fields(path: Path, scope: Scope, grid: Grid) -> list[np.ndarray]:
-    """Road length a cell in units of 100 m for six classes, and the mask of cells without a road within 500 m."""
-    from scipy.ndimage import maximum_filter
-
-    roads = clip_roads(read_roads(path), scope)
-    x, y = scope.to_metres(roads.lon, roads.lat)
-    owner = np.repeat(np.arange(len(roads)), np.diff(roads.offsets))
-    first = np.flatnonzero(owner[1:] == owner[:-1])
-    length = np.hypot(x[first + 1] - x[first], y[first + 1] - y[first])
-    steps = np.maximum(1, np.ceil(length / 20)).astype(int)
-    part = np.repeat(np.arange(len(first)), steps)
-    along = (np.arange(len(part)) - np.repeat(np.cumsum(steps) - steps, steps) + 0.5) / steps[part]
-    start = first[part]
-    cell = grid.index(x[start] + along * (x[start + 1] - x[start]), y[start] + along * (y[start + 1] - y[start]))
-    group = np.array([_GROUPS.get(name, 5) for name in ROAD_CLASSES])[roads.road_class[owner[start]]]
-    flat = np.bincount(group * grid.cells + cell, (length / steps)[part] / 100, minlength=6 * grid.cells)
-    classes = flat.reshape(6, grid.rows, grid.columns)
-    return [*classes, 1.0 - (maximum_filter(classes.sum(axis=0), 11) > 0)]
+from wayveil.synthesis.road_features import road_features
 
 
 def truth(source, scope: Scope, grid: Grid) -> dict[str, np.ndarray]:
@@ -91,7 +69,7 @@ def main() -> None:
     area = cell_area(grid)
     source = open_source(chosen.data / f"{chosen.name}.parquet")
     true = truth(source, scope, grid)
-    maps = [None] + ([road_fields(chosen.roads, scope, grid)] if chosen.roads else [])
+    maps = [None] + ([road_features(read_roads(chosen.roads), grid, scope)] if chosen.roads else [])
     for epsilon in (0.1, 0.5, 1.0):
         for seed in range(1, chosen.noises + 1):
             release = measure(source, scope, epsilon=epsilon, unit=Unit.trajectory(), noise=SeededNoise(seed))
@@ -100,7 +78,7 @@ def main() -> None:
             for roads in maps:
                 bayes = estimate_field(levels, total, area, features=roads or ())
                 base = (bayes / bayes.max()) ** 1.5
-                ends = estimate_field(end_levels, total, area, base=base, neighbours=False)
+                ends = estimate_field(end_levels, total, area, base=base, coarse_base=bayes, neighbours=False)
                 began = time.process_time()
                 better = refine(levels, total, area, bayes, kind="occupancy", road_features=roads)
                 better_ends = refine(

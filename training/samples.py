@@ -189,7 +189,7 @@ def release(view: View, epsilon: float, mapped: bool, random: np.random.Generato
     roads = view.roads if mapped else None
     occupancy = estimate_field(occupancy_levels, total, view.area, features=roads or ())
     base = (occupancy / max(occupancy.max(), 1e-300)) ** END_POINT_POWER
-    ends = estimate_field(end_levels, total, view.area, base=base, neighbours=False)
+    ends = estimate_field(end_levels, total, view.area, base=base, coarse_base=occupancy, neighbours=False)
     return Release(view, total, roads, occupancy_levels, end_levels, occupancy, ends)
 
 

@@ -11,6 +11,7 @@ import pytest
 from wayveil.synthesis.field import NoisyLevel, estimate_field
 from wayveil.synthesis.learned import features, guard, refine, weights
 from wayveil.synthesis.learned.refine import LearnedFallback, refine_field
+from wayveil.synthesis.learned.support import data_share
 from wayveil.synthesis.pyramid import pool
 
 SHA256 = "2759b2223bf5488138305aea5ee10c6efd3e531b85a60f12f35dd5cf5332d413"
@@ -134,6 +135,13 @@ def test_the_coarse_level_pulls_blocks_halfway(case):
     better = guard.towards_coarse(levels, lopsided)
     assert better.sum() == pytest.approx(lopsided.sum())
     assert jsd(pool(truth, 16), pool(better, 16)) < 0.6 * jsd(pool(truth, 16), pool(lopsided, 16))
+
+
+def test_busy_cells_rest_on_data_and_empty_ones_on_the_prior(case):
+    _, _, levels, bayes = case
+    share = data_share(levels, bayes)
+    assert share.shape == bayes.shape and ((share >= 0) & (share <= 1)).all()
+    assert share[28, 20] > 0.8 and share[3, 3] < 0.2
 
 
 def test_road_classes_are_summed_in_threes():
