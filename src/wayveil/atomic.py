@@ -39,3 +39,21 @@ def write_text(path: str | os.PathLike[str], text: str, mode: int = 0o644) -> No
     """Write a whole text file, or nothing."""
     with atomic_path(path, mode) as part:
         part.write_text(text, encoding="utf-8")
+
+
+def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """InputError unless a file can be written at `path`; tried before the work, so that nothing is spent in vain.
+
+    A file that is there already is only overwritten with `force`.
+    """
+    target = Path(path)
+    try:
+        if target.is_dir():
+            raise InputError(f"'{target.name}' is a folder; choose the name of a file with -o.")
+        if target.exists() and not force:
+            raise InputError(f"'{target.name}' is already there; choose another -o or add --force.")
+        with tempfile.TemporaryFile(dir=target.parent or Path(".")):
+            pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "not a possible name"
+        raise InputError(f"Cannot write to the folder of '{target.name}': {reason}; choose another -o.") from None

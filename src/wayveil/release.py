@@ -5,6 +5,7 @@ It holds noisy integers, their scales and the receipt. It holds no seed, no dige
 
 import json
 import math
+import re
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from wayveil.atomic import write_text
-from wayveil.errors import ReleaseError
+from wayveil.errors import InputError, ReleaseError
 from wayveil.privacy.budget import decimal_text
 from wayveil.scope import Scope
 
@@ -23,6 +24,7 @@ FORMAT = "wayveil-release"
 VERSION = 1
 _MOST_BYTES = 1 << 30
 _MOST_VALUES = 1 << 24
+_MOST_ANSWERS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,15 +150,21 @@ def read_release(path: str | Path) -> Release:
 
 def release_from_json(text: str, origin: str = "release") -> Release:
     """Parse and check the JSON text of a release; `origin` names it in messages."""
+    from wayveil.release_check import check_release
+
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
         if not isinstance(document, dict) or document.get("format") != FORMAT:
             raise ReleaseError(f"'{origin}' is not a wayveil release.")
         if document.get("version") != VERSION:
             raise ReleaseError(f"'{origin}' is of another version; measure again or use the matching wayveil.")
-        return _from_document(document, origin)
+        release = _from_document(document, origin)
+        check_release(release)
+        return release
     except ReleaseError:
         raise
+    except InputError:
+        raise ReleaseError(f"'{origin}' promises something impossible; it was altered.") from None
     except ValidationError:
         raise ReleaseError(f"'{origin}': its scope is damaged.") from None
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, ZeroDivisionError):
@@ -168,11 +176,13 @@ def _refuse_constant(name: str) -> float:
 
 
 def _from_document(document: dict[str, Any], origin: str) -> Release:
-    epsilon = Fraction(str(document["epsilon_exact"]))
-    costs = {line["name"]: Fraction(str(line["epsilon_exact"])) for line in document["ledger"]}
+    epsilon = _exact(document["epsilon_exact"], document["epsilon"])
+    costs = {line["name"]: _exact(line["epsilon_exact"], line["epsilon"]) for line in document["ledger"]}
+    if not 1 <= len(document["views"]) <= _MOST_ANSWERS:
+        raise ValueError("views")
     answers = tuple(_answer(view, costs[view["name"]]) for view in document["views"])
     delta = float(document["delta"])
-    if len(costs) != len(answers) or (delta == 0 and sum(costs.values()) != epsilon):
+    if len(costs) != len(answers) or len(document["ledger"]) != len(costs) or sum(costs.values()) != epsilon:
         raise ReleaseError(f"'{origin}': its ledger lines do not add up to its epsilon; it was altered.")
     if not 0 < epsilon <= 1000 or not 0 <= delta < 1 or document["unit"] not in ("trajectory", "user"):
         raise ReleaseError(f"'{origin}': epsilon, delta or unit is not a possible value; it was altered.")
@@ -182,15 +192,27 @@ def _from_document(document: dict[str, Any], origin: str) -> Release:
         epsilon=epsilon,
         delta=delta,
         unit=document["unit"],
-        max_per_user=int(document["max_per_user"]),
+        max_per_user=document["max_per_user"],
         neighbours=_text(document["neighbours"]),
         private=bool(document["private"] is True),
         software=_text(document["software"]),
     )
 
 
+def _exact(text: Any, plain: Any) -> Fraction:
+    # Checked before it is read: '1e999999999' is a short text and a very long number.
+    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,60}([./][0-9]{1,60})?", text):
+        raise ValueError("epsilon")
+    value = Fraction(text)
+    if float(value) != plain:
+        raise ValueError("epsilon")
+    return value
+
+
 def _answer(view: dict[str, Any], epsilon: Fraction) -> Answer:
-    shape = tuple(int(side) for side in view["shape"])
+    if any(type(side) is not int for side in view["shape"]) or type(view["resolution"]) is not int:
+        raise ValueError("shape")
+    shape = tuple(view["shape"])
     size = math.prod(shape)
     if min(shape) < 1 or size > _MOST_VALUES or len(view["noisy"]) != size:
         raise ValueError("shape")

@@ -1,0 +1,106 @@
+"""Whether a release fits together: costs with noise, shapes with grids and bins; an altered file rarely does."""
+
+import math
+from itertools import pairwise
+from typing import Any
+
+from wayveil import plan
+from wayveil.errors import ReleaseError
+from wayveil.grid import Grid, base_grid
+from wayveil.privacy.unit import Unit
+from wayveil.release import Answer, Release
+
+_TOLERANCE = 1e-6
+_WRONG_NOISE = "The noise of '{}' is not the one that was paid for; the release was altered."
+_FIELDS = ("occupancy", "end_points", "start_minus_end")
+_NEEDED = {
+    "occupancy": ("side",),
+    "end_points": ("side",),
+    "start_minus_end": ("side",),
+    "length": ("edges",),
+    "duration": ("edges",),
+    "mean_interval": ("edges",),
+    "gap_ratio": ("edges",),
+    "displacement_length": ("displacement_edges", "length_edges"),
+    "length_duration": ("length_edges", "duration_edges"),
+    "origin_destination/coarse": ("merged",),
+    "origin_destination/fine": ("cuts",),
+}
+
+
+def check_release(release: Release) -> None:
+    """ReleaseError unless every answer's noise is the one its cost needs, and its shape the one its parameters say.
+
+    Privacy: free (post-processing).
+    """
+    _check_noise(release)
+    grid = base_grid(release.scope)
+    for answer in release.answers:
+        if not _fits(answer, grid):
+            raise ReleaseError(f"The answer '{answer.name}' does not fit its own description; the release was altered.")
+
+
+def check_complete(release: Release) -> None:
+    """ReleaseError unless every answer that synthesis needs is there, with what it needs to know about it."""
+    for name in plan.SHARES:
+        answer = release[name]
+        for parameter in _NEEDED.get(name, _NEEDED.get(name.partition("/")[0], ())):
+            if parameter not in answer.parameters:
+                raise ReleaseError(f"The answer '{name}' lacks its '{parameter}'; the release was altered.")
+
+
+def _check_noise(release: Release) -> None:
+    """b = c·resolution/ε_v; with a δ, σ²·ε_v/(c·resolution)² is the same for all."""
+    sensitivity = Unit(release.unit, release.max_per_user).sensitivity  # type: ignore[arg-type]
+    kind = "gaussian" if release.delta > 0 else "laplace"
+    relative = []
+    for answer in release.answers:
+        if answer.mechanism != kind or answer.epsilon <= 0:
+            raise ReleaseError(_WRONG_NOISE.format(answer.name))
+        norm, share = answer.resolution * sensitivity, float(answer.epsilon)
+        relative.append(answer.scale * share / norm if kind == "laplace" else (answer.scale / norm) ** 2 * share)
+    expected = 1.0 if kind == "laplace" else relative[0]
+    for answer, value in zip(release.answers, relative):
+        if not math.isclose(value, expected, rel_tol=_TOLERANCE):
+            raise ReleaseError(_WRONG_NOISE.format(answer.name))
+
+
+def _fits(answer: Answer, grid: Grid) -> bool:
+    known, shape = answer.parameters, answer.shape
+    base = answer.name.partition("/")[0]
+    if base in _FIELDS and "side" in known:
+        side = known["side"]
+        if not (type(side) is int and 1 <= side <= 1 << 20 and known.get("cell_m") == grid.cell_m):
+            return False
+        if shape != (math.ceil(grid.rows / side), math.ceil(grid.columns / side)):
+            return False
+    edges = [known[name] for name in _NEEDED.get(answer.name, ()) if name.endswith("edges") and name in known]
+    if edges and not (all(_rising(one) for one in edges) and shape == tuple(len(one) - 1 for one in edges)):
+        return False
+    if base == "departure_hour":
+        return shape == (24,)
+    if base == "departure_week":
+        return shape == (7, 24)
+    if "cuts" in known:
+        return _are_cuts(known["cuts"], shape)
+    if "merged" in known:
+        return known["merged"] == 4 and len(shape) == 2 and shape[0] == shape[1]
+    return True
+
+
+def _rising(edges: Any) -> bool:
+    return (
+        isinstance(edges, list)
+        and len(edges) >= 2
+        and all(type(value) in (int, float) and abs(value) < 1e12 for value in edges)
+        and all(a < b for a, b in pairwise(edges))
+    )
+
+
+def _are_cuts(cuts: Any, shape: tuple[int, ...]) -> bool:
+    if not isinstance(cuts, list) or not 1 <= len(cuts) < 1 << 16 or (len(cuts) + 1) & len(cuts):
+        return False
+    for cut in cuts:
+        if not (isinstance(cut, list) and len(cut) == 2 and cut[0] in ("x", "y") and type(cut[1]) is int):
+            return False
+    return shape == (len(cuts) + 1, len(cuts) + 1)
