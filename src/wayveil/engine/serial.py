@@ -5,11 +5,11 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from wayveil.source import Source
 
 from wayveil.prepare import Prepared, prepare
 from wayveil.progress import Progress, quiet
 from wayveil.scope import Scope
+from wayveil.source import Source
 from wayveil.trajectories import Trajectories, select
 from wayveil.views.base import View, exact_sums
 

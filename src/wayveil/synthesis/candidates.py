@@ -6,20 +6,27 @@ on it in proportion to time spent. Weights that make the pool fit the answers ar
 Privacy: free (post-processing).
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.grid import Grid
 from wayveil.synthesis.draw import rows_of, systematic, within_bins, within_groups
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.graph import RouteGraph
-from wayveil.synthesis.polylines import Polylines, lengths
-from wayveil.synthesis.pyramid import Field
-from wayveil.synthesis.routes import Hubs, choose_vias, route
+from wayveil.synthesis.polylines import Polylines, lengths, place, steps
+from wayveil.synthesis.pyramid import Field, interpolate, pool
+from wayveil.synthesis.routes import Hubs, choose_vias, find_hubs, route
 
 _VERTEX_POWER = 1.5
 _SHORTEST_S = 10.0
+_BALANCE_M = 800.0
+_BALANCE = 0.5
+_HUB_BALANCE = 2.0
+_ROUNDS = 2
+_SAMPLE = 4000
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,6 +37,8 @@ class Trips:
     end: tuple[NDArray[np.float64], NDArray[np.float64]]
     flow: NDArray[np.int64]
     """Index of (origin region, destination region)."""
+    origin: NDArray[np.int64]
+    """Base cell of the start."""
     length_m: NDArray[np.float64]
     duration_s: NDArray[np.float64]
     points: NDArray[np.int64]
@@ -38,22 +47,21 @@ class Trips:
         return len(self.flow)
 
 
-@dataclass(frozen=True, eq=False)
-class Candidates:
-    """Trips with the polylines that they follow."""
-
-    trips: Trips
-    lines: Polylines
+PlaceInCells = Callable[[NDArray[np.int64], np.random.Generator], tuple[NDArray[np.float64], NDArray[np.float64]]]
+"""Cells in, a position in each of them out."""
 
 
-def draw_trips(estimates: Estimates, count: int, random: np.random.Generator) -> Trips:
-    """Ends, length, duration and number of points of `count` trips."""
+def draw_trips(
+    estimates: Estimates, count: int, random: np.random.Generator, place_in_cells: PlaceInCells | None = None
+) -> Trips:
+    """Ends, length, duration and number of points of `count` trips, in the order of their flows."""
+    inside = place_in_cells or (lambda cell, random: _inside(estimates.grid, cell, random))
     regions = len(estimates.flows)
     flow = systematic(estimates.flows.ravel(), count, random)
     region_of_cell = estimates.regions.ravel()
     origin = within_groups(estimates.starts.ravel(), region_of_cell, flow // regions, regions, random)
     destination = within_groups(estimates.ends.ravel(), region_of_cell, flow % regions, regions, random)
-    start, end = _inside(estimates, origin, random), _inside(estimates, destination, random)
+    start, end = inside(origin, random), inside(destination, random)
     straight_km = np.hypot(start[0] - end[0], start[1] - end[1]) / 1000
 
     row = estimates.displacement_bins.index(straight_km)
@@ -73,46 +81,94 @@ def draw_trips(estimates: Estimates, count: int, random: np.random.Generator) ->
 
     interval_edges = np.asarray(estimates.interval_bins.edges)
     interval = random.permutation(systematic(estimates.interval, count, random))
-    interval_s = interval_edges[interval] * (interval_edges[interval + 1] / interval_edges[interval]) ** random.random(count)
+    width = interval_edges[interval + 1] / interval_edges[interval]
+    interval_s = interval_edges[interval] * width ** random.random(count)
     points = np.clip(np.rint(duration_s / interval_s).astype(np.int64) + 1, 2, estimates.scope.caps.points)
-    return Trips(start, end, flow, length_km * 1000, duration_s, points)
+    return Trips(start, end, flow, origin, length_km * 1000, duration_s, points)
 
 
 def _inside(
-    estimates: Estimates, cell: NDArray[np.int64], random: np.random.Generator
+    grid: Grid, cell: NDArray[np.int64], random: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A uniform position inside each cell, and inside the scope."""
-    grid = estimates.grid
     x = (cell % grid.columns + random.random(len(cell))) * grid.cell_m
     y = (cell // grid.columns + random.random(len(cell))) * grid.cell_m
     return np.minimum(x, grid.width_m), np.minimum(y, grid.height_m)
 
 
-def route_trips(
-    estimates: Estimates, trips: Trips, graph: RouteGraph, hubs: Hubs, random: np.random.Generator
-) -> Polylines:
-    """A polyline for each trip; how much cheapest paths exceed straight lines is found on a first sample."""
-    sample = random.permutation(len(trips))[:4000]
-    detour = _measure_detour(graph, hubs, _some(trips, sample), random)
-    vias = choose_vias(trips.start, trips.end, trips.length_m, hubs, detour, random)
-    lines, node = route(graph, hubs, trips.start, trips.end, vias)
-    return loosen(lines, node, graph, estimates, estimates.occupancy**_VERTEX_POWER, random)
+@dataclass(frozen=True, eq=False)
+class Router:
+    """A graph whose costs have been balanced, its hubs, and how much longer its paths are than straight lines."""
+
+    graph: RouteGraph
+    hubs: Hubs
+    detour: float
 
 
-def _some(trips: Trips, index: NDArray[np.int64]) -> Trips:
+def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random: np.random.Generator) -> Router:
+    """Costs under which routes pass where the occupancy says that people are.
+
+    Routes of a sample show where cheapest paths crowd: there travel is made dearer and detours less likely, and where
+    too few pass the opposite, until the blocks see about the share of the way that the occupancy gives them.
+    """
+    grid = estimates.grid
+    ends = estimates.starts + estimates.ends
+    side = max(1, round(_BALANCE_M / grid.cell_m))
+    wanted = pool(estimates.occupancy, side)
+    wanted = wanted / wanted.sum()
+    soft = 0.1 * wanted.mean()
+    crowding = np.ones_like(wanted)
+    router = Router(graph, find_hubs(graph, grid, estimates.occupancy, ends), 1.25)
+    for _ in range(_ROUNDS):
+        some = take_trips(trips, random.permutation(len(trips))[:_SAMPLE])
+        lines, vias, _ = _routes(router, some, random)
+        seen = pool(_way_shares(lines, grid), side)
+        crowding = np.clip(crowding * ((seen + soft) / (wanted + soft)) ** _BALANCE, 0.1, 10.0)
+        fine = interpolate(crowding, side, estimates.occupancy.shape)
+        balanced = graph.reweighted(grid, fine)
+        hubs = find_hubs(balanced, grid, estimates.occupancy, ends)
+        at_hub = fine.ravel()[grid.index(hubs.x_m, hubs.y_m)]
+        router = Router(balanced, replace(hubs, mass=hubs.mass / at_hub**_HUB_BALANCE), _detour(lines, vias, some))
+    return router
+
+
+def route_trips(estimates: Estimates, router: Router, trips: Trips, random: np.random.Generator) -> Polylines:
+    """A polyline for each trip; where the graph is only a grid, it passes anywhere inside its blocks."""
+    lines, _, node = _routes(router, trips, random)
+    return loosen(lines, node, router.graph, estimates.grid, estimates.occupancy**_VERTEX_POWER, random)
+
+
+def _routes(
+    router: Router, trips: Trips, random: np.random.Generator
+) -> tuple[Polylines, NDArray[np.int64], NDArray[np.int64]]:
+    vias = choose_vias(trips.start, trips.end, trips.length_m, router.hubs, router.detour, random)
+    lines, node = route(router.graph, router.hubs, trips.start, trips.end, vias)
+    return lines, vias, node
+
+
+def _way_shares(lines: Polylines, grid: Grid, count: int = 24) -> Field:
+    """Share of the way in each cell, every trip counting the same."""
+    fractions = np.tile((np.arange(count) + 0.5) / count, len(lines))
+    spots = place(lines, steps(lines), np.arange(len(lines) + 1) * count, fractions)
+    cells = np.bincount(grid.index(spots.x_m, spots.y_m), minlength=grid.cells).reshape(grid.rows, grid.columns)
+    return cells / cells.sum()
+
+
+def take_trips(trips: Trips, index: NDArray[np.int64]) -> Trips:
+    """The trips at the given positions."""
     return Trips(
         (trips.start[0][index], trips.start[1][index]),
         (trips.end[0][index], trips.end[1][index]),
         trips.flow[index],
+        trips.origin[index],
         trips.length_m[index],
         trips.duration_s[index],
         trips.points[index],
     )
 
 
-def _measure_detour(graph: RouteGraph, hubs: Hubs, trips: Trips, random: np.random.Generator) -> float:
-    vias = choose_vias(trips.start, trips.end, trips.length_m, hubs, 1.25, random)
-    lines, _ = route(graph, hubs, trips.start, trips.end, vias)
+def _detour(lines: Polylines, vias: NDArray[np.int64], trips: Trips) -> float:
+    """How much longer a cheapest path is than the straight line: the median over trips without a detour."""
     straight = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1])
     direct = (vias.max(axis=1) < 0) & (straight > 1000)
     if direct.sum() < 20:
@@ -124,7 +180,7 @@ def loosen(
     lines: Polylines,
     node: NDArray[np.int64],
     graph: RouteGraph,
-    estimates: Estimates,
+    grid: Grid,
     attraction: Field,
     random: np.random.Generator,
 ) -> Polylines:
@@ -132,8 +188,7 @@ def loosen(
     if graph.loose is None or not graph.loose.any():
         return lines
     movable = np.flatnonzero((node >= 0) & graph.loose[node])
-    grid = estimates.grid
-    side = int(round(graph.block_m / grid.cell_m))
+    side = round(graph.block_m / grid.cell_m)
     rows, columns = -(-grid.rows // side), -(-grid.columns // side)
     padded = np.zeros((rows * side, columns * side))
     padded[: grid.rows, : grid.columns] = attraction + 1e-12 * max(float(attraction.max()), 1e-300)

@@ -52,9 +52,11 @@ class Estimates:
     gap_ratio_bins: Bins
     departure: NDArray[np.float64]
     """(7, 24) share of departures by weekday, Monday first, and hour."""
+    noise: dict[str, float]
+    """Scale of the noise of each answer, in trajectories."""
 
 
-def estimate(release: Release, road_features: Sequence[Field] = ()) -> Estimates:
+def estimate(release: Release, road_features: Sequence[Field] = (), learned: bool = False) -> Estimates:
     """Posterior means of all views, made consistent where they speak of the same thing."""
     scope = release.scope
     grid = base_grid(scope)
@@ -109,6 +111,7 @@ def estimate(release: Release, road_features: Sequence[Field] = ()) -> Estimates
         gap_ratio=_fine_histogram(release["gap_ratio"], plan.gap_ratio_bins()),
         gap_ratio_bins=plan.gap_ratio_bins(),
         departure=_departure(release),
+        noise={answer.name: answer.noise for answer in release.answers},
     )
 
 

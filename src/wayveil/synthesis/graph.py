@@ -3,7 +3,7 @@
 Privacy: free (built from estimates and public maps).
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -29,7 +29,7 @@ class RouteGraph:
     head: NDArray[np.int64]
     cost: NDArray[np.float64]
     shape_offsets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
-    """Interior vertices of edge e are `shape_x_m[shape_offsets[e]:shape_offsets[e + 1]]`; all zero for straight edges."""
+    """Interior vertices of edge e are `shape_x_m[shape_offsets[e]:shape_offsets[e + 1]]`; none for straight edges."""
     shape_x_m: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     shape_y_m: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     loose: NDArray[np.bool_] | None = None
@@ -49,6 +49,12 @@ class RouteGraph:
     def nearest(self, x_m: NDArray[np.float64], y_m: NDArray[np.float64]) -> NDArray[np.int64]:
         """The node nearest to each position."""
         return np.asarray(self._tree.query(np.c_[x_m, y_m])[1], np.int64)
+
+    def reweighted(self, grid: Grid, multiplier: Field) -> "RouteGraph":
+        """The same graph with each edge's cost multiplied by the field's value in its middle."""
+        middle_x = 0.5 * (self.x_m[self.tail] + self.x_m[self.head])
+        middle_y = 0.5 * (self.y_m[self.tail] + self.y_m[self.head])
+        return replace(self, cost=self.cost * multiplier.ravel()[grid.index(middle_x, middle_y)])
 
     @cached_property
     def _matrix(self) -> Any:

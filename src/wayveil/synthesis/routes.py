@@ -75,7 +75,8 @@ def choose_vias(
         for part in _chunks(wander):
             out, back = reach(part, at_x, at_y), reach(part, end[0], end[1])
             goal = left[part, None] * share
-            score = -0.5 * ((out - goal) / (0.25 * goal)) ** 2 - 50 * np.maximum(0, (out + back) / left[part, None] - 0.9)
+            too_far = np.maximum(0, (out + back) / left[part, None] - 0.9)
+            score = -0.5 * ((out - goal) / (0.25 * goal)) ** 2 - 50 * too_far
             via = (score + attraction + random.gumbel(size=score.shape)).argmax(axis=1)
             vias[part, leg] = via
             left[part] -= out[np.arange(len(part)), via]

@@ -1,0 +1,173 @@
+"""synthesize: a release → synthetic trajectories. It reads the release, public maps and rules, and nothing else.
+
+Estimate → candidates → fit → refine, each its own module; this one is the recipe. What all trajectories share (the
+estimates, the balanced routes) is a `Model`; trajectories are drawn from it in independent shards, so a million of
+them need no more memory than one shard.
+
+Privacy: free (post-processing).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.engine.pieces import Pieces
+from wayveil.errors import InputError
+from wayveil.progress import Progress, quiet
+from wayveil.release import Release
+from wayveil.roads import RoadMap
+from wayveil.rules.rule import Rule
+from wayveil.synthesis.candidates import Router, balance_routes, draw_trips
+from wayveil.synthesis.estimate import Estimates, estimate
+from wayveil.synthesis.prior import Prior, public_prior
+from wayveil.synthesis.shard import Shard, draw_shard
+from wayveil.trajectories import Trajectories, concatenate
+
+SHARD = 25_000
+_MOST_TRAJECTORIES = 100_000_000
+_BALANCE_TRIPS = 8_000
+
+
+@dataclass(frozen=True, eq=False)
+class Synthesis:
+    """Synthetic trajectories, and what is known about how well they came out.
+
+    Privacy: free (post-processing); as private as the release that it was made from.
+    """
+
+    trajectories: Trajectories
+    diagnostics: dict[str, Any]
+    private: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """What every shard is drawn from."""
+
+    estimates: Estimates
+    prior: Prior
+    router: Router
+    rules: tuple[Rule, ...]
+
+
+def synthesize(
+    release: Release,
+    *,
+    roads: RoadMap | None = None,
+    rules: Sequence[Rule] = (),
+    n: int | None = None,
+    seed: int | None = None,
+    estimator: str = "bayes",
+    engine: Pieces | None = None,
+    progress: Progress = quiet,
+) -> Synthesis:
+    """Synthetic trajectories with place and time, fitted to the release's noisy answers.
+
+    Parameters
+    ----------
+    roads
+        A public road map as a better prior; where it has no roads the grid takes over.
+    rules
+        Traffic rules that the output obeys; the scope's bounds always hold.
+    n
+        How many; the release's noisy count where not given.
+    seed
+        The same seed gives the same trajectories. It has nothing to do with the noise.
+    estimator
+        'bayes' or 'learned': how the noisy fields are smoothed.
+
+    Privacy: free (post-processing).
+    """
+    model = make_model(release, roads=roads, rules=rules, seed=seed, estimator=estimator, progress=progress)
+    shards = list(draw_shards(model, wanted_count(release, n), seed, engine, progress))
+    trajectories = concatenate([shard.trajectories for shard in shards])
+    return Synthesis(trajectories, diagnostics_of(shards), release.private)
+
+
+def wanted_count(release: Release, n: int | None) -> int:
+    """How many trajectories to make: what was asked, or the noisy count, at least one."""
+    if n is None:
+        return min(max(round(float(release["count"].counts[0])), 1), _MOST_TRAJECTORIES)
+    if not 1 <= n <= _MOST_TRAJECTORIES:
+        raise InputError(f"-n must be from 1 to {_MOST_TRAJECTORIES:,}.")
+    return n
+
+
+def make_model(
+    release: Release,
+    *,
+    roads: RoadMap | None = None,
+    rules: Sequence[Rule] = (),
+    seed: int | None = None,
+    estimator: str = "bayes",
+    progress: Progress = quiet,
+) -> Model:
+    """Estimates and balanced routes: everything that trajectories have in common."""
+    if estimator not in ("bayes", "learned"):
+        raise InputError(f"Estimator '{estimator}' is unknown; use bayes or learned.")
+    progress("estimating", 0.0)
+    prior = public_prior(release.scope, roads)
+    estimates = estimate(release, prior.features, learned=estimator == "learned")
+    progress("estimating", 1.0)
+    random = np.random.default_rng(_stream(seed, 0))
+    trips = draw_trips(estimates, _BALANCE_TRIPS, random, prior.place_in_cells)
+    router = balance_routes(estimates, prior.graph(estimates), trips, random)
+    progress("balancing routes", 1.0)
+    return Model(estimates, prior, router, tuple(rules))
+
+
+def draw_shards(
+    model: Model, count: int, seed: int | None, engine: Pieces | None = None, progress: Progress = quiet
+) -> Any:
+    """Shards of the output, in order; each depends on the model, its number and the seed alone."""
+    sizes = shard_sizes(count)
+    streams = [_stream(seed, 1 + k) for k in range(len(sizes))]
+    work = [(model, size, stream) for size, stream in zip(sizes, streams)]
+    results = (_draw(piece) for piece in work) if engine is None else engine.map(_draw, work)
+    for k, shard in enumerate(results):
+        progress("drawing trajectories", (k + 1) / len(sizes))
+        yield shard
+
+
+def shard_sizes(count: int) -> list[int]:
+    """Shards of about equal size, none above SHARD."""
+    shards = -(-count // SHARD)
+    return [count // shards + (k < count % shards) for k in range(shards)]
+
+
+def _draw(piece: tuple[Model, int, np.random.SeedSequence]) -> Shard:
+    model, size, stream = piece
+    random = np.random.default_rng(stream)
+    return draw_shard(model.estimates, model.prior, model.router, model.rules, size, random)
+
+
+def _stream(seed: int | None, number: int) -> np.random.SeedSequence:
+    return np.random.SeedSequence(seed, spawn_key=(number,)) if seed is not None else np.random.SeedSequence()
+
+
+def diagnostics_of(shards: Sequence[Shard]) -> dict[str, Any]:
+    """Loss by view, effective sample size, realised against estimated density, violations before and after."""
+    size: NDArray[np.float64] = np.array([len(shard.trajectories) for shard in shards], float)
+    share = size / size.sum()
+    views = shards[0].loss
+    return {
+        "trajectories": int(size.sum()),
+        "loss": {name: float(sum(s * shard.loss[name] for s, shard in zip(share, shards))) for name in views},
+        "effective_sample_share": float(sum(s * shard.effective_sample_share for s, shard in zip(share, shards))),
+        "realised_density_jsd": float(sum(s * shard.realised_density_jsd for s, shard in zip(share, shards))),
+        "violations_before": _added([shard.violations_before for shard in shards]),
+        "violations_after": _added([shard.violations_after for shard in shards]),
+    }
+
+
+def _added(parts: Sequence[dict[str, dict[str, int]]]) -> dict[str, dict[str, int]]:
+    total: dict[str, dict[str, int]] = {}
+    for part in parts:
+        for rule, counts in part.items():
+            mine = total.setdefault(rule, dict.fromkeys(counts, 0))
+            for kind, number in counts.items():
+                mine[kind] += number
+    return total
