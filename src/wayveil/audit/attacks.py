@@ -1,0 +1,165 @@
+"""Attacks on one file: what somebody who holds it, and something else, can find out.
+
+Privacy: not private (trusted side only), all of it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.audit.bounds import CONFIDENCE, Rate, rate
+from wayveil.errors import InputError
+from wayveil.scope import Scope
+from wayveil.trajectories import Trajectories
+from wayveil.waypoints import waypoints
+
+WAYPOINTS = 16
+MOST = 5_000
+_BLOCK = 1 << 22
+_COPY_M = 1.0
+_NEAR = 0.05
+
+Vectors = NDArray[np.float64]
+
+
+def shapes(trajectories: Trajectories, scope: Scope) -> Vectors:
+    """(n, 32): sixteen points at equal arc length in metres, over √16, so that distances are root mean squares."""
+    x_m, y_m = scope.to_metres(trajectories.lon, trajectories.lat)
+    points = waypoints(trajectories.offsets, x_m, y_m, trajectories.t_utc, WAYPOINTS, 0.0)[:, :, :2]
+    return points.reshape(len(trajectories), -1) / np.sqrt(WAYPOINTS)
+
+
+def nearest(queries: Vectors, targets: Vectors, skip_own: bool = False) -> tuple[NDArray[np.int64], Vectors]:
+    """(index, distance in metres) of each query's nearest target; `skip_own` leaves out the one of the same index."""
+    origin = targets.mean(axis=0)
+    a, b = queries - origin, targets - origin
+    squares = (b * b).sum(axis=1)
+    index = np.empty(len(a), np.int64)
+    rows = max(1, _BLOCK // max(len(b), 1))
+    for start in range(0, len(a), rows):
+        block = a[start : start + rows]
+        score = squares - 2.0 * (block @ b.T)
+        if skip_own:
+            own = np.arange(len(block))
+            score[own, start + own] = np.inf
+        index[start : start + rows] = score.argmin(axis=1)
+    return index, np.linalg.norm(a - b[index], axis=1)
+
+
+def sample(trajectories: Trajectories, most: int, seed: int = 0) -> NDArray[np.int64]:
+    """Positions of at most `most` trajectories, at random, in order."""
+    if len(trajectories) <= most:
+        return np.arange(len(trajectories))
+    return np.sort(np.random.default_rng(seed).choice(len(trajectories), most, replace=False))
+
+
+@dataclass(frozen=True)
+class Linked:
+    """A share with its interval, and what an honest release may show."""
+
+    share: Rate
+    allowed: float
+    tried: int
+
+
+def copies(real: Vectors, synthetic: Vectors, confidence: float = CONFIDENCE) -> Linked:
+    """Share of synthetic trajectories that lie nearer to a real one than 19 of 20 real ones lie to each other.
+
+    The threshold is the 5 % quantile of the distance from a real trajectory to the nearest other real one, at least one
+    metre. A fresh sample of the population would fall below it about as often as real ones do; twice that is allowed.
+    """
+    if len(real) < 20:
+        raise InputError("Linkage needs at least 20 real trajectories.")
+    chosen = np.random.default_rng(0).permutation(len(real))[:MOST]
+    among = nearest(real, real, skip_own=True)[1] if len(real) <= MOST else _leave_one_out(real, chosen)
+    threshold_m = max(float(np.quantile(among, _NEAR)), _COPY_M)
+    _, distance_m = nearest(synthetic, real)
+    near = int((distance_m <= threshold_m).sum())
+    return Linked(rate(near, len(synthetic), confidence), 2 * max(_NEAR, float((among <= threshold_m).mean())),
+                  len(synthetic))  # fmt: skip
+
+
+def _leave_one_out(real: Vectors, chosen: NDArray[np.int64]) -> Vectors:
+    order = np.r_[chosen, np.setdiff1d(np.arange(len(real)), chosen)]
+    return nearest(real[chosen], real[order], skip_own=True)[1]
+
+
+def linkage(
+    real: Vectors, synthetic: Vectors, holdout: Vectors, allowed: float, confidence: float = CONFIDENCE
+) -> Linked:
+    """Of the records nearest to some synthetic trajectory, the share that was in the data; ½ if nothing leaked.
+
+    Real and held-out records, as many of the one as of the other, stand side by side. Each synthetic trajectory accuses
+    the record nearest to it; each accused record counts once. Under ε-DP the number of right accusations of a random
+    split is dominated by Binomial(accused, e^ε / (1 + e^ε)).
+    """
+    size = min(len(real), len(holdout))
+    inside, outside = (np.random.default_rng(k).permutation(len(side))[:size] for k, side in enumerate((real, holdout)))
+    accused = np.unique(nearest(synthetic, np.concatenate([real[inside], holdout[outside]]))[0])
+    return Linked(rate(int((accused < size).sum()), len(accused), confidence), allowed, len(accused))
+
+
+def own_linkage(real: Vectors, synthetic: Vectors, confidence: float = CONFIDENCE) -> Linked:
+    """Share of synthetic trajectories whose nearest real one has the same position in the file; 1/m by chance.
+
+    For methods that make one output of each input, in order.
+    """
+    if len(real) != len(synthetic):
+        raise InputError("Linkage by position needs as many synthetic trajectories as real ones.")
+    index, _ = nearest(synthetic, real)
+    hits = int((index == np.arange(len(index))).sum())
+    return Linked(rate(hits, len(index), confidence), 2.0 / len(index) + 0.01, len(index))
+
+
+def membership(members: Vectors, others: Vectors, synthetic: Vectors, confidence: float = CONFIDENCE) -> Rate:
+    """Advantage 2·accuracy − 1 of guessing who was in the data, by the distance to the nearest synthetic trajectory.
+
+    As many members as others are judged; the threshold is chosen on one half, the advantage and its Clopper–Pearson
+    interval come from the other. ε-DP allows tanh(ε/2) on average over random splits into members and others.
+    """
+    size = min(len(members), len(others))
+    if size < 4:
+        raise InputError("Membership inference needs at least four real and four held-out trajectories.")
+    inside, outside = (
+        nearest(side[np.random.default_rng(k).permutation(len(side))[:size]], synthetic)[1]
+        for k, side in enumerate((members, others))
+    )
+    return advantage(inside, outside, confidence)
+
+
+def advantage(inside: Vectors, outside: Vectors, confidence: float = CONFIDENCE) -> Rate:
+    """2·accuracy − 1 of 'member if the number is at most t', t from the first half of each side."""
+    half = min(len(inside), len(outside)) // 2
+    candidates = np.unique(np.concatenate([inside[:half], outside[:half]]))
+    gain = np.searchsorted(np.sort(inside[:half]), candidates, side="right") - np.searchsorted(
+        np.sort(outside[:half]), candidates, side="right"
+    )
+    at = int(np.argmax(gain))
+    # Half-way to the next value: the other half has values of its own.
+    threshold = float(candidates[at : at + 2].mean())
+    size = min(len(inside), len(outside))
+    right = int((inside[half:size] <= threshold).sum() + (outside[half:size] > threshold).sum())
+    accuracy = rate(right, 2 * (size - half), confidence)
+    return Rate(2 * accuracy.value - 1, 2 * accuracy.low - 1, 2 * accuracy.high - 1)
+
+
+def reconstruct_last(known: NDArray[np.floating], output: NDArray[np.floating]) -> NDArray[np.float64]:
+    """T_m = Σ output − Σ_{i<m} T_i: descent on differences never moves the sum, so the sum gives the last record away.
+
+    `known` is (m−1, …), `output` (m, …), both aligned as in the published method.
+    """
+    return np.asarray(output, np.float64).sum(axis=0) - np.asarray(known, np.float64).sum(axis=0)
+
+
+def centroid_error_m(records: NDArray[np.floating], output: NDArray[np.floating]) -> tuple[float, float]:
+    """(error of the last record reconstructed from the others, error of guessing the others' mean): RMS metres a point.
+
+    Both arrays are (m, n, k) with x_m and y_m as the first two coordinates.
+    """
+    known, last = np.asarray(records, np.float64)[:-1], np.asarray(records, np.float64)[-1]
+    errors = [
+        float(np.sqrt((((guess - last)[:, :2]) ** 2).sum(axis=1).mean()))
+        for guess in (reconstruct_last(known, output), known.mean(axis=0))
+    ]
+    return errors[0], errors[1]

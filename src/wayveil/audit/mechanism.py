@@ -1,0 +1,192 @@
+"""The sound method under audit: each view through the door on its own, and the whole of `measure`.
+
+Privacy: not private (trusted side only); the auditor knows both datasets and spends nothing, because nothing leaves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.engine.serial import Kept, Serial, prepared_batches
+from wayveil.exact import exact_answers, first_views
+from wayveil.grid import base_grid
+from wayveil.measure import _Cost, _Door, measure
+from wayveil.prepare import Prepared
+from wayveil.privacy.budget import Budget
+from wayveil.privacy.noise import Noisy, NoiseSource, OpenDPNoise
+from wayveil.privacy.unit import Unit
+from wayveil.progress import Progress, quiet
+from wayveil.scope import Scope
+from wayveil.source import MemorySource, Source
+from wayveil.synthesis.regions import cut_regions, label_regions
+from wayveil.trajectories import Trajectories
+from wayveil.views import OriginDestination, View, exact_sums
+
+_DEPTH = 4
+Sums = NDArray[np.int64]
+
+
+class HalfNoise:
+    """Noise of half the scale that claims the full price: a mistake, for the audit to find."""
+
+    private = False
+
+    def __init__(self, inner: NoiseSource | None = None) -> None:
+        self._inner = inner or OpenDPNoise()
+
+    def laplace(self, sums: Sums, sensitivity: int, epsilon: Fraction) -> Noisy:
+        """Laplace of scale sensitivity / (2 epsilon), entered as epsilon."""
+        noisy = self._inner.laplace(sums, sensitivity, 2 * epsilon)
+        return replace(noisy, epsilon_spent=epsilon, private=False)
+
+    def gaussian(self, sums: Sums, l2_sensitivity: float, rho: Fraction) -> Noisy:
+        """Gaussian of half the sigma, entered as rho."""
+        noisy = self._inner.gaussian(sums, l2_sensitivity, 4 * rho)
+        return replace(noisy, rho_spent=rho, private=False)
+
+
+def audited_views(scope: Scope) -> list[View]:
+    """Every view of the plan at its finest public size; origin–destination on sixteen equal regions.
+
+    The plan pools cells of these before the noise. Pooling adds a trajectory's features up, so it cannot make its L1
+    norm larger than what is audited here.
+    """
+    grid = base_grid(scope)
+    regions = label_regions(grid, cut_regions(np.ones((grid.rows, grid.columns)), _DEPTH))
+    return [*first_views(scope).values(), OriginDestination(grid, regions.ravel(), 2**_DEPTH)]
+
+
+def view_scores(
+    without: Trajectories,
+    with_canary: Trajectories,
+    scope: Scope,
+    *,
+    epsilon: Fraction,
+    runs: int,
+    noise: NoiseSource,
+    views: Sequence[View] | None = None,
+    progress: Progress = quiet,
+) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """View -> log likelihood ratios ln P(y | with) / P(y | without) of `runs` runs on each dataset, all of ε on it.
+
+    The exact sums come from the engine, once a dataset: they do not vary between runs. The noise is independent from
+    value to value and its scale knows only the sensitivity and ε, so `runs` copies of the sums sent through the door
+    together are `runs` runs of it. Values that are equal on both datasets say nothing about which one it was and are
+    left out.
+    """
+    views = audited_views(scope) if views is None else views
+    unit = Unit.trajectory()
+    exact = [exact_answers(data, scope, views) for data in (without, with_canary)]
+    scores = {}
+    for position, (view, zero, one) in enumerate(zip(views, *exact)):
+        progress("one view at a time", position / len(views))
+        differs = np.flatnonzero(zero != one)
+        if not len(differs):
+            continue
+        door = _Door(scope, _Cost(Budget(epsilon, {view.name: epsilon}), Fraction(0), None), unit, noise)
+        sides = []
+        for sums in (zero[differs], one[differs]):
+            answer = door.answer(view.name, np.tile(sums, runs), view.resolution, (runs, len(differs)))
+            noisy = answer.noisy.reshape(runs, len(differs))
+            sides.append(log_ratio(noisy, zero[differs], one[differs], answer.scale))
+        scores[view.name] = (sides[0], sides[1])
+    return scores
+
+
+def log_ratio(noisy: Sums, without: Sums, with_canary: Sums, scale: float) -> NDArray[np.float64]:
+    """Σ (|y − s| − |y − s'|) / b: the Laplace's log likelihood ratio of s' against s."""
+    return (np.abs(noisy - without) - np.abs(noisy - with_canary)).sum(axis=-1) / scale
+
+
+@dataclass
+class _Recorder:
+    """Noise of `inner`, with a note of the exact sums that went in."""
+
+    inner: NoiseSource
+    sums: list[Sums] = field(default_factory=list)
+    noisy: list[Noisy] = field(default_factory=list)
+
+    @property
+    def private(self) -> bool:
+        return self.inner.private
+
+    def laplace(self, sums: Sums, sensitivity: int, epsilon: Fraction) -> Noisy:
+        self.sums.append(sums)
+        self.noisy.append(self.inner.laplace(sums, sensitivity, epsilon))
+        return self.noisy[-1]
+
+    def gaussian(self, sums: Sums, l2_sensitivity: float, rho: Fraction) -> Noisy:
+        raise NotImplementedError("the audit knows the likelihood of Laplace noise only")
+
+
+@dataclass
+class _Replay:
+    """Gives the answers of an earlier run again, and notes which exact sums they would have been answers to."""
+
+    noisy: Sequence[Noisy]
+    private: bool = False
+    sums: list[Sums] = field(default_factory=list)
+
+    def laplace(self, sums: Sums, sensitivity: int, epsilon: Fraction) -> Noisy:
+        self.sums.append(sums)
+        return self.noisy[len(self.sums) - 1]
+
+    def gaussian(self, sums: Sums, l2_sensitivity: float, rho: Fraction) -> Noisy:
+        raise NotImplementedError("the audit knows the likelihood of Laplace noise only")
+
+
+class _Remembering:
+    """An engine that keeps the prepared data and the first sums: runs differ in their noise only."""
+
+    map = Serial.map
+
+    def __init__(self, data: Trajectories, scope: Scope) -> None:
+        self._batches: list[Prepared] = list(prepared_batches(MemorySource(data), scope, None))
+        self._first: list[Sums] | None = None
+
+    def sums(
+        self, source: Source, scope: Scope, views: Sequence[View], kept: Kept, progress: Progress = quiet
+    ) -> list[Sums]:
+        """Σ φ(T) for each view; the origin–destination view comes alone and is new in every run."""
+        if len(views) == 1:
+            return exact_sums(views, self._batches)
+        if self._first is None:
+            self._first = exact_sums(views, self._batches)
+        return [sums.copy() for sums in self._first]
+
+
+def release_scores(
+    without: Trajectories,
+    with_canary: Trajectories,
+    scope: Scope,
+    *,
+    epsilon: Fraction,
+    runs: int,
+    noise: NoiseSource,
+    progress: Progress = quiet,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Log likelihood ratios of whole releases, ln P(release | with) / P(release | without), `runs` on each dataset.
+
+    `measure` runs on one dataset; then once more on the other with the answers already given, which says what the exact
+    sums would have been there. Later views depend on earlier answers only through what was released, so the ratio is
+    the sum over all answers, and ε-DP keeps it within ± ε.
+    """
+    datasets = (MemorySource(without), MemorySource(with_canary))
+    engines = (_Remembering(without, scope), _Remembering(with_canary, scope))
+    unit = Unit.trajectory()
+    scores = np.zeros((2, runs))
+    for run in range(runs):
+        progress("whole releases", run / runs)
+        for side in (0, 1):
+            recorder = _Recorder(noise)
+            measure(datasets[side], scope, epsilon=epsilon, unit=unit, engine=engines[side], noise=recorder)
+            replay = _Replay(recorder.noisy)
+            measure(datasets[1 - side], scope, epsilon=epsilon, unit=unit, engine=engines[1 - side], noise=replay)
+            zero, one = (recorder.sums, replay.sums) if side == 0 else (replay.sums, recorder.sums)
+            scores[side, run] = sum(
+                float(log_ratio(noisy.values, s, s1, noisy.scale)) for noisy, s, s1 in zip(recorder.noisy, zero, one)
+            )
+    return scores[0], scores[1]

@@ -1,0 +1,279 @@
+"""Who watches the audit: methods that are known to be sound, or broken, on the embedded city."""
+
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from wayveil.audit.bounds import CONFIDENCE, Bound, epsilon_bound
+from wayveil.privacy.noise import NoiseSource, OpenDPNoise
+from wayveil.progress import Progress, quiet
+from wayveil.scope import Scope
+from wayveil.trajectories import Trajectories, concatenate, select
+
+ONE = Fraction(1)
+
+
+@dataclass(frozen=True)
+class Case:
+    """One method, the ε that it claims, the bound that its runs prove, and the verdict."""
+
+    method: str
+    epsilon: float
+    allowed: float
+    """ε; 2ε where the neighbouring datasets differ by a replacement, which is one removal and one addition."""
+    bound: float
+    verdict: str
+    """'convicted' if bound > allowed, else 'acquitted'."""
+    expected: str
+    runs: int
+    """On each of the two datasets."""
+    seen: str
+    """The event that tells the two datasets apart, or what else was found."""
+
+    @property
+    def right(self) -> bool:
+        """Whether the audit says what is known to be true."""
+        return self.verdict == self.expected
+
+
+@dataclass(frozen=True)
+class SelfCheck:
+    """All cases, and whether the audit was right about each."""
+
+    cases: tuple[Case, ...]
+    confidence: float
+    seconds: float
+
+    @property
+    def passed(self) -> bool:
+        return all(case.right for case in self.cases)
+
+    @property
+    def verdict(self) -> str:
+        wrong = [f"'{case.method}'" for case in self.cases if not case.right]
+        if wrong:
+            return f"The audit failed: it was wrong about {', '.join(wrong)}."
+        return "The audit works: every broken method was convicted and every sound one acquitted."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "verdict": self.verdict,
+            "passed": self.passed,
+            "confidence": self.confidence,
+            "seconds": round(self.seconds, 1),
+            "methods": [asdict(case) for case in self.cases],
+        }
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How many runs each part gets."""
+
+    views: int
+    releases: int
+    samples: int
+    published: int
+
+
+QUICK = Effort(views=3_000, releases=60, samples=120, published=160)
+FULL = Effort(views=100_000, releases=1_000, samples=2_000, published=1_000)
+
+
+def self_check(
+    quick: bool = False,
+    *,
+    confidence: float = CONFIDENCE,
+    effort: Effort | None = None,
+    noise: NoiseSource | None = None,
+    progress: Progress = quiet,
+) -> SelfCheck:
+    """Audit the sound method, its broken variants and the published method on the embedded city.
+
+    `noise` is opendp's unless a test gives another.
+
+    Privacy: free (nobody lives in the embedded city).
+    """
+    begin = time.monotonic()
+    effort = effort or (QUICK if quick else FULL)
+    world = make_world()
+    noise = noise or OpenDPNoise()
+    cases = (*_published(world, effort, confidence, progress), *_sound(world, effort, confidence, noise, progress),
+             *_samplers(world, effort, confidence, noise, progress))  # fmt: skip
+    progress("self-check", 1.0)
+    return SelfCheck(cases, confidence, time.monotonic() - begin)
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A small part of the embedded city, in a frame three times as wide, and canaries."""
+
+    scope: Scope
+    wide: Scope
+    data: Trajectories
+    holdout: Trajectories
+    standing: Trajectories
+    """Stands still in the north-east corner: all its weight in one cell of every view."""
+    crossing: Trajectories
+    """Goes from corner to corner: start and end differ."""
+    far: Trajectories
+    """Stands far outside of the city, inside the wide frame."""
+
+
+def make_world() -> World:
+    """The embedded city at 3 × 3 km, 300 trajectories, 40 for the published method with 40 of other people."""
+    from wayveil.simulate import simulate_city, simulate_trajectories
+
+    city = simulate_city(seed=0, size_km=(3, 3))
+    scope = city.scope
+    data = simulate_trajectories(city, n=300, seed=1)
+    data = Trajectories(data.offsets, data.lon, data.lat, data.t_utc)
+    others = simulate_trajectories(city, n=100, seed=2)
+    high, wide_east = scope.north - scope.south, scope.east - scope.west
+    wide = scope.model_copy(update={"south": scope.south - high, "north": scope.north + high,
+                                    "west": scope.west - wide_east, "east": scope.east + wide_east})  # fmt: skip
+    window = scope.time_window()
+    begin = 0.0 if window is None else window[0] + 8 * 3600
+    still, across = np.full(8, 0.97), np.linspace(0.03, 0.97, 8)
+    return World(
+        scope,
+        wide,
+        data,
+        Trajectories(others.offsets, others.lon, others.lat, others.t_utc),
+        _canary(scope, still, begin),
+        _canary(scope, across, begin),
+        _canary(wide, still, begin),
+    )
+
+
+def _canary(scope: Scope, share: np.ndarray, begin_utc: float) -> Trajectories:
+    # Eight points: a weight of 1/8 is exact in fixed point, so the canary uses the whole of its sensitivity.
+    lon, lat = scope.to_degrees(share * scope.width_m, share * scope.height_m)
+    return Trajectories(np.array([0, 8]), lon, lat, begin_utc + 60.0 * np.arange(8))
+
+
+def case(method: str, epsilon: float, bound: Bound, expected: str, allowed: float | None = None, more: str = "") -> Case:
+    """The verdict on one method."""
+    limit = epsilon if allowed is None else allowed
+    verdict = "convicted" if bound.epsilon > limit else "acquitted"
+    seen = f"{bound.event} ({bound.likely.value:.1%} against {bound.unlikely.value:.1%}){more}"
+    return Case(method, epsilon, limit, bound.epsilon, verdict, expected, bound.runs, seen)
+
+
+def _sound(
+    world: World, effort: Effort, confidence: float, noise: NoiseSource, progress: Progress
+) -> Iterator[Case]:
+    from wayveil.audit.mechanism import HalfNoise, release_scores
+
+    bound = views_bound(world, ONE, effort.views, noise, confidence, progress)
+    yield case("sound method, each view alone", 1.0, bound, "acquitted")
+    with_canary = concatenate([world.data, world.standing])
+    scores = release_scores(
+        world.data, with_canary, world.scope, epsilon=ONE, runs=effort.releases, noise=noise, progress=progress
+    )
+    bound = epsilon_bound(*scores, confidence=confidence, names=["likelihood ratio of the whole release"])
+    yield case("sound method, whole release", 1.0, bound, "acquitted")
+    bound = views_bound(world, ONE, effort.views, HalfNoise(noise), confidence, progress)
+    yield case("sound method with half its noise", 1.0, bound, "convicted")
+
+
+def views_bound(
+    world: World, epsilon: Fraction, runs: int, noise: NoiseSource, confidence: float, progress: Progress = quiet
+) -> Bound:
+    """The largest bound over all views and two canaries; which one, the first half of the runs chooses."""
+    from wayveil.audit.mechanism import view_scores
+
+    named = {}
+    for name, canary in (("a canary that stands", world.standing), ("a canary that crosses", world.crossing)):
+        found = view_scores(
+            world.data, concatenate([world.data, canary]), world.scope, epsilon=epsilon, runs=runs, noise=noise,
+            progress=progress,
+        )  # fmt: skip
+        named |= {f"likelihood ratio of '{view}' for {name}": scores for view, scores in found.items()}
+    zero, one = (np.stack([scores[side] for scores in named.values()], axis=1) for side in (0, 1))
+    return epsilon_bound(zero, one, confidence=confidence, names=list(named))
+
+
+def _samplers(
+    world: World, effort: Effort, confidence: float, noise: NoiseSource, progress: Progress
+) -> Iterator[Case]:
+    for method, mistakes, expected in (
+        ("noisy grid, box from the data", {"box_from_data": True}, "convicted"),
+        ("noisy grid, count from the data", {"count_from_data": True}, "convicted"),
+        ("noisy grid, public box, noisy count", {}, "acquitted"),
+    ):
+        bound = sampler_bound(world, effort.samples, noise, confidence, mistakes, progress)
+        yield case(method, 1.0, bound, expected)
+
+
+def sampler_bound(
+    world: World,
+    runs: int,
+    noise: NoiseSource,
+    confidence: float,
+    mistakes: dict[str, bool],
+    progress: Progress = quiet,
+) -> Bound:
+    """The bound for the small grid method, with a canary far away from everybody else."""
+    from wayveil.audit.broken import STATISTICS, grid_sampler, statistics
+
+    rng = np.random.default_rng(0)
+    sides: list[list[list[float]]] = []
+    for data in (world.data, concatenate([world.data, world.far])):
+        rows = []
+        for run in range(runs):
+            progress("noisy grid", (run + len(sides) * runs) / (2 * runs))
+            made = grid_sampler(data, world.wide, ONE, noise, rng, **mistakes)
+            rows.append(statistics(made, world.far, world.wide, near_m=1_000.0))
+        sides.append(rows)
+    return epsilon_bound(*map(np.array, sides), confidence=confidence, names=STATISTICS)
+
+
+def _published(world: World, effort: Effort, confidence: float, progress: Progress) -> Iterator[Case]:
+    from wayveil.audit.published import STATISTICS, published_leaks, published_scores, replace_last
+
+    data = select(world.data, np.arange(40))
+    neighbour = replace_last(data, world.standing)
+    for epsilon in (0.1, 1.0):
+        zero, one = published_scores(data, neighbour, world.scope, epsilon, effort.published, progress)
+        bound = epsilon_bound(zero, one, confidence=confidence, names=STATISTICS)
+        leaks = published_leaks(data, world.holdout, world.scope, epsilon, confidence)
+        more = (
+            f"; one run links {leaks.linked.value:.0%} of its outputs to their records, tells members with an advantage "
+            f"of {leaks.advantage.value:.2f} (at least {leaks.advantage.low:.2f}; {epsilon:g}-DP allows "
+            f"{math.tanh(epsilon / 2):.2f}), and gives the last record away to {leaks.reconstruction_m:.2g} m "
+            f"(a guess: {leaks.guess_m:.0f} m)"
+        )
+        yield case(f"published DPE, epsilon {epsilon:g}", epsilon, bound, "convicted", 2 * epsilon, more)
+
+
+Runner = Callable[[Trajectories], list[float]]
+
+
+def audit_method(
+    run: Runner,
+    without: Trajectories,
+    with_canary: Trajectories,
+    runs: int,
+    *,
+    confidence: float = CONFIDENCE,
+    names: tuple[str, ...] = (),
+    progress: Progress = quiet,
+) -> Bound:
+    """The lower bound on ε of any method: `run(data)` runs it once and gives the statistics of its output.
+
+    Privacy: not private (trusted side only).
+    """
+    sides = []
+    for side, data in enumerate((without, with_canary)):
+        rows = []
+        for index in range(runs):
+            progress("runs", (index + side * runs) / (2 * runs))
+            rows.append(run(data))
+        sides.append(np.array(rows, float))
+    return epsilon_bound(*sides, confidence=confidence, names=names)
