@@ -1,0 +1,209 @@
+"""refine: trajectories that break a rule are changed, as little as it takes, until they obey; the others stay.
+
+First what is exact and cheap: new times for speeds and durations, another departure where an area is deep in its closed
+hours. Then gradient descent on the coordinates around each violation. Then, for what remains, departures again and
+single points at the nearest legal place. Whatever resists comes back unchanged and is named, so that the caller can take
+another candidate. The exact rules judge what a file would hold: degrees rounded to 1e-7, whole seconds.
+
+Privacy: free (post-processing).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.grid import Grid
+from wayveil.progress import Progress, quiet
+from wayveil.rules.bounds import with_scope_bounds
+from wayveil.rules.rule import Rule, unique_names
+from wayveil.scope import Scope
+from wayveil.synthesis.departures import open_departures
+from wayveil.synthesis.physics import (
+    Tracks,
+    as_written,
+    legal_times,
+    motion_of_tracks,
+    physical_times,
+    points_of,
+    put_tracks,
+    take_tracks,
+)
+from wayveil.synthesis.pyramid import Field
+
+__all__ = ["Refined", "physical_times", "refine"]
+
+_DEEP_M = 60.0
+"""Deeper in a closed area another departure is the smaller change; nearer to its border, moving points is."""
+_REPAIRS = 3
+
+Counts = dict[str, dict[str, int]]
+
+
+@dataclass(frozen=True, eq=False)
+class Refined:
+    """Trajectories with the same numbers of points as before, and what was done to them."""
+
+    x_m: NDArray[np.float64]
+    y_m: NDArray[np.float64]
+    t_utc: NDArray[np.float64]
+    violations_before: Counts
+    """{rule: {"points", "trajectories"}} of what came in."""
+    violations_after: Counts
+    """The same of what goes out; all zero unless some are unresolved."""
+    iterations: int
+    """Steps of gradient descent."""
+    moved: int
+    """Trajectories with a point elsewhere by more than 5 cm."""
+    retimed: int
+    """Trajectories with another time."""
+    furthest_m: float
+    """The largest displacement of a point."""
+    unresolved: NDArray[np.int64]
+    """Trajectories that still break a rule; they are as they came."""
+
+
+def refine(
+    offsets: NDArray[np.int64],
+    x_m: NDArray[np.float64],
+    y_m: NDArray[np.float64],
+    t_utc: NDArray[np.float64],
+    rules: Iterable[Rule],
+    scope: Scope,
+    *,
+    random: np.random.Generator,
+    attraction: Field | None = None,
+    grid: Grid | None = None,
+    progress: Progress = quiet,
+) -> Refined:
+    """argmin over the trajectories that break a rule of displacement² + roughness, subject to no violation.
+
+    Parameters
+    ----------
+    offsets, x_m, y_m, t_utc
+        Trajectory i owns the points `offsets[i]:offsets[i + 1]`, in the scope's metres and Unix seconds.
+    rules
+        The scope's bounds are always among them.
+    attraction, grid
+        A density that draws moved points to where people are, and its grid.
+
+    Privacy: free (post-processing).
+    """
+    given = Tracks(
+        np.asarray(offsets, np.int64), np.asarray(x_m, float), np.asarray(y_m, float), np.asarray(t_utc, float)
+    )
+    rules = with_scope_bounds(rules, scope)
+    progress("rules", 0.0)
+    written = as_written(given, scope)
+    before, broken = _judge(written, rules, scope)
+    which = np.flatnonzero(broken)
+    progress("rules", 1.0)
+    if len(which) == 0:
+        return Refined(given.x_m, given.y_m, given.t_utc, before, before, 0, 0, 0, 0.0, which)
+
+    original = take_tracks(written, which)
+    pool_utc = written.t_utc[written.offsets[:-1]]
+    part, iterations, left = _cure(original, rules, scope, pool_utc, random, attraction, grid, progress)
+    part = put_tracks(part, left, take_tracks(take_tracks(given, which), left))
+    after, _ = _judge(as_written(part, scope), rules, scope)
+    result = put_tracks(given, which, part)
+    far = np.hypot(part.x_m - original.x_m, part.y_m - original.y_m)
+    other = part.t_utc != original.t_utc
+    other[points_of(part.offsets, left)] = False
+    begin = part.offsets[:-1]
+    return Refined(
+        result.x_m, result.y_m, result.t_utc, before, after, iterations,
+        int((np.maximum.reduceat(far, begin) > 0.05).sum()), int(np.logical_or.reduceat(other, begin).sum()),
+        float(far.max()), which[left],
+    )  # fmt: skip
+
+
+def _cure(
+    original: Tracks,
+    rules: tuple[Rule, ...],
+    scope: Scope,
+    pool_utc: NDArray[np.float64],
+    random: np.random.Generator,
+    attraction: Field | None,
+    grid: Grid | None,
+    progress: Progress,
+) -> tuple[Tracks, int, NDArray[np.int64]]:
+    """The tracks after all cures, the steps of descent, and the tracks that still break a rule."""
+    tracks = _with_times(original, legal_times(original, rules, scope))
+    tracks = _with_times(tracks, open_departures(tracks, rules, scope, pool_utc, random, _DEEP_M))
+    left = np.flatnonzero(_judge(tracks, rules, scope)[1])
+    iterations = 0
+    if len(left):
+        tracks, iterations = _descended(tracks, left, rules, scope, random, attraction, grid, progress)
+        left = left[_judge(take_tracks(tracks, left), rules, scope)[1]]
+    for turn in range(_REPAIRS):
+        if len(left) == 0:
+            break
+        progress("repair", turn / _REPAIRS)
+        part = _repaired(take_tracks(tracks, left), rules, scope, pool_utc, random)
+        tracks = put_tracks(tracks, left, part)
+        left = left[_judge(part, rules, scope)[1]]
+    return tracks, iterations, left
+
+
+def _descended(
+    tracks: Tracks,
+    left: NDArray[np.int64],
+    rules: tuple[Rule, ...],
+    scope: Scope,
+    random: np.random.Generator,
+    attraction: Field | None,
+    grid: Grid | None,
+    progress: Progress,
+) -> tuple[Tracks, int]:
+    from wayveil.synthesis.descent import descend
+
+    part = take_tracks(tracks, left)
+
+    def settle(index: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> Tracks:
+        own = take_tracks(part, index)
+        own = as_written(Tracks(own.offsets, x, y, own.t_utc), scope)
+        return _with_times(own, legal_times(own, rules, scope))
+
+    def broken(
+        index: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]
+    ) -> NDArray[np.bool_]:
+        return _judge(settle(index, x, y), rules, scope)[1]
+
+    found = descend(part, rules, scope, broken, random, attraction, grid, progress)
+    return put_tracks(tracks, left, settle(np.arange(len(part)), found.x_m, found.y_m)), found.iterations
+
+
+def _repaired(
+    tracks: Tracks,
+    rules: tuple[Rule, ...],
+    scope: Scope,
+    pool_utc: NDArray[np.float64],
+    random: np.random.Generator,
+) -> Tracks:
+    from wayveil.synthesis.repair import project, search
+
+    tracks = _with_times(tracks, open_departures(tracks, rules, scope, pool_utc, random))
+    tracks = search(project(tracks, rules, scope), rules, scope)
+    return _with_times(tracks, legal_times(tracks, rules, scope))
+
+
+def _with_times(tracks: Tracks, t_utc: NDArray[np.float64]) -> Tracks:
+    return Tracks(tracks.offsets, tracks.x_m, tracks.y_m, t_utc)
+
+
+def _judge(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> tuple[Counts, NDArray[np.bool_]]:
+    """Violations by rule, and the tracks that have one; every rule is asked once."""
+    motion = motion_of_tracks(tracks, scope)
+    owner = tracks.owner
+    broken = np.zeros(len(tracks), bool)
+    counts: Counts = {}
+    for rule, name in zip(rules, unique_names(rules)):
+        wrong = rule.violations(motion)
+        owners = np.unique(owner[wrong])
+        counts[name] = {"points": int(wrong.sum()), "trajectories": len(owners)}
+        broken[owners] = True
+    return counts, broken
