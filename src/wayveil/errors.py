@@ -4,6 +4,9 @@ A message is one sentence that names the thing, the value and the cure. It never
 an identifier or an exact private count, because messages end up in logs.
 """
 
+CHARGED = "The ledger was charged before this happened and stays charged."
+"""Part of every message, and a note on every other error, about a failure after the spend."""
+
 
 class WayveilError(Exception):
     """Anything that wayveil refuses or cannot do; `exit_code` is what the command line returns."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from wayveil import plan
 from wayveil.bins import Bins
 from wayveil.engine.serial import Engine, Serial
-from wayveil.errors import BudgetError, InputError, WayveilError
+from wayveil.errors import CHARGED, BudgetError, InputError, WayveilError
 from wayveil.exact import Exact, exact_answers, first_views, kept_trajectories, read_exact
 from wayveil.grid import Grid, base_grid
 from wayveil.privacy.budget import Budget, Number, exact_delta, exact_epsilon
@@ -99,9 +99,6 @@ def measure(
         _pay(account, dataset or "", cost, unit, exact.digest)
     with stays_charged(account is not None):
         return _draw(_Door(scope, cost, unit, noise or OpenDPNoise()), exact, progress)
-
-
-CHARGED = "The ledger was charged before this happened and stays charged."
 
 
 @contextmanager

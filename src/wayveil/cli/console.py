@@ -54,3 +54,20 @@ def _plain_lines() -> Progress:
             last["time"] = now
 
     return listen
+
+
+@contextmanager
+def ledger_warnings() -> Iterator[None]:
+    """What the ledger warns of becomes a note; other warnings, which may quote values, are not shown."""
+    import warnings
+
+    from wayveil.measure import SameContentWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("always", SameContentWarning)
+        try:
+            yield
+        finally:
+            for warning in caught:
+                note(f"Warning: {warning.message}")

@@ -1,11 +1,13 @@
 """`wayveil`: the verbs put together, and the one place where errors become exit codes."""
 
 import importlib
+import importlib.util
 import sys
+from typing import Annotated, Any
 
 import typer
 
-from wayveil.errors import WayveilError
+from wayveil.errors import InputError, WayveilError
 
 EXIT_CODES = """Exit codes: 0 done; 1 something unexpected; 2 bad input (one sentence says which and the cure);
 3 refused by the privacy budget; 130 interrupted."""
@@ -27,38 +29,81 @@ VERBS = (
 
 for _verb in VERBS:
     # A verb's module has `register(app)`; it imports nothing heavy until the verb runs.
-    importlib.import_module(f"wayveil.cli.{_verb}").register(app)
+    if importlib.util.find_spec(f"wayveil.cli.{_verb}") is not None:
+        importlib.import_module(f"wayveil.cli.{_verb}").register(app)
+
+REVEALS = "A traceback may show coordinates, times and identifiers of the private data; keep it to yourself."
+_CONFIRMED = "--debug=yes"
+_state = {"debug": False, "confirmed": False}
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        import wayveil
+
+        print(f"wayveil {wayveil.__version__}")
+        raise typer.Exit
 
 
 @app.callback()
 def _options(
-    debug: bool = typer.Option(False, "--debug", help="Show tracebacks of unexpected errors; they may quote the data."),
+    debug: Annotated[
+        bool,
+        typer.Option(
+            "--debug", help=f"Show tracebacks of unexpected errors. {REVEALS} Asks first; {_CONFIRMED} answers."
+        ),
+    ] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_version, is_eager=True)
+    ] = False,
 ) -> None:
+    if debug and not _state["confirmed"]:
+        if not sys.stdin.isatty():
+            raise InputError(f"{REVEALS} If that is wanted, write {_CONFIRMED}.")
+        if not typer.confirm(f"{REVEALS} Show tracebacks?", err=True):
+            raise typer.Exit(0)
     _state["debug"] = debug
-
-
-_state = {"debug": False}
 
 
 def main() -> None:
     """Run the command line; every failure is one sentence and an exit code."""
+    words = sys.argv[1:]
+    _state.update(debug=False, confirmed=_CONFIRMED in words)
     try:
-        app(standalone_mode=True)
+        code = app(["--debug" if word == _CONFIRMED else word for word in words], standalone_mode=False)
     except WayveilError as error:
-        print(f"wayveil: {error}", file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
-    except KeyboardInterrupt:
-        print("wayveil: interrupted; nothing half-written was left behind.", file=sys.stderr)
-        raise SystemExit(130) from None
+        _stop(str(error), error.exit_code)
+    except (KeyboardInterrupt, typer.Abort) as error:
+        _stop("interrupted; nothing half-written was left behind." + _notes(error), 130)
     except BrokenPipeError:
         raise SystemExit(0) from None
     except Exception as error:
+        if hasattr(error, "show") and hasattr(error, "exit_code"):  # the command line itself was wrong
+            error.show()
+            raise SystemExit(error.exit_code) from None
         if _state["debug"]:
             raise
         # The text of an unexpected error may quote a value of the data, so only its kind and place are shown.
         kind, place = type(error).__name__, _own_frame(error)
-        print(f"wayveil: unexpected {kind} {place}; run with --debug to see it in full.", file=sys.stderr)
-        raise SystemExit(1) from None
+        _stop(f"unexpected {kind} {place}; run with --debug to see it in full.{_notes(error)}", 1)
+    raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _stop(sentence: str, code: int) -> None:
+    print(f"wayveil: {sentence}", file=sys.stderr)
+    raise SystemExit(code) from None
+
+
+def _notes(error: BaseException | None) -> str:
+    """What wayveil itself added to an error on its way: that the ledger stays charged."""
+    from wayveil.errors import CHARGED
+
+    seen: Any = error
+    while seen is not None:
+        if CHARGED in getattr(seen, "__notes__", ()):
+            return f" {CHARGED}"
+        seen = seen.__cause__ or seen.__context__
+    return ""
 
 
 def _own_frame(error: BaseException) -> str:

@@ -1,0 +1,28 @@
+"""`wayveil describe`: the promise of a release in plain words."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(epilog="Example: wayveil describe rides.release.json")(describe)
+
+
+def describe(
+    file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+) -> None:
+    """Say what a release promises, to whom, what it does not promise, and what it cost."""
+    from wayveil.cli.console import print_json
+    from wayveil.describe import describe as words
+    from wayveil.describe import description
+    from wayveil.release import read_release
+
+    release = read_release(file)
+    if as_json:
+        print_json(description(release))
+    else:
+        print(words(release), end="")

@@ -1,0 +1,77 @@
+"""`wayveil measure`: the only verb that touches private data and spends its budget."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wayveil.cli import columns as col
+from wayveil.cli import engines
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog="Example: wayveil measure rides.csv --dataset rides --scope my-city.toml --epsilon 1 --unit user "
+        "--max-per-user 10 -o rides.release.json"
+    )(measure)
+
+
+def measure(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File or folder of private trajectories.")],
+    dataset: Annotated[str, typer.Option("--dataset", help="The name on the ledger whose budget pays.")],
+    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped one.")],
+    epsilon: Annotated[str, typer.Option("--epsilon", help="How much privacy to spend; 1 is a common choice.")],
+    unit: Annotated[str, typer.Option("--unit", help="What is protected: trajectory or user.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The release to write, X.release.json.")],
+    max_per_user: Annotated[
+        int | None, typer.Option("--max-per-user", help="With --unit user: trajectories of one user used at most.")
+    ] = None,
+    roads: Annotated[
+        Path | None, typer.Option("--roads", help="The public road map for synthesis; checked before the spend.")
+    ] = None,
+    delta: Annotated[
+        str, typer.Option("--delta", help="Above 0 (like 1e-6): Gaussian noise, for an (epsilon, delta) promise.")
+    ] = "0",
+    ledger: Annotated[
+        Path | None, typer.Option("--ledger", metavar="PATH", help="The ledger file; by default in your data folder.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a release that is there.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+    engine: engines.EngineName = "serial",
+    address: engines.Address = None,
+    format: col.Format = None,
+    traj_column: col.TrajColumn = None,
+    user_column: col.UserColumn = None,
+    lon_column: col.LonColumn = None,
+    lat_column: col.LatColumn = None,
+    time_column: col.TimeColumn = None,
+    timezone: col.Timezone = None,
+    drop_bad_rows: col.DropBadRows = False,
+) -> None:
+    """Ask the private data its questions once, add noise, and write the answers as a release that anybody may have.
+
+    The ledger is charged with epsilon, and refuses (exit code 3) where the dataset's total does not allow it. A
+    dataset that is not on the ledger yet is opened with this epsilon as its total.
+    """
+    from wayveil.cli.console import ledger_warnings, note, print_json, progress_bar
+    from wayveil.privacy.budget import decimal_text
+    from wayveil.privacy.unit import parse_unit
+    from wayveil.steps import measure_file
+
+    options = col.read_options(
+        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
+    )
+    with ledger_warnings(), progress_bar() as progress:
+        release = measure_file(
+            file, output, scope=scope, epsilon=epsilon, unit=parse_unit(unit, max_per_user), dataset=dataset,
+            ledger=ledger, delta=delta, roads=roads, engine=engines.engine_named(engine, address), force=force,
+            read_options=options, progress=progress,
+        )  # fmt: skip
+    spent = decimal_text(release.epsilon)
+    if as_json:
+        print_json({"release": str(output), "dataset": dataset, "epsilon": spent, "delta": release.delta,
+                    "unit": release.unit, "private": release.private})  # fmt: skip
+        return
+    print(f"release: {output}")
+    note(f"Epsilon {spent} of '{dataset}' is spent; `wayveil describe {output.name}` says what was promised.")

@@ -1,0 +1,44 @@
+"""`wayveil run`: measure, synthesize and report from one TOML file."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(epilog="Example: wayveil run --template > rides.toml; wayveil run rides.toml")(run)
+
+
+def run(
+    file: Annotated[Path | None, typer.Argument(metavar="FILE.toml", help="The run file.")] = None,
+    template: Annotated[bool, typer.Option("--template", help="Print a commented run file to fill in.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
+) -> None:
+    """Measure, synthesize and write the data sheet, as one TOML file says.
+
+    If the release is there already, the run goes on from it and spends nothing.
+    """
+    from wayveil.cli.console import ledger_warnings, note, print_json, progress_bar
+    from wayveil.describe import NOT_PRIVATE
+    from wayveil.errors import InputError
+    from wayveil.runfile import TEMPLATE, do_run, read_run
+
+    if template:
+        print(TEMPLATE, end="")
+        return
+    if file is None:
+        raise InputError("Name a run file, or print one to fill in with: wayveil run --template.")
+    with ledger_warnings(), progress_bar() as progress:
+        done = do_run(read_run(file), progress=progress)
+    if not done["spent"]:
+        note("The release was there already; nothing was spent.")
+    if not done["private"]:
+        note(NOT_PRIVATE)
+    if as_json:
+        print_json(done)
+        return
+    for name in ("release", "synthetic", "report"):
+        if done[name] is not None:
+            print(f"{name}: {done[name]}")

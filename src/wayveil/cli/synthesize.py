@@ -1,0 +1,53 @@
+"""`wayveil synthesize`: from a release to synthetic trajectories."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from wayveil.cli import engines
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.command(
+        epilog="Example: wayveil synthesize rides.release.json --roads roads.parquet --rules rules.geojson "
+        "-o synthetic.parquet"
+    )(synthesize)
+
+
+def synthesize(
+    release_file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="File to write: .csv, .parquet, .geo.parquet or .gpx.")
+    ],
+    roads: Annotated[Path | None, typer.Option("--roads", help="A public road map to drive on.")] = None,
+    rules: Annotated[Path | None, typer.Option("--rules", help="Traffic rules (GeoJSON) to obey.")] = None,
+    n: Annotated[
+        int | None, typer.Option("-n", min=1, help="How many trajectories; by default the release's noisy count.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="The same seed gives the same output.")] = None,
+    estimator: Annotated[str | None, typer.Option("--estimator", help="bayes or learned.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
+    engine: engines.EngineName = "serial",
+    address: engines.Address = None,
+) -> None:
+    """Make synthetic trajectories from a release; the private data is not looked at again, and nothing is spent.
+
+    Columns: traj_id, lat, lon, t (Unix seconds, UTC).
+    """
+    from wayveil.cli.console import note, print_json, progress_bar
+    from wayveil.describe import NOT_PRIVATE
+    from wayveil.steps import synthesize_file
+
+    with progress_bar() as progress:
+        made = synthesize_file(
+            release_file, output, roads=roads, rules=rules, n=n, seed=seed, estimator=estimator,
+            engine=engines.engine_named(engine, address), progress=progress,
+        )  # fmt: skip
+    if not made["private"]:
+        note(NOT_PRIVATE)
+    if as_json:
+        print_json(made)
+    else:
+        print(f"synthetic: {output}")

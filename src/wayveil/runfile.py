@@ -1,0 +1,202 @@
+"""One TOML file for the whole way: measure → synthesize → report."""
+
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from wayveil.atomic import check_output
+from wayveil.errors import InputError
+from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
+from wayveil.privacy.unit import Unit, parse_unit
+from wayveil.progress import Progress, quiet
+from wayveil.release import read_release
+from wayveil.scope import read_scope, shipped_scopes
+from wayveil.steps import measure_file, synthesize_file
+
+_MOST_BYTES = 1 << 20
+_Name = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Columns(_Strict):
+    """How the file is read, where that is not recognised by itself."""
+
+    format: str | None = None
+    traj_id: str | None = None
+    user: str | None = None
+    lon: str | None = None
+    lat: str | None = None
+    time: str | None = None
+    timezone: str | None = None
+    on_bad_rows: Literal["error", "drop"] = "error"
+
+
+class Measure(_Strict):
+    """The step that spends."""
+
+    file: _Name
+    dataset: _Name
+    scope: _Name
+    epsilon: float | int | str
+    unit: Literal["trajectory", "user"]
+    max_per_user: int | None = None
+    delta: float | int | str = 0
+    ledger: _Name | None = None
+    columns: Columns = Columns()
+
+    @property
+    def protects(self) -> Unit:
+        """What is protected."""
+        return parse_unit(self.unit, self.max_per_user)
+
+
+class Synthesize(_Strict):
+    """The step that makes trajectories."""
+
+    roads: _Name | None = None
+    rules: _Name | None = None
+    n: Annotated[int, Field(ge=1)] | None = None
+    seed: Annotated[int, Field(ge=0)] | None = None
+    estimator: Literal["bayes", "learned"] | None = None
+
+
+class Output(_Strict):
+    """Where results go."""
+
+    release: _Name
+    synthetic: _Name
+    report: _Name | None = None
+
+
+class RunFile(_Strict):
+    """A run; relative paths are relative to the file."""
+
+    measure: Measure
+    synthesize: Synthesize = Synthesize()
+    output: Output
+
+
+def read_run(path: Path) -> RunFile:
+    """The run in a TOML file, with every path made whole."""
+    try:
+        if path.stat().st_size > _MOST_BYTES:
+            raise InputError(f"'{path.name}' is larger than 1 MB; that is not a run file.")
+        run = RunFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"'{path.name}' cannot be read; `wayveil run --template` prints one to fill in.") from None
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise InputError(f"'{path.name}' is not valid TOML ({error}); see `wayveil run --template`.") from None
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"]) or "run"
+        raise InputError(f"'{path.name}': {where}: {first['msg']}; see `wayveil run --template`.") from None
+    return _with_paths(run, path.absolute().parent)
+
+
+def _with_paths(run: RunFile, folder: Path) -> RunFile:
+    def whole(name: str | None) -> str | None:
+        return name if name is None or "://" in name else str(folder / Path(name).expanduser())
+
+    scope = run.measure.scope if run.measure.scope in shipped_scopes() else whole(run.measure.scope)
+    measure = {"file": whole(run.measure.file), "scope": scope, "ledger": whole(run.measure.ledger)}
+    synthesize = {"roads": whole(run.synthesize.roads), "rules": whole(run.synthesize.rules)}
+    output = {name: whole(value) for name, value in run.output.model_dump().items()}
+    return RunFile(
+        measure=run.measure.model_copy(update=measure),
+        synthesize=run.synthesize.model_copy(update=synthesize),
+        output=run.output.model_copy(update=output),
+    )
+
+
+def do_run(run: RunFile, *, progress: Progress = quiet) -> dict[str, Any]:
+    """Measure unless the release is there already, then synthesize, then write the data sheet.
+
+    Privacy: spends ε once. A run that was interrupted after its release was written goes on from it and spends
+    nothing; a release that says something else than the file is refused.
+    """
+    how, make, out = run.measure, run.synthesize, run.output
+    release, synthetic = Path(out.release), Path(out.synthetic)
+    roads, rules = (None if name is None else Path(name) for name in (make.roads, make.rules))
+    _try_inputs(run)
+    for path in filter(None, (out.synthetic, out.report)):
+        check_output(path, force=True)
+    spent = not release.exists()
+    if spent:
+        measure_file(
+            how.file, release, scope=how.scope, epsilon=how.epsilon, unit=how.protects, dataset=how.dataset,
+            ledger=None if how.ledger is None else Path(how.ledger), delta=how.delta, roads=roads,
+            read_options=how.columns.model_dump(), progress=progress,
+        )  # fmt: skip
+    else:
+        _check_same(run)
+    made = synthesize_file(
+        release, synthetic, roads=roads, rules=rules, n=make.n, seed=make.seed, estimator=make.estimator,
+        progress=progress,
+    )  # fmt: skip
+    if out.report is not None:
+        from wayveil.report.make import make_page
+
+        make_page(release, synthetic, Path(out.report), roads=roads, rules=rules, progress=progress)
+    return {"release": str(release), "report": out.report, "spent": spent, **made}
+
+
+def _try_inputs(run: RunFile) -> None:
+    """Whatever is wrong with the public inputs is known before anything is spent."""
+    from wayveil.formats.options import WRITABLE, format_of
+    from wayveil.rules import read_rules
+    from wayveil.steps import read_roadmap
+
+    if format_of(Path(run.output.synthetic)) not in WRITABLE:
+        raise InputError(f"output.synthetic must end in one of {', '.join(WRITABLE)}.")
+    scope = read_scope(run.measure.scope)
+    if run.synthesize.rules is not None:
+        roads = read_roadmap(None if run.synthesize.roads is None else Path(run.synthesize.roads))
+        read_rules(run.synthesize.rules, scope, roads)
+
+
+def _check_same(run: RunFile) -> None:
+    found, how = read_release(run.output.release), run.measure
+    asked = exact_epsilon(how.epsilon), float(exact_delta(how.delta)), how.protects, read_scope(how.scope)
+    if (found.epsilon, found.delta, Unit(found.unit, found.max_per_user), found.scope) != asked:  # type: ignore[arg-type]
+        raise InputError(
+            f"'{Path(run.output.release).name}' is there already and was measured otherwise (epsilon "
+            f"{decimal_text(found.epsilon)}, {found.unit} level); name another output.release or move it away."
+        )
+
+
+TEMPLATE = '''\
+# A wayveil run: `wayveil run FILE.toml` measures, synthesizes and writes the data sheet.
+# Relative paths are relative to this file. If output.release is there already, the run goes on from it.
+
+[measure]
+file = "rides.csv"          # the private trajectories
+dataset = "rides"           # the name on the ledger whose budget pays
+scope = "my-city.toml"      # the public frame; `wayveil scope new` writes one
+epsilon = "1"               # how much privacy to spend
+unit = "trajectory"         # or "user", with max_per_user
+# max_per_user = 10
+# delta = "1e-6"            # Gaussian noise, for an (epsilon, delta) promise
+# ledger = "ledger.sqlite"  # by default in your data folder
+
+# [measure.columns]         # only where columns are not recognised by themselves
+# traj_id = "ride"
+# user = "driver"
+# time = "when"
+# timezone = "Europe/Paris"
+
+[synthesize]
+# roads = "roads.parquet"   # a public road map
+# rules = "rules.geojson"   # traffic rules
+# n = 10000                 # by default the noisy count
+# seed = 1
+
+[output]
+release = "rides.release.json"
+synthetic = "synthetic.parquet"
+report = "rides.html"
+'''

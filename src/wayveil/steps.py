@@ -1,0 +1,125 @@
+"""From file to file: what the verbs `measure`, `synthesize` and `run` do, each output tried before the work begins."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from wayveil.atomic import check_output
+from wayveil.engine.serial import Engine
+from wayveil.errors import InputError
+from wayveil.privacy.budget import Number, decimal_text
+from wayveil.privacy.ledger import Ledger
+from wayveil.privacy.unit import Unit
+from wayveil.progress import Progress, quiet
+from wayveil.release import Release, read_release, write_release
+from wayveil.roads import RoadMap
+from wayveil.scope import read_scope
+
+ESTIMATORS = ("bayes", "learned")
+
+
+def measure_file(
+    file: str | os.PathLike[str],
+    output: Path,
+    *,
+    scope: str,
+    epsilon: Number,
+    unit: Unit,
+    dataset: str,
+    ledger: Path | None = None,
+    delta: Number = 0,
+    roads: Path | None = None,
+    engine: Engine | None = None,
+    force: bool = False,
+    read_options: Mapping[str, Any] | None = None,
+    progress: Progress = quiet,
+) -> Release:
+    """Measure a file and write its release.
+
+    Privacy: spends ε of the dataset's budget; a refusal leaves no file behind.
+    """
+    from wayveil.measure import measure, stays_charged
+
+    check_output(output, force=force)
+    release = measure(
+        file,
+        read_scope(scope),
+        epsilon=epsilon,
+        unit=unit,
+        delta=delta,
+        dataset=dataset,
+        ledger=Ledger(ledger),
+        roads=read_roadmap(roads),
+        engine=engine,
+        progress=progress,
+        **(read_options or {}),
+    )
+    with stays_charged(True):
+        write_release(release, output)
+    return release
+
+
+def synthesize_file(
+    release_file: Path,
+    output: Path,
+    *,
+    roads: Path | None = None,
+    rules: Path | None = None,
+    n: int | None = None,
+    seed: int | None = None,
+    estimator: str | None = None,
+    engine: Any = None,
+    progress: Progress = quiet,
+) -> dict[str, Any]:
+    """Make synthetic trajectories from a release and write them; what is known about them comes back.
+
+    Privacy: free (post-processing).
+    """
+    from wayveil.formats import write
+    from wayveil.formats.options import WRITABLE, format_of
+    from wayveil.release_check import check_complete
+    from wayveil.rules import read_rules
+    from wayveil.synthesis.synthesize import synthesize
+
+    check_output(output, force=True)
+    if format_of(output) not in WRITABLE:
+        raise InputError(f"wayveil does not write '{output.suffix}'; choose one of {', '.join(WRITABLE)}.")
+    if estimator is not None and estimator not in ESTIMATORS:
+        raise InputError(f"--estimator '{estimator}' is unknown; choose one of {', '.join(ESTIMATORS)}.")
+    release = read_release(release_file)
+    check_complete(release)
+    roadmap = read_roadmap(roads)
+    laws = () if rules is None else read_rules(rules, release.scope, roadmap, progress)
+    chosen = {} if estimator is None else {"estimator": estimator}
+    made = synthesize(release, roads=roadmap, rules=laws, n=n, seed=seed, engine=engine, progress=progress, **chosen)
+    write(made.trajectories, output, extra_metadata=origin_notes(release, made.private))
+    return {
+        "synthetic": str(output),
+        "trajectories": len(made.trajectories),
+        "private": made.private,
+        "epsilon": decimal_text(release.epsilon),
+        "diagnostics": made.diagnostics,
+    }
+
+
+def origin_notes(release: Release, private: bool) -> dict[str, str]:
+    """What a synthetic file says about itself."""
+    return {
+        "origin": f"synthetic trajectories, made by {release.software} from noisy counts; nobody drove them",
+        "private": "true" if private else "false",
+        "epsilon": decimal_text(release.epsilon),
+        "delta": f"{release.delta:g}",
+        "unit": release.unit,
+        "neighbours": release.neighbours,
+        "scope": release.scope.name,
+    }
+
+
+def read_roadmap(path: Path | None) -> RoadMap | None:
+    """The road map in a file, where one is given."""
+    if path is None:
+        return None
+    from wayveil.formats.roads import read_roads
+
+    return read_roads(path)

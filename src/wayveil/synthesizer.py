@@ -1,0 +1,161 @@
+"""Synthesizer: frames in, frames out, in the shape that users of other synthesizers know."""
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wayveil.errors import InputError
+from wayveil.formats.options import ReadOptions, resolve_roles
+from wayveil.measure import measure
+from wayveil.privacy.budget import Number
+from wayveil.privacy.ledger import Ledger
+from wayveil.privacy.unit import Unit
+from wayveil.progress import Progress, quiet
+from wayveil.release import Release
+from wayveil.roads import RoadMap
+from wayveil.rules.rule import Rule
+from wayveil.scope import Scope, read_scope
+
+
+class Synthesizer:
+    """`Synthesizer(scope=…, epsilon=…, unit=…).fit(frame).sample()`.
+
+    Parameters
+    ----------
+    scope
+        A `Scope`, a file, or the name of a shipped one.
+    epsilon, unit
+        The promise; neither has a default. `unit` is "trajectory", "user" (with `max_per_user`) or a `Unit`.
+    dataset, ledger
+        The account that pays for each `fit`. Without a dataset nothing is recorded: add up every `fit` yourself.
+    roads, rules
+        A public road map and traffic rules, or their files, for the synthetic trajectories.
+    columns
+        Options of `wayveil.read` (`traj_id=…, time=…, timezone=…`) where columns are not recognised by themselves.
+
+    Privacy: each `fit` spends ε; `sample` is free.
+    """
+
+    release: Release
+
+    def __init__(
+        self,
+        *,
+        scope: Scope | str | os.PathLike[str],
+        epsilon: Number,
+        unit: Unit | str,
+        max_per_user: int | None = None,
+        delta: Number = 0,
+        dataset: str | None = None,
+        ledger: Ledger | str | os.PathLike[str] | None = None,
+        roads: RoadMap | str | os.PathLike[str] | None = None,
+        rules: Sequence[Rule] | str | os.PathLike[str] | None = None,
+        progress: Progress = quiet,
+        **columns: Any,
+    ) -> None:
+        self.scope = scope if isinstance(scope, Scope) else read_scope(scope)
+        self.roads = _roads(roads)
+        self.rules = _rules(rules, self.scope, self.roads)
+        self._promise = {"epsilon": epsilon, "unit": unit, "max_per_user": max_per_user, "delta": delta}
+        self._account = {"dataset": dataset, "ledger": ledger}
+        self._columns, self._progress, self._like = columns, progress, _Like()
+
+    def fit(self, data: Any) -> "Synthesizer":
+        """Measure the data, once.
+
+        Privacy: spends ε.
+        """
+        self.release = measure(
+            data,
+            self.scope,
+            roads=self.roads,
+            progress=self._progress,
+            **self._promise,
+            **self._account,
+            **self._columns,
+        )
+        self._like = _Like.of(data, ReadOptions(**self._columns))
+        return self
+
+    def sample(self, n: int | None = None, *, seed: int | None = None) -> Any:
+        """A frame of synthetic trajectories, of the kind and with the column names that `fit` was given.
+
+        `n` is how many trajectories; without it, the noisy count of the release, never the exact one.
+
+        Privacy: free (post-processing of the release).
+        """
+        if not hasattr(self, "release"):
+            raise InputError("Call fit(data) before sample().")
+        from wayveil.synthesis.synthesize import synthesize
+
+        made = synthesize(
+            self.release, roads=self.roads, rules=self.rules, n=n, seed=seed, progress=self._progress
+        )
+        return self._like.frame(made.trajectories)
+
+
+@dataclass(frozen=True)
+class _Like:
+    """What a frame should look like: its library, its four column names, and whether times are timestamps."""
+
+    library: str = "pandas"
+    names: tuple[str, str, str, str] = ("traj_id", "lat", "lon", "t")
+    stamps: bool = False
+
+    @classmethod
+    def of(cls, data: Any, options: ReadOptions) -> "_Like":
+        library = type(data).__module__.partition(".")[0]
+        if library not in ("pandas", "polars", "pyarrow"):
+            return cls()
+        import pyarrow as pa
+
+        from wayveil.formats.tables import table_of_frame
+
+        table = table_of_frame(data)
+        roles = resolve_roles(table.column_names, options, "frame")
+        assert roles.lat is not None and roles.lon is not None
+        names = tuple(table.column_names[k] for k in (roles.traj_id, roles.lat, roles.lon, roles.time))
+        kind = table.schema.field(roles.time).type
+        numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+        return cls(library, names, not numbers)  # type: ignore[arg-type]
+
+    def frame(self, trajectories: Any) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        from wayveil.formats.tables import table_of
+
+        table = table_of(trajectories).select(["traj_id", "lat", "lon", "t"])
+        if self.stamps:
+            micro = pc.cast(pc.round(pc.multiply(pc.cast(table["t"], pa.float64()), 1e6)), pa.int64())
+            table = table.set_column(3, "t", pc.cast(micro, pa.timestamp("us", "UTC")))
+        table = table.rename_columns(list(self.names))
+        if self.library == "pyarrow":
+            return table
+        if self.library == "polars":
+            import polars
+
+            return polars.from_arrow(table)
+        try:
+            return table.to_pandas()
+        except ImportError:
+            return table
+
+
+def _roads(roads: RoadMap | str | os.PathLike[str] | None) -> RoadMap | None:
+    if roads is None or isinstance(roads, RoadMap):
+        return roads
+    from wayveil.formats.roads import read_roads
+
+    return read_roads(roads)
+
+
+def _rules(
+    rules: Sequence[Rule] | str | os.PathLike[str] | None, scope: Scope, roads: RoadMap | None
+) -> tuple[Rule, ...]:
+    if isinstance(rules, str | os.PathLike):
+        from wayveil.rules import read_rules
+
+        return tuple(read_rules(rules, scope, roads))
+    return tuple(rules or ())
