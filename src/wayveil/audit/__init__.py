@@ -7,15 +7,16 @@ can tell them apart.
 
 from wayveil.audit.attacks import centroid_error_m, linkage, membership, own_linkage, reconstruct_last
 from wayveil.audit.bounds import Bound, Rate, epsilon_bound, rate
-
-from wayveil.audit.selfcheck import SelfCheck, self_check
+from wayveil.audit.judge import AuditReport, audit
+from wayveil.audit.selfcheck import SelfCheck, audit_method, self_check
 
 __all__ = [
-
+    "AuditReport",
     "Bound",
     "Rate",
     "SelfCheck",
-
+    "audit",
+    "audit_method",
     "centroid_error_m",
     "epsilon_bound",
     "linkage",

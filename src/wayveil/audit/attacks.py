@@ -118,7 +118,7 @@ def membership(members: Vectors, others: Vectors, synthetic: Vectors, confidence
     As many members as others are judged; the threshold is chosen on one half, the advantage and its Clopper–Pearson
     interval come from the other. ε-DP allows tanh(ε/2) on average over random splits into members and others.
     """
-    size = min(len(members), len(others))
+    size = min(len(members), len(others), MOST)
     if size < 4:
         raise InputError("Membership inference needs at least four real and four held-out trajectories.")
     inside, outside = (

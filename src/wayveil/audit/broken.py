@@ -63,7 +63,7 @@ STATISTICS = ("number of trajectories", "westernmost point", "easternmost point"
 
 
 def statistics(synthetic: Trajectories, canary: Trajectories, scope: Scope, near_m: float) -> list[float]:
-    """What anybody can read off a synthetic file, for `epsilon_bound`: its size, its box, and who is near the canary."""
+    """What anybody can read off a synthetic file: its size, its box, and how much of it is near the canary."""
     x_m, y_m = scope.to_metres(synthetic.lon, synthetic.lat)
     (x0, *_), (y0, *_) = scope.to_metres(canary.lon, canary.lat)
     near = np.hypot(x_m - x0, y_m - y0) <= near_m

@@ -16,7 +16,7 @@ from wayveil.grid import base_grid
 from wayveil.measure import _Cost, _Door, measure
 from wayveil.prepare import Prepared
 from wayveil.privacy.budget import Budget
-from wayveil.privacy.noise import Noisy, NoiseSource, OpenDPNoise
+from wayveil.privacy.noise import NoiseSource, Noisy, OpenDPNoise
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.scope import Scope
@@ -26,6 +26,7 @@ from wayveil.trajectories import Trajectories
 from wayveil.views import OriginDestination, View, exact_sums
 
 _DEPTH = 4
+_CERTAIN = 1e6
 Sums = NDArray[np.int64]
 
 
@@ -132,7 +133,9 @@ class _Replay:
 
     def laplace(self, sums: Sums, sensitivity: int, epsilon: Fraction) -> Noisy:
         self.sums.append(sums)
-        return self.noisy[len(self.sums) - 1]
+        earlier = self.noisy[min(len(self.sums), len(self.noisy)) - 1]
+        # Another size than last time is itself the finding; a made-up answer lets the run come to its end.
+        return earlier if len(earlier.values) == len(sums) else replace(earlier, values=sums)
 
     def gaussian(self, sums: Sums, l2_sensitivity: float, rho: Fraction) -> Noisy:
         raise NotImplementedError("the audit knows the likelihood of Laplace noise only")
@@ -186,7 +189,12 @@ def release_scores(
             replay = _Replay(recorder.noisy)
             measure(datasets[1 - side], scope, epsilon=epsilon, unit=unit, engine=engines[1 - side], noise=replay)
             zero, one = (recorder.sums, replay.sums) if side == 0 else (replay.sums, recorder.sums)
-            scores[side, run] = sum(
-                float(log_ratio(noisy.values, s, s1, noisy.scale)) for noisy, s, s1 in zip(recorder.noisy, zero, one)
-            )
+            scores[side, run] = _release_ratio(recorder.noisy, zero, one, certain=_CERTAIN if side else -_CERTAIN)
     return scores[0], scores[1]
+
+
+def _release_ratio(noisy: Sequence[Noisy], without: list[Sums], with_canary: list[Sums], certain: float) -> float:
+    """Σ over the answers of their log ratios; `certain` if the other dataset cannot give answers of this shape."""
+    if not [len(s) for s in without] == [len(s) for s in with_canary] == [len(one.values) for one in noisy]:
+        return certain
+    return sum(float(log_ratio(one.values, s, s1, one.scale)) for one, s, s1 in zip(noisy, without, with_canary))

@@ -1,0 +1,40 @@
+"""The audit as tables for a terminal."""
+
+from typing import TYPE_CHECKING
+
+from wayveil.audit.judge import AuditReport
+from wayveil.audit.selfcheck import SelfCheck
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+def audit_table(report: AuditReport) -> "Table":
+    """One row an attack."""
+    from rich.table import Table
+
+    table = Table(title=f"Attacks on the synthetic file ({report.confidence:.1%} confidence)")
+    for name, justify in (("attack", "left"), ("found", "right"), ("interval", "right"), ("allowed", "right"),
+                          ("result", "left"), ("meaning", "left")):  # fmt: skip
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    words = {True: "[green]passed[/green]", False: "[red]failed[/red]", None: "remark"}
+    for test in report.tests:
+        interval = "" if test.low is None or test.high is None else f"{test.low:.3g} – {test.high:.3g}"
+        allowed = "" if test.allowed is None else f"{test.allowed:.3g}"
+        table.add_row(test.test, f"{test.value:.3g}", interval, allowed, words[test.passed], test.meaning)
+    return table
+
+
+def self_check_table(check: SelfCheck) -> "Table":
+    """One row a method."""
+    from rich.table import Table
+
+    table = Table(title=f"Lower bound on epsilon at {check.confidence:.1%} confidence, embedded city", show_lines=True)
+    for name, justify in (("method", "left"), ("claims", "right"), ("allowed", "right"), ("bound", "right"),
+                          ("verdict", "left"), ("runs", "right"), ("seen", "left")):  # fmt: skip
+        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for case in check.cases:
+        colour = "green" if case.right else "red"
+        table.add_row(case.method, f"{case.epsilon:g}", f"{case.allowed:g}", f"{case.bound:.2f}",
+                      f"[{colour}]{case.verdict}[/{colour}]", f"2 × {case.runs}", case.seen)  # fmt: skip
+    return table

@@ -1,0 +1,122 @@
+"""`wayveil audit`: attacks on a synthetic file, and the audit of the audit."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from wayveil.cli import columns as col
+from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
+
+Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")]
+Confidence = Annotated[float, typer.Option("--confidence", help="Of every interval and bound.")]
+
+
+class _FilesFirst(TyperGroup):
+    """`wayveil audit REAL SYNTH` is `wayveil audit files REAL SYNTH`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ("-h", "--help"):
+            args = ["files", *args]
+        return super().parse_args(ctx, args)
+
+
+audit_app = typer.Typer(
+    cls=_FilesFirst,
+    no_args_is_help=True,
+    help="Attack a synthetic file with the real data at hand: `wayveil audit REAL SYNTH --scope S`. The result is "
+    "computed from the private data and is not for publication.",
+    epilog="Example: wayveil audit rides.parquet synthetic.parquet --scope san-francisco --epsilon 1 "
+    "--holdout others.parquet -o audit.json",
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the verb."""
+    app.add_typer(audit_app, name="audit")
+
+
+@audit_app.command(
+    epilog="Example: wayveil audit rides.parquet synthetic.parquet --scope san-francisco --epsilon 1 "
+    "--holdout others.parquet -o audit.json"
+)
+def files(
+    real: Annotated[str, typer.Argument(metavar="REAL", help="The private trajectories.")],
+    synthetic: Annotated[str, typer.Argument(metavar="SYNTH", help="The synthetic trajectories.")],
+    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped one.")],
+    epsilon: Annotated[float | None, typer.Option("--epsilon", help="What the synthetic file promises.")] = None,
+    holdout: Annotated[
+        str | None,
+        typer.Option("--holdout", help="Trajectories of the same people that were kept out, chosen at random."),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Also write JSON, for `wayveil report --internal --audit`.")
+    ] = None,
+    confidence: Confidence = 0.999,
+    as_json: Json = False,
+    format: col.Format = None,
+    traj_column: col.TrajColumn = None,
+    user_column: col.UserColumn = None,
+    lon_column: col.LonColumn = None,
+    lat_column: col.LatColumn = None,
+    time_column: col.TimeColumn = None,
+    timezone: col.Timezone = None,
+    drop_bad_rows: col.DropBadRows = False,
+) -> None:
+    """Linkage, membership, reconstruction and the floor for one file. The word `files` may be left out."""
+    import json
+
+    from wayveil.atomic import write_text
+    from wayveil.audit.judge import audit_files
+
+    options = col.read_options(
+        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
+    )
+    with progress_bar() as progress:
+        report = audit_files(
+            real, synthetic, scope, epsilon=epsilon, holdout=holdout, confidence=confidence, options=options,
+            progress=progress,
+        )  # fmt: skip
+    result = {"note": NOT_FOR_PUBLICATION, **report.to_dict()}
+    note(NOT_FOR_PUBLICATION)
+    if output is not None:
+        # Readable by its owner alone: it was computed from the private data.
+        write_text(output, json.dumps(result, indent=2, allow_nan=False) + "\n", mode=0o600)
+        note(f"Wrote '{output.name}'.")
+    if as_json:
+        print_json(result)
+        return
+    from rich.console import Console
+
+    from wayveil.audit.tables import audit_table
+
+    console = Console()
+    console.print(audit_table(report))
+    console.print(report.verdict, style="green" if report.passed else "red", highlight=False)
+
+
+@audit_app.command(name="self-check", epilog="Example: wayveil audit self-check --quick")
+def self_check(
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: half a minute on two cores.")] = False,
+    confidence: Confidence = 0.999,
+    as_json: Json = False,
+) -> None:
+    """Audit methods that are known to be sound or broken, on the embedded city; exit code 1 if the audit is wrong."""
+    from wayveil.audit.selfcheck import self_check as check
+
+    with progress_bar() as progress:
+        result = check(quick, confidence=confidence, progress=progress)
+    if as_json:
+        print_json(result.to_dict())
+    else:
+        from rich.console import Console
+
+        from wayveil.audit.tables import self_check_table
+
+        console = Console()
+        console.print(self_check_table(result))
+        console.print(result.verdict, style="green" if result.passed else "red", highlight=False)
+        note(f"{result.seconds:.0f} s.")
+    if not result.passed:
+        raise typer.Exit(1)
