@@ -12,6 +12,7 @@ KL_WEIGHT = 0.8
 COARSE_WEIGHT = 0.5
 """Weight of the divergence on blocks of 4 and of 16 cells."""
 EMA = 0.999
+DTYPE = jnp.bfloat16
 _LOWEST_LOG = features._LOWEST_LOG
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
 
@@ -30,8 +31,9 @@ def initial_weights(seed: int) -> dict[str, dict[str, jax.Array]]:
     return weights
 
 
-def log_correction(weights, fields, constants, dtype=jnp.bfloat16):
+def log_correction(weights, fields, constants, dtype=None):
     """(batch, rows, columns): the same arithmetic as the product's numpy code."""
+    dtype = dtype or DTYPE
     cast = {name: value.astype(dtype) for name, value in weights.items()}
     embedding = jax.nn.silu(constants @ weights["embed/w"] + weights["embed/b"])
 
@@ -71,7 +73,7 @@ def log_share(log_bayes, correction, area):
     return jax.nn.log_softmax(flat, axis=-1).reshape(logits.shape)
 
 
-def predict(weights, fields, constants, dtype=jnp.bfloat16):
+def predict(weights, fields, constants, dtype=None):
     """Log shares of occupancy and end points, from packed fields (see `samples.FIELDS`)."""
     fields = fields.astype(jnp.float32)
     area, roads = fields[..., 4], fields[..., 5:9]

@@ -17,8 +17,8 @@ from wayveil.synthesis.learned.weights import WeightsError, load_weights
 from wayveil.synthesis.pyramid import Field
 
 Kind = Literal["occupancy", "end_points"]
-_BYTES_A_CELL = 1200
-"""Memory that the forward pass needs at its widest, measured; the largest grid takes 1.3 GB."""
+_BYTES_A_CELL = 900
+"""Memory that a field needs at its widest: 530 to 610 measured in the forward pass, and some for what is around it."""
 
 
 class LearnedFallback(UserWarning):
