@@ -1,15 +1,17 @@
-"""Gradient descent on coordinates: points move until no rule's penalty is left, as little and as smoothly as possible.
+"""Gradient descent on coordinates: points move until no rule is broken, as little and as smoothly as possible.
 
-    minimise over the displacements d   λ Σ_rules penalty(x + d) + ½ Σ w_i |d_i|² + ½ s Σ |d_i − d_{i+1}|² − a log A(x + d)
+    minimise over d   λ Σ_rules penalty(x + d) + ½ Σ w_i |d_i|² + ½ s Σ |d_i − d_{i+1}|² − a Σ log A(x_i + d_i)
 
 λ grows from round to round, so that the rules win in the end; w is larger at the ends of a trajectory; A is a density
-that draws points to where people are.
+that draws points to where people are. Only the points around a violation take part. They pass through windows of one
+size, so that one program is compiled: what obeys after a round leaves its window, and the next in the queue comes in.
 
 Privacy: free (post-processing).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,23 +22,30 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.progress import Progress, quiet
+from wayveil.rules.closed import Closed
+from wayveil.rules.hours import ALWAYS
 from wayveil.rules.motion import Motion, to_jax
+from wayveil.rules.one_way import OneWay
 from wayveil.rules.pace import MaxDuration, MinSpeed
 from wayveil.rules.rule import Rule
 from wayveil.rules.speed import SpeedLimit
 from wayveil.scope import Scope
+from wayveil.synthesis.nearby import Nearby, near_pieces
 from wayveil.synthesis.physics import Tracks, motion_of_tracks, points_of
 from wayveil.synthesis.pyramid import Field
 
 ROUNDS = 10
 STEPS = 20
-"""Steps of one round; after each round the exact rules are asked and what obeys stays as it is."""
+"""Steps of one round; after each round the exact rules are asked."""
 _NEIGHBOURS = 4
 _STAY, _STAY_END, _SMOOTH = 0.002, 0.02, 0.004
 _ATTRACTION_M = 4.0
 _GROWTH = 1.4
-_FEWEST, _MOST = 1 << 10, 1 << 15
+_WINDOWS = (512, 4096)
 _MOST_RULES = 40
+_CLOSING_S = 60.0
+
+Judge = Callable[[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,6 +57,22 @@ class Descent:
     iterations: int
 
 
+@dataclass(frozen=True, eq=False)
+class _Problem:
+    """The points that take part, in the order of the tracks."""
+
+    points: NDArray[np.int64]
+    first: NDArray[np.int64]
+    """(tracks + 1,) where each track's points start in `points`."""
+    motion: Motion
+    joins: NDArray[np.bool_]
+    """(n,) whether each takes part together with the next one."""
+    pace: NDArray[np.float64]
+    """Metres of a step; zero for points that stay."""
+    stay: NDArray[np.float64]
+    rules: tuple[Rule, ...]
+
+
 def place_rules(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """The rules about places; those about speed and duration are obeyed exactly by new times."""
     return tuple(rule for rule in rules if not isinstance(rule, SpeedLimit | MaxDuration | MinSpeed))
@@ -57,7 +82,7 @@ def descend(
     tracks: Tracks,
     rules: tuple[Rule, ...],
     scope: Scope,
-    broken: Callable[[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]],
+    broken: Judge,
     random: np.random.Generator,
     attraction: Field | None = None,
     grid: Grid | None = None,
@@ -72,6 +97,39 @@ def descend(
 
     Privacy: free (post-processing).
     """
+    x, y = tracks.x_m.copy(), tracks.y_m.copy()
+    problem = _problem(tracks, rules, scope)
+    if len(problem.points) == 0:
+        return Descent(x, y, 0)
+    sizes = np.diff(problem.first)
+    shape = _padded(min(int(sizes.sum()), _WINDOWS[-1]), int(sizes.max()))
+    field = _potential(attraction, grid)
+    # On the middle of a road both sides are equally near: a little noise decides.
+    moved = random.normal(0, 0.3, (2, len(problem.points))) * ((problem.pace > 0) & (problem.stay < _STAY_END))
+    mean, square = np.zeros_like(moved), np.zeros_like(moved)
+    age = np.zeros(len(tracks), np.int64)
+    queue = np.flatnonzero(sizes)
+    total = len(queue)
+    while len(queue):
+        progress("refine", 1 - len(queue) / total)
+        fits = max(1, int(np.searchsorted(np.cumsum(sizes[queue]), shape, side="right")))
+        now, queue = queue[:fits], queue[fits:]
+        part = points_of(problem.first, now)
+        weight = np.repeat(_GROWTH ** age[now], sizes[now])
+        moved[:, part], mean[:, part], square[:, part] = _round(
+            problem, part, shape, moved[:, part], mean[:, part], square[:, part], weight, field
+        )
+        age[now] += 1
+        which = problem.points[part]
+        x[which], y[which] = tracks.x_m[which] + moved[0, part], tracks.y_m[which] + moved[1, part]
+        whole = points_of(tracks.offsets, now)
+        again = now[broken(now, x[whole], y[whole])]
+        queue = np.r_[again[age[again] < ROUNDS], queue]
+    progress("refine", 1.0)
+    return Descent(x, y, int(age.max()) * STEPS)
+
+
+def _problem(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> _Problem:
     motion = motion_of_tracks(tracks, scope)
     wrong = np.zeros(len(tracks.x_m), bool)
     size_m = np.zeros(len(tracks.x_m))
@@ -79,119 +137,107 @@ def descend(
     for rule in place_rules(rules):
         penalty = np.asarray(rule.penalty(motion), np.float64)
         if (penalty > 0).any():
-            used.append((int((penalty > 0).sum()), rule))
             violated = rule.violations(motion)
+            used.append((-int(violated.sum()), len(used), rule))
             wrong |= violated
             size_m = np.maximum(size_m, np.where(violated, penalty, 0.0))
-    x, y = tracks.x_m.copy(), tracks.y_m.copy()
-    if not wrong.any():
-        return Descent(x, y, 0)
-    used.sort(key=lambda pair: -pair[0])
-    chosen = tuple(rule for _, rule in used[:_MOST_RULES])
     near = _near(wrong, motion.joins)
-    window_points = np.add.reduceat(near, tracks.offsets[:-1])
-    iterations, shape = 0, 0
-    field = _potential(attraction, grid)
-    batches = _batches(window_points)
-    for number, batch in enumerate(batches):
-        progress("refine", number / len(batches))
-        points = points_of(tracks.offsets, batch)
-        points = points[near[points]]
-        shape = max(shape, _padded(len(points)))
-        took = _one_batch(tracks, motion, batch, points, shape, size_m, chosen, field, broken, random, x, y)
-        iterations = max(iterations, took)
-    progress("refine", 1.0)
-    return Descent(x, y, iterations)
-
-
-def _one_batch(
-    tracks: Tracks,
-    motion: Motion,
-    batch: NDArray[np.int64],
-    points: NDArray[np.int64],
-    shape: int,
-    size_m: NDArray[np.float64],
-    rules: tuple[Rule, ...],
-    field: tuple[NDArray[np.float32], float] | None,
-    broken: Callable[[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]],
-    random: np.random.Generator,
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-) -> int:
-    import jax.numpy as jnp
-
-    count, owner = len(points), tracks.owner
-    joins = (np.diff(points) == 1) & motion.joins[points[:-1]]
-    window = to_jax(_padded_motion(motion, points, joins, shape))
-    ends = tracks.ends[points]
-    # Next to what does not take part a point stays, so that nothing outside the window changes.
-    open_left = np.r_[True, ~joins] & ~np.isin(points, tracks.offsets[:-1])
-    open_right = np.r_[~joins, True] & ~np.isin(points, tracks.offsets[1:] - 1)
-    free = ~(open_left | open_right)
+    points = np.flatnonzero(near)
+    owner = tracks.owner
     deepest = np.zeros(len(tracks))
     np.maximum.at(deepest, owner, size_m)
-    pace = np.clip(deepest[owner[points]] / 40, 0.7, 10.0) * free
-    # On the middle of a road both sides are equally near: a little noise decides.
-    start = random.normal(0, 0.3, (2, count)) * (free & ~ends)
-    stay = np.where(ends, _STAY_END, _STAY)
-    fill = functools.partial(_fill, shape=shape)
-    moved, state = jnp.asarray(fill(start)), None
-    advance, initial = _advance(rules, field is not None)
-    state = initial(moved)
-    active = np.ones(count, bool)
-    left = batch
-    extra = (jnp.asarray(field[0]), field[1]) if field is not None else (jnp.zeros((1, 1)), 1.0)
-    took = 0
-    for turn in range(ROUNDS):
-        moved, state = advance(
-            window, moved, state, jnp.asarray(fill(pace * active)), jnp.asarray(fill(stay)),
-            jnp.asarray(_fill(np.r_[joins, False], shape)), jnp.asarray(fill(np.ones(count))),
-            jnp.float32(_GROWTH**turn), *extra,
-        )  # fmt: skip
-        took += STEPS
-        shift = np.nan_to_num(np.asarray(moved, np.float64)[:, :count])
-        mine = points[active]
-        x[mine] = tracks.x_m[mine] + shift[0][active]
-        y[mine] = tracks.y_m[mine] + shift[1][active]
-        whole = points_of(tracks.offsets, left)
-        left = left[broken(left, x[whole], y[whole])]
-        if len(left) == 0:
-            break
-        active = np.isin(owner[points], left)
-    return took
+    # Next to a point that does not take part a point stays, so that nothing outside changes.
+    alone = np.r_[False, motion.joins & ~near[:-1]] | np.r_[motion.joins & ~near[1:], False]
+    pace = np.clip(deepest[owner] / 40, 0.7, 10.0) * ~alone
+    stay = np.where(tracks.ends, _STAY_END, _STAY)
+    joins = np.r_[motion.joins[:] & near[:-1] & near[1:], False]
+    first = np.r_[0, np.cumsum(np.bincount(owner[points], minlength=len(tracks)))]
+    chosen = tuple(rule for _, _, rule in sorted(used, key=lambda one: one[:2])[:_MOST_RULES])
+    return _Problem(points, first, motion, joins[points], pace[points], stay[points], chosen)
+
+
+def _round(
+    problem: _Problem,
+    part: NDArray[np.int64],
+    shape: int,
+    moved: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    square: NDArray[np.float64],
+    weight: NDArray[np.float64],
+    field: tuple[NDArray[np.float32], float] | None,
+) -> tuple[NDArray[np.float64], ...]:
+    """STEPS steps of Adam for the points of one window; displacement and both moments after them."""
+    import jax.numpy as jnp
+
+    points, count = problem.points[part], len(part)
+    motion = _padded_motion(problem.motion, points, problem.joins[part], shape)
+    counted = np.zeros((len(problem.rules), shape), np.float32)
+    lists = []
+    for row, rule in enumerate(problem.rules):
+        counted[row, :count] = weight
+        if isinstance(rule, Closed) and not rule.hours.always:
+            # Times do not move here, so the part of the penalty that depends on them is a number.
+            seconds = rule.hours.depth_s(problem.motion.week_s[points], np) + rule.margin_s
+            counted[row, :count] *= np.clip(seconds / _CLOSING_S, 0.0, 1.0)
+        elif isinstance(rule, OneWay):
+            at = motion.moved(motion.x_m + _fill(moved[0], shape), motion.y_m + _fill(moved[1], shape))
+            lists.append(tuple(jnp.asarray(column) for column in near_pieces(rule, at)))
+    potential, cell_m = field if field is not None else (np.zeros((1, 1), np.float32), 1.0)
+    columns = [_fill(values, shape) for values in (moved, mean, square, problem.pace[part], problem.stay[part])]
+    found = _advance(problem.rules, field is not None)(
+        to_jax(motion), *(jnp.asarray(column) for column in columns), jnp.asarray(counted), tuple(lists),
+        jnp.asarray(potential), jnp.float32(cell_m),
+    )  # fmt: skip
+    return tuple(np.nan_to_num(np.asarray(values, np.float64)[:, :count]) for values in found)
 
 
 @functools.lru_cache(maxsize=4)
-def _advance(rules: tuple[Rule, ...], attracted: bool) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def _advance(rules: tuple[Rule, ...], attracted: bool) -> Callable[..., Any]:
     """The compiled round of descent for these rules; kept, because compiling costs seconds."""
     import jax
     import jax.numpy as jnp
     import optax
 
-    adam = optax.adam(1.0, b1=0.9, b2=0.95)
+    adam = optax.scale_by_adam(b1=0.9, b2=0.95)
 
-    def loss(d, window, stay, joins, counted, weight, potential, cell_m):
+    def loss(d, window, stay, counted, lists, potential, cell_m):
         at = window.moved(window.x_m + d[0], window.y_m + d[1])
-        wrong = sum(jnp.sum(rule.penalty(at) * counted) for rule in rules)
-        bend = jnp.where(joins[:-1] > 0, jnp.sum((d[:, 1:] - d[:, :-1]) ** 2, axis=0), 0.0)
-        result = weight * wrong + 0.5 * jnp.sum(stay * jnp.sum(d * d, axis=0)) + 0.5 * _SMOOTH * jnp.sum(bend)
+        left = iter(lists)
+        wrong = sum(jnp.sum(_still(rule, left).penalty(at) * counted[row]) for row, rule in enumerate(rules))
+        bend = jnp.where(window.joins, jnp.sum((d[:, 1:] - d[:, :-1]) ** 2, axis=0), 0.0)
+        result = wrong + 0.5 * jnp.sum(stay * jnp.sum(d * d, axis=0)) + 0.5 * _SMOOTH * jnp.sum(bend)
         if attracted:
-            result = result - _ATTRACTION_M * jnp.sum(counted * _bilinear(potential, at.x_m / cell_m, at.y_m / cell_m))
+            # Points that only fill the window stay where they are, so that they need no mask here.
+            result = result - _ATTRACTION_M * jnp.sum(_bilinear(potential, at.x_m / cell_m, at.y_m / cell_m))
         return result
 
     slope = jax.grad(loss)
 
     @jax.jit
-    def advance(window, d, state, pace, stay, joins, counted, weight, potential, cell_m):
+    def advance(window, d, mean, square, pace, stay, counted, lists, potential, cell_m):
+        # Tracks of all ages share a window, so the correction for a young average is left out.
+        state = optax.ScaleByAdamState(jnp.int32(10_000), mean, square)
+
         def step(carry, _):
             d, state = carry
-            gradient = jnp.nan_to_num(slope(d, window, stay, joins, counted, weight, potential, cell_m))
+            gradient = jnp.nan_to_num(slope(d, window, stay, counted, lists, potential, cell_m))
             update, state = adam.update(gradient, state)
-            return (d + pace * update, state), None
+            return (d - pace * update, state), None
 
-        return jax.lax.scan(step, (d, state), None, length=STEPS)[0]
+        (d, state), _ = jax.lax.scan(step, (d, state), None, length=STEPS)
+        return d, state.mu, state.nu
 
-    return advance, adam.init
+    return advance
+
+
+def _still(rule: Rule, lists: Any) -> Rule:
+    """The rule with what does not change during a round taken out: the hours, and the search for roads nearby."""
+    if isinstance(rule, Closed):
+        return dataclasses.replace(rule, hours=ALWAYS)
+    if isinstance(rule, OneWay):
+        piece, ends, directions, oneway = next(lists)
+        return dataclasses.replace(rule, segments=Nearby(piece, ends, directions), oneway=oneway)
+    return rule
 
 
 def _bilinear(field: Any, column: Any, row: Any) -> Any:
@@ -224,22 +270,11 @@ def _near(wrong: NDArray[np.bool_], joins: NDArray[np.bool_]) -> NDArray[np.bool
     return near
 
 
-def _batches(window_points: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Tracks that have something to move, in runs of at most _MOST points (a longer one stands alone)."""
-    which = np.flatnonzero(window_points)
-    batches, begin, total = [], 0, 0
-    for place, size in enumerate(window_points[which].tolist()):
-        if total and total + size > _MOST:
-            batches.append(which[begin:place])
-            begin, total = place, 0
-        total += size
-    return [*batches, which[begin:]]
-
-
-def _padded(count: int) -> int:
-    size = _FEWEST
-    while size < count:
-        size *= 4 if size < _MOST else 2
+def _padded(count: int, longest: int) -> int:
+    """The smallest window that holds this many points, or the longest track if that is more."""
+    size = next(size for size in _WINDOWS if size >= count)
+    while size < longest:
+        size *= 2
     return size
 
 
@@ -253,6 +288,6 @@ def _padded_motion(motion: Motion, points: NDArray[np.int64], joins: NDArray[np.
     """The window's points and, behind them, copies of its first one that nobody counts, each a track of its own."""
     which = np.concatenate([points, np.full(shape - len(points), points[0])])
     joined = np.zeros(shape - 1, bool)
-    joined[: len(joins)] = joins
+    joined[: len(joins) - 1] = joins[:-1]
     columns = (np.asarray(column[which], np.float32) for column in (motion.x_m, motion.y_m, motion.t_s, motion.week_s))
     return Motion(*columns, joined, np.arange(shape + 1, dtype=np.int32))

@@ -170,7 +170,7 @@ def _seconds_needed(
 def _stretched(
     offsets: NDArray[np.int64], need_s: NDArray[np.float64], t_s: NDArray[np.float64], duration_s: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """t with Δt = need + share of what the step can spare, such that the whole lasts `duration`, or Σ need if longer."""
+    """t with Δt = need + share of what a step can spare, so that the whole lasts `duration`, or Σ need if longer."""
     begin, counts = offsets[:-1], np.diff(offsets)
     spare = np.zeros(len(t_s))
     np.subtract(t_s[1:], t_s[:-1], out=spare[1:])

@@ -2,8 +2,8 @@
 
 First what is exact and cheap: new times for speeds and durations, another departure where an area is deep in its closed
 hours. Then gradient descent on the coordinates around each violation. Then, for what remains, departures again and
-single points at the nearest legal place. Whatever resists comes back unchanged and is named, so that the caller can take
-another candidate. The exact rules judge what a file would hold: degrees rounded to 1e-7, whole seconds.
+single points at the nearest legal place. Whatever resists comes back unchanged and is named, so that another candidate
+can take its place. The exact rules judge what a file would hold: degrees rounded to 1e-7, whole seconds.
 
 Privacy: free (post-processing).
 """
