@@ -33,6 +33,9 @@ def check_release(release: Release) -> None:
 
     Privacy: free (post-processing).
     """
+    # With a cap of one the noise is that of a trajectory: only the words tell which of the two was promised.
+    if release.neighbours != Unit(release.unit, release.max_per_user).describe():  # type: ignore[arg-type]
+        raise ReleaseError("The unit and its neighbouring relation do not fit; the release was altered.")
     _check_noise(release)
     grid = base_grid(release.scope)
     for answer in release.answers:

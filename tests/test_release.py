@@ -1,0 +1,205 @@
+"""What is in a release, what is not, and that an altered one is refused."""
+
+import json
+import os
+import sqlite3
+import stat
+
+import numpy as np
+import pytest
+
+from wayveil.errors import ReleaseError
+from wayveil.measure import measure
+from wayveil.privacy.ledger import Ledger
+from wayveil.privacy.noise import SeededNoise
+from wayveil.release import read_release, release_from_json, release_to_json, write_release
+from wayveil.release_check import check_complete
+from wayveil.simulate import simulate_city, simulate_trajectories
+
+COUNT = 317
+
+
+@pytest.fixture(scope="module")
+def city():
+    return simulate_city(0, size_km=(4, 4))
+
+
+@pytest.fixture(scope="module")
+def data(city):
+    return simulate_trajectories(city, COUNT, seed=3)
+
+
+@pytest.fixture(scope="module")
+def release(city, data):
+    return measure(data, city.scope, epsilon="0.5", unit="trajectory", noise=SeededNoise(1))
+
+
+def test_round_trip(release, tmp_path):
+    write_release(release, tmp_path / "x.release.json")
+    again = read_release(tmp_path / "x.release.json")
+    assert release_to_json(again) == release_to_json(release)
+    assert again.ledger == release.ledger and again.scope == release.scope and not again.private
+    for mine, other in zip(release.answers, again.answers):
+        assert np.array_equal(mine.noisy, other.noisy) and mine.noise == other.noise
+    assert stat.S_IMODE(os.stat(tmp_path / "x.release.json").st_mode) == 0o644
+    check_complete(again)
+
+
+def test_it_holds_nothing_to_test_a_record_with(city, data, tmp_path):
+    """No digest, no secret, no seed, no exact count, no float that noise has not been through."""
+    ledger = Ledger(tmp_path / "d.sqlite")
+    text = release_to_json(measure(data, city.scope, epsilon=1, unit="trajectory", dataset="d", ledger=ledger))
+    document = json.loads(text)
+    assert set(document) == {
+        "format", "version", "software", "private", "epsilon", "epsilon_exact", "delta", "unit", "max_per_user",
+        "neighbours", "scope", "ledger", "views",
+    }  # fmt: skip
+    for view in document["views"]:
+        assert set(view) == {"name", "parameters", "shape", "resolution", "mechanism", "scale", "noisy"}
+        assert all(type(value) is int for value in view["noisy"])
+        assert set(view["parameters"]) <= {
+            "side", "cell_m", "edges", "displacement_edges", "length_edges", "duration_edges", "merged", "cuts",
+        }  # fmt: skip
+    lowered = text.lower()
+    assert not any(word in lowered for word in ("digest", "secret", "seed", "hash", "sha256", "d.sqlite"))
+    assert ledger.secret.hex() not in lowered
+    with sqlite3.connect(ledger.path) as db:
+        digests = {row[0] for row in db.execute("SELECT digest FROM entries") if row[0]}
+    assert len(digests) == 1 and not any(digest in lowered for digest in digests)
+
+
+def test_the_count_is_noisy_everywhere(city, data):
+    """Histograms whose exact sum is the count must not add up to it."""
+    hits = 0
+    for _ in range(3):
+        release = measure(data, city.scope, epsilon="0.1", unit="trajectory")
+        totals = [release[name].counts.sum() for name in ("count", "departure_hour", "departure_week", "duration")]
+        hits += sum(total == COUNT for total in totals)
+    assert hits <= 3  # each is hit by chance less than once in a hundred
+
+
+def put(path, value):
+    def change(document):
+        *way, last = path
+        for key in way:
+            document = document[key]
+        document[last] = value
+
+    return change
+
+
+def drop_view(document):
+    document["views"].pop()
+
+
+def drop_line(document):
+    document["ledger"].pop()
+
+
+def same_name_twice(document):
+    document["views"].append(document["views"][0])
+
+
+def less_noise(document):
+    for view in document["views"]:
+        view["scale"] /= 2
+
+
+def smaller_epsilon(document):
+    """Lines and total changed alike: only the scales betray it."""
+    document["epsilon"] /= 2
+    document["epsilon_exact"] = "0.25"
+    for line in document["ledger"]:
+        line["epsilon"] /= 2
+        line["epsilon_exact"] = f"{line['epsilon']:.30f}".rstrip("0")
+
+
+ALTERED = {
+    "format": put(["format"], "other"),
+    "version": put(["version"], 2),
+    "epsilon": put(["epsilon"], 0.1),
+    "exact epsilon": put(["epsilon_exact"], "0.1"),
+    "a number that takes for ever": put(["epsilon_exact"], "1e999999999"),
+    "epsilon of no kind": put(["epsilon_exact"], ["0.5"]),
+    "delta": put(["delta"], 1e-6),
+    "impossible delta": put(["delta"], 2),
+    "unit": put(["unit"], "user"),
+    "unknown unit": put(["unit"], "city"),
+    "cap": put(["max_per_user"], 7),
+    "cap of no kind": put(["max_per_user"], "1"),
+    "scope": put(["scope", "north"], -89.0),
+    "moved scope": put(["scope", "north"], 40.0),
+    "unknown key of the scope": put(["scope", "extra"], 1),
+    "one line": put(["ledger", 3, "epsilon_exact"], "0.4"),
+    "line lost": drop_line,
+    "view lost": drop_view,
+    "same name twice": same_name_twice,
+    "less noise": less_noise,
+    "smaller epsilon": smaller_epsilon,
+    "zero scale": put(["views", 0, "scale"], 0),
+    "mechanism": put(["views", 0, "mechanism"], "gaussian"),
+    "unknown mechanism": put(["views", 0, "mechanism"], "none"),
+    "resolution": put(["views", 1, "resolution"], 1),
+    "shape": put(["views", 1, "shape"], [1, 2]),
+    "huge shape": put(["views", 1, "shape"], [1 << 40, 1 << 40]),
+    "no shape": put(["views", 1, "shape"], []),
+    "floats": put(["views", 0, "noisy"], [317.0]),
+    "truth": put(["views", 0, "noisy"], [True]),
+    "beyond int64": put(["views", 0, "noisy"], [1 << 80]),
+    "side": put(["views", 1, "parameters", "side"], 3),
+    "cell": put(["views", 1, "parameters", "cell_m"], 99.0),
+    "parameters": put(["views", 1, "parameters"], None),
+    "no views": put(["views"], []),
+    "views of no kind": put(["views"], {"a": 1}),
+    "name of no kind": put(["views", 0, "name"], 5),
+}
+
+
+@pytest.mark.parametrize("change", ALTERED.values(), ids=ALTERED.keys())
+def test_an_altered_release_is_refused(release, change):
+    document = json.loads(release_to_json(release))
+    change(document)
+    with pytest.raises(ReleaseError):
+        release_from_json(json.dumps(document))
+
+
+@pytest.mark.parametrize("name", ["length", "origin_destination/fine", "displacement_length"])
+def test_altered_parameters_are_refused(release, name):
+    document = json.loads(release_to_json(release))
+    (view,) = [view for view in document["views"] if view["name"] == name]
+    for key in view["parameters"]:
+        for value in ([], [1.0], "x", None, view["parameters"][key][::-1], view["parameters"][key][:-1]):
+            altered = json.loads(json.dumps(document))
+            next(v for v in altered["views"] if v["name"] == name)["parameters"][key] = value
+            if key == "cuts" and value == view["parameters"][key][::-1]:
+                continue  # other cuts of the same number are other regions, no contradiction
+            with pytest.raises(ReleaseError):
+                release_from_json(json.dumps(altered))
+
+
+EMPTY = '{"format": "wayveil-release", "version": 1}'
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 100_000, EMPTY, "\x00"], ids=range(7))
+def test_other_texts_are_refused(text):
+    with pytest.raises(ReleaseError):
+        release_from_json(text)
+
+
+def test_infinity_and_a_missing_file_are_refused(release, tmp_path):
+    text = release_to_json(release).replace('"delta":0.0', '"delta":NaN')
+    with pytest.raises(ReleaseError):
+        release_from_json(text)
+    with pytest.raises(ReleaseError):
+        read_release(tmp_path / "missing.json")
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ReleaseError):
+        read_release(tmp_path / "binary.json")
+
+
+def test_a_release_without_what_synthesis_needs_is_named(release):
+    document = json.loads(release_to_json(release))
+    (view,) = [view for view in document["views"] if view["name"] == "length"]
+    view["parameters"] = {}
+    with pytest.raises(ReleaseError, match="'length' lacks its 'edges'"):
+        check_complete(release_from_json(json.dumps(document)))
