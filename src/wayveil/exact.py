@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil import plan
-from wayveil.engine.serial import Engine, Kept, Serial, prepared_batches
+from wayveil.engine.parts import Part, parts_of
+from wayveil.engine.serial import Engine, Kept, Serial, part_batches, prepared_batches
 from wayveil.errors import InputError
 from wayveil.grid import Grid, base_grid
 from wayveil.prepare import Prepared
@@ -110,9 +111,7 @@ def read_exact(
     """
     views = first_views(scope)
     if not isinstance(engine, Serial):
-        # Workers send back sums alone. Their digests could be merged, but warning of a copy is not worth a protocol.
-        totals = engine.sums(source, scope, list(views.values()), kept, progress)
-        return Exact(source, scope, kept, engine, views, dict(zip(views, totals)), None, None)
+        return _read_parts(source, scope, kept, engine, views, progress)
     digest = None if secret is None else ContentDigest(secret)
     watched = source if digest is None else _Watched(source, digest)
     totals = [np.zeros(size_of(view), np.int64) for view in views.values()]
@@ -124,6 +123,37 @@ def read_exact(
     return Exact(
         source, scope, kept, engine, views, dict(zip(views, totals)), ends.found(), digest and digest.hexdigest()
     )
+
+
+def _read_parts(
+    source: Source, scope: Scope, kept: Kept, engine: Engine, views: dict[str, View], progress: Progress
+) -> Exact:
+    """The same from parts that an engine's workers read.
+
+    Their digests could be merged, but warning of a copy is not worth a protocol.
+    """
+    totals = [np.zeros(size_of(view), np.int64) for view in views.values()]
+    ends = _Ends(base_grid(scope))
+    parts = parts_of(source, kept, engine.map)
+    work = [(scope, list(views.values()), part) for part in parts]
+    for done, (sums, cells) in enumerate(engine.map(_sums_and_ends, work), 1):
+        for total, part_sum in zip(totals, sums):
+            total += part_sum
+        ends.add_cells(cells)
+        progress("reading", done / len(parts))
+    return Exact(source, scope, kept, engine, views, dict(zip(views, totals)), ends.found(), None)
+
+
+def _sums_and_ends(piece: tuple[Scope, list[View], Part]) -> tuple[list[NDArray[np.int64]], NDArray[np.int32]]:
+    scope, views, part = piece
+    grid = base_grid(scope)
+    totals = [np.zeros(size_of(view), np.int64) for view in views]
+    cells = [np.zeros((0, 2), np.int32)]
+    for batch in part_batches(part, scope):
+        for total, part_sum in zip(totals, batch_sums(views, batch)):
+            total += part_sum
+        cells.append(_end_cells(grid, batch))
+    return totals, np.concatenate(cells)
 
 
 def kept_trajectories(source: Source, unit: Unit) -> Kept:
@@ -160,17 +190,24 @@ class _Ends:
         self._grid, self._parts, self._count = grid, [], 0  # type: Grid, list[NDArray[np.int32]], int
 
     def add(self, batch: Prepared) -> None:
-        self._count += len(batch)
+        self.add_cells(_end_cells(self._grid, batch))
+
+    def add_cells(self, cells: NDArray[np.int32]) -> None:
+        self._count += len(cells)
         if self._count > MOST_REMEMBERED:
             self._parts = []
-            return
-        cells = [self._grid.index(batch.x_m[at], batch.y_m[at]) for at in (batch.first, batch.last)]
-        self._parts.append(np.stack(cells, axis=1).astype(np.int32))
+        else:
+            self._parts.append(cells)
 
     def found(self) -> NDArray[np.int32] | None:
         if self._count > MOST_REMEMBERED:
             return None
         return np.concatenate(self._parts) if self._parts else np.zeros((0, 2), np.int32)
+
+
+def _end_cells(grid: Grid, batch: Prepared) -> NDArray[np.int32]:
+    cells = [grid.index(batch.x_m[at], batch.y_m[at]) for at in (batch.first, batch.last)]
+    return np.stack(cells, axis=1).astype(np.int32)
 
 
 @dataclass(frozen=True, eq=False)

@@ -6,7 +6,7 @@ while it is small, and refused while it is not.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
@@ -171,17 +171,25 @@ class ParquetSource:
 
     def partitions(self) -> list[Source]:
         """About one partition a row group, cut where a trajectory begins."""
-        from wayveil.formats.stream import row_group_starts
+        from wayveil.formats.stream import row_group_starts_by_file
 
         plan = self._plan
         if isinstance(plan, WholeSource):
             return plan.partitions()
         if len(plan) <= 2:
             return [replace(self, cuts=plan)]
-        starts = row_group_starts(self.files, self.description)
-        places = np.unique(np.searchsorted(plan, starts))
+        starts = row_group_starts_by_file(self.files, self.description)
+        places = np.unique(np.searchsorted(plan, np.concatenate(starts)))
         edges = [0, *(int(p) for p in places if 0 < p < len(plan) - 1), len(plan) - 1]
-        return [replace(self, cuts=plan[a : b + 1]) for a, b in pairwise(edges)]
+        file_starts = [int(groups[0]) for groups in starts]
+        return [self._narrowed(plan[a : b + 1], file_starts) for a, b in pairwise(edges)]
+
+    def _narrowed(self, cuts: tuple[int, ...], file_starts: Sequence[int]) -> "ParquetSource":
+        """Only the files that hold the rows between the cuts: a worker need not open all the others on its way."""
+        first = max(0, int(np.searchsorted(file_starts, cuts[0], side="right")) - 1)
+        after = max(first + 1, int(np.searchsorted(file_starts, cuts[-1], side="left")))
+        begin = int(file_starts[first])
+        return replace(self, files=self.files[first:after], cuts=tuple(cut - begin for cut in cuts))
 
     def points(self, progress: Progress = quiet) -> Iterator["Points"]:
         """Rows slice by slice."""

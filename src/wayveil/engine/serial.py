@@ -6,6 +6,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.engine.parts import Part
 from wayveil.prepare import Prepared, prepare
 from wayveil.progress import Progress, quiet
 from wayveil.scope import Scope
@@ -59,6 +60,18 @@ def prepared_batches(source: Source, scope: Scope, kept: Kept, progress: Progres
             yield prepare(taking_part, scope)
         # How far a source has come is not known exactly, and its exact size is nobody's business here.
         progress("reading", min(0.95, 1 - 0.9 ** (position / 10_000)))
+
+
+def part_batches(part: Part, scope: Scope) -> Iterator[Prepared]:
+    """The same for one part of a source."""
+    position = 0
+    for source in part.sources:
+        for batch in source.batches():
+            mask = slice(position, position + len(batch))
+            position += len(batch)
+            taking_part = batch if part.kept is None else select(batch, part.kept[mask])
+            if len(taking_part):
+                yield prepare(taking_part, scope)
 
 
 def gather(engine: Engine, function: Callable[[Any], Any], pieces: Sequence[Any]) -> list[Any]:

@@ -92,9 +92,14 @@ def fits_memory(files: Sequence[str], origin: str, limit_bytes: int) -> bool:
     return max(unpacked, rows * _BYTES_A_ROW) < limit_bytes
 
 
-def row_group_starts(files: Sequence[str], origin: str) -> NDArray[np.int64]:
-    """The first row of every row group, counted over all files."""
-    return np.cumsum([0] + [group.rows for file in files for group in groups_of(file, origin)])[:-1]
+def row_group_starts_by_file(files: Sequence[str], origin: str) -> list[NDArray[np.int64]]:
+    """For each file where its first row stands and where its row groups begin, rows counted over all files."""
+    row, starts = 0, []
+    for file in files:
+        edges = row + np.cumsum([0] + [group.rows for group in groups_of(file, origin)])
+        starts.append(edges[:-1] if len(edges) > 1 else edges)
+        row = int(edges[-1])
+    return starts
 
 
 def _tables(

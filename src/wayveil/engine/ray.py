@@ -1,0 +1,180 @@
+"""Ray: the same two methods on the workers of a cluster, or of this machine.
+
+Workers read their own partitions, prepare them and send back whole numbers; adding whole numbers gives the same answer
+in any order, so a partition that is measured again after its worker died changes nothing. Noise is drawn by the caller,
+once, after everything has been added: nothing here spends.
+"""
+
+import logging
+import os
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.engine.parts import Part, parts_of
+from wayveil.engine.serial import Kept, part_batches
+from wayveil.errors import InputError, WayveilError
+from wayveil.progress import Progress, quiet
+from wayveil.scope import Scope
+from wayveil.source import Source
+from wayveil.views.base import View, exact_sums, size_of
+
+Piece = TypeVar("Piece")
+Result = TypeVar("Result")
+Sums = list[NDArray[np.int64]]
+
+RETRIES = 4
+"""How often a task is started again after its worker died."""
+_AHEAD = 2
+"""Tasks in flight for each worker: enough that none waits, few enough that results do not pile up."""
+
+
+class RayEngine:
+    """Partitions on workers, integers added here.
+
+    Parameters
+    ----------
+    address
+        Of a running cluster ('auto', 'ray://host:10001'); without one, workers are started on this machine.
+    workers
+        How many tasks run at a time; without it, as many as the cluster has cores.
+
+    Privacy: not private (trusted side only). The workers see the data: they belong to the trusted side.
+    """
+
+    def __init__(self, address: str | None = None, workers: int | None = None) -> None:
+        self._ray = _import_ray()
+        if workers is not None and workers < 1:
+            raise InputError("The number of workers must be at least 1.")
+        _connect(self._ray, address, workers)
+        self._workers = workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+
+    def sums(
+        self, source: Source, scope: Scope, views: Sequence[View], kept: Kept, progress: Progress = quiet
+    ) -> Sums:
+        """Σ φ(T) over the source, for each view; equal to `Serial.sums`.
+
+        Privacy: not private (trusted side only).
+        """
+        parts = parts_of(source, kept, self.map)
+        totals = [np.zeros(size_of(view), np.int64) for view in views]
+        shared = self._ray.put((scope, list(views)))
+        for done, found in enumerate(self._run(_part_sums, parts, shared, ordered=False), 1):
+            for total, part in zip(totals, found):
+                total += part
+            progress("reading", done / len(parts))
+        return totals
+
+    def map(self, function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
+        """function(piece) for each piece, results in order; what the pieces share is sent once."""
+        shared, rest = _factored(pieces)
+        return self._run(_Applied(function), rest, self._ray.put(shared), ordered=True)
+
+    def _run(self, function: Callable[..., Any], pieces: Sequence[Any], shared: Any, *, ordered: bool) -> Iterator[Any]:
+        """function(shared, piece) on workers, a bounded number at a time."""
+        ray = self._ray
+        task = ray.remote(max_retries=RETRIES, num_cpus=1)(_guarded)
+        function_ref = ray.put(function)
+        waiting, ready = iter(enumerate(pieces)), {}
+        flying: dict[Any, int] = {}
+        due, ahead = 0, _AHEAD * self._workers
+        try:
+            while True:
+                # A slow first piece must not let the later ones pile up, so those that wait count as well.
+                while len(flying) + len(ready) < ahead and (entry := next(waiting, None)) is not None:
+                    flying[task.remote(function_ref, shared, entry[1])] = entry[0]
+                if not flying:
+                    break
+                (one,), _ = ray.wait(list(flying), num_returns=1)
+                ready[flying.pop(one)] = _fetched(ray, one)
+                while ready and (not ordered or due in ready):
+                    yield ready.pop(due if ordered else next(iter(ready)))
+                    due += 1
+        finally:
+            for one in flying:
+                ray.cancel(one, force=False)
+
+
+class _Applied:
+    """function(piece) where the shared half of the piece came by another way."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def __call__(self, shared: Any, rest: Any) -> Any:
+        return self.function(rest if shared is None else (*shared, *rest))
+
+
+def _factored(pieces: Sequence[Any]) -> tuple[tuple[Any, ...] | None, list[Any]]:
+    """Pieces that are tuples beginning with the same objects: those objects once, and what differs of each piece."""
+    pieces = list(pieces)
+    if not pieces or not all(type(piece) is tuple and len(piece) == len(pieces[0]) for piece in pieces):
+        return None, pieces
+    same = 0
+    while same < len(pieces[0]) and all(piece[same] is pieces[0][same] for piece in pieces):
+        same += 1
+    return (pieces[0][:same], [piece[same:] for piece in pieces]) if same else (None, pieces)
+
+
+def _part_sums(shared: tuple[Scope, list[View]], part: Part) -> Sums:
+    scope, views = shared
+    return exact_sums(views, part_batches(part, scope))
+
+
+def _guarded(function: Callable[..., Any], shared: Any, piece: Any) -> tuple[bool, Any]:
+    """(True, result), or (False, the error) for errors that are meant to be read.
+
+    Any other error would travel as a traceback with values of the data in it; it is replaced by its kind.
+    """
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    try:
+        return True, function(shared, piece)
+    except WayveilError as error:
+        return False, error
+    except Exception as error:
+        kind = type(error).__name__
+        return False, InputError(f"A worker failed with {kind}; use --engine serial to see why.")
+
+
+def _fetched(ray: Any, reference: Any) -> Any:
+    try:
+        fine, value = ray.get(reference)
+    except ray.exceptions.OutOfMemoryError:
+        raise InputError("A worker ran out of memory; give it fewer workers or more memory.") from None
+    except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.ObjectLostError):
+        raise InputError(
+            f"A worker was lost {RETRIES + 1} times in a row; look after the cluster and start again."
+        ) from None
+    except ray.exceptions.RayError:
+        raise InputError(
+            "A worker could not take up its task; every machine needs the same Python, wayveil and access to the data."
+        ) from None
+    if not fine:
+        raise value
+    return value
+
+
+def _import_ray() -> Any:
+    # Nothing about a run leaves the cluster: no usage statistics, no log lines of workers on this terminal.
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        import ray
+    except ImportError:
+        raise InputError("--engine ray needs the extra: pip install 'wayveil[ray]'.") from None
+    return ray
+
+
+def _connect(ray: Any, address: str | None, workers: int | None) -> None:
+    if ray.is_initialized():
+        return
+    quietly: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
+    if address is None:
+        quietly |= {"num_cpus": workers, "include_dashboard": False}
+    try:
+        ray.init(address=address, ignore_reinit_error=True, **quietly)
+    except (ConnectionError, RuntimeError, ValueError, OSError):
+        where = "a local Ray" if address is None else "the Ray cluster"
+        raise InputError(f"Cannot reach {where}; check --address, and that the cluster runs.") from None
