@@ -6,6 +6,7 @@ so that the user's own is not touched.
 
 import json
 import os
+import shlex
 import shutil
 import time
 from collections.abc import Callable, Iterator
@@ -142,7 +143,7 @@ def run_demo(
         for name, command, work in _STEPS:
             begin = time.monotonic()
             outcome = work(files, n, seed, progress)
-            done.append(Step(name, command(files, n, seed), outcome, time.monotonic() - begin))
+            done.append(Step(name, command(_Quoted(files), n, seed), outcome, time.monotonic() - begin))
             say(done[-1])
     return Demo(files, tuple(done))
 
@@ -181,6 +182,16 @@ def _own_state(files: Files) -> Iterator[None]:
             os.environ[name] = before
 
 
+class _Quoted:
+    """The same files as words for a shell."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+
+    def __getattr__(self, name: str) -> str:
+        return shlex.quote(str(getattr(self._files, name)))
+
+
 def _simulate(files: Files, n: int, seed: int, progress: Progress) -> str:
     from wayveil.formats.roads import write_roads
     from wayveil.simulate import rules_text, scope_toml, simulate_city, simulate_to_parquet
@@ -203,32 +214,32 @@ def _check(files: Files, n: int, seed: int, progress: Progress) -> str:
 
 
 def _measure(files: Files, n: int, seed: int, progress: Progress) -> str:
-    from wayveil.formats.roads import read_roads
-    from wayveil.measure import measure
-    from wayveil.release import write_release
+    from wayveil.privacy.unit import Unit
+    from wayveil.steps import measure_file
 
-    release = measure(
-        files.real, files.scope, epsilon=EPSILON, unit="trajectory", dataset=DATASET, ledger=files.ledger,
-        roads=read_roads(files.roads), progress=progress,
+    release = measure_file(
+        str(files.real), files.release, scope=str(files.scope), epsilon=EPSILON, unit=Unit.trajectory(),
+        dataset=DATASET, ledger=files.ledger, roads=files.roads, progress=progress,
     )  # fmt: skip
-    write_release(release, files.release)
     values = sum(len(answer.noisy) for answer in release.answers)
     return f"{values:,} noisy numbers for epsilon = {EPSILON}; the private file is not read again to make the data"
 
 
 def _synthesize(files: Files, n: int, seed: int, progress: Progress) -> str:
-    from wayveil.formats import write
+    from wayveil.formats import read
     from wayveil.formats.roads import read_roads
-    from wayveil.release import read_release
-    from wayveil.rules import count, motion_of, read_rules
-    from wayveil.synthesis.synthesize import synthesize
+    from wayveil.rules import motion_of, read_rules, violating_trajectories
+    from wayveil.scope import read_scope
+    from wayveil.steps import synthesize_file
 
-    release, roads = read_release(files.release), read_roads(files.roads)
-    rules = read_rules(files.rules, release.scope, roads)
-    made = synthesize(release, roads=roads, rules=rules, seed=seed, progress=progress)
-    write(made.trajectories, files.synthetic, extra_metadata={"private": "true" if made.private else "false"})
-    broken = sum(found["points"] for found in count(rules, motion_of(made.trajectories, release.scope)).values())
-    return f"{len(made.trajectories):,} synthetic trajectories, {broken:,} of their points break a rule"
+    made = synthesize_file(
+        files.release, files.synthetic, roads=files.roads, rules=files.rules, seed=seed, progress=progress
+    )
+    scope = read_scope(files.scope)
+    rules = read_rules(files.rules, scope, read_roads(files.roads))
+    # Counted on the file as it was written, not on what the descent believes.
+    broken = int(violating_trajectories(rules, motion_of(read(files.synthetic), scope)).sum())
+    return f"{made['trajectories']:,} synthetic trajectories; {broken:,} break one of {len(rules)} traffic rules"
 
 
 def _evaluate(files: Files, n: int, seed: int, progress: Progress) -> str:
@@ -248,7 +259,7 @@ def _audit(files: Files, n: int, seed: int, progress: Progress) -> str:
     from wayveil.release import read_release
 
     release = read_release(files.release)
-    verdict = audit(read(files.real), read(files.synthetic), release.scope, progress=progress)
+    verdict = audit(read(files.real), read(files.synthetic), release.scope, float(EPSILON), progress=progress)
     _write_private(files.audit, verdict.to_dict())
     return verdict.verdict
 
@@ -275,7 +286,7 @@ def _write_private(path: Path, value: dict[str, Any]) -> None:
 
 
 Work = Callable[[Files, int, int, Progress], str]
-Command = Callable[[Files, int, int], str]
+Command = Callable[[_Quoted, int, int], str]
 
 _STEPS: tuple[tuple[str, Command, Work], ...] = (
     (
@@ -304,7 +315,7 @@ _STEPS: tuple[tuple[str, Command, Work], ...] = (
     ),
     (
         "audit",
-        lambda f, n, seed: f"wayveil audit {f.real} {f.synthetic} --scope {f.scope} --json > {f.audit}",
+        lambda f, n, seed: f"wayveil audit {f.real} {f.synthetic} --scope {f.scope} --epsilon {EPSILON} --json > {f.audit}",
         _audit,
     ),
     (
