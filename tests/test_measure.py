@@ -1,0 +1,196 @@
+"""measure: the budget is paid exactly once, before noise exists; what fails afterwards says so."""
+
+import os
+import stat
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import wayveil.exact
+from wayveil.engine.serial import Serial
+from wayveil.errors import CHARGED, BudgetError, InputError
+from wayveil.measure import SameContentWarning, exact_answers, first_views, measure
+from wayveil.privacy.ledger import Ledger
+from wayveil.privacy.noise import OpenDPNoise, SeededNoise
+from wayveil.privacy.unit import Unit
+from wayveil.privacy.zcdp import epsilon_of
+from wayveil.release import release_to_json
+from wayveil.simulate import simulate_city, simulate_trajectories
+from wayveil.source import MemorySource
+from wayveil.trajectories import Trajectories, select
+
+
+@pytest.fixture(scope="module")
+def city():
+    return simulate_city(0, size_km=(4, 4))
+
+
+@pytest.fixture(scope="module")
+def data(city):
+    return simulate_trajectories(city, 300, seed=3)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.sqlite")
+
+
+def test_the_lines_add_up_to_exactly_epsilon_and_are_on_the_ledger(city, data, ledger):
+    release = measure(data, city.scope, epsilon="0.7", unit="trajectory", dataset="rides", ledger=ledger)
+    assert sum(cost for _, cost in release.ledger) == release.epsilon == Fraction(7, 10)
+    assert release.private and release.delta == 0 and release.unit == "trajectory"
+    (account,) = ledger.datasets()
+    assert account.spent == account.total == Fraction(7, 10)
+    spends = [line for line in ledger.lines("rides") if line.kind == "spend"]
+    assert {(line.name, line.epsilon) for line in spends} == set(release.ledger)
+
+
+def test_a_second_measurement_needs_its_own_budget(city, data, ledger):
+    ledger.open_dataset("rides", Fraction(3, 2))
+    measure(data, city.scope, epsilon=1, unit="trajectory", dataset="rides", ledger=ledger)
+    with pytest.raises(BudgetError, match=r"asked for 1 but 0\.5 of 1\.5 remains"):
+        measure(data, city.scope, epsilon=1, unit="trajectory", dataset="rides", ledger=ledger)
+    assert ledger.datasets()[0].spent == 1
+    with pytest.raises(BudgetError, match="delta"):
+        measure(data, city.scope, epsilon="0.5", unit="trajectory", delta="1e-6", dataset="rides", ledger=ledger)
+
+
+def test_the_same_content_under_another_name_warns(city, data, ledger):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        measure(data, city.scope, epsilon=1, unit="trajectory", dataset="one", ledger=ledger)
+    shuffled = select(data, np.random.default_rng(0).permutation(len(data)))
+    with pytest.warns(SameContentWarning, match="as 'one' and as 'two'"):
+        measure(shuffled, city.scope, epsilon=1, unit="trajectory", dataset="two", ledger=ledger)
+
+
+def test_gaussian_noise_costs_what_it_says(city, data, ledger):
+    release = measure(data, city.scope, epsilon=1, unit="trajectory", delta="1e-6", dataset="rides", ledger=ledger)
+    assert release.delta == 1e-6 and sum(cost for _, cost in release.ledger) == 1
+    rho = sum((answer.resolution / answer.scale) ** 2 / 2 for answer in release.answers)
+    assert 0.999 < epsilon_of(rho, 1e-6) <= 1.0
+    (account,) = ledger.datasets()
+    assert account.spent == 1 and account.spent_delta == account.total_delta == Fraction(1, 10**6)
+    # It pays where many views share one budget.
+    pure = measure(data, city.scope, epsilon=1, unit="trajectory")
+    assert release["departure_week"].noise < pure["departure_week"].noise / 2
+
+
+def test_users_pay_for_all_their_trajectories(city, data):
+    release = measure(data, city.scope, epsilon=1, unit="user", max_per_user=100, noise=SeededNoise(0))
+    alone = measure(data, city.scope, epsilon=1, unit=Unit.trajectory(), noise=SeededNoise(0))
+    assert release.max_per_user == 100 and "one user and all trajectories" in release.neighbours
+    for name, _ in release.ledger:
+        assert release[name].noise == pytest.approx(100 * alone[name].noise)
+    nobody = Trajectories(data.offsets, data.lon, data.lat, data.t_utc)
+    with pytest.raises(InputError, match="--user-column"):
+        measure(nobody, city.scope, epsilon=1, unit="user", max_per_user=2)
+    with pytest.raises(InputError, match="max-per-user"):
+        measure(data, city.scope, epsilon=1, unit="user")
+
+
+def test_injected_noise_is_stamped(city, data):
+    first, second = (
+        measure(data, city.scope, epsilon=1, unit="trajectory", noise=SeededNoise(7)) for _ in range(2)
+    )
+    assert not first.private and release_to_json(first) == release_to_json(second)
+    real = [measure(data, city.scope, epsilon=1, unit="trajectory") for _ in range(2)]
+    assert real[0].private and release_to_json(real[0]) != release_to_json(real[1])
+
+
+class Breaks(OpenDPNoise):
+    def __init__(self, error):
+        self.error = error
+
+    def laplace(self, sums, sensitivity, epsilon):
+        raise self.error
+
+
+@pytest.mark.parametrize("error", [InputError("It broke."), ValueError("37.123"), KeyboardInterrupt(), MemoryError()])
+def test_what_fails_after_the_spend_says_that_it_stays(city, data, ledger, error):
+    with pytest.raises(type(error)) as caught:
+        measure(data, city.scope, epsilon=1, unit="trajectory", dataset="d", ledger=ledger, noise=Breaks(error))
+    told = str(caught.value) + " ".join(getattr(caught.value, "__notes__", []))
+    assert CHARGED in told and ledger.datasets()[0].spent == 1
+    with pytest.raises(type(error)) as free:
+        measure(data, city.scope, epsilon=1, unit="trajectory", noise=Breaks(type(error)("no ledger")))
+    assert CHARGED not in str(free.value) and not getattr(free.value, "__notes__", [])
+
+
+def test_what_fails_before_the_spend_costs_nothing(city, data, ledger):
+    class Stops(MemorySource):
+        def batches(self, progress=None):
+            yield from super().batches()
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        measure(Stops(data), city.scope, epsilon=1, unit="trajectory", dataset="d", ledger=ledger)
+    assert not ledger.datasets() and not getattr(caught.value, "__notes__", [])
+    far = city.scope.model_copy(update={"south": 10.0, "north": 10.04})
+    with pytest.raises(InputError, match="No trajectory has a point inside the scope"):
+        measure(data, far, epsilon=1, unit="trajectory", dataset="d", ledger=ledger)
+    with pytest.raises(InputError, match="No road"):
+        measure(data, far, epsilon=1, unit="trajectory", dataset="d", ledger=ledger, roads=city.roadmap)
+    with pytest.raises(InputError, match="only noise"):
+        measure(data, city.scope, epsilon="1e-9", unit="user", max_per_user=10**6, dataset="d", ledger=ledger)
+    for epsilon in (0, -1, "nan", "x"):
+        with pytest.raises(InputError):
+            measure(data, city.scope, epsilon=epsilon, unit="trajectory", dataset="d", ledger=ledger)
+    with pytest.raises(InputError, match="--dataset"):
+        measure(data, city.scope, epsilon=1, unit="trajectory", ledger=ledger)
+    assert not ledger.datasets()
+    assert stat.S_IMODE(os.stat(ledger.path).st_mode) == 0o600
+
+
+def test_a_source_is_read_once_and_twice_gives_the_same(city, data, monkeypatch):
+    """The remembered end cells and a second reading are two ways to the same sums."""
+
+    class Counting(MemorySource):
+        times = 0
+
+        def batches(self, progress=None):
+            Counting.times += 1
+            return super().batches()
+
+    once = measure(Counting(data), city.scope, epsilon=1, unit="trajectory", noise=SeededNoise(2))
+    assert Counting.times == 1
+    monkeypatch.setattr(wayveil.exact, "MOST_REMEMBERED", 10)
+    twice = measure(Counting(data), city.scope, epsilon=1, unit="trajectory", noise=SeededNoise(2))
+    assert Counting.times == 3 and release_to_json(once) == release_to_json(twice)
+
+
+def test_another_engine_gives_the_same_release(city, data, ledger):
+    class Partitions:
+        """As a distributed engine does it: sums of partitions, added."""
+
+        def sums(self, source, scope, views, kept, progress=None):
+            assert kept is None
+            whole = source.trajectories
+            parts = [MemorySource(select(whole, np.arange(k, len(whole), 7))) for k in range(7)]
+            found = [Serial().sums(part, scope, views, None) for part in parts]
+            return [sum(one) for one in zip(*found)]
+
+        def map(self, function, pieces):
+            return map(function, pieces)
+
+    how = {"epsilon": 1, "unit": "trajectory"}
+    serial = measure(data, city.scope, noise=SeededNoise(4), **how)
+    other = measure(data, city.scope, noise=SeededNoise(4), engine=Partitions(), dataset="d", ledger=ledger, **how)
+    assert release_to_json(serial) == release_to_json(other)
+
+
+def test_frames_and_names(city, data):
+    from wayveil.formats.tables import table_of
+
+    table = table_of(data).rename_columns(["ride", "lat", "lon", "t", "user_id"])
+    views = list(first_views(city.scope).values())
+    expected = exact_answers(data, city.scope, views)
+    found = measure(table, city.scope, epsilon=1, unit="trajectory", traj_id="ride", noise=SeededNoise(1))
+    same = measure(data, city.scope, epsilon=1, unit="trajectory", noise=SeededNoise(1))
+    assert release_to_json(found) == release_to_json(same) and int(expected[0][0]) == len(data)
+    with pytest.raises(InputError, match="--traj-column"):
+        measure(table, city.scope, epsilon=1, unit="trajectory")
+    with pytest.raises(InputError, match="No scope 'atlantis'"):
+        measure(data, "atlantis", epsilon=1, unit="trajectory")
