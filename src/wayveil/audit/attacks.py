@@ -63,21 +63,34 @@ class Linked:
     tried: int
 
 
-def copies(real: Vectors, synthetic: Vectors, confidence: float = CONFIDENCE) -> Linked:
+def nearness(real: Vectors, synthetic: Vectors) -> tuple[Vectors, Vectors]:
+    """Metres from real trajectories (at most 5,000) to the nearest other real one, and from synthetic to real ones."""
+    if len(real) < 20:
+        raise InputError("Linkage needs at least 20 real trajectories.")
+    chosen = np.random.default_rng(0).permutation(len(real))[:MOST]
+    return _leave_one_out(real, chosen), nearest(synthetic, real)[1]
+
+
+def near_copies(among_m: Vectors, distance_m: Vectors, confidence: float = CONFIDENCE) -> Linked:
     """Share of synthetic trajectories that lie nearer to a real one than 19 of 20 real ones lie to each other.
 
     The threshold is the 5 % quantile of the distance from a real trajectory to the nearest other real one, at least one
     metre. A fresh sample of the population would fall below it about as often as real ones do; twice that is allowed.
     """
-    if len(real) < 20:
-        raise InputError("Linkage needs at least 20 real trajectories.")
-    chosen = np.random.default_rng(0).permutation(len(real))[:MOST]
-    among = nearest(real, real, skip_own=True)[1] if len(real) <= MOST else _leave_one_out(real, chosen)
-    threshold_m = max(float(np.quantile(among, _NEAR)), _COPY_M)
-    _, distance_m = nearest(synthetic, real)
-    near = int((distance_m <= threshold_m).sum())
-    return Linked(rate(near, len(synthetic), confidence), 2 * max(_NEAR, float((among <= threshold_m).mean())),
-                  len(synthetic))  # fmt: skip
+    threshold_m = max(float(np.quantile(among_m, _NEAR)), _COPY_M)
+    near = rate(int((distance_m <= threshold_m).sum()), len(distance_m), confidence)
+    return Linked(near, 2 * max(_NEAR, float((among_m <= threshold_m).mean())), len(distance_m))
+
+
+def exact_copies(among_m: Vectors, distance_m: Vectors, confidence: float = CONFIDENCE) -> Linked:
+    """Share of synthetic trajectories within one metre of a real one; allowed is what real ones may have of each other.
+
+    Finds a few per cent of copies among honest trajectories, which `near_copies` lets pass.
+    """
+    found, own = (
+        rate(int((metres <= _COPY_M).sum()), len(metres), confidence) for metres in (distance_m, among_m)
+    )
+    return Linked(found, own.high, len(distance_m))
 
 
 def _leave_one_out(real: Vectors, chosen: NDArray[np.int64]) -> Vectors:

@@ -105,7 +105,7 @@ def audit(
     progress("linkage", 0.0)
     true_shapes = shapes(real, scope)
     drawn = select(synthetic, attacks.sample(synthetic, attacks.MOST))
-    tests = [_copies(attacks.copies(true_shapes, shapes(drawn, scope), confidence))]
+    tests = _copies(true_shapes, shapes(drawn, scope), confidence)
     if len(real) == len(synthetic):
         tests.append(_own(true_shapes, shapes(synthetic, scope), confidence))
         if np.array_equal(real.offsets, synthetic.offsets):
@@ -123,11 +123,14 @@ def _linked(name: str, found: Linked, meaning: str) -> Test:
     return Test(name, share.low <= found.allowed, share.value, share.low, share.high, found.allowed, meaning)
 
 
-def _copies(found: Linked) -> Test:
-    return _linked(
-        "nearest-neighbour linkage", found,
-        "share of synthetic trajectories nearer to a real one than 19 of 20 real ones are to each other",
-    )  # fmt: skip
+def _copies(real: Vectors, synthetic: Vectors, confidence: float) -> list[Test]:
+    metres = attacks.nearness(real, synthetic)
+    return [
+        _linked("nearest-neighbour linkage", attacks.near_copies(*metres, confidence),
+                "share of synthetic trajectories nearer to a real one than 19 of 20 real ones are to each other"),
+        _linked("exact copies", attacks.exact_copies(*metres, confidence),
+                "share of synthetic trajectories within one metre of a real one"),
+    ]  # fmt: skip
 
 
 def _own(real: Vectors, synthetic: Vectors, confidence: float) -> Test:

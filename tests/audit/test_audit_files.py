@@ -1,0 +1,173 @@
+"""One file: honest samples pass, copies and the published method fail; the verb and its JSON."""
+
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from stats import ALPHA
+from wayveil.audit import audit, centroid_error_m, linkage, membership, own_linkage, reconstruct_last
+from wayveil.audit.attacks import nearest, shapes
+from wayveil.cli.audit import register
+from wayveil.errors import InputError
+from wayveil.formats import write
+from wayveil.paper.frame import synthesize_published
+from wayveil.paper.method import options_of
+from wayveil.simulate import scope_toml, simulate_city, simulate_trajectories
+from wayveil.trajectories import Trajectories, concatenate, select
+
+SURE = 1 - ALPHA
+
+
+@pytest.fixture(scope="module")
+def city():
+    return simulate_city(0, size_km=(3, 3))
+
+
+@pytest.fixture(scope="module")
+def sides(city):
+    """(real, holdout): one population, split at random."""
+    everybody = simulate_trajectories(city, 800, seed=3)
+    everybody = Trajectories(everybody.offsets, everybody.lon, everybody.lat, everybody.t_utc)
+    order = np.random.default_rng(0).permutation(800)
+    return select(everybody, order[:400]), select(everybody, order[400:])
+
+
+@pytest.fixture(scope="module")
+def fresh(city):
+    made = simulate_trajectories(city, 380, seed=9)
+    return Trajectories(made.offsets, made.lon, made.lat, made.t_utc)
+
+
+def by_name(report):
+    return {test.test: test for test in report.tests}
+
+
+def test_nearest_is_brute_force(city, sides):
+    a, b = (shapes(side, city.scope) for side in sides)
+    apart = np.linalg.norm(a[:, None] - b[None], axis=2)
+    index, metres = nearest(a, b)
+    assert np.allclose(metres, apart.min(axis=1), atol=1e-6)
+    assert np.array_equal(index, apart.argmin(axis=1))
+    own = np.linalg.norm(a[:, None] - a[None], axis=2)
+    np.fill_diagonal(own, np.inf)
+    assert np.allclose(nearest(a, a, skip_own=True)[1], own.min(axis=1), atol=1e-6)
+
+
+def test_an_honest_sample_passes_every_attack(city, sides, fresh):
+    report = audit(sides[0], fresh, city.scope, 0.5, holdout=sides[1], confidence=SURE)
+    assert report.passed and "No attack" in report.verdict
+    assert {"nearest-neighbour linkage", "exact copies", "linkage against the hold-out", "membership inference",
+            "below the floor"} <= set(by_name(report))  # fmt: skip
+
+
+def test_copies_fail_every_attack(city, sides):
+    report = audit(sides[0], sides[0], city.scope, 0.5, holdout=sides[1], confidence=SURE)
+    failed = {test.test for test in report.tests if test.passed is False}
+    assert failed == {"nearest-neighbour linkage", "exact copies", "linkage by position", "centroid reconstruction",
+                      "linkage against the hold-out", "membership inference", "below the floor"}  # fmt: skip
+    assert not report.passed and "Do not publish" in report.verdict
+    assert {"equal count", "equal box"} <= set(by_name(report))
+
+
+def test_a_few_copies_among_honest_trajectories_are_found(city, sides, fresh):
+    mixed = concatenate([fresh, select(sides[0], np.arange(40))])
+    tests = by_name(audit(sides[0], mixed, city.scope))
+    assert tests["exact copies"].passed is False
+    assert by_name(audit(sides[0], fresh, city.scope))["exact copies"].passed is True
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_published_method_fails(city, sides, epsilon):
+    data = select(sides[0], np.arange(60))
+    made = synthesize_published(data, city.scope, options_of(epsilon, iterations=20)).trajectories
+    tests = by_name(audit(data, made, city.scope, epsilon, holdout=sides[1]))
+    assert tests["linkage by position"].low > 0.7
+    assert tests["membership inference"].low > tests["membership inference"].allowed
+    assert tests["membership inference"].allowed == pytest.approx(np.tanh(epsilon / 2))
+    assert tests["linkage against the hold-out"].passed is False
+
+
+def test_linkage_and_membership_of_halves(city, sides, fresh):
+    real, held, made = (shapes(part, city.scope) for part in (*sides, fresh))
+    assert linkage(real, made, held, 0.5, SURE).share.low <= 0.5 <= linkage(real, made, held, 0.5, SURE).share.high
+    assert linkage(real, real[:200], held, 0.5).share.value > 0.95
+    assert membership(real, held, made, SURE).low <= 0 <= membership(real, held, made, SURE).high
+    shuffled = np.random.default_rng(1).permutation(len(real))
+    assert own_linkage(real, real).share.value == 1.0
+    assert own_linkage(real, real[shuffled]).share.value < 0.05
+    with pytest.raises(InputError):
+        own_linkage(real, made)
+
+
+def test_the_sum_gives_the_last_record_away(city, sides):
+    data = select(sides[0], np.arange(30))
+    made = synthesize_published(data, city.scope, options_of(0.01, iterations=20, precision="float64"))
+    from wayveil.paper.align import align
+    from wayveil.paper.frame import frame_of, to_points
+
+    records = align(to_points(data, city.scope, frame_of(data, city.scope)), data.offsets).points
+    error_m, guess_m = centroid_error_m(records, made.run.points)
+    assert error_m < 1e-4 < 100 < guess_m
+    assert np.allclose(reconstruct_last(records[:-1], made.run.points)[:, :2], records[-1][:, :2], atol=1e-4)
+    moved = made.run.points + 100.0  # a method that does not keep the sum gives nothing away
+    assert centroid_error_m(records, moved)[0] > 1000
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda s, f: ((select(s[0], np.arange(5)), f), {}), "at least 20 real"),
+        (lambda s, f: ((s[0], f), {"epsilon": -1.0}), "--epsilon"),
+        (lambda s, f: ((s[0], f), {"epsilon": float("nan")}), "--epsilon"),
+        (lambda s, f: ((s[0], f), {"confidence": 1.0}), "--confidence"),
+        (lambda s, f: ((s[0], f), {"holdout": select(s[1], np.arange(3))}), "--holdout"),
+        (lambda s, f: ((s[0], select(f, np.arange(0))), {}), "one synthetic"),
+    ],
+)
+def test_bad_input_is_one_sentence(city, sides, fresh, change, words):
+    files, options = change(sides, fresh)
+    with pytest.raises(InputError, match=words):
+        audit(*files, city.scope, **options)
+
+
+@pytest.fixture
+def run(tmp_path, city, sides, fresh, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name, part in (("real", sides[0]), ("held", sides[1]), ("made", fresh)):
+        write(part, f"{name}.parquet")
+    (tmp_path / "city.toml").write_text(scope_toml(city))
+    app = typer.Typer()
+    register(app)
+    app.command("other")(lambda: None)
+    return lambda *words: CliRunner().invoke(app, ["audit", *words])
+
+
+def test_the_verb_prints_a_table_and_writes_what_the_report_reads(run, tmp_path):
+    from wayveil.report.internal import make_internal
+
+    done = run("real.parquet", "made.parquet", "--scope", "city.toml", "--epsilon", "1", "--holdout", "held.parquet",
+               "-o", "audit.json")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "Not for publication" in done.output and "membership" in done.output and "No attack" in done.output
+    written = json.loads((tmp_path / "audit.json").read_text())
+    assert written["passed"] is True and "Not for publication" in written["note"]
+    shown = make_internal(None, written).audit
+    assert shown.passed is True and shown.verdict == written["verdict"]
+    assert len(shown.rows) == len(written["tests"]) and shown.columns[0] == "test"
+    assert (tmp_path / "audit.json").stat().st_mode & 0o077 == 0
+
+
+def test_the_verb_as_json_and_by_its_long_name(run):
+    short = run("real.parquet", "real.parquet", "--scope", "city.toml", "--json")
+    assert short.exit_code == 0
+    assert json.loads(short.stdout)["passed"] is False
+    assert run("files", "real.parquet", "real.parquet", "--scope", "city.toml", "--json").stdout == short.stdout
+    assert "self-check" in run("--help").output and "REAL" in run("files", "--help").output
+
+
+def test_the_verb_refuses_without_a_trace(run, tmp_path):
+    done = run("real.parquet", "nowhere.parquet", "--scope", "city.toml", "-o", "audit.json")
+    assert isinstance(done.exception, InputError) and not (tmp_path / "audit.json").exists()

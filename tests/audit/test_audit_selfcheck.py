@@ -1,0 +1,150 @@
+"""The audit convicts what is known to be broken and acquits what is known to be sound."""
+
+import json
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from stats import ALPHA
+from wayveil.audit import audit_method
+from wayveil.audit.bounds import epsilon_bound
+from wayveil.audit.mechanism import HalfNoise, audited_views, release_scores, view_scores
+from wayveil.audit.selfcheck import ONE, Effort, make_world, sampler_bound, self_check, views_bound
+from wayveil.privacy.noise import Noisy, OpenDPNoise, SeededNoise
+from wayveil.trajectories import concatenate
+from wayveil.views import Features
+
+SURE = 1 - ALPHA
+
+
+@pytest.fixture(scope="module")
+def world():
+    return make_world()
+
+
+def test_the_sound_views_are_acquitted_with_real_noise(world):
+    bound = views_bound(world, ONE, 2_000, OpenDPNoise(), SURE)
+    assert 0.3 < bound.epsilon <= 1  # above 0.3: the audit has power, it does not acquit for lack of runs
+
+
+def test_half_the_noise_is_convicted(world):
+    assert views_bound(world, ONE, 3_000, HalfNoise(SeededNoise(1)), SURE).epsilon > 1
+
+
+@pytest.mark.parametrize("epsilon", ["0.5", "2"])
+def test_half_the_noise_is_convicted_at_other_epsilons(world, epsilon):
+    share = Fraction(epsilon)
+    assert views_bound(world, share, 8_000, HalfNoise(SeededNoise(2)), SURE).epsilon > float(share)
+    assert views_bound(world, share, 8_000, SeededNoise(2), SURE).epsilon <= float(share)
+
+
+def test_a_view_that_breaks_its_norm_is_convicted(world):
+    class Twice:
+        """Counts each trajectory twice but claims a norm of one."""
+
+        name, shape, resolution = "count", (1,), 1
+
+        def features(self, batch):
+            rows = np.arange(len(batch))
+            return Features(rows, 0 * rows, np.full(len(rows), 2))
+
+    found = view_scores(
+        world.data, concatenate([world.data, world.standing]), world.scope, epsilon=ONE, runs=3_000,
+        noise=SeededNoise(3), views=[Twice()],
+    )  # fmt: skip
+    assert epsilon_bound(*found["count"], confidence=SURE).epsilon > 1
+
+
+def test_the_canaries_reach_every_view(world):
+    names = set()
+    for canary in (world.standing, world.crossing):
+        names |= set(view_scores(world.data, concatenate([world.data, canary]), world.scope, epsilon=ONE, runs=4,
+                                 noise=SeededNoise(0)))  # fmt: skip
+    assert names == {view.name for view in audited_views(world.scope)}
+
+
+def test_whole_releases_stay_within_epsilon_and_half_noise_does_not(world):
+    with_canary = concatenate([world.data, world.standing])
+    right, half = (
+        np.abs(np.concatenate(release_scores(world.data, with_canary, world.scope, epsilon=ONE, runs=8, noise=noise)))
+        for noise in (SeededNoise(4), HalfNoise(SeededNoise(4)))
+    )
+    assert 0 < right.max() <= 1 + 1e-9
+    assert half.max() <= 2 + 1e-9
+    assert half.mean() > 1.4 * right.mean()
+
+
+def test_noise_that_knows_the_data_is_found_in_the_whole_release(world):
+    class Careless(SeededNoise):
+        """The count without noise: everything after it is as it should be."""
+
+        def laplace(self, sums, sensitivity, epsilon):
+            noisy = super().laplace(sums, sensitivity, epsilon)
+            return noisy if len(sums) > 1 else Noisy(sums, 1e-3, epsilon, False)
+
+    with_canary = concatenate([world.data, world.standing])
+    zero, one = release_scores(world.data, with_canary, world.scope, epsilon=ONE, runs=40, noise=Careless(5))
+    assert epsilon_bound(zero, one, confidence=0.99).epsilon > 1
+
+
+@pytest.mark.parametrize(
+    ("mistakes", "convicted"), [({"box_from_data": True}, True), ({"count_from_data": True}, True), ({}, False)]
+)
+def test_box_and_count_from_the_data(world, mistakes, convicted):
+    bound = sampler_bound(world, 120, SeededNoise(6), 0.999 if convicted else SURE, mistakes)
+    assert (bound.epsilon > 1) is convicted
+
+
+def test_any_method_can_be_audited(world):
+    rng = np.random.default_rng(7)
+    both = world.data, concatenate([world.data, world.far])
+
+    def leaky(data):
+        return [float(len(data)) + 0.1 * rng.normal()]
+
+    def deaf(data):
+        return [rng.normal()]
+
+    assert audit_method(leaky, *both, 100, names=("size",)).epsilon > 1
+    assert audit_method(deaf, *both, 100).epsilon == 0.0
+
+
+def test_self_check_lists_every_method(world):
+    effort = Effort(views=1_500, releases=4, samples=50, published=100)
+    result = self_check(effort=effort, noise=SeededNoise(8), confidence=0.99)
+    assert result.passed and result.verdict.startswith("The audit works")
+    listed = {(case.method, case.verdict) for case in result.cases}
+    assert {
+        ("published DPE, epsilon 0.1", "convicted"),
+        ("published DPE, epsilon 1", "convicted"),
+        ("sound method, each view alone", "acquitted"),
+        ("sound method, whole release", "acquitted"),
+        ("sound method with half its noise", "convicted"),
+        ("noisy grid, box from the data", "convicted"),
+        ("noisy grid, count from the data", "convicted"),
+        ("noisy grid, public box, noisy count", "acquitted"),
+    } == listed
+    json.dumps(result.to_dict(), allow_nan=False)
+    wrong = replace(result, cases=(replace(result.cases[0], verdict="acquitted"), *result.cases[1:]))
+    assert not wrong.passed and "wrong about 'published DPE" in wrong.verdict
+
+
+def test_self_check_verb_says_so_when_the_audit_is_wrong(monkeypatch):
+    import wayveil.audit.selfcheck as module
+    from wayveil.cli.audit import register
+
+    sound = module.Case("m", 1.0, 1.0, 0.5, "acquitted", "acquitted", 10, "nothing")
+    app = typer.Typer()
+    register(app)
+    app.command("other")(lambda: None)
+    for cases, code in (((sound,), 0), ((sound, replace(sound, expected="convicted")), 1)):
+        monkeypatch.setattr(module, "self_check", lambda *a, cases=cases, **k: module.SelfCheck(cases, 0.999, 1.0))
+        done = CliRunner().invoke(app, ["audit", "self-check", "--quick", "--json"])
+        assert done.exit_code == code
+        methods = json.loads(done.stdout)["methods"]
+        assert methods[0]["verdict"] == "acquitted" and methods[0]["bound"] == 0.5
+    assert "acquitted" in CliRunner().invoke(app, ["audit", "self-check", "--quick"]).output
