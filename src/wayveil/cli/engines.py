@@ -4,8 +4,6 @@ from typing import Annotated, Any
 
 import typer
 
-from wayveil.errors import InputError
-
 _PANEL = "Where the work runs"
 
 EngineName = Annotated[
@@ -18,15 +16,7 @@ Address = Annotated[
 
 
 def engine_named(name: str, address: str | None) -> Any:
-    """The engine of that name, or None for the one that is always there."""
-    if name == "serial":
-        if address is not None:
-            raise InputError("--address belongs to --engine ray; leave it out.")
-        return None
-    if name != "ray":
-        raise InputError(f"--engine '{name}' is unknown; choose serial or ray.")
-    try:
-        from wayveil.engine.ray import RayEngine
-    except ImportError:
-        raise InputError("--engine ray needs Ray; install it with: pip install 'wayveil[ray]'.") from None
-    return RayEngine(address)
+    """The engine of that name."""
+    from wayveil.engine import engine_named as named
+
+    return named(name, address)

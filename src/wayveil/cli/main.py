@@ -1,7 +1,6 @@
 """`wayveil`: the verbs put together, and the one place where errors become exit codes."""
 
 import importlib
-import importlib.util
 import sys
 from typing import Annotated, Any
 
@@ -29,8 +28,7 @@ VERBS = (
 
 for _verb in VERBS:
     # A verb's module has `register(app)`; it imports nothing heavy until the verb runs.
-    if importlib.util.find_spec(f"wayveil.cli.{_verb}") is not None:
-        importlib.import_module(f"wayveil.cli.{_verb}").register(app)
+    importlib.import_module(f"wayveil.cli.{_verb}").register(app)
 
 REVEALS = "A traceback may show coordinates, times and identifiers of the private data; keep it to yourself."
 _CONFIRMED = "--debug=yes"

@@ -1,0 +1,100 @@
+"""`import wayveil` and its names."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import wayveil
+from wayveil.formats.tables import table_of
+from wayveil.simulate import simulate_city, simulate_trajectories
+
+
+def run(code):
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+
+
+def test_every_name_is_there():
+    for name in wayveil.__all__:
+        assert getattr(wayveil, name) is not None, name
+    assert set(wayveil.__all__) <= set(dir(wayveil))
+    for name in (
+        "read", "write", "Scope", "read_scope", "measure", "read_release", "write_release", "synthesize", "evaluate",
+        "rules", "Synthesizer", "Unit", "Ledger", "Release", "Trajectories", "describe", "errors",
+    ):  # fmt: skip
+        assert name in wayveil.__all__
+    with pytest.raises(AttributeError):
+        _ = wayveil.no_such_name
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["", "import wayveil.measure, wayveil.describe", "from wayveil.measure import first_views", "wayveil.measure"],
+)
+def test_functions_win_over_the_modules_of_their_name(before):
+    code = (
+        f"import wayveil\n{before}\nfrom wayveil import measure, describe\n"
+        "from wayveil.measure import stays_charged, measure as same\nimport wayveil.measure\n"
+        "print(callable(wayveil.measure), measure is same, wayveil.measure is same, callable(describe))"
+    )
+    assert run(code) == "True True True True"
+
+
+def test_importing_the_package_is_light():
+    heavy = "{'numpy', 'jax', 'opendp', 'pyarrow', 'matplotlib', 'shapely', 'scipy', 'pydantic'}"
+    assert run(f"import sys, wayveil; print({heavy} & set(sys.modules))") == "set()"
+    code = f"import sys, wayveil.cli.main; print(({heavy} - {{'numpy'}}) & set(sys.modules))"
+    assert run(code) == "set()"
+
+
+@pytest.fixture(scope="module")
+def small():
+    city = simulate_city(0, size_km=(4, 4))
+    return city, simulate_trajectories(city, 300, seed=3)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+def test_synthesizer_gives_frames_like_the_input(small, library):
+    city, data = small
+    table = table_of(data).rename_columns(["ride", "latitude", "lng", "time", "user_id"])
+    if library == "pandas":
+        frame = table.to_pandas()
+        frame["time"] = __import__("pandas").to_datetime(frame["time"], unit="s", utc=True)
+    else:
+        frame = __import__("polars").from_arrow(table) if library == "polars" else table
+    maker = wayveil.Synthesizer(scope=city.scope, epsilon=5, unit="user", max_per_user=2, traj_id="ride")
+    with pytest.raises(wayveil.errors.InputError, match="fit"):
+        maker.sample()
+    made = maker.fit(frame).sample(40, seed=1)
+    assert type(made) is type(frame) and list(getattr(made, "column_names", None) or made.columns) == [
+        "ride", "latitude", "lng", "time",
+    ]  # fmt: skip
+    assert len(np.unique(np.asarray(made["ride"]))) == 40
+    again = wayveil.read(made, traj_id="ride")
+    assert len(again) == 40 and maker.release.unit == "user"
+    if library == "pandas":
+        assert str(made["time"].dtype).startswith("datetime64") and str(made["time"].dt.tz) == "UTC"
+
+
+def test_n_is_never_the_exact_count(small):
+    city, data = small
+    maker = wayveil.Synthesizer(scope=city.scope, epsilon=5, unit="trajectory").fit(data)
+    noisy = maker.release["count"].noisy[0]
+    frame = maker.sample(seed=1)
+    assert frame["traj_id"].nunique() == noisy
+
+
+def test_words_and_values_of_a_description(small):
+    city, data = small
+    release = wayveil.measure(data, city.scope, epsilon="0.5", unit="trajectory")
+    text = wayveil.describe(release)
+    assert "e^ε = 1.65" in text and "total" in text and "epsilon = 0.5" in text and "NOT private" not in text
+    from wayveil.describe import description
+    from wayveil.privacy.noise import SeededNoise
+
+    assert json.dumps(description(release))
+    seeded = wayveil.measure(data, city.scope, epsilon=1, unit="trajectory", noise=SeededNoise(0))
+    assert wayveil.describe(seeded).startswith("This release is NOT private")
+    assert "changes at most by the factor" not in wayveil.describe(seeded)
