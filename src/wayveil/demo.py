@@ -315,7 +315,7 @@ _STEPS: tuple[tuple[str, Command, Work], ...] = (
     ),
     (
         "audit",
-        lambda f, n, seed: f"wayveil audit {f.real} {f.synthetic} --scope {f.scope} --epsilon {EPSILON} --json > {f.audit}",
+        lambda f, n, seed: f"wayveil audit {f.real} {f.synthetic} --scope {f.scope} --epsilon {EPSILON} -o {f.audit}",
         _audit,
     ),
     (

@@ -147,14 +147,21 @@ class Scope(BaseModel):
         return (t_utc + self._utc_offsets(np.asarray(t_utc, float)) + 3 * 86_400) % 604_800.0
 
     def _utc_offsets(self, t_utc: NDArray[np.float64]) -> NDArray[np.float64]:
-        # Offsets change on whole quarter hours at most, so each distinct quarter hour is looked up once.
-        if len(t_utc) == 0:
-            return np.zeros(0)
-        clipped = np.clip(t_utc, -2e9, 4e9)
-        quarter, inverse = np.unique((clipped // 900).astype(np.int64), return_inverse=True)
-        if len(quarter) > 5_000:  # long spans: transitions are at most a few a year, so a day's grid finds them
-            return _offsets_between(quarter, self.zone)[inverse]
-        return np.array([_offset_s(int(q) * 900, self.zone) for q in quarter])[inverse]
+        return offsets_s(t_utc, self.zone)
+
+
+def offsets_s(t_utc: NDArray[np.float64], zone: ZoneInfo) -> NDArray[np.float64]:
+    """Seconds that the clocks of `zone` are ahead of UTC at each instant.
+
+    Offsets change on whole quarter hours at most, so each distinct quarter hour is looked up once.
+    """
+    if len(t_utc) == 0:
+        return np.zeros(0)
+    clipped = np.clip(t_utc, -2e9, 4e9)
+    quarter, inverse = np.unique((clipped // 900).astype(np.int64), return_inverse=True)
+    if len(quarter) > 5_000:  # long spans: transitions are at most a few a year, so a day's grid finds them
+        return _offsets_between(quarter, zone)[inverse]
+    return np.array([_offset_s(int(q) * 900, zone) for q in quarter])[inverse]
 
 
 def _offset_s(t_utc: int, zone: ZoneInfo) -> float:

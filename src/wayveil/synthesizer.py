@@ -4,6 +4,7 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from zoneinfo import ZoneInfo
 
 from wayveil.errors import InputError
 from wayveil.formats.options import ReadOptions, resolve_roles
@@ -15,7 +16,7 @@ from wayveil.progress import Progress, quiet
 from wayveil.release import Release
 from wayveil.roads import RoadMap
 from wayveil.rules.rule import Rule
-from wayveil.scope import Scope, read_scope
+from wayveil.scope import Scope, offsets_s, read_scope
 
 
 class Synthesizer:
@@ -97,11 +98,14 @@ class Synthesizer:
 
 @dataclass(frozen=True)
 class _Like:
-    """What a frame should look like: its library, its four column names, and whether times are timestamps."""
+    """What a frame should look like: its library, its four column names, and how it tells the time."""
 
     library: str = "pandas"
     names: tuple[str, str, str, str] = ("traj_id", "lat", "lon", "t")
     stamps: bool = False
+    zone: str = "UTC"
+    naive: bool = False
+    """Timestamps without a zone, on the clocks of `zone`."""
 
     @classmethod
     def of(cls, data: Any, options: ReadOptions) -> "_Like":
@@ -118,7 +122,10 @@ class _Like:
         names = tuple(table.column_names[k] for k in (roles.traj_id, roles.lat, roles.lon, roles.time))
         kind = table.schema.field(roles.time).type
         numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        return cls(library, names, not numbers)  # type: ignore[arg-type]
+        if pa.types.is_timestamp(kind):
+            return cls(library, names, True, kind.tz or options.timezone or "UTC", kind.tz is None)  # type: ignore[arg-type]
+        naive = not numbers and options.timezone is not None  # text that names no zone
+        return cls(library, names, not numbers, options.timezone or "UTC", naive)  # type: ignore[arg-type]
 
     def frame(self, trajectories: Any) -> Any:
         import pyarrow as pa
@@ -129,7 +136,10 @@ class _Like:
         table = table_of(trajectories).select(["traj_id", "lat", "lon", "t"])
         if self.stamps:
             micro = pc.cast(pc.round(pc.multiply(pc.cast(table["t"], pa.float64()), 1e6)), pa.int64())
-            table = table.set_column(3, "t", pc.cast(micro, pa.timestamp("us", "UTC")))
+            if self.naive:
+                ahead = offsets_s(trajectories.t_utc, ZoneInfo(self.zone)) * 1e6
+                micro = pc.add(micro, pa.array(ahead.astype("int64")))
+            table = table.set_column(3, "t", pc.cast(micro, pa.timestamp("us", None if self.naive else self.zone)))
         table = table.rename_columns(list(self.names))
         if self.library == "pyarrow":
             return table

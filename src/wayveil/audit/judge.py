@@ -215,15 +215,15 @@ def audit_files(
     options: Mapping[str, Any] | None = None,
     progress: Progress = quiet,
 ) -> AuditReport:
-    """`audit` on files; the reading options hold for all of them.
+    """`audit` on files; the reading options are those of the private ones.
 
     Privacy: not private (trusted side only).
     """
-    from wayveil.formats import read
+    from wayveil.formats import read, read_synthetic
     from wayveil.scope import read_scope
 
     frame = read_scope(scope)
     read_as = dict(options or {})
-    first, second = read(real, **read_as), read(synthetic, **read_as)
+    first, second = read(real, **read_as), read_synthetic(synthetic, read_as)
     held = None if holdout is None else read(holdout, **read_as)
     return audit(first, second, frame, epsilon, holdout=held, confidence=confidence, progress=progress)

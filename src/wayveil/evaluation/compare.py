@@ -39,11 +39,11 @@ def compare_files(
     options: Mapping[str, Any] | None = None,
     progress: Progress = quiet,
 ) -> Comparison:
-    """Evaluate each synthetic file against the real one.
+    """Evaluate each synthetic file against the real one; `options` say how the real one is read.
 
     Privacy: not private (trusted side only).
     """
-    from wayveil.formats import read
+    from wayveil.formats import read, read_synthetic
 
     frame = read_scope(scope)
     read_as = dict(options or {})
@@ -51,7 +51,7 @@ def compare_files(
     evaluations: dict[str, Evaluation] = {}
     warnings: list[str] = []
     for path in synthetic:
-        made = project(read(path, **read_as), frame)
+        made = project(read_synthetic(path, read_as), frame)
         name = _new_name(Path(path).name, evaluations)
         evaluations[name] = evaluate(
             true_paths, made, frame, metrics=HEADLINE if headline else None, with_time=with_time, progress=progress

@@ -1,0 +1,115 @@
+"""The demo: complete, repeatable, and careful with folders that are not its own."""
+
+import json
+import os
+import shlex
+import sys
+
+import pytest
+
+from wayveil.errors import InputError
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    from wayveil.demo import run_demo
+
+    folder = tmp_path_factory.mktemp("demo") / "a demo"
+    home = tmp_path_factory.mktemp("home")
+    before = {name: os.environ.get(name) for name in ("XDG_DATA_HOME", "XDG_STATE_HOME")}
+    os.environ |= {"XDG_DATA_HOME": str(home / "data"), "XDG_STATE_HOME": str(home / "state")}
+    try:
+        return run_demo(folder, 300), home, os.environ["XDG_STATE_HOME"]
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            os.environ |= {} if value is None else {name: value}
+
+
+def test_every_file_is_there(demo):
+    files = demo[0].files
+    assert all(file.stat().st_size > 0 for file in (*files.every, files.ledger))
+    assert [step.name for step in demo[0].steps] == [
+        "simulate", "check", "measure", "synthesize", "evaluate", "audit", "report", "report --internal",
+    ]  # fmt: skip
+
+
+def test_the_users_own_folders_stay_empty(demo):
+    _, home, state = demo
+    assert not list(home.iterdir())
+    assert state == str(home / "state")  # and the environment is as it was
+
+
+def test_the_ledger_is_charged_and_the_release_private(demo):
+    from wayveil.privacy.ledger import as_table
+    from wayveil.release import read_release
+
+    (account,) = as_table(demo[0].files.ledger)
+    assert (account["name"], account["spent"], account["left"]) == ("demo", "1", "0")
+    assert read_release(demo[0].files.release).private
+
+
+def test_public_and_private_are_kept_apart(demo):
+    files = demo[0].files
+    assert "not for publication" in files.report.read_text(encoding="utf-8").lower()
+    assert "not for publication" not in files.sheet.read_text(encoding="utf-8").lower()
+    assert all(file.stat().st_mode & 0o077 == 0 for file in (files.report, files.audit, files.evaluation))
+    assert json.loads(files.audit.read_text())["verdict"]
+
+
+def test_the_synthetic_data_obeys_the_rules(demo):
+    assert "; 0 break one of" in demo[0].steps[3].outcome
+
+
+def test_the_commands_that_it_shows_are_commands(demo):
+    import typer
+
+    from wayveil.cli.main import app
+
+    for step in demo[0].steps:
+        words = shlex.split(step.command.partition(" > ")[0])
+        group = typer.main.get_command(app)
+        verb = group.commands[words[1]]
+        verb.make_context(words[1], words[2:])
+
+
+def test_again_only_with_force(demo, tmp_path, monkeypatch):
+    from wayveil.demo import _make_room, run_demo
+
+    files = demo[0].files
+    with pytest.raises(InputError, match="--force"):
+        run_demo(files.folder, 300)
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("three years")
+    with pytest.raises(InputError, match="not an earlier demo"):
+        run_demo(mine, 300, force=True)
+    assert (mine / "thesis.txt").read_text() == "three years"
+    _make_room(type(files)(tmp_path / "new"), force=False)
+    (tmp_path / "new" / "public" / "note.txt").write_text("kept")
+    (tmp_path / "new" / "ledger" / "ledger.sqlite").write_text("old")
+    _make_room(type(files)(tmp_path / "new"), force=True)
+    assert (tmp_path / "new" / "public" / "note.txt").exists()
+    assert not list((tmp_path / "new" / "ledger").iterdir())
+
+
+def test_a_silly_size_is_refused(tmp_path):
+    from wayveil.demo import run_demo
+
+    with pytest.raises(InputError, match="-n must be"):
+        run_demo(tmp_path / "demo", 3)
+    assert not (tmp_path / "demo").exists()
+
+
+def test_the_verb(tmp_path, monkeypatch, capsys):
+    import wayveil.demo as module
+    from wayveil.cli.main import main
+
+    monkeypatch.setattr(module, "_STEPS", module._STEPS[:2])
+    monkeypatch.setattr(sys, "argv", ["wayveil", "demo", "-o", str(tmp_path / "d"), "-n", "200"])
+    with pytest.raises(SystemExit) as stop:
+        main()
+    said = capsys.readouterr()
+    assert not stop.value.code
+    assert str(tmp_path / "d" / "public" / "synthetic.parquet") in said.out
+    assert said.err.count("$ wayveil") == 2

@@ -1,0 +1,173 @@
+"""What the pages say is true: their examples run, their links lead somewhere, their options exist."""
+
+import json
+import math
+import os
+import re
+import shlex
+import shutil
+import sys
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+DOCS = sorted((ROOT / "docs").rglob("*.md"))
+PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "examples" / "README.md", *DOCS]
+RUN = ["README.md", "docs/tutorial.md", *(f"docs/how-to/{page.name}" for page in (ROOT / "docs/how-to").glob("*.md"))]
+SLOW = ("demo", "bench", "paper")
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    """Fenced blocks of a language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
+
+
+def table_commands() -> list[str]:
+    """The examples of the README's table of verbs."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.findall(r"^\| `[a-z]+`.*\| `(wayveil [^`]+)` \|$", text, re.M)
+
+
+@pytest.fixture(scope="module")
+def town(tmp_path_factory) -> Path:
+    """The files that the pages speak of, from a small invented city."""
+    from wayveil.formats import read, write
+    from wayveil.formats.roads import write_roads
+    from wayveil.simulate import rules_text, scope_toml, simulate_city, simulate_trajectories
+
+    folder = tmp_path_factory.mktemp("town")
+    city = simulate_city(size_km=(3, 3))
+    write(simulate_trajectories(city, n=300), folder / "rides.csv")
+    assert len(read(folder / "rides.csv")) == 300
+    write_roads(city.roadmap, folder / "roads.parquet")
+    (folder / "rules.geojson").write_text(rules_text(city), encoding="utf-8")
+    (folder / "my-city.toml").write_text(scope_toml(city), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def here(town, tmp_path, monkeypatch) -> Path:
+    """A fresh copy of those files, as the working folder; the ledger is empty."""
+    folder = tmp_path / "work"
+    shutil.copytree(town, folder)
+    monkeypatch.chdir(folder)
+    return folder
+
+
+def run(line: str, monkeypatch, capsys) -> int:
+    """One command line in this process; its exit code."""
+    from wayveil.cli.main import main
+
+    monkeypatch.setattr(sys, "argv", shlex.split(line, comments=True))
+    with pytest.raises(SystemExit) as stop:
+        main()
+    monkeypatch.chdir(os.getcwd())
+    said = capsys.readouterr()
+    assert "Traceback" not in said.err
+    return int(stop.value.code or 0)
+
+
+@pytest.mark.parametrize("page", [page for page in RUN if blocks(ROOT / page, "python")])
+def test_python_blocks_run(page, here, monkeypatch, tmp_path):
+    names: dict[str, object] = {}
+    for number, block in enumerate(blocks(ROOT / page, "python")):
+        exec(compile(block, f"{page}, block {number}", "exec"), names)
+
+
+@pytest.mark.parametrize("page", [page for page in RUN if blocks(ROOT / page, "console")])
+def test_console_blocks_run(page, here, monkeypatch, capsys):
+    lines = [line for block in blocks(ROOT / page, "console") for line in block.splitlines()]
+    assert lines and all(line.startswith("$ wayveil ") for line in lines)
+    if not any("wayveil measure" in line for line in lines):  # a page about what comes after it
+        assert run("wayveil measure rides.csv --dataset rides --scope my-city.toml --epsilon 1 --unit trajectory "
+                   "-o rides.release.json", monkeypatch, capsys) == 0  # fmt: skip
+    for line in lines:
+        expected = re.search(r"# exit (\d)$", line)
+        code = run(line.removeprefix("$ "), monkeypatch, capsys)
+        assert code == (int(expected[1]) if expected else 0), line
+
+
+def test_the_table_of_verbs_runs(here, monkeypatch, capsys):
+    for line in table_commands():
+        if line.split()[1] not in SLOW:
+            assert run(line, monkeypatch, capsys) == 0, line
+
+
+def test_the_table_names_every_verb():
+    from wayveil.cli.main import VERBS
+
+    assert sorted({line.split()[1] for line in table_commands()}) == sorted(VERBS)
+
+
+def command(words: list[str]):
+    """The click command that words lead to, and the words that are left for it."""
+    import typer
+
+    from wayveil.cli.main import app
+
+    found = typer.main.get_command(app)
+    while words and hasattr(found, "commands") and words[0] in found.commands:
+        found, words = found.commands[words[0]], words[1:]
+    return found, words
+
+
+@pytest.mark.parametrize("line", [line for line in table_commands() if line.split()[1] in SLOW])
+def test_slow_verbs_at_least_parse(line, here):
+    found, words = command(shlex.split(line)[1:])
+    found.make_context(found.name, list(words))
+
+
+def test_every_option_that_a_page_names_exists():
+    import typer
+
+    from wayveil.cli.main import app
+
+    def options(group) -> set[str]:
+        own = {name for parameter in group.params for name in parameter.opts}
+        return own.union(*map(options, getattr(group, "commands", {}).values()))
+
+    known = options(typer.main.get_command(app)) | {"--help"}
+    for page in PAGES:
+        commands = re.findall(r"wayveil [^`\n]*", page.read_text(encoding="utf-8"))
+        named = {option for line in commands for option in re.findall(r"(?<![\w-])--[a-z][a-z-]*", line)}
+        assert not named - known, (page.name, named - known)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    for target in re.findall(r"\]\(([^)\s]+)\)", text):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / unquote(path)) if path else page
+        assert file.exists(), target
+        if anchor:
+            titles = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.M)
+            slugs = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+            assert anchor in slugs, target
+
+
+def test_json_blocks_are_json():
+    found = [block for page in PAGES for block in blocks(page, "json")]
+    assert found
+    for block in found:
+        json.loads(block)
+
+
+def test_the_table_of_epsilons():
+    text = (ROOT / "docs" / "which-epsilon.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| ([\d.]+) \| ([\d.,]+) \| ([\d.]+) % \| ([\d.]+) % \| ([\d.]+) % \|$", text, re.M)
+    assert len(rows) == 7
+    for row in rows:
+        epsilon, factor, *shares = (float(cell.replace(",", "")) for cell in row)
+        assert factor == pytest.approx(math.exp(epsilon), rel=0.005)
+        for prior, share in zip((0.01, 0.1, 0.5), shares):
+            sure = 100 * prior * math.exp(epsilon) / (1 - prior + prior * math.exp(epsilon))
+            assert share == pytest.approx(sure, abs=0.06)
+
+
+def test_the_picture_is_small():
+    assert 10_000 < (ROOT / "docs" / "img" / "city.png").stat().st_size < 300_000
