@@ -34,9 +34,9 @@ _PARTS_A_CELL = 5
 class RoadSamples:
     """Roads cut into short parts, sorted by cell: the middle of each part, its length and its group of class."""
 
-    x_m: NDArray[np.float64]
-    y_m: NDArray[np.float64]
-    length_m: NDArray[np.float64]
+    x_m: NDArray[np.float32]
+    y_m: NDArray[np.float32]
+    length_m: NDArray[np.float32]
     group: NDArray[np.int8]
     first: NDArray[np.int64]
     """(cells + 1,) parts of cell c are `first[c]:first[c + 1]`."""
@@ -63,7 +63,7 @@ class RoadPoints:
         noise_x, noise_y = random.normal(0.0, jitter_m, (2, len(cell)))
         if len(samples.x_m):
             low, high = samples.first[cell], samples.first[cell + 1]
-            running = np.r_[0.0, np.cumsum(samples.length_m)]
+            running = np.r_[0.0, np.cumsum(samples.length_m, dtype=float)]
             wanted = running[low] + random.random(len(cell)) * (running[high] - running[low])
             part = np.clip(np.searchsorted(running, wanted, side="right") - 1, low, np.maximum(high - 1, low))
             part = np.minimum(part, len(samples.x_m) - 1)
@@ -94,13 +94,13 @@ def road_samples(roadmap: RoadMap, grid: Grid, scope: Scope) -> RoadSamples:
     segment = np.repeat(np.arange(len(begin)), parts)
     rank = np.arange(len(segment)) - np.repeat(np.cumsum(parts) - parts, parts)
     share = (rank + 0.5) / parts[segment]
-    part_x = np.clip(x[begin][segment] + share * step_x[segment], 0.0, grid.width_m)
-    part_y = np.clip(y[begin][segment] + share * step_y[segment], 0.0, grid.height_m)
+    part_x = np.clip(x[begin][segment] + share * step_x[segment], 0.0, grid.width_m).astype(np.float32)
+    part_y = np.clip(y[begin][segment] + share * step_y[segment], 0.0, grid.height_m).astype(np.float32)
     cell = grid.index(part_x, part_y)
     order = np.argsort(cell, kind="stable")
     group = _GROUP_OF[roads.road_class[owner[begin]]].astype(np.int8)[segment]
     first = np.searchsorted(cell[order], np.arange(grid.cells + 1))
-    part_length = (length / np.maximum(parts, 1))[segment]
+    part_length = (length / np.maximum(parts, 1)).astype(np.float32)[segment]
     return RoadSamples(part_x[order], part_y[order], part_length[order], group[order], first)
 
 
@@ -119,13 +119,14 @@ def features_of(samples: RoadSamples, grid: Grid) -> tuple[Field, ...]:
     """`road_features` of samples that are already there."""
     from scipy.special import ndtr
 
+    x, y = samples.x_m.astype(float), samples.y_m.astype(float)
     reach = int(np.ceil(2.5 * _BLUR_M / grid.cell_m))
     padded_columns, padded_rows = grid.columns + 2 * reach, grid.rows + 2 * reach
-    column = np.clip((samples.x_m // grid.cell_m).astype(np.int64), 0, grid.columns - 1)
-    row = np.clip((samples.y_m // grid.cell_m).astype(np.int64), 0, grid.rows - 1)
+    column = np.clip((x // grid.cell_m).astype(np.int64), 0, grid.columns - 1)
+    row = np.clip((y // grid.cell_m).astype(np.int64), 0, grid.rows - 1)
     bounds = np.arange(-reach, reach + 2)[:, None] * grid.cell_m
-    share_x = np.diff(ndtr((bounds - (samples.x_m - column * grid.cell_m)) / _BLUR_M), axis=0)
-    share_y = np.diff(ndtr((bounds - (samples.y_m - row * grid.cell_m)) / _BLUR_M), axis=0)
+    share_x = np.diff(ndtr((bounds - (x - column * grid.cell_m)) / _BLUR_M), axis=0)
+    share_y = np.diff(ndtr((bounds - (y - row * grid.cell_m)) / _BLUR_M), axis=0)
     size = padded_rows * padded_columns
     fields = np.zeros(len(CLASS_GROUPS) * size)
     place = (samples.group.astype(np.int64) * padded_rows + row) * padded_columns + column
