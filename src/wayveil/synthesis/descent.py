@@ -131,15 +131,16 @@ def descend(
 
 def _problem(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> _Problem:
     motion = motion_of_tracks(tracks, scope)
-    wrong = np.zeros(len(tracks.x_m), bool)
+    wrong, wrong_step = np.zeros((2, len(tracks.x_m)), bool)
     size_m = np.zeros(len(tracks.x_m))
     used = []
     for rule in place_rules(rules):
         penalty = np.asarray(rule.penalty(motion), np.float64)
         if (penalty > 0).any():
             violated = rule.violations(motion)
-            used.append((-int(violated.sum()), len(used), rule))
+            used.append((int(violated.sum()), rule))
             wrong |= violated
+            wrong_step |= violated & isinstance(rule, OneWay)
             size_m = np.maximum(size_m, np.where(violated, penalty, 0.0))
     near = _near(wrong, motion.joins)
     points = np.flatnonzero(near)
@@ -148,11 +149,15 @@ def _problem(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> _Problem:
     np.maximum.at(deepest, owner, size_m)
     # Next to a point that does not take part a point stays, so that nothing outside changes.
     alone = np.r_[False, motion.joins & ~near[:-1]] | np.r_[motion.joins & ~near[1:], False]
-    pace = np.clip(deepest[owner] / 40, 0.7, 10.0) * ~alone
+    # An end moves only where it is wrong itself or one of the two points of a wrong step.
+    concerned = wrong | np.r_[wrong_step[1:] & motion.joins, False]
+    pace = np.clip(deepest[owner] / 40, 0.7, 10.0) * ~(alone | (tracks.ends & ~concerned))
     stay = np.where(tracks.ends, _STAY_END, _STAY)
-    joins = np.r_[motion.joins[:] & near[:-1] & near[1:], False]
+    joins = np.r_[motion.joins & near[:-1] & near[1:], False]
     first = np.r_[0, np.cumsum(np.bincount(owner[points], minlength=len(tracks)))]
-    chosen = tuple(rule for _, _, rule in sorted(used, key=lambda one: one[:2])[:_MOST_RULES])
+    # A program of very many rules takes minutes to compile; what it leaves out is repaired afterwards.
+    least = sorted((number for number, _ in used), reverse=True)[:_MOST_RULES][-1:]
+    chosen = tuple(rule for number, rule in used if [number] >= least)[:_MOST_RULES]
     return _Problem(points, first, motion, joins[points], pace[points], stay[points], chosen)
 
 
