@@ -147,17 +147,18 @@ def test_ray_equals_serial(folder, small_batches, cluster):
 def test_a_killed_worker_changes_nothing_and_spends_once(folder, small_batches, cluster, tmp_path):
     from wayveil.measure import measure
     from wayveil.privacy.ledger import Ledger
+    from wayveil.privacy.noise import SeededNoise
+    from wayveil.release import release_to_json
 
-    views = list(first_views(SCOPE).values())
-    source, wanted = open_source(folder), Serial().sums(open_source(folder), SCOPE, views, None)
-    marker = tmp_path / "killed"
-    assert alike(cluster.sums(Fatal(source, str(marker)), SCOPE, views, None), wanted)
-    assert marker.exists()
-
-    marker, ledger = tmp_path / "killed again", Ledger(tmp_path / "ledger")
-    measure(Fatal(source, str(marker)), SCOPE, epsilon=1, unit="trajectory", dataset="d", ledger=ledger, engine=cluster)
+    marker, ledger, source = tmp_path / "killed", Ledger(tmp_path / "ledger"), open_source(folder)
+    promise = {"epsilon": 1, "unit": "trajectory"}
+    calm = measure(source, SCOPE, noise=SeededNoise(4), **promise)
+    killed = measure(
+        Fatal(source, str(marker)), SCOPE, noise=SeededNoise(4), engine=cluster, dataset="d", ledger=ledger, **promise
+    )
     assert marker.exists()
     assert [one.spent for one in ledger.datasets()] == [1]
+    assert release_to_json(killed) == release_to_json(calm)
 
 
 @needs_ray

@@ -120,14 +120,19 @@ def make_model(
 
 
 def draw_shards(
-    model: Model, count: int, seed: int | None, engine: Pieces | None = None, progress: Progress = quiet
+    model: Model,
+    count: int,
+    seed: int | None,
+    engine: Pieces | None = None,
+    progress: Progress = quiet,
+    first: int = 0,
 ) -> Any:
-    """Shards of the output, in order; each depends on the model, its number and the seed alone."""
+    """Shards of the output from number `first` on; each depends on the model, its number and the seed alone."""
     sizes = shard_sizes(count)
     streams = [_stream(seed, 1 + k) for k in range(len(sizes))]
-    work = [(model, size, stream) for size, stream in zip(sizes, streams)]
+    work = [(model, size, stream) for size, stream in zip(sizes[first:], streams[first:])]
     results = (_draw(piece) for piece in work) if engine is None else engine.map(_draw, work)
-    for k, shard in enumerate(results):
+    for k, shard in enumerate(results, first):
         progress("drawing trajectories", (k + 1) / len(sizes))
         yield shard
 

@@ -1,0 +1,188 @@
+"""synthesize, streamed: shards go to part files as they are drawn, and to one Parquet file at the end.
+
+Memory holds one shard. A run that was interrupted continues where it stopped, and its file is the one that an
+uninterrupted run would have written, because a shard depends on the model, its number and the seed alone.
+
+Privacy: free (post-processing).
+"""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wayveil.atomic import atomic_path, check_output, write_text
+from wayveil.engine.pieces import Pieces
+from wayveil.errors import InputError
+from wayveil.progress import Progress, quiet
+from wayveil.release import Release
+from wayveil.roads import RoadMap
+from wayveil.rules.rule import Rule
+from wayveil.synthesis.run_key import run_key
+from wayveil.synthesis.shard import Shard
+from wayveil.synthesis.synthesize import diagnostics_of, draw_shards, make_model, shard_sizes, wanted_count
+
+_ROW_GROUP_ROWS = 1 << 19
+_FACTS = b"wayveil-shard"
+_RUN = "run.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Streamed:
+    """What is known about a file of synthetic trajectories.
+
+    Privacy: free (post-processing); as private as the release that it was made from.
+    """
+
+    trajectories: int
+    diagnostics: dict[str, Any]
+    private: bool
+    resumed_shards: int
+    """How many shards an earlier, interrupted run had left."""
+
+
+def synthesize_to_parquet(
+    release: Release,
+    path: str | os.PathLike[str],
+    *,
+    roads: RoadMap | None = None,
+    rules: Sequence[Rule] = (),
+    n: int | None = None,
+    seed: int | None = None,
+    estimator: str = "bayes",
+    engine: Pieces | None = None,
+    extra_metadata: Mapping[str, str] | None = None,
+    progress: Progress = quiet,
+) -> Streamed:
+    """`synthesize` to a Parquet file of any size: columns traj_id, lat, lon, t, as `wayveil.write` writes them.
+
+    Finished shards wait in the folder `<path>.parts`. The same call after an interruption continues there; a call with
+    other arguments starts anew. Without a seed one is drawn and kept in that folder until the file is complete.
+
+    Privacy: free (post-processing).
+    """
+    target = Path(path)
+    check_output(target, force=True)
+    count = wanted_count(release, n)
+    key = run_key(release, roads, rules, count, seed, estimator)
+    folder = target.with_name(target.name + ".parts")
+    seed = _begin(folder, key, seed)
+    parts = [folder / f"shard-{k:06d}.parquet" for k in range(len(shard_sizes(count)))]
+    done = next((k for k, part in enumerate(parts) if not part.exists()), len(parts))
+    if done < len(parts):
+        model = make_model(release, roads=roads, rules=rules, seed=seed, estimator=estimator, progress=progress)
+        shards = draw_shards(model, count, seed, engine, progress, first=done)
+        for part, shard in zip(parts[done:], shards):
+            _write_part(part, shard)
+    facts = [_facts(part) for part in parts]
+    _join(parts, target, [len(one.trajectories) for one in facts], extra_metadata or {}, progress)
+    shutil.rmtree(folder, ignore_errors=True)
+    diagnostics = diagnostics_of(facts)  # type: ignore[arg-type]
+    return Streamed(diagnostics["trajectories"], diagnostics, release.private, done)
+
+
+def _begin(folder: Path, key: str | None, seed: int | None) -> int:
+    """The run's seed; what another run left in the folder is removed."""
+    try:
+        known = json.loads((folder / _RUN).read_text(encoding="utf-8"))
+        same = key is not None and known["key"] == key and type(known["seed"]) is int and known["seed"] >= 0
+    except (OSError, ValueError, KeyError, TypeError):
+        known, same = {}, False
+    if same:
+        return int(known["seed"])
+    try:
+        if folder.exists():
+            if any(not _ours(entry.name) for entry in folder.iterdir()):
+                raise InputError(f"'{folder.name}' holds files that are not wayveil's; move them or choose another -o.")
+            shutil.rmtree(folder)
+        folder.mkdir()
+    except OSError as error:
+        raise InputError(f"Cannot use the folder '{folder.name}': {error.strerror}; choose another -o.") from None
+    chosen = secrets.randbits(63) if seed is None else seed
+    # A folder with shards but without this file is never trusted, so it is written first.
+    write_text(folder / _RUN, json.dumps({"key": key, "seed": chosen}))
+    return chosen
+
+
+def _ours(name: str) -> bool:
+    return name == _RUN or name.startswith(("shard-", ".shard-", f".{_RUN}"))
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """A shard without its points; `trajectories` has only their number."""
+
+    trajectories: range
+    loss: dict[str, float]
+    effective_sample_share: float
+    realised_density_jsd: float
+    violations_before: dict[str, dict[str, int]]
+    violations_after: dict[str, dict[str, int]]
+
+
+def _write_part(path: Path, shard: Shard) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    made = shard.trajectories
+    facts = asdict(_Facts(range(0), shard.loss, shard.effective_sample_share, shard.realised_density_jsd,
+                          shard.violations_before, shard.violations_after))  # fmt: skip
+    facts["trajectories"] = len(made)
+    whole = bool((made.t_utc == np.floor(made.t_utc)).all())
+    counts = np.diff(made.offsets)
+    columns = {
+        "traj_id": np.repeat(np.arange(len(counts)), counts),
+        "lat": made.lat,
+        "lon": made.lon,
+        "t": made.t_utc.astype(np.int64) if whole else made.t_utc,
+    }
+    table = pa.table(columns).replace_schema_metadata({_FACTS: json.dumps(facts).encode()})
+    with atomic_path(path) as part:
+        # It is read once and removed: quick to write matters more than small.
+        pq.write_table(table, part, row_group_size=_ROW_GROUP_ROWS, compression="lz4")
+
+
+def _facts(path: Path) -> _Facts:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        facts = json.loads((pq.read_schema(path).metadata or {})[_FACTS])
+        return _Facts(**{**facts, "trajectories": range(facts["trajectories"])})
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
+        raise InputError(f"'{path.name}' is damaged; remove the folder '{path.parent.name}' and start again.") from None
+
+
+def _join(
+    parts: Sequence[Path], target: Path, sizes: Sequence[int], extra_metadata: Mapping[str, str], progress: Progress
+) -> None:
+    """One file from the parts, row group by row group, trajectories numbered throughout."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    whole = all(pa.types.is_integer(pq.read_schema(part).field("t").type) for part in parts)
+    kinds = [("traj_id", pa.int64()), ("lat", pa.float64()), ("lon", pa.float64())]
+    notes = {key.encode(): value.encode() for key, value in extra_metadata.items()}
+    schema = pa.schema([*kinds, ("t", pa.int64() if whole else pa.float64())], metadata=notes)
+    first = np.cumsum([0, *sizes])
+    with atomic_path(target) as path, pq.ParquetWriter(path, schema, compression="zstd") as writer:
+        for k, part in enumerate(parts):
+            for table in _row_groups(part):
+                numbered = pa.array(table["traj_id"].to_numpy() + int(first[k]))
+                table = table.set_column(0, "traj_id", numbered).replace_schema_metadata(None)
+                writer.write_table(table.cast(schema.remove_metadata()), row_group_size=_ROW_GROUP_ROWS)
+            progress("writing", (k + 1) / len(parts))
+
+
+def _row_groups(path: Path) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as parquet:
+        for group in range(parquet.num_row_groups):
+            yield parquet.read_row_group(group, use_threads=False)

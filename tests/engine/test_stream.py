@@ -1,0 +1,112 @@
+"""Streamed synthesis: one file, the same however often it was interrupted."""
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from wayveil.errors import InputError
+from wayveil.formats import read
+from wayveil.measure import measure
+from wayveil.rules import custom, read_rules
+from wayveil.simulate import rules_text, simulate_city, simulate_trajectories
+from wayveil.synthesis import synthesize
+from wayveil.synthesis.run_key import run_key
+from wayveil.synthesis.stream import synthesize_to_parquet
+
+CITY = simulate_city(0, size_km=(3, 3))
+
+
+@pytest.fixture(scope="module")
+def release():
+    return measure(simulate_trajectories(CITY, 400, seed=1), CITY.scope, epsilon=3, unit="trajectory")
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch):
+    monkeypatch.setattr(synthesize, "SHARD", 70)
+
+
+def stopping_after(share):
+    def listen(stage, done):
+        if stage == "drawing trajectories" and done > share:
+            raise KeyboardInterrupt
+
+    return listen
+
+
+def test_same_as_in_memory(release, tmp_path):
+    path = tmp_path / "a.parquet"
+    made = synthesize_to_parquet(release, path, n=200, seed=5, extra_metadata={"private": "true"})
+    whole = synthesize.synthesize(release, n=200, seed=5)
+    assert read(path) == whole.trajectories
+    assert made.trajectories == 200 and made.diagnostics == whole.diagnostics and made.resumed_shards == 0
+    table = pq.read_table(path)
+    assert table.column_names == ["traj_id", "lat", "lon", "t"]
+    assert (np.diff(table["traj_id"].to_numpy()) >= 0).all() and table.schema.metadata[b"private"] == b"true"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.parquet"]
+
+
+@pytest.mark.parametrize("seed", [5, None])
+def test_interrupted_twice_and_continued(release, tmp_path, seed):
+    path = tmp_path / "a.parquet"
+    for share in (0.3, 0.6):
+        with pytest.raises(KeyboardInterrupt):
+            synthesize_to_parquet(release, path, n=210, seed=seed, progress=stopping_after(share))
+        assert not path.exists()
+    folder = tmp_path / "a.parquet.parts"
+    used = json.loads((folder / "run.json").read_text())["seed"]
+    kept = {part.name: part.stat().st_mtime_ns for part in folder.glob("shard-*")}
+    assert len(kept) == 1  # the first shard; the second was drawn, and the interruption came before it was written
+    made = synthesize_to_parquet(release, path, n=210, seed=seed)
+    assert made.resumed_shards == 1 and not folder.exists()
+    synthesize_to_parquet(release, tmp_path / "b.parquet", n=210, seed=used)
+    assert path.read_bytes() == (tmp_path / "b.parquet").read_bytes()
+
+
+def test_other_arguments_start_anew(release, tmp_path):
+    path = tmp_path / "a.parquet"
+    with pytest.raises(KeyboardInterrupt):
+        synthesize_to_parquet(release, path, n=210, seed=5, progress=stopping_after(0.4))
+    assert synthesize_to_parquet(release, path, n=210, seed=6).resumed_shards == 0
+    assert read(path) == synthesize.synthesize(release, n=210, seed=6).trajectories
+
+
+def test_somebody_elses_folder_is_left_alone(release, tmp_path):
+    folder = tmp_path / "a.parquet.parts"
+    folder.mkdir()
+    (folder / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="not wayveil's"):
+        synthesize_to_parquet(release, tmp_path / "a.parquet", n=70, seed=5)
+    assert (folder / "thesis.txt").read_text() == "mine"
+
+
+def test_damaged_part_is_one_sentence(release, tmp_path):
+    path = tmp_path / "a.parquet"
+    with pytest.raises(KeyboardInterrupt):
+        synthesize_to_parquet(release, path, n=210, seed=5, progress=stopping_after(0.4))
+    (tmp_path / "a.parquet.parts" / "shard-000000.parquet").write_bytes(b"PAR1")
+    with pytest.raises(InputError, match="damaged"):
+        synthesize_to_parquet(release, path, n=210, seed=5)
+
+
+def test_key_tells_runs_apart(release, tmp_path):
+    (tmp_path / "rules.geojson").write_text(rules_text(CITY))
+    rules, again = (read_rules(tmp_path / "rules.geojson", CITY.scope, CITY.roadmap) for _ in range(2))
+    key = run_key(release, None, (), 10, 1, "bayes")
+    assert key == run_key(release, None, (), 10, 1, "bayes")
+    others = [
+        run_key(release, CITY.roadmap, (), 10, 1, "bayes"),
+        run_key(release, None, rules, 10, 1, "bayes"),
+        run_key(release, None, rules[:-1], 10, 1, "bayes"),
+        run_key(release, None, (), 11, 1, "bayes"),
+        run_key(release, None, (), 10, 2, "bayes"),
+        run_key(release, None, (), 10, None, "bayes"),
+        run_key(release, None, (), 10, 1, "learned"),
+    ]
+    assert None not in others and len({key, *others}) == 8
+    assert run_key(release, None, again, 10, 1, "bayes") == others[1]
+    # A function of somebody's own has no content to compare: such a run is never continued.
+    mine = custom(lambda x, y, t: 0.0 * x, CITY.scope)
+    assert run_key(release, None, (mine,), 10, 1, "bayes") is None
