@@ -5,14 +5,31 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from wayveil.errors import InputError, WayveilError
 
 EXIT_CODES = """Exit codes: 0 done; 1 something unexpected; 2 bad input (one sentence says which and the cure);
 3 refused by the privacy budget; 130 interrupted."""
 
+
+class Interrupted(Exception):
+    """Ctrl-C, in a form that the library of the command line does not answer by itself."""
+
+
+class _Verbs(TyperGroup):
+    """The verbs; an interruption of any of them reaches `main` with what was noted on it."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as error:
+            raise Interrupted from error
+
+
 app = typer.Typer(
     name="wayveil",
+    cls=_Verbs,
     help="Private GPS trajectories in, synthetic ones that anybody may have out.\n\n" + EXIT_CODES,
     epilog="Example: wayveil measure rides.csv --dataset rides --scope my-city.toml --epsilon 1 --unit trajectory "
     "-o rides.release.json",
@@ -71,7 +88,7 @@ def main() -> None:
         code = app(["--debug" if word == _CONFIRMED else word for word in words], standalone_mode=False)
     except WayveilError as error:
         _stop(str(error), error.exit_code)
-    except (KeyboardInterrupt, typer.Abort) as error:
+    except (KeyboardInterrupt, Interrupted, typer.Abort) as error:
         _stop("interrupted; nothing half-written was left behind." + _notes(error), 130)
     except BrokenPipeError:
         raise SystemExit(0) from None

@@ -1,0 +1,259 @@
+"""Bad input through the command line: one sentence, the cure, the right exit code, and no file."""
+
+import json
+import os
+import sqlite3
+import sys
+from pathlib import Path
+
+import pytest
+
+import wayveil.steps as steps
+from wayveil.cli.main import VERBS
+from wayveil.errors import CHARGED
+from wayveil.privacy.ledger import Ledger
+from wayveil.release import read_release
+
+SCOPE = """name = "small"
+south = 30.0
+west = -40.0
+north = 30.04
+east = -39.96
+"""
+MEASURE = (
+    "--dataset", "rides", "--scope", "small.toml", "--epsilon", "1", "--unit", "trajectory", "-o", "x.release.json",
+)  # fmt: skip
+HEAD = "traj_id,lat,lon,t\n"
+
+
+def rows(count=6, lat=30.01, lon=-39.99):
+    points = [(k, lat + i / 1000, lon, 1_700_000_000 + 60 * i) for k in range(count) for i in range(4)]
+    return HEAD + "".join(f"{k},{y},{x},{t}\n" for k, y, x, t in points)
+
+
+@pytest.fixture
+def folder(tmp_path, wayveil):
+    (tmp_path / "small.toml").write_text(SCOPE)
+    (tmp_path / "rides.csv").write_text(rows())
+    return tmp_path
+
+
+def changed(**options):
+    words = list(MEASURE)
+    for name, value in options.items():
+        words[words.index("--" + name.replace("_", "-")) + 1] = value
+    return words
+
+
+BAD_FILES = {
+    "missing column": ("traj_id,lat,t\n1,30.01,0\n", "no column that is known as longitude; name it with --lon-column"),
+    "two candidates": ("traj_id,lat,latitude,lon,t\n1,30,30,-39,0\n", "choose one with --lat-column NAME"),
+    "not a number": (HEAD + "1,nan,-39.99,0\n1,30.01,-39.99,60\n", "missing coordinate"),
+    "swapped": (HEAD + "1,-139.99,30.01,0\n1,-139.98,30.01,60\n", "look exchanged"),
+    "no row": (HEAD, "holds no rows"),
+    "nothing at all": ("", "empty"),
+    "not a time": (HEAD + "1,30.01,-39.99,noon\n", "--time-column"),
+    "no zone": (HEAD + "1,30.01,-39.99,2024-03-04 07:30:00\n", "--timezone"),
+    "outside": (rows(lat=50.0), "No trajectory has a point inside the scope"),
+}
+
+
+@pytest.mark.parametrize("text, message", BAD_FILES.values(), ids=BAD_FILES.keys())
+def test_bad_files(wayveil, folder, text, message):
+    (folder / "rides.csv").write_text(text)
+    said = wayveil("measure", "rides.csv", *MEASURE)
+    assert said.code == 2 and message in said.err and said.err.startswith("wayveil: "), said
+    assert said.err.count("\n") == 1 and "Traceback" not in said.all and said.out == ""
+    assert not (folder / "x.release.json").exists() and not Ledger().datasets()
+
+
+BAD_OPTIONS = {
+    "epsilon 0": (changed(epsilon="0"), "epsilon must be above 0"),
+    "epsilon below": (changed(epsilon="-1"), "epsilon must be above 0"),
+    "epsilon word": (changed(epsilon="one"), "not a decimal number"),
+    "unit": (changed(unit="city"), "use --unit trajectory or --unit user"),
+    "user without cap": (changed(unit="user"), "--max-per-user"),
+    "user without users": ([*changed(unit="user"), "--max-per-user", "2"], "--user-column"),
+    "cap without user": ([*MEASURE, "--max-per-user", "2"], "leave it out"),
+    "delta": ([*MEASURE, "--delta", "1"], "delta must be at least 0 and below 1"),
+    "scope": (changed(scope="atlantis"), "No scope 'atlantis'"),
+    "no folder": ([*MEASURE[:-1], "missing/x.release.json"], "choose another -o"),
+    "a folder": ([*MEASURE[:-1], "."], "folder"),
+    "roads": ([*MEASURE, "--roads", "none.parquet"], "none.parquet"),
+    "engine": ([*MEASURE, "--engine", "steam"], "steam"),
+    "zone": ([*MEASURE, "--timezone", "Mars"], "--timezone"),
+    "dataset": (changed(dataset=" "), "--dataset"),
+    "column": ([*MEASURE, "--lat-column", "north"], "--lat-column"),
+}
+
+
+@pytest.mark.parametrize("words, message", BAD_OPTIONS.values(), ids=BAD_OPTIONS.keys())
+def test_bad_options(wayveil, folder, words, message):
+    said = wayveil("measure", "rides.csv", *words)
+    assert said.code == 2 and message in said.err and "Traceback" not in said.all, said
+    assert not list(folder.glob("*.release.json")) and not Ledger().datasets()
+
+
+def test_a_missing_file_and_a_missing_option(wayveil, folder):
+    assert "no file or folder" in wayveil("measure", "none.csv", *MEASURE).err
+    said = wayveil("measure", "rides.csv", *MEASURE[:-2])
+    assert said.code == 2 and "--output" in said.err
+    assert wayveil("no-such-verb").code == 2
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_an_unwritable_folder(wayveil, folder):
+    (folder / "locked").mkdir(mode=0o500)
+    said = wayveil("measure", "rides.csv", *MEASURE[:-1], "locked/x.release.json")
+    assert said.code == 2 and "choose another -o" in said.err and not Ledger().datasets()
+
+
+def test_the_budget_refuses_with_3_and_leaves_no_file(wayveil, folder):
+    assert wayveil("ledger", "open", "rides.csv", "--dataset", "rides", "--total", "1.5").code == 0
+    first = wayveil("measure", "rides.csv", *MEASURE)
+    assert first.code == 0 and first.out == "release: x.release.json\n"
+    document = json.loads((folder / "x.release.json").read_text())
+    assert sum(line["epsilon"] for line in document["ledger"]) == document["epsilon"] == 1
+    second = wayveil("measure", "rides.csv", *MEASURE[:-1], "y.release.json")
+    assert second.code == 3 and "0.5 of 1.5 remains" in second.err and second.out == ""
+    assert not (folder / "y.release.json").exists()
+    assert [path.name for path in folder.glob(".*")] == []
+
+
+def test_an_output_that_is_there_is_kept(wayveil, folder):
+    (folder / "x.release.json").write_text("mine")
+    said = wayveil("measure", "rides.csv", *MEASURE)
+    assert said.code == 2 and "--force" in said.err and (folder / "x.release.json").read_text() == "mine"
+    assert not Ledger().datasets()
+    assert wayveil("measure", "rides.csv", *MEASURE, "--force").code == 0
+    assert read_release(folder / "x.release.json").private
+
+
+def test_a_ledger_held_by_another_process(wayveil, folder, monkeypatch):
+    ledger = Ledger(folder / "mine.sqlite")
+    ledger.open_dataset("other", 1)
+    monkeypatch.setattr(Ledger.__init__, "__kwdefaults__", {"timeout_s": 0.1})
+    holder = sqlite3.connect(folder / "mine.sqlite", isolation_level=None)
+    holder.execute("BEGIN EXCLUSIVE")
+    said = wayveil("measure", "rides.csv", *MEASURE, "--ledger", "mine.sqlite")
+    holder.close()
+    assert said.code == 2 and "held by another process" in said.err and not (folder / "x.release.json").exists()
+
+
+def test_a_disk_that_fills_up_after_the_spend_says_so(wayveil, folder, monkeypatch):
+    def full(release, path):
+        from wayveil.atomic import atomic_path
+
+        with atomic_path(path):
+            raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(steps, "write_release", full)
+    said = wayveil("measure", "rides.csv", *MEASURE)
+    assert said.code == 2 and "No space left" in said.err and CHARGED in said.err
+    assert Ledger().datasets()[0].spent == 1 and not (folder / "x.release.json").exists()
+
+
+def test_interruption_is_130(wayveil, folder, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(steps, "read_scope", stopped)
+    said = wayveil("measure", "rides.csv", *MEASURE)
+    assert said.code == 130 and "interrupted" in said.err and CHARGED not in said.err
+
+
+def test_interruption_after_the_spend_says_so(wayveil, folder, monkeypatch):
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(steps, "write_release", stopped)
+    said = wayveil("measure", "rides.csv", *MEASURE)
+    assert said.code == 130 and CHARGED in said.err
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_helps_with_an_example(wayveil, verb):
+    said = wayveil(verb, "-h")
+    assert said.code == 0 and ("Example" in said.out or "Commands" in said.out), said
+
+
+def test_debug_asks_first(wayveil, folder, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("30.0123456 of sentinel-user")
+
+    monkeypatch.setattr(steps, "write_release", broken)
+    monkeypatch.setattr(sys, "stdin", open(os.devnull))
+    refused = wayveil("--debug", "measure", "rides.csv", *MEASURE)
+    assert refused.code == 2 and "coordinates" in refused.err and "--debug=yes" in refused.err
+    assert not Ledger().datasets()
+    silent = wayveil("measure", "rides.csv", *MEASURE)
+    assert silent.code == 1 and "ZeroDivisionError" in silent.err and "sentinel" not in silent.all
+    assert CHARGED in silent.err and "wayveil.steps" in silent.err
+    monkeypatch.setattr(sys, "argv", ["wayveil", "--debug=yes", "measure", "rides.csv", *MEASURE, "--dataset", "more"])
+    from wayveil.cli.main import main
+
+    with pytest.raises(ZeroDivisionError):
+        main()
+
+
+def test_run_files(wayveil, folder):
+    template = wayveil("run", "--template")
+    assert template.code == 0
+    Path("rides.toml").write_text(template.out)
+    said = wayveil("run", "rides.toml")
+    assert said.code == 2 and "No scope 'my-city.toml'" in said.err
+    for text, message in {
+        "[measure]\n": "Field required",
+        "x": "not valid TOML",
+        template.out.replace('unit = "trajectory"', 'unit = "city"'): "measure.unit",
+        template.out.replace("[synthesize]", "[synthesize]\nspeed = 1"): "synthesize.speed",
+        template.out.replace("synthetic.parquet", "synthetic.doc"): "ending",
+    }.items():
+        Path("rides.toml").write_text(text.replace("my-city.toml", "small.toml"))
+        said = wayveil("run", "rides.toml")
+        assert said.code == 2 and message in said.err and said.err.count("\n") == 1, (said, message)
+    assert wayveil("run").code == 2 and wayveil("run", "none.toml").code == 2
+    assert not Ledger().datasets()
+
+
+def test_a_run_goes_on_from_its_release(wayveil, folder):
+    template = wayveil("run", "--template").out.replace("my-city.toml", "small.toml")
+    (folder / "sub").mkdir()
+    for name in ("small.toml", "rides.csv"):
+        (folder / name).rename(folder / "sub" / name)
+    Path("sub/rides.toml").write_text(template.replace("# n = 10000", "n = 20").replace("# seed", "seed"))
+    said = wayveil("run", "sub/rides.toml", "--json")
+    assert said.code == 0, said
+    made = json.loads(said.out)
+    assert made["spent"] and made["private"] and made["trajectories"] == 20
+    assert sorted(path.name for path in (folder / "sub").iterdir() if path.suffix != ".toml") == [
+        "rides.csv", "rides.html", "rides.release.json", "synthetic.parquet",
+    ]  # fmt: skip
+    again = wayveil("run", "sub/rides.toml")
+    assert again.code == 0 and "nothing was spent" in again.err and Ledger().datasets()[0].spent == 1
+    Path("sub/rides.toml").write_text(template.replace('epsilon = "1"', 'epsilon = "2"'))
+    assert "measured otherwise" in wayveil("run", "sub/rides.toml").err
+
+
+def test_describe_and_synthesize(wayveil, folder):
+    assert wayveil("measure", "rides.csv", *MEASURE, "--json").code == 0
+    words = wayveil("describe", "x.release.json")
+    assert words.code == 0 and "The promise" in words.out and words.err == ""
+    assert json.loads(wayveil("describe", "x.release.json", "--json").out)["epsilon"] == "1"
+    made = wayveil("synthesize", "x.release.json", "-n", "12", "--seed", "1", "-o", "s.csv", "--json")
+    assert made.code == 0 and json.loads(made.out)["trajectories"] == 12, made
+    lines = Path("s.csv").read_text().splitlines()
+    assert lines[0] == "traj_id,lat,lon,t" and len({line.split(",")[0] for line in lines[1:]}) == 12
+    notes = json.loads(Path("s.csv.meta.json").read_text())
+    assert notes["private"] == "true" and notes["epsilon"] == "1" and "synthetic" in notes["origin"]
+    for words, message in {
+        ("-o", "s.doc"): "ending",
+        ("-o", "none/s.csv"): "choose another -o",
+        ("-o", "s.csv", "--estimator", "guess"): "estimator",
+        ("-o", "s.csv", "--rules", "none.geojson"): "none.geojson",
+    }.items():
+        said = wayveil("synthesize", "x.release.json", *words)
+        assert said.code == 2 and message in said.err, said
+    Path("x.release.json").write_text("{}")
+    assert "not a wayveil release" in wayveil("synthesize", "x.release.json", "-o", "s.csv").err
+    assert wayveil("describe", "x.release.json").code == 2
