@@ -70,7 +70,7 @@ def test_the_canaries_reach_every_view(world):
 def test_whole_releases_stay_within_epsilon_and_half_noise_does_not(world):
     with_canary = concatenate([world.data, world.standing])
     right, half = (
-        np.abs(np.concatenate(release_scores(world.data, with_canary, world.scope, epsilon=ONE, runs=8, noise=noise)))
+        np.abs(np.concatenate(release_scores(world.data, with_canary, world.scope, epsilon=ONE, runs=5, noise=noise)))
         for noise in (SeededNoise(4), HalfNoise(SeededNoise(4)))
     )
     assert 0 < right.max() <= 1 + 1e-9
@@ -87,7 +87,7 @@ def test_noise_that_knows_the_data_is_found_in_the_whole_release(world):
             return noisy if len(sums) > 1 else Noisy(sums, 1e-3, epsilon, False)
 
     with_canary = concatenate([world.data, world.standing])
-    zero, one = release_scores(world.data, with_canary, world.scope, epsilon=ONE, runs=40, noise=Careless(5))
+    zero, one = release_scores(world.data, with_canary, world.scope, epsilon=ONE, runs=36, noise=Careless(5))
     assert epsilon_bound(zero, one, confidence=0.99).epsilon > 1
 
 
@@ -114,7 +114,7 @@ def test_any_method_can_be_audited(world):
 
 
 def test_self_check_lists_every_method(world):
-    effort = Effort(views=1_500, releases=4, samples=50, published=100)
+    effort = Effort(views=1_500, releases=4, samples=40, published=88)
     result = self_check(effort=effort, noise=SeededNoise(8), confidence=0.99)
     assert result.passed and result.verdict.startswith("The audit works")
     listed = {(case.method, case.verdict) for case in result.cases}
