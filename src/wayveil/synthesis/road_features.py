@@ -52,6 +52,11 @@ class RoadPoints:
     grid: Grid
     samples: RoadSamples
 
+    @classmethod
+    def of(cls, roadmap: RoadMap, grid: Grid, scope: Scope) -> "RoadPoints":
+        """The roads of a map inside the scope."""
+        return cls(grid, road_samples(roadmap, grid, scope))
+
     def draw_in_cells(
         self, cell: NDArray[np.int64], random: np.random.Generator, jitter_m: float = _JITTER_M
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
