@@ -1,0 +1,175 @@
+"""Rules: violations before and after, what obeying costs in utility, and time against reject-and-regenerate.
+
+usage: rules_bench.py [DATA] [--n 5000] [--epsilon 1.0] [--seed 0] [--most-rounds 30] [--no-map]
+
+Without DATA: the embedded city with its own rules file and map. With DATA, a folder that holds cabspotting.parquet and
+roads/sf_roads.parquet: San Francisco with three closed areas, the map's one-way streets and 105 km/h. The truth is cut
+to the trajectories that obey, because rules are for cities whose traffic obeys them.
+
+Rows: `free` is synthesised without rules; `rules` with them; `refine` is `free` after refinement alone; `reject` is
+`free` with its violators drawn again, from fresh seeds, until none is left. Metrics are divergences from the truth
+(smaller is better), in brackets their ratio to those of `free`.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from wayveil.evaluation import HEADLINE, headline
+from wayveil.measure import measure
+from wayveil.roads import RoadMap
+from wayveil.rules import (
+    Rule,
+    closed,
+    count,
+    hours,
+    map_one_ways,
+    motion_of,
+    read_rules,
+    speed_limit,
+    violating_trajectories,
+    with_scope_bounds,
+)
+from wayveil.scope import Scope, read_scope
+from wayveil.synthesis.refine import refine
+from wayveil.synthesis.synthesize import draw_shards, make_model, synthesize
+from wayveil.trajectories import Trajectories, concatenate, select
+
+# Public places: the financial district on workdays, Golden Gate Park at night, the ball park on weekend afternoons.
+SAN_FRANCISCO = (
+    ("Financial district", (-122.4035, 37.7905, -122.3975, 37.7955), hours("07:00", "10:00", ["mon", "tue", "wed", "thu", "fri"])),  # noqa: E501
+    ("Golden Gate Park", (-122.5110, 37.7660, -122.4580, 37.7715), hours("22:00", "06:00")),
+    ("Ball park", (-122.3935, 37.7755, -122.3865, 37.7805), hours("12:00", "17:00", ["sat", "sun"])),
+)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path, nargs="?")
+    parser.add_argument("--n", type=int, default=5_000)
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--most-rounds", type=int, default=30)
+    parser.add_argument("--no-map", action="store_true", help="synthesise without the map; the rules still know it")
+    options = parser.parse_args()
+    if options.data is None:
+        name, (real, scope, roads, rules) = "embedded city", demo_city(options.n, options.seed)
+    else:
+        name, (real, scope, roads, rules) = "San Francisco", san_francisco(options.data, options.n, options.seed)
+    print(f"{name}: {len(real)} trajectories that obey {len(rules)} rules, epsilon {options.epsilon:g}")
+    compare(real, scope, None if options.no_map else roads, rules, options.epsilon, options.seed, options.most_rounds)
+
+
+def demo_city(n: int, seed: int) -> tuple[Trajectories, Scope, RoadMap, tuple[Rule, ...]]:
+    """The embedded city; its people obey its rules."""
+    from wayveil.simulate import simulate_city, simulate_trajectories
+
+    city = simulate_city(0)
+    rules = with_scope_bounds(read_rules(city.rules_geojson, city.scope, city.roadmap), city.scope)
+    return simulate_trajectories(city, n=n, seed=seed), city.scope, city.roadmap, rules
+
+
+def san_francisco(folder: Path, n: int, seed: int) -> tuple[Trajectories, Scope, RoadMap, tuple[Rule, ...]]:
+    """Taxi rides of San Francisco that obey the rules of this file."""
+    from wayveil.formats import read
+    from wayveil.formats.roads import read_roads
+
+    scope = read_scope("san-francisco")
+    roads = read_roads(folder / "roads" / "sf_roads.parquet")
+    rules = [closed(_box(*box), scope, when, name) for name, box, when in SAN_FRANCISCO]
+    rules += [map_one_ways(roads, scope), speed_limit(105)]
+    real = read(folder / "cabspotting.parquet")
+    real = select(real, np.random.default_rng(seed).permutation(len(real)))
+    everything = with_scope_bounds(rules, scope)
+    obeys = ~violating_trajectories(everything, motion_of(real, scope))
+    print(f"{obeys.mean():.1%} of the rides obey")
+    return select(real, np.flatnonzero(obeys)[:n]), scope, roads, everything
+
+
+def _box(west: float, south: float, east: float, north: float) -> dict[str, object]:
+    ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+    return {"type": "Polygon", "coordinates": [ring]}
+
+
+def compare(
+    real: Trajectories,
+    scope: Scope,
+    roads: RoadMap | None,
+    rules: Sequence[Rule],
+    epsilon: float,
+    seed: int,
+    most_rounds: int,
+) -> None:
+    """Print the tables."""
+    n = len(real)
+    release = measure(real, scope, epsilon=epsilon, unit="trajectory")
+    begin = time.process_time()
+    free = synthesize(release, roads=roads, n=n, seed=seed).trajectories
+    free_s = time.process_time() - begin
+
+    begin = time.process_time()
+    ruled = synthesize(release, roads=roads, rules=rules, n=n, seed=seed)
+    ruled_s = time.process_time() - begin
+
+    begin = time.process_time()
+    x, y = scope.to_metres(free.lon, free.lat)
+    fine = refine(free.offsets, x, y, free.t_utc, rules, scope, random=np.random.default_rng(seed))
+    refine_s = time.process_time() - begin
+    lon, lat = scope.to_degrees(fine.x_m, fine.y_m)
+    refined = Trajectories(free.offsets, np.round(lon, 7), np.round(lat, 7), np.rint(fine.t_utc))
+
+    begin = time.process_time()
+    kept, rounds, drawn, left = reject(free, release, roads, rules, scope, seed, most_rounds)
+    reject_s = time.process_time() - begin
+
+    outputs = {"free": free, "rules": ruled.trajectories, "refine": refined, "reject": kept}
+    counts = {label: count(rules, motion_of(made, scope)) for label, made in outputs.items()}
+    print(f"\n{'violating points (trajectories)':44}" + "".join(f"{label:>16}" for label in outputs))
+    for rule in counts["free"]:
+        cells = (f"{each[rule]['points']} ({each[rule]['trajectories']})" for each in counts.values())
+        print(f"{rule[:43]:44}" + "".join(f"{cell:>16}" for cell in cells))
+
+    print(f"\n{'metric':44}" + "".join(f"{label:>16}" for label in outputs))
+    scores = {label: headline(real, made, scope) for label, made in outputs.items()}
+    for metric in HEADLINE:
+        base = scores["free"][metric]
+        cells = (f"{each[metric]:.4f} ({each[metric] / base:.2f})" for each in scores.values())
+        print(f"{metric:44}" + "".join(f"{cell:>16}" for cell in cells))
+
+    share = 1 - violating_trajectories(rules, motion_of(free, scope)).mean()
+    print(f"\nCPU seconds: free {free_s:.1f}, rules {ruled_s:.1f}, refine alone {refine_s:.1f}, reject {reject_s:.1f}")
+    print(f"refine: {fine.iterations} steps of descent, {fine.moved} trajectories moved (furthest point "
+          f"{fine.furthest_m:.0f} m), {fine.retimed} retimed, {len(fine.unresolved)} unresolved")  # fmt: skip
+    print(f"reject: {rounds} rounds, {drawn} trajectories drawn again, {left} still violate")
+    print(f"drawing whole datasets until one obeys: 1 in 10^{-n * np.log10(max(share, 1e-12)):.0f} would")
+
+
+def reject(
+    made: Trajectories,
+    release: object,
+    roads: RoadMap | None,
+    rules: Sequence[Rule],
+    scope: Scope,
+    seed: int,
+    most_rounds: int,
+) -> tuple[Trajectories, int, int, int]:
+    """Draw violators again until none is left: trajectories, rounds, how many were drawn, how many still violate."""
+    model = make_model(release, roads=roads, seed=seed)  # the loop gets the model for nothing after the first time
+    good, drawn, rounds = [], 0, 0
+    for rounds in range(most_rounds + 1):
+        broken = violating_trajectories(rules, motion_of(made, scope))
+        good.append(select(made, ~broken))
+        left = int(broken.sum())
+        if left == 0 or rounds == most_rounds:
+            good.append(select(made, broken))
+            break
+        drawn += left
+        made = concatenate([shard.trajectories for shard in draw_shards(model, left, seed + 1000 + rounds)])
+    return concatenate(good), rounds, drawn, left
+
+
+if __name__ == "__main__":
+    main()
