@@ -51,14 +51,14 @@ def protected(release: Release) -> str:
 def promise(release: Release) -> list[str]:
     """The promise of a release in sentences that need no mathematics."""
     epsilon = float(release.epsilon)
-    thing = "a person's trajectories" if release.unit == "user" else "a trajectory"
+    thing = "a person's trajectories were" if release.unit == "user" else "a trajectory was"
     factor = math.exp(min(epsilon, 700.0))
     sure = 1 / (1 + math.exp(-epsilon))
     factor_text = f"{factor:.2f}" if factor < 100 else f"{factor:.3g}"
     lines = [
-        f"Whether {thing} was in the original data or not, the probability of every possible result, this one "
+        f"Whether {thing} in the original data or not, the probability of every possible result, this one "
         f"included, changes at most by the factor e^ε = {factor_text}.",
-        f"So if somebody was 50 % sure that {thing} was in the data, this release can make them at most "
+        f"So if somebody was 50 % sure that {thing} in the data, this release can make them at most "
         f"{_percent(sure)} sure, whatever else they know and however much they compute.",
         "Nothing here was copied: the synthetic trajectories were drawn from noisy counts, without another look at "
         "the data. Whatever is computed from them costs no more privacy.",
