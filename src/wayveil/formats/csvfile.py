@@ -56,8 +56,8 @@ def read_points(path: Path, options: ReadOptions) -> Points:
         if "Empty CSV file" in str(error):
             raise InputError(f"'{origin}' holds no rows.") from None
         raise InputError(
-            f"'{origin}' is not a well-formed CSV file with numbers (decimal points, no commas) for lon and lat; see its "
-            "header and delimiter, or name the format."
+            f"'{origin}' is not a well-formed CSV file with numbers (decimal points, no commas) for lon and lat; see "
+            "its header and delimiter, or name the format."
         ) from None
     for position in (roles.traj_id, roles.user):
         if position is not None and not quoted[position]:
