@@ -27,7 +27,7 @@ def shapes(trajectories: Trajectories, scope: Scope) -> Vectors:
     """(n, 32): sixteen points at equal arc length in metres, over √16, so that distances are root mean squares."""
     x_m, y_m = scope.to_metres(trajectories.lon, trajectories.lat)
     points = waypoints(trajectories.offsets, x_m, y_m, trajectories.t_utc, WAYPOINTS, 0.0)[:, :, :2]
-    return points.reshape(len(trajectories), -1) / np.sqrt(WAYPOINTS)
+    return np.asarray(points.reshape(len(trajectories), -1) / np.sqrt(WAYPOINTS), np.float64)
 
 
 def nearest(queries: Vectors, targets: Vectors, skip_own: bool = False) -> tuple[NDArray[np.int64], Vectors]:
@@ -162,7 +162,7 @@ def reconstruct_last(known: NDArray[np.floating], output: NDArray[np.floating]) 
 
     `known` is (m−1, …), `output` (m, …), both aligned as in the published method.
     """
-    return np.asarray(output, np.float64).sum(axis=0) - np.asarray(known, np.float64).sum(axis=0)
+    return np.asarray(np.sum(output, axis=0, dtype=np.float64) - np.sum(known, axis=0, dtype=np.float64))
 
 
 def centroid_error_m(records: NDArray[np.floating], output: NDArray[np.floating]) -> tuple[float, float]:

@@ -130,9 +130,9 @@ def _choose(
 def _thresholds(values: NDArray[np.float64]) -> NDArray[np.float64]:
     """Half-way between neighbouring values, so that rounding of the last digit moves nothing across."""
     distinct = np.unique(values)
-    middle = (distinct[1:] + distinct[:-1]) / 2
+    middle: NDArray[np.float64] = (distinct[1:] + distinct[:-1]) / 2
     if len(middle) <= _MOST_THRESHOLDS:
         return middle
     tail = _MOST_THRESHOLDS // 8
     even = np.linspace(0, len(middle) - 1, _MOST_THRESHOLDS).astype(int)
-    return middle[np.unique(np.r_[np.arange(tail), even, len(middle) - 1 - np.arange(tail)])]
+    return np.take(middle, np.unique(np.r_[np.arange(tail), even, len(middle) - 1 - np.arange(tail)]))

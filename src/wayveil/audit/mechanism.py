@@ -99,7 +99,8 @@ def view_scores(
 
 def log_ratio(noisy: Sums, without: Sums, with_canary: Sums, scale: float) -> NDArray[np.float64]:
     """Σ (|y − s| − |y − s'|) / b: the Laplace's log likelihood ratio of s' against s."""
-    return (np.abs(noisy - without) - np.abs(noisy - with_canary)).sum(axis=-1) / scale
+    moved = np.abs(noisy - without) - np.abs(noisy - with_canary)
+    return np.asarray(moved.sum(axis=-1) / scale, np.float64)
 
 
 @dataclass

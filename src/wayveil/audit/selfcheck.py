@@ -81,8 +81,8 @@ class Effort:
     published: int
 
 
-QUICK = Effort(views=3_000, releases=60, samples=120, published=160)
-FULL = Effort(views=100_000, releases=1_000, samples=2_000, published=1_000)
+QUICK = Effort(views=2_500, releases=56, samples=80, published=140)
+FULL = Effort(views=40_000, releases=600, samples=600, published=600)
 
 
 def self_check(
@@ -154,7 +154,7 @@ def make_world() -> World:
 def _canary(scope: Scope, share: np.ndarray, begin_utc: float) -> Trajectories:
     # Eight points: a weight of 1/8 is exact in fixed point, so the canary uses the whole of its sensitivity.
     lon, lat = scope.to_degrees(share * scope.width_m, share * scope.height_m)
-    return Trajectories(np.array([0, 8]), lon, lat, begin_utc + 60.0 * np.arange(8))
+    return Trajectories(np.array([0, 8]), lon, lat, np.asarray(begin_utc + 60.0 * np.arange(8), np.float64))
 
 
 def case(
@@ -192,7 +192,7 @@ def views_bound(
     """The largest bound over all views and two canaries; which one, the first half of the runs chooses."""
     from wayveil.audit.mechanism import view_scores
 
-    named = {}
+    named: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for name, canary in (("a canary that stands", world.standing), ("a canary that crosses", world.crossing)):
         found = view_scores(
             world.data, concatenate([world.data, canary]), world.scope, epsilon=epsilon, runs=runs, noise=noise,

@@ -21,7 +21,7 @@ def audit_table(report: AuditReport) -> "Table":
     for test in report.tests:
         interval = "" if test.low is None or test.high is None else f"{test.low:.3g} – {test.high:.3g}"
         allowed = "" if test.allowed is None else f"{test.allowed:.3g}"
-        table.add_row(test.test, f"{test.value:.3g}", interval, allowed, words[test.passed], test.meaning)
+        table.add_row(test.test, f"{test.value:.4g}", interval, allowed, words[test.passed], test.meaning)
     return table
 
 
