@@ -12,7 +12,7 @@ $(READY): pyproject.toml
 	touch $(READY)
 
 demo: $(READY)
-	$(BIN)/wayveil demo
+	$(BIN)/wayveil demo --force
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks examples

@@ -43,7 +43,7 @@ def main(folder: str = "wayveil-demo") -> None:
     for axis, field, title in zip(axes, fields, ("real density", "synthetic density, ε = 1")):
         axis.imshow(np.where(field > 0, field, np.nan), origin="lower", extent=extent, norm=norm, cmap=colours)
         axis.set_title(title, fontsize=11)
-    streets = LineCollection(lines(roads.offsets, *scope.to_metres(roads.lon, roads.lat)), colors="#c9c9c9", lw=0.35)
+    streets = LineCollection(lines(roads.offsets, *scope.to_metres(roads.lon, roads.lat)), colors="#a8a8a8", lw=0.35)
     axes[2].add_collection(streets)
     chosen = np.random.default_rng(3).choice(len(synthetic), SHOWN, replace=False)
     x, y = scope.to_metres(synthetic.lon, synthetic.lat)
@@ -57,7 +57,7 @@ def main(folder: str = "wayveil-demo") -> None:
         axis.set_aspect("equal")
         axis.set_xticks([])
         axis.set_yticks([])
-    figure.savefig(Path(__file__).with_name("city.png"), dpi=110, pil_kwargs={"optimize": True})
+    figure.savefig(Path(__file__).with_name("city.png"), dpi=105, bbox_inches="tight", pad_inches=0.05, pil_kwargs={"optimize": True})
 
 
 if __name__ == "__main__":
