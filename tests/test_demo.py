@@ -19,7 +19,7 @@ def demo(tmp_path_factory):
     before = {name: os.environ.get(name) for name in ("XDG_DATA_HOME", "XDG_STATE_HOME")}
     os.environ |= {"XDG_DATA_HOME": str(home / "data"), "XDG_STATE_HOME": str(home / "state")}
     try:
-        return run_demo(folder, 300), home, os.environ["XDG_STATE_HOME"]
+        return run_demo(folder, 1500), home, os.environ["XDG_STATE_HOME"]
     finally:
         for name, value in before.items():
             os.environ.pop(name, None)
@@ -105,7 +105,8 @@ def test_the_verb(tmp_path, monkeypatch, capsys):
     import wayveil.demo as module
     from wayveil.cli.main import main
 
-    monkeypatch.setattr(module, "_STEPS", module._STEPS[:2])
+    steps = tuple((name, command, lambda *given: "done") for name, command, _ in module._STEPS[:2])
+    monkeypatch.setattr(module, "_STEPS", steps)
     monkeypatch.setattr(sys, "argv", ["wayveil", "demo", "-o", str(tmp_path / "d"), "-n", "200"])
     with pytest.raises(SystemExit) as stop:
         main()
