@@ -22,14 +22,14 @@ SHARES: dict[str, Fraction] = {
         "end_points/coarse": 55,
         "end_points/middle": 77,
         "end_points/fine": 88,
-        "start_minus_end": 30,
+        "start_minus_end": 25,
         "origin_destination/coarse": 42,
         "origin_destination/fine": 78,
-        "length": 65,
+        "length": 60,
         "displacement_length": 40,
         "length_duration": 20,
-        "duration": 30,
-        "mean_interval": 25,
+        "duration": 45,
+        "mean_interval": 20,
         "gap_ratio": 10,
         "departure_hour": 18,
         "departure_week": 12,
@@ -86,8 +86,8 @@ def length_bins(scope: Scope) -> Bins:
 
 
 def duration_bins(scope: Scope) -> Bins:
-    """20 s wide up to 20 minutes, then 2 % wide, to the cap."""
-    return _mixed(20.0, 1200.0, 0.02, scope.caps.duration_h * 3600)
+    """20 s wide up to 20 minutes, then 4 % wide, to the cap."""
+    return _mixed(20.0, 1200.0, 0.04, scope.caps.duration_h * 3600)
 
 
 def coarse_length_bins(scope: Scope) -> Bins:

@@ -60,14 +60,8 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
     """Posterior means of all views, made consistent where they speak of the same thing."""
     scope = release.scope
     grid = base_grid(scope)
-    area = cell_area(grid)
     count = max(float(release["count"].counts[0]), 1.0)
-    occupancy = estimate_field(noisy_levels(release, "occupancy"), count, area, features=road_features)
-    # Ends lie where points lie; within a block they keep to its busiest cells.
-    sharp = (occupancy / max(float(occupancy.max()), 1e-300)) ** _END_POINT_POWER
-    both_ends = estimate_field(
-        noisy_levels(release, "end_points"), count, area, base=sharp, coarse_base=occupancy, neighbours=False
-    )
+    occupancy, both_ends = _fields(release, count, cell_area(grid), road_features, learned)
     starts, ends = _split_ends(release["start_minus_end"], both_ends)
 
     length_bins = plan.length_bins(scope)
@@ -113,6 +107,34 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
         departure=_departure(release),
         noise={answer.name: answer.noise for answer in release.answers},
     )
+
+
+def _fields(
+    release: Release, count: float, area: Field, road_features: Sequence[Field], learned: bool
+) -> tuple[Field, Field]:
+    """Occupancy and end points: Bayes, and on top of it the network where it was asked for."""
+    points, ends = noisy_levels(release, "occupancy"), noisy_levels(release, "end_points")
+    occupancy = estimate_field(points, count, area, features=road_features)
+    # Ends lie where points lie; within a block they keep to its busiest cells.
+    sharp = (occupancy / max(float(occupancy.max()), 1e-300)) ** _END_POINT_POWER
+    both_ends = estimate_field(ends, count, area, base=sharp, coarse_base=occupancy, neighbours=False)
+    if not learned:
+        return occupancy, both_ends
+    from wayveil.synthesis.learned.refine import refine_field
+
+    roads = road_features or None
+    seen = refine_field(points, count, area, occupancy, kind="occupancy", road_features=roads)
+    seen = keep_blocks(seen, occupancy, points[0].side)
+    seen_ends = refine_field(ends, count, area, both_ends, kind="end_points", occupancy=seen, road_features=roads)
+    return seen, keep_blocks(seen_ends, both_ends, ends[0].side)
+
+
+def keep_blocks(field: Field, sums_of: Field, side: int) -> Field:
+    """The field with the block sums of another: the network knows streets, the coarse counts know districts."""
+    mine, theirs = pool(field, side), pool(sums_of, side)
+    factor = np.divide(theirs, mine, out=np.ones_like(mine), where=mine > 0)
+    kept = field * spread(factor, side, field.shape)
+    return kept * (field.sum() / max(kept.sum(), 1e-300))
 
 
 def cell_area(grid: Grid) -> Field:

@@ -5,48 +5,49 @@ Privacy: free (public by definition).
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from wayveil.grid import base_grid
 from wayveil.roads import RoadMap
 from wayveil.scope import Scope
 from wayveil.synthesis.candidates import PlaceInCells
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.graph import RouteGraph, grid_graph
+from wayveil.synthesis.polylines import Polylines
 from wayveil.synthesis.pyramid import Field
+from wayveil.synthesis.roads import RoadPrior, jitter, prepare_roads
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
     """What is known about the city without the data."""
 
-    features: tuple[Field, ...] = ()
-    """Road length a cell by class, for the density's regression; empty without a map."""
-    place_in_cells: PlaceInCells | None = None
-    """Draws end points on the roads of a cell; None draws them anywhere in it."""
-    roads: RoadMap | None = None
+    roads: RoadPrior | None = None
 
     @property
-    def on_roads(self) -> bool:
-        return self.roads is not None
+    def features(self) -> tuple[Field, ...]:
+        """Road length a cell by class, for the density's regression; empty without a map."""
+        return () if self.roads is None else self.roads.features
+
+    @property
+    def place_in_cells(self) -> PlaceInCells | None:
+        """Draws end points on the roads of a cell; None draws them anywhere in it."""
+        return None if self.roads is None else self.roads.points.draw_in_cells
 
     def graph(self, estimates: Estimates) -> RouteGraph:
         """The graph that routes are found on."""
         if self.roads is None:
             return grid_graph(estimates.grid, estimates.occupancy)
-        from wayveil.synthesis.roads import road_graph
+        return self.roads.graph(estimates.occupancy)
 
-        return road_graph(self.roads, estimates.grid, estimates.scope, estimates.occupancy)
+    def as_recorded(self, lines: Polylines, estimates: Estimates, random: np.random.Generator) -> Polylines:
+        """Routes as a GPS would record them: on a map they get its errors; on a grid they are vague already."""
+        return lines if self.roads is None else jitter(lines, estimates.grid, random)
 
 
 def public_prior(scope: Scope, roads: RoadMap | None) -> Prior:
     """The prior for a scope; a map without a road inside it is as good as none."""
     if roads is None:
         return Prior()
-    from wayveil.roads import clip_roads
-    from wayveil.synthesis.roads import RoadPoints, road_features
-
-    inside = clip_roads(roads, scope)
-    if len(inside) == 0:
-        return Prior()
-    grid = base_grid(scope)
-    points = RoadPoints.of(inside, grid, scope)
-    return Prior(road_features(inside, grid, scope), points.draw_in_cells, inside)
+    prepared = prepare_roads(roads, base_grid(scope), scope)
+    return Prior(prepared if len(prepared) and prepared.features else None)

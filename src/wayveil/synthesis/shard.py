@@ -4,7 +4,7 @@ Privacy: free (post-processing).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,15 +16,18 @@ from wayveil.synthesis.candidates import Router, Trips, draw_trips, route_trips,
 from wayveil.synthesis.draw import systematic
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.fit import Fit, HardView, SoftView, fit_weights
+from wayveil.synthesis.physics import Tracks, physical_times, take_tracks
 from wayveil.synthesis.placing import fit_slowness, gap_fractions, histogram, scatter_sparse, slowness_weight
 from wayveil.synthesis.polylines import Polylines, lengths, place, take
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field, pool
-from wayveil.synthesis.timing import departures, physical_times
+from wayveil.synthesis.refine import Refined, refine
+from wayveil.synthesis.timing import departures
 from wayveil.trajectories import Trajectories
 
 _POOL = 2.0
 _FEWEST = 64
+_REPLACEMENTS = 5
 _POOL_POINTS = 32
 _BLOCK_M = 1_600.0
 _FURTHEST_M = 250.0
@@ -77,7 +80,7 @@ def _draw_pool(
     estimates: Estimates, prior: Prior, router: Router, count: int, random: np.random.Generator
 ) -> _Pool:
     trips = draw_trips(estimates, max(round(_POOL * count), _FEWEST), random, prior.place_in_cells)
-    lines = route_trips(estimates, router, trips, random)
+    lines = prior.as_recorded(route_trips(estimates, router, trips, random), estimates, random)
     return _Pool(trips, lines, departures(estimates, len(trips), random))
 
 
@@ -99,7 +102,7 @@ def _placed(
     """Points on the routes, sparse ones drawn to the busy places around."""
     grid = estimates.grid
     placed = place(lines, slowness_weight(lines, slowness, grid), offsets, elapsed)
-    furthest = _FURTHEST_ON_ROADS_M if prior.on_roads else _FURTHEST_M
+    furthest = _FURTHEST_M if prior.roads is None else _FURTHEST_ON_ROADS_M
     return scatter_sparse(placed, estimates.occupancy, grid, furthest, random)
 
 
@@ -168,22 +171,75 @@ def _finish(
     chosen: NDArray[np.int64],
     random: np.random.Generator,
 ) -> Shard:
-    """The chosen candidates with all their points, their times, and the rules."""
+    """The chosen candidates with all their points and times, made to obey; what resists is replaced by others."""
+    tracks = _timed(estimates, prior, pool_of, slowness, chosen, random)
+    gap = _jsd(histogram(Polylines(tracks.offsets, tracks.x_m, tracks.y_m), estimates.grid), estimates.occupancy)
+    refined = _refined(estimates, rules, tracks, random)
+    before, after = refined.violations_before, refined.violations_after
+    tracks = replace(tracks, x_m=refined.x_m, y_m=refined.y_m, t_utc=refined.t_utc)
+    for _ in range(_REPLACEMENTS):
+        if len(refined.unresolved) == 0:
+            break
+        others = systematic(fit.weight, len(refined.unresolved), random)
+        tracks = _without(tracks, refined.unresolved)
+        fresh = _timed(estimates, prior, pool_of, slowness, others, random)
+        refined = _refined(estimates, rules, fresh, random)
+        after = refined.violations_after
+        tracks = _joined(tracks, replace(fresh, x_m=refined.x_m, y_m=refined.y_m, t_utc=refined.t_utc))
+        refined = replace(refined, unresolved=refined.unresolved + (len(tracks) - len(fresh)))
+    lon, lat = estimates.scope.to_degrees(tracks.x_m, tracks.y_m)
+    return Shard(
+        trajectories=Trajectories(tracks.offsets, np.round(lon, 7), np.round(lat, 7), tracks.t_utc),
+        loss=fit.loss,
+        effective_sample_share=fit.effective_sample_share,
+        realised_density_jsd=gap,
+        violations_before=before,
+        violations_after=after,
+    )
+
+
+def _timed(
+    estimates: Estimates,
+    prior: Prior,
+    pool_of: _Pool,
+    slowness: Field,
+    chosen: NDArray[np.int64],
+    random: np.random.Generator,
+) -> Tracks:
+    """Candidates as tracks: every point placed, every time physical, everything inside the scope."""
     trips, scope, grid = take_trips(pool_of.trips, chosen), estimates.scope, estimates.grid
     offsets, elapsed = _gaps(estimates, trips.points, random)
     placed = _placed(estimates, prior, take(pool_of.lines, chosen), slowness, offsets, elapsed, random)
+    x_m, y_m = np.clip(placed.x_m, 0, grid.width_m), np.clip(placed.y_m, 0, grid.height_m)
     owner = np.repeat(np.arange(len(trips)), trips.points)
     t_utc = np.rint(pool_of.departure_utc[chosen])[owner] + elapsed * trips.duration_s[owner]
-    t_utc = physical_times(offsets, placed.x_m, placed.y_m, t_utc, scope.caps.speed_kmh / 3.6)
-    lon, lat = scope.to_degrees(np.clip(placed.x_m, 0, grid.width_m), np.clip(placed.y_m, 0, grid.height_m))
-    return Shard(
-        trajectories=Trajectories(offsets, np.round(lon, 7), np.round(lat, 7), t_utc),
-        loss=fit.loss,
-        effective_sample_share=fit.effective_sample_share,
-        realised_density_jsd=_jsd(histogram(placed, grid), estimates.occupancy),
-        violations_before={},
-        violations_after={},
+    return Tracks(offsets, x_m, y_m, physical_times(offsets, x_m, y_m, t_utc, scope.caps.speed_kmh / 3.6))
+
+
+def _refined(
+    estimates: Estimates, rules: Sequence[Rule], tracks: Tracks, random: np.random.Generator
+) -> Refined:
+    return refine(
+        tracks.offsets,
+        tracks.x_m,
+        tracks.y_m,
+        tracks.t_utc,
+        rules,
+        estimates.scope,
+        random=random,
+        attraction=estimates.occupancy,
+        grid=estimates.grid,
     )
+
+
+def _without(tracks: Tracks, index: NDArray[np.int64]) -> Tracks:
+    return take_tracks(tracks, np.setdiff1d(np.arange(len(tracks)), index))
+
+
+def _joined(one: Tracks, other: Tracks) -> Tracks:
+    offsets = np.r_[one.offsets, one.offsets[-1] + other.offsets[1:]]
+    columns = (np.r_[getattr(one, name), getattr(other, name)] for name in ("x_m", "y_m", "t_utc"))
+    return Tracks(offsets, *columns)
 
 
 def _jsd(one: Field, other: Field) -> float:

@@ -60,7 +60,7 @@ def synthesize(
     rules: Sequence[Rule] = (),
     n: int | None = None,
     seed: int | None = None,
-    estimator: str = "bayes",
+    estimator: str = "learned",
     engine: Pieces | None = None,
     progress: Progress = quiet,
 ) -> Synthesis:
@@ -102,7 +102,7 @@ def make_model(
     roads: RoadMap | None = None,
     rules: Sequence[Rule] = (),
     seed: int | None = None,
-    estimator: str = "bayes",
+    estimator: str = "learned",
     progress: Progress = quiet,
 ) -> Model:
     """Estimates and balanced routes: everything that trajectories have in common."""
