@@ -77,7 +77,8 @@ def _class_means(
         mean = total * share / max(share.sum(), 1e-300)
     else:
         mean = _from_parent(parent, share, ratio, level.counts.shape, smooth=True)
-    return pooled * np.divide(mean, share, out=np.zeros_like(share), where=share > 0)
+    busy: Field = np.divide(mean, share, out=np.zeros_like(share), where=share > 0)
+    return pooled * busy
 
 
 def _corrections(level: NoisyLevel, means: NDArray[np.float64]) -> NDArray[np.float64]:

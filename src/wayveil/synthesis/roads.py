@@ -10,6 +10,7 @@ Privacy: free (the map is public; densities are post-processing of the release).
 
 from dataclasses import dataclass, fields
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -135,10 +136,8 @@ def _to_arrays(prior: RoadPrior) -> dict[str, NDArray[np.generic]]:
 def _from_arrays(arrays: dict[str, NDArray[np.generic]], grid: Grid) -> RoadPrior | None:
     """The stored prior, or None if its parts do not fit together."""
     try:
-        samples, network = (
-            kind(**{field.name: arrays[f"{label}.{field.name}"] for field in fields(kind)})  # type: ignore[arg-type]
-            for label, kind in (("samples", RoadSamples), ("network", RoadNetwork))
-        )
+        samples = RoadSamples(**_part(arrays, "samples", RoadSamples))
+        network = RoadNetwork(**_part(arrays, "network", RoadNetwork))
         features = tuple(arrays["features"])
     except (KeyError, TypeError):
         return None
@@ -148,6 +147,12 @@ def _from_arrays(arrays: dict[str, NDArray[np.generic]], grid: Grid) -> RoadPrio
     if len(features) != wanted[0] or any(feature.shape != wanted[1:] for feature in features):
         return None
     return RoadPrior(features, RoadPoints(grid, samples), network)
+
+
+def _part(
+    arrays: dict[str, NDArray[np.generic]], label: str, kind: type[RoadSamples] | type[RoadNetwork]
+) -> dict[str, Any]:
+    return {field.name: arrays[f"{label}.{field.name}"] for field in fields(kind)}
 
 
 def _samples_fit(samples: RoadSamples, grid: Grid) -> bool:
