@@ -16,15 +16,15 @@ SURE = 1 - ALPHA
 
 
 def test_clopper_pearson_against_the_binomial_distribution():
-    from scipy.stats import binom
+    from scipy.special import bdtr, bdtrc
 
     for k, n, alpha in ((0, 10, 0.01), (1, 10, 0.01), (37, 100, 1e-4), (100, 100, 0.05)):
         low, high = float(lower(k, n, alpha)), float(upper(k, n, alpha))
         assert low <= k / n <= high
         if k > 0:
-            assert binom.sf(k - 1, n, low) == pytest.approx(alpha)
+            assert bdtrc(k - 1, n, low) == pytest.approx(alpha)
         if k < n:
-            assert binom.cdf(k, n, high) == pytest.approx(alpha)
+            assert bdtr(k, n, high) == pytest.approx(alpha)
     assert float(lower(0, 5, 0.1)) == 0.0 and float(upper(5, 5, 0.1)) == 1.0
     assert rate(3, 4).value == 0.75
 

@@ -83,7 +83,7 @@ def view_scores(
     exact = [exact_answers(data, scope, views) for data in (without, with_canary)]
     scores = {}
     for position, (view, zero, one) in enumerate(zip(views, *exact)):
-        progress("one view at a time", position / len(views))
+        progress("one view at a time", (position + 1) / len(views))
         differs = np.flatnonzero(zero != one)
         if not len(differs):
             continue
@@ -183,7 +183,7 @@ def release_scores(
     unit = Unit.trajectory()
     scores = np.zeros((2, runs))
     for run in range(runs):
-        progress("whole releases", run / runs)
+        progress("whole releases", (run + 1) / runs)
         for side in (0, 1):
             recorder = _Recorder(noise)
             measure(datasets[side], scope, epsilon=epsilon, unit=unit, engine=engines[side], noise=recorder)

@@ -57,7 +57,7 @@ def published_scores(
     step = step / max(float(np.linalg.norm(step)), 1e-9)
     scores = np.zeros((2, runs, 2))
     for run in range(runs):
-        progress(f"published method, epsilon {epsilon:g}", run / runs)
+        progress(f"published method, epsilon {epsilon:g}", (run + 1) / runs)
         for side, part in enumerate((data, neighbour)):
             options = options_of(epsilon, iterations=ITERATIONS, seed=2 * run + side)
             points = synthesize_published(part, scope, options).run.points[:, :, :2]

@@ -231,7 +231,7 @@ def sampler_bound(
     for data in (world.data, concatenate([world.data, world.far])):
         rows = []
         for run in range(runs):
-            progress("noisy grid", (run + len(sides) * runs) / (2 * runs))
+            progress("noisy grid", (run + 1 + len(sides) * runs) / (2 * runs))
             made = grid_sampler(data, world.wide, ONE, noise, rng, **mistakes)
             rows.append(statistics(made, world.far, world.wide, near_m=1_000.0))
         sides.append(rows)
@@ -277,7 +277,7 @@ def audit_method(
     for side, data in enumerate((without, with_canary)):
         rows = []
         for index in range(runs):
-            progress("runs", (index + side * runs) / (2 * runs))
+            progress("runs", (index + 1 + side * runs) / (2 * runs))
             rows.append(run(data))
         sides.append(np.array(rows, float))
     return epsilon_bound(*sides, confidence=confidence, names=names)
