@@ -120,9 +120,8 @@ def read_exact(
         for total, part in zip(totals, batch_sums(list(views.values()), batch)):
             total += part
         ends.add(batch)
-    return Exact(
-        source, scope, kept, engine, views, dict(zip(views, totals)), ends.found(), digest and digest.hexdigest()
-    )
+    known = None if digest is None else digest.hexdigest()
+    return Exact(source, scope, kept, engine, views, dict(zip(views, totals)), ends.found(), known)
 
 
 def _read_parts(

@@ -5,6 +5,7 @@ Then the ledger refuses or commits the whole budget. Only then is noise drawn: f
 of the other views; then the fields, whose noisy end points set the regions of the origin–destination view.
 """
 
+import math
 import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -83,7 +84,7 @@ def measure(
 
     Privacy: spends ε (and δ) of the dataset's budget, once, for everything that is ever made from the release.
     """
-    scope = scope if isinstance(scope, Scope) else read_scope(scope)
+    scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
     unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
     cost = _Cost.of(exact_epsilon(epsilon), exact_delta(delta), unit)
     account = _account(ledger, dataset)
@@ -145,7 +146,7 @@ class _Cost:
         """Scale of the noise in trajectories, c/ε_v; a Gaussian's as the Laplace of equal variance, c/(2·sqrt(ρ_v))."""
         if self.rho is None:
             return unit.sensitivity / float(self.budget[name])
-        return unit.sensitivity / (2.0 * float(self.rho_of(name)) ** 0.5)
+        return unit.sensitivity / (2.0 * math.sqrt(self.rho_of(name)))
 
 
 @dataclass(frozen=True)
@@ -218,13 +219,13 @@ def _field_answers(
     exact = sums.reshape(grid.rows, grid.columns)
     for level in ("coarse", "middle", "fine"):
         side = getattr(levels, level)
-        pooled = pool(exact, side)
+        pooled = _pooled(exact, side)
         yield door.answer(f"{name}/{level}", pooled, view.resolution, pooled.shape, side=side, cell_m=grid.cell_m)
 
 
 def _asymmetry(door: _Door, view: View, sums: NDArray[np.int64], grid: Grid, count: float) -> Answer:
     side = plan.asymmetry_side(grid, door.signal(view.name, count))
-    pooled = pool(sums.reshape(grid.rows, grid.columns), side)
+    pooled = _pooled(sums.reshape(grid.rows, grid.columns), side)
     return door.answer(view.name, pooled, view.resolution, pooled.shape, side=side, cell_m=grid.cell_m)
 
 
@@ -249,6 +250,10 @@ def _histograms(
     return answers
 
 
+def _pooled(sums: NDArray[np.int64], side: int) -> NDArray[np.int64]:
+    return pool(sums, side)  # type: ignore[arg-type, return-value]
+
+
 def _merge(sums: NDArray[np.int64], fine: Bins, coarse: Bins) -> NDArray[np.int64]:
     starts = np.searchsorted(np.asarray(fine.edges), np.asarray(coarse.edges[:-1]))
     return np.add.reduceat(sums, starts)
@@ -263,7 +268,7 @@ def _origin_destination(
     cuts = cut_regions(rough_field(end_points, grid, max(count, 1.0)), depth)
     view = OriginDestination(grid, label_regions(grid, cuts).ravel(), 2**depth)
     fine = exact.origin_destination(view, progress).reshape(view.shape)
-    coarse = pool(fine, 4)
+    coarse = _pooled(fine, 4)
     return [
         door.answer(names[0], coarse, 1, coarse.shape, merged=4),
         door.answer(names[1], fine, 1, fine.shape, cuts=cuts_to_json(cuts)),

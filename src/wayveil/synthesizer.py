@@ -55,11 +55,11 @@ class Synthesizer:
         progress: Progress = quiet,
         **columns: Any,
     ) -> None:
-        self.scope = scope if isinstance(scope, Scope) else read_scope(scope)
+        self.scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
         self.roads = _roads(roads)
         self.rules = _rules(rules, self.scope, self.roads)
-        self._promise = {"epsilon": epsilon, "unit": unit, "max_per_user": max_per_user, "delta": delta}
-        self._account = {"dataset": dataset, "ledger": ledger}
+        self._promise: dict[str, Any] = {"epsilon": epsilon, "unit": unit, "max_per_user": max_per_user, "delta": delta}
+        self._account: dict[str, Any] = {"dataset": dataset, "ledger": ledger}
         self._columns, self._progress, self._like = columns, progress, _Like()
 
     def fit(self, data: Any) -> "Synthesizer":
@@ -123,9 +123,9 @@ class _Like:
         kind = table.schema.field(roles.time).type
         numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
         if pa.types.is_timestamp(kind):
-            return cls(library, names, True, kind.tz or options.timezone or "UTC", kind.tz is None)  # type: ignore[arg-type]
+            return cls(library, names, True, kind.tz or options.timezone or "UTC", kind.tz is None)
         naive = not numbers and options.timezone is not None  # text that names no zone
-        return cls(library, names, not numbers, options.timezone or "UTC", naive)  # type: ignore[arg-type]
+        return cls(library, names, not numbers, options.timezone or "UTC", naive)
 
     def frame(self, trajectories: Any) -> Any:
         import pyarrow as pa
@@ -158,7 +158,7 @@ def _roads(roads: RoadMap | str | os.PathLike[str] | None) -> RoadMap | None:
         return roads
     from wayveil.formats.roads import read_roads
 
-    return read_roads(roads)
+    return read_roads(os.fspath(roads))
 
 
 def _rules(
@@ -167,5 +167,5 @@ def _rules(
     if isinstance(rules, str | os.PathLike):
         from wayveil.rules import read_rules
 
-        return tuple(read_rules(rules, scope, roads))
+        return tuple(read_rules(os.fspath(rules), scope, roads))
     return tuple(rules or ())

@@ -51,15 +51,13 @@ class Serial:
 def prepared_batches(source: Source, scope: Scope, kept: Kept, progress: Progress = quiet) -> Iterator[Prepared]:
     """The source's trajectories that take part, prepared, batch by batch."""
     position = 0
-    for batch in source.batches():
+    for batch in source.batches(progress):
         taking_part: Trajectories = batch
         if kept is not None:
             taking_part = select(batch, kept[position : position + len(batch)])
         position += len(batch)
         if len(taking_part):
             yield prepare(taking_part, scope)
-        # How far a source has come is not known exactly, and its exact size is nobody's business here.
-        progress("reading", min(0.95, 1 - 0.9 ** (position / 10_000)))
 
 
 def part_batches(part: Part, scope: Scope) -> Iterator[Prepared]:
