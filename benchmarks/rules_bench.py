@@ -18,7 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
-from wayveil.evaluation import HEADLINE, headline
+from wayveil.evaluation import HEADLINE, METRICS, project
 from wayveil.measure import measure
 from wayveil.roads import RoadMap
 from wayveil.rules import (
@@ -37,6 +37,8 @@ from wayveil.scope import Scope, read_scope
 from wayveil.synthesis.refine import refine
 from wayveil.synthesis.synthesize import draw_shards, make_model, synthesize
 from wayveil.trajectories import Trajectories, concatenate, select
+
+OF_TIME = ("start_hour", "duration", "speed", "relation_time")
 
 # Public places: the financial district on workdays, Golden Gate Park at night, the ball park on weekend afternoons.
 SAN_FRANCISCO = (
@@ -133,8 +135,12 @@ def compare(
         print(f"{rule[:43]:44}" + "".join(f"{cell:>16}" for cell in cells))
 
     print(f"\n{'metric':44}" + "".join(f"{label:>16}" for label in outputs))
-    scores = {label: headline(real, made, scope) for label, made in outputs.items()}
-    for metric in HEADLINE:
+    paths, shown = project(real, scope), (*HEADLINE, *OF_TIME)
+    scores = {
+        label: {name: METRICS[name](paths, synthetic) for name in shown}
+        for label, synthetic in ((label, project(made, scope)) for label, made in outputs.items())
+    }
+    for metric in shown:
         base = scores["free"][metric]
         cells = (f"{each[metric]:.4f} ({each[metric] / base:.2f})" for each in scores.values())
         print(f"{metric:44}" + "".join(f"{cell:>16}" for cell in cells))

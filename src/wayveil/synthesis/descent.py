@@ -34,7 +34,7 @@ from wayveil.synthesis.nearby import Nearby, near_pieces
 from wayveil.synthesis.physics import Tracks, motion_of_tracks, points_of
 from wayveil.synthesis.pyramid import Field
 
-ROUNDS = 10
+ROUNDS = 6
 STEPS = 20
 """Steps of one round; after each round the exact rules are asked."""
 _NEIGHBOURS = 4
@@ -42,7 +42,7 @@ _STAY, _STAY_END, _SMOOTH = 0.002, 0.02, 0.004
 _ATTRACTION_M = 4.0
 _GROWTH = 1.4
 _WINDOWS = (512, 4096)
-_MOST_RULES = 40
+_FEW_RULES, _MOST_RULES = 8, 40
 _CLOSING_S = 60.0
 
 Judge = Callable[[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]
@@ -88,7 +88,7 @@ def descend(
     grid: Grid | None = None,
     progress: Progress = quiet,
 ) -> Descent:
-    """Move the points around each violation until `broken` says that their tracks obey, at most 200 steps.
+    """Move the points around each violation until `broken` says that their tracks obey, at most 120 steps.
 
     Parameters
     ----------
@@ -155,10 +155,19 @@ def _problem(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> _Problem:
     stay = np.where(tracks.ends, _STAY_END, _STAY)
     joins = np.r_[motion.joins & near[:-1] & near[1:], False]
     first = np.r_[0, np.cumsum(np.bincount(owner[points], minlength=len(tracks)))]
-    # A program of very many rules takes minutes to compile; what it leaves out is repaired afterwards.
-    least = sorted((number for number, _ in used), reverse=True)[:_MOST_RULES][-1:]
-    chosen = tuple(rule for number, rule in used if [number] >= least)[:_MOST_RULES]
+    chosen = _chosen(place_rules(rules), used)
     return _Problem(points, first, motion, joins[points], pace[points], stay[points], chosen)
+
+
+def _chosen(rules: tuple[Rule, ...], used: list[tuple[int, Rule]]) -> tuple[Rule, ...]:
+    """The rules of the program: all where they are few, so that the next shard needs no other program.
+
+    A program of very many rules takes minutes to compile; what it leaves out is repaired afterwards.
+    """
+    if len(rules) <= _FEW_RULES:
+        return rules
+    least = sorted((number for number, _ in used), reverse=True)[:_MOST_RULES][-1:]
+    return tuple(rule for number, rule in used if [number] >= least)[:_MOST_RULES]
 
 
 def _round(

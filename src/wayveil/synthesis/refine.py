@@ -10,6 +10,7 @@ Privacy: free (post-processing).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.progress import Progress, quiet
-from wayveil.rules.bounds import with_scope_bounds
+from wayveil.rules.bounds import StayWithin, scope_bounds
 from wayveil.rules.rule import Rule, unique_names
 from wayveil.scope import Scope
 from wayveil.synthesis.departures import open_departures
@@ -95,7 +96,9 @@ def refine(
     given = Tracks(
         np.asarray(offsets, np.int64), np.asarray(x_m, float), np.asarray(y_m, float), np.asarray(t_utc, float)
     )
-    rules = with_scope_bounds(rules, scope)
+    rules = tuple(rules)
+    if not any(isinstance(rule, StayWithin) and rule.of_scope for rule in rules):
+        rules = (*rules, _bounds(scope))
     progress("rules", 0.0)
     written = as_written(given, scope)
     before, broken = _judge(written, rules, scope)
@@ -119,6 +122,12 @@ def refine(
         int((np.maximum.reduceat(far, begin) > 0.05).sum()), int(np.logical_or.reduceat(other, begin).sum()),
         float(far.max()), which[left],
     )  # fmt: skip
+
+
+@functools.lru_cache(maxsize=4)
+def _bounds(scope: Scope) -> Rule:
+    # The same object for the same scope, so that the compiled descent is found again.
+    return scope_bounds(scope)
 
 
 def _cure(
