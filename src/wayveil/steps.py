@@ -17,6 +17,7 @@ from wayveil.roads import RoadMap
 from wayveil.scope import read_scope
 
 ESTIMATORS = ("bayes", "learned")
+DEFAULT_ESTIMATOR = "learned"
 
 
 def measure_file(
@@ -80,6 +81,7 @@ def synthesize_file(
     from wayveil.formats.options import WRITABLE, format_of
     from wayveil.release_check import check_complete
     from wayveil.rules import read_rules
+    from wayveil.synthesis.stream import synthesize_to_parquet
     from wayveil.synthesis.synthesize import synthesize
 
     check_output(output, force=True)
@@ -91,23 +93,34 @@ def synthesize_file(
     check_complete(release)
     roadmap = read_roadmap(roads)
     laws = () if rules is None else read_rules(rules, release.scope, roadmap, progress)
-    chosen = {} if estimator is None else {"estimator": estimator}
-    made = synthesize(release, roads=roadmap, rules=laws, n=n, seed=seed, engine=engine, progress=progress, **chosen)
-    write(made.trajectories, output, extra_metadata=origin_notes(release, made.private))
+    how: dict[str, Any] = {
+        "roads": roadmap, "rules": laws, "n": n, "seed": seed, "estimator": estimator or DEFAULT_ESTIMATOR,
+        "engine": engine, "progress": progress,
+    }  # fmt: skip
+    notes, resumed = origin_notes(release), False
+    if format_of(output) == "parquet":
+        # Shard by shard, so that memory stays flat and an interrupted run of the same command goes on where it was.
+        streamed = synthesize_to_parquet(release, output, extra_metadata=notes, **how)
+        count, diagnostics, resumed = streamed.trajectories, streamed.diagnostics, streamed.resumed_shards > 0
+    else:
+        made = synthesize(release, **how)
+        write(made.trajectories, output, extra_metadata=notes)
+        count, diagnostics = len(made.trajectories), made.diagnostics
     return {
         "synthetic": str(output),
-        "trajectories": len(made.trajectories),
-        "private": made.private,
+        "trajectories": count,
+        "private": release.private,
         "epsilon": decimal_text(release.epsilon),
-        "diagnostics": made.diagnostics,
+        "resumed": resumed,
+        "diagnostics": diagnostics,
     }
 
 
-def origin_notes(release: Release, private: bool) -> dict[str, str]:
+def origin_notes(release: Release) -> dict[str, str]:
     """What a synthetic file says about itself."""
     return {
         "origin": f"synthetic trajectories, made by {release.software} from noisy counts; nobody drove them",
-        "private": "true" if private else "false",
+        "private": "true" if release.private else "false",
         "epsilon": decimal_text(release.epsilon),
         "delta": f"{release.delta:g}",
         "unit": release.unit,

@@ -27,14 +27,15 @@ def synthesize(
         int | None, typer.Option("-n", min=1, help="How many trajectories; by default the release's noisy count.")
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The same seed gives the same output.")] = None,
-    estimator: Annotated[str | None, typer.Option("--estimator", help="bayes or learned.")] = None,
+    estimator: Annotated[str | None, typer.Option("--estimator", help="learned (the default) or bayes.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
     engine: engines.EngineName = "serial",
     address: engines.Address = None,
 ) -> None:
     """Make synthetic trajectories from a release; the private data is not looked at again, and nothing is spent.
 
-    Columns: traj_id, lat, lon, t (Unix seconds, UTC).
+    Columns: traj_id, lat, lon, t (Unix seconds, UTC). To Parquet it goes shard by shard: the same command after an
+    interruption goes on where it was.
     """
     from wayveil.cli.console import note, print_json, progress_bar
     from wayveil.describe import NOT_PRIVATE
@@ -45,6 +46,8 @@ def synthesize(
             release_file, output, roads=roads, rules=rules, n=n, seed=seed, estimator=estimator,
             engine=engines.engine_named(engine, address), progress=progress,
         )  # fmt: skip
+    if made["resumed"]:
+        note("An earlier run was interrupted; it was continued.")
     if not made["private"]:
         note(NOT_PRIVATE)
     if as_json:
