@@ -75,7 +75,7 @@ def sums(parts, kept=None):
     return exact_answers(concatenate(list(parts)), SCOPE, VIEWS, kept=kept)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(DATASET, TRAJECTORY, st.data())
 def test_one_trajectory_moves_each_view_by_at_most_its_resolution(parts, extra, data):
     place = data.draw(st.integers(0, len(parts)))
@@ -87,7 +87,7 @@ def test_one_trajectory_moves_each_view_by_at_most_its_resolution(parts, extra, 
         assert np.array_equal(new - old, own), name
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(DATASET, st.lists(TRAJECTORY, min_size=1, max_size=6), st.integers(1, 3), st.randoms(use_true_random=False))
 def test_one_user_moves_each_view_by_at_most_c_resolutions(parts, own, cap, shuffle):
     unit = Unit.user(cap)
@@ -107,7 +107,7 @@ def test_one_user_moves_each_view_by_at_most_c_resolutions(parts, own, cap, shuf
         assert np.abs(new - old).sum() <= view.resolution * unit.sensitivity, name
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(TRAJECTORY, min_size=7, max_size=16), st.randoms(use_true_random=False))
 def test_sums_are_equal_for_any_partition_and_order(parts, shuffle):
     whole = sums(parts)
