@@ -28,8 +28,9 @@ class Grid:
 
     def index(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int64]:
         """Cell of each position; positions outside are put into the nearest cell of the border."""
-        column = np.clip(np.floor(x / self.cell_m), 0, self.columns - 1).astype(np.int64)
-        row = np.clip(np.floor(y / self.cell_m), 0, self.rows - 1).astype(np.int64)
+        # Once clipped nothing is negative, and the conversion rounds down.
+        column = np.clip(x / self.cell_m, 0, self.columns - 1).astype(np.int64)
+        row = np.clip(y / self.cell_m, 0, self.rows - 1).astype(np.int64)
         return row * self.columns + column
 
 

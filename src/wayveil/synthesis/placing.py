@@ -13,6 +13,8 @@ from wayveil.grid import Grid
 from wayveil.synthesis.polylines import Polylines, lengths, place, steps
 from wayveil.synthesis.pyramid import Field
 
+_BLOCK = 1 << 13
+
 
 def gap_fractions(
     points: NDArray[np.int64], ratio: NDArray[np.float64], ratio_edges: NDArray[np.float64], random: np.random.Generator
@@ -79,14 +81,18 @@ def scatter_sparse(
     moving = np.flatnonzero(inner)
     if len(moving) == 0:
         return lines
-    shape = (len(moving), proposals)
-    x = np.clip(lines.x_m[moving, None] + reach[moving, None] * random.uniform(-1, 1, shape), 0, grid.width_m)
-    y = np.clip(lines.y_m[moving, None] + reach[moving, None] * random.uniform(-1, 1, shape), 0, grid.height_m)
-    x[:, 0], y[:, 0] = lines.x_m[moving], lines.y_m[moving]
-    cumulative = np.cumsum(density.ravel()[grid.index(x, y)] + 1e-12 * density.max(), axis=1)
-    chosen = (random.random(len(moving))[:, None] * cumulative[:, -1:] > cumulative).sum(axis=1)
-    chosen = np.minimum(chosen, proposals - 1)
+    attraction = density.ravel() + 1e-12 * density.max()
     new_x, new_y = lines.x_m.copy(), lines.y_m.copy()
-    row = np.arange(len(moving))
-    new_x[moving], new_y[moving] = x[row, chosen], y[row, chosen]
+    # Some points at a time: the proposals stay in the processor's cache.
+    for first in range(0, len(moving), _BLOCK):
+        some = moving[first : first + _BLOCK]
+        shape = (proposals, len(some))
+        x = np.clip(new_x[some] + reach[some] * random.uniform(-1, 1, shape), 0, grid.width_m)
+        y = np.clip(new_y[some] + reach[some] * random.uniform(-1, 1, shape), 0, grid.height_m)
+        x[0], y[0] = new_x[some], new_y[some]
+        cumulative = np.cumsum(attraction[grid.index(x, y)], axis=0)
+        chosen = (random.random(len(some)) * cumulative[-1] > cumulative).sum(axis=0)
+        chosen = np.minimum(chosen, proposals - 1)
+        column = np.arange(len(some))
+        new_x[some], new_y[some] = x[chosen, column], y[chosen, column]
     return Polylines(lines.offsets, new_x, new_y)

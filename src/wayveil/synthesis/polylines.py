@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+_BLOCK = 1 << 15
+
 
 @dataclass(frozen=True, eq=False)
 class Polylines:
@@ -52,14 +54,38 @@ def place(
         Fractions from 0 to 1 wanted on polyline i: `fraction[offsets[i]:offsets[i + 1]]`.
     """
     running = np.cumsum(weight + 1e-6)
-    begin = running[lines.offsets[:-1]]
-    total = running[lines.offsets[1:] - 1] - begin
-    counts = np.diff(offsets)
-    owner = np.repeat(np.arange(len(lines)), counts)
-    wanted = begin[owner] + fraction * total[owner]
-    after = np.clip(np.searchsorted(running, wanted), lines.offsets[:-1][owner] + 1, lines.offsets[1:][owner] - 1)
-    gap = running[after] - running[after - 1]
-    share = np.clip((wanted - running[after - 1]) / np.maximum(gap, 1e-12), 0.0, 1.0)
-    x = lines.x_m[after - 1] + share * (lines.x_m[after] - lines.x_m[after - 1])
-    y = lines.y_m[after - 1] + share * (lines.y_m[after] - lines.y_m[after - 1])
+    x, y = np.empty(len(fraction)), np.empty(len(fraction))
+    # Some polylines at a time: what is looked at stays in the processor's cache.
+    first = 0
+    while first < len(lines):
+        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + _BLOCK, side="right")) - 1)
+        points = slice(offsets[first], offsets[last])
+        _place(lines, running, first, last, np.diff(offsets[first : last + 1]), fraction[points], x[points], y[points])
+        first = last
     return Polylines(offsets, x, y)
+
+
+def _place(
+    lines: Polylines,
+    running: NDArray[np.float64],
+    first: int,
+    last: int,
+    counts: NDArray[np.int64],
+    fraction: NDArray[np.float64],
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+) -> None:
+    """`place` for the polylines `first:last`, into x and y."""
+    base, stop = lines.offsets[first], lines.offsets[last]
+    running, line_x, line_y = running[base:stop], lines.x_m[base:stop], lines.y_m[base:stop]
+    low, high = lines.offsets[first:last] - base, lines.offsets[first + 1 : last + 1] - base - 1
+    begin = running[low]
+    wanted = np.repeat(begin, counts) + fraction * np.repeat(running[high] - begin, counts)
+    after = np.searchsorted(running, wanted)
+    np.clip(after, np.repeat(low + 1, counts), np.repeat(high, counts), out=after)
+    before = after - 1
+    reached = running[before]
+    share = np.clip((wanted - reached) / np.maximum(running[after] - reached, 1e-12), 0.0, 1.0)
+    from_x, from_y = line_x[before], line_y[before]
+    x[:] = from_x + share * (line_x[after] - from_x)
+    y[:] = from_y + share * (line_y[after] - from_y)
