@@ -16,6 +16,7 @@ from wayveil.release import Answer, Release
 from wayveil.scope import Scope
 from wayveil.synthesis.field import NoisyLevel, estimate_field
 from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins
+from wayveil.synthesis.mapped import estimate_mapped_field
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import Field, pool, spread
 from wayveil.synthesis.regions import cuts_from_json, label_regions
@@ -114,7 +115,7 @@ def _fields(
 ) -> tuple[Field, Field]:
     """Occupancy and end points: Bayes, and on top of it the network where it was asked for."""
     points, ends = noisy_levels(release, "occupancy"), noisy_levels(release, "end_points")
-    occupancy = estimate_field(points, count, area, features=road_features)
+    occupancy = _occupancy(points, count, area, road_features)
     # Ends lie where points lie; within a block they keep to its busiest cells.
     sharp = (occupancy / max(float(occupancy.max()), 1e-300)) ** _END_POINT_POWER
     both_ends = estimate_field(ends, count, area, base=sharp, coarse_base=occupancy, neighbours=False)
@@ -124,9 +125,17 @@ def _fields(
 
     roads = road_features or None
     seen = refine_field(points, count, area, occupancy, kind="occupancy", road_features=roads)
+    if roads:  # on a map both are good and err differently: their geometric mean beats each
+        seen = np.sqrt(seen * occupancy)
     seen = keep_blocks(seen, occupancy, points[0].side)
     seen_ends = refine_field(ends, count, area, both_ends, kind="end_points", occupancy=seen, road_features=roads)
     return seen, keep_blocks(seen_ends, both_ends, ends[0].side)
+
+
+def _occupancy(levels: Sequence[NoisyLevel], count: float, area: Field, road_features: Sequence[Field]) -> Field:
+    if road_features:
+        return estimate_mapped_field(levels, count, area, road_features)
+    return estimate_field(levels, count, area)
 
 
 def keep_blocks(field: Field, sums_of: Field, side: int) -> Field:
@@ -134,7 +143,7 @@ def keep_blocks(field: Field, sums_of: Field, side: int) -> Field:
     mine, theirs = pool(field, side), pool(sums_of, side)
     factor = np.divide(theirs, mine, out=np.ones_like(mine), where=mine > 0)
     kept = field * spread(factor, side, field.shape)
-    return kept * (field.sum() / max(kept.sum(), 1e-300))
+    return kept * (sums_of.sum() / max(kept.sum(), 1e-300))
 
 
 def cell_area(grid: Grid) -> Field:
