@@ -37,6 +37,11 @@ def town(tmp_path_factory) -> Path:
     from wayveil.formats.roads import write_roads
     from wayveil.simulate import rules_text, scope_toml, simulate_city, simulate_trajectories
 
+    import jax
+
+    # Every page reads the rules anew; compiled once, the same rules need not be compiled again.
+    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.05)
     folder = tmp_path_factory.mktemp("town")
     city = simulate_city(size_km=(3, 3))
     write(simulate_trajectories(city, n=300), folder / "rides.csv")
