@@ -82,7 +82,7 @@ class Effort:
 
 
 QUICK = Effort(views=2_500, releases=56, samples=80, published=140)
-FULL = Effort(views=40_000, releases=600, samples=600, published=600)
+FULL = Effort(views=40_000, releases=200, samples=500, published=500)
 
 
 def self_check(
