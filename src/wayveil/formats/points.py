@@ -7,6 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from wayveil.arrow import numbers_of
 from wayveil.errors import InputError
 from wayveil.formats.options import MEANING, OPTION, OnBadRows
 from wayveil.trajectories import Trajectories, from_labels
@@ -72,7 +73,7 @@ def labels_of(column: pa.ChunkedArray, role: str, origin: str) -> Labels:
     elif pa.types.is_integer(kind):
         valid = column.is_valid().to_numpy() if column.null_count else None
         column = pc.fill_null(column, 0) if column.null_count else column
-        return Labels(column.to_numpy().astype(np.int64, copy=False), None, valid)
+        return Labels(numbers_of(column).astype(np.int64, copy=False), None, valid)
     elif pa.types.is_null(kind):
         return Labels(np.zeros(len(column), np.int64), None, np.zeros(len(column), bool))
     elif not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from wayveil.arrow import column_of
 from wayveil.errors import InputError
 from wayveil.formats.options import OPTION, ReadOptions, Roles, resolve_roles
 from wayveil.formats.points import MAX_LABEL_BYTES, Points, labels_of
@@ -109,10 +110,10 @@ def table_of(trajectories: Trajectories, *, first_id: int = 0, whole: bool | Non
     whole = whole_seconds(t_utc) if whole is None else whole
     counts = np.diff(trajectories.offsets)
     columns: dict[str, Any] = {
-        "traj_id": np.repeat(np.arange(first_id, first_id + len(counts)), counts),
-        "lat": trajectories.lat,
-        "lon": trajectories.lon,
-        "t": t_utc.astype(np.int64) if whole else t_utc,
+        "traj_id": column_of(np.repeat(np.arange(first_id, first_id + len(counts)), counts)),
+        "lat": column_of(trajectories.lat),
+        "lon": column_of(trajectories.lon),
+        "t": column_of(t_utc.astype(np.int64) if whole else t_utc),
     }
     if trajectories.user is not None:
         columns["user_id"] = user_column(trajectories.user).take(np.repeat(np.arange(len(counts)), counts))

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from wayveil.arrow import numbers_of
 from wayveil.errors import InputError
 from wayveil.formats.options import zone_named
 
@@ -40,9 +41,7 @@ def float_column(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """Any numeric column as float64, missing values as NaN."""
     if column.type != pa.float64():
         column = pc.cast(column, pa.float64(), safe=False)
-    if column.num_chunks == 1:
-        return column.chunk(0).to_numpy(zero_copy_only=False)
-    return column.to_numpy()
+    return numbers_of(column)
 
 
 def seconds_of_numbers(number: NDArray[np.float64]) -> NDArray[np.float64]:

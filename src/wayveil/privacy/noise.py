@@ -192,7 +192,16 @@ def _draw(mechanism: Any, sums: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _opendp() -> Any:
-    import opendp.prelude as dp
+    # Not opendp.prelude: it brings along polars and scikit-learn where they are installed.
+    from types import SimpleNamespace
 
-    dp.enable_features("contrib")
-    return dp
+    from opendp import domains, measurements, metrics, mod
+
+    mod.enable_features("contrib")
+    return SimpleNamespace(
+        m=measurements,
+        vector_domain=domains.vector_domain,
+        atom_domain=domains.atom_domain,
+        l1_distance=metrics.l1_distance,
+        l2_distance=metrics.l2_distance,
+    )

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from wayveil.arrow import column_of, numbers_of
 from wayveil.atomic import atomic_path, check_output, write_text
 from wayveil.engine.pieces import Pieces
 from wayveil.errors import InputError
@@ -137,10 +138,10 @@ def _write_part(path: Path, shard: Shard) -> None:
     whole = bool((made.t_utc == np.floor(made.t_utc)).all())
     counts = np.diff(made.offsets)
     columns = {
-        "traj_id": np.repeat(np.arange(len(counts)), counts),
-        "lat": made.lat,
-        "lon": made.lon,
-        "t": made.t_utc.astype(np.int64) if whole else made.t_utc,
+        "traj_id": column_of(np.repeat(np.arange(len(counts)), counts)),
+        "lat": column_of(made.lat),
+        "lon": column_of(made.lon),
+        "t": column_of(made.t_utc.astype(np.int64) if whole else made.t_utc),
     }
     table = pa.table(columns).replace_schema_metadata({_FACTS: json.dumps(facts).encode()})
     with atomic_path(path) as part:
@@ -174,7 +175,7 @@ def _join(
     with atomic_path(target) as path, pq.ParquetWriter(path, schema, compression="zstd") as writer:
         for k, part in enumerate(parts):
             for table in _row_groups(part):
-                numbered = pa.array(table["traj_id"].to_numpy() + int(first[k]))
+                numbered = column_of(numbers_of(table["traj_id"]) + int(first[k]))
                 table = table.set_column(0, "traj_id", numbered).replace_schema_metadata(None)
                 writer.write_table(table.cast(schema.remove_metadata()), row_group_size=_ROW_GROUP_ROWS)
             progress("writing", (k + 1) / len(parts))
