@@ -98,7 +98,7 @@ def files(
 
 @audit_app.command(name="self-check", epilog="Example: wayveil audit self-check --quick")
 def self_check(
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: half a minute on two cores.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: about half a minute of processor time.")] = False,
     confidence: Confidence = 0.999,
     as_json: Json = False,
 ) -> None:
