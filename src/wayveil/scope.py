@@ -157,11 +157,19 @@ def offsets_s(t_utc: NDArray[np.float64], zone: ZoneInfo) -> NDArray[np.float64]
     """
     if len(t_utc) == 0:
         return np.zeros(0)
-    clipped = np.clip(t_utc, -2e9, 4e9)
-    quarter, inverse = np.unique((clipped // 900).astype(np.int64), return_inverse=True)
+    quarter_of = (np.clip(t_utc, -2e9, 4e9) // 900).astype(np.int64)
+    low = int(quarter_of.min())
+    # A table over the span instead of a sort: there are far more instants than quarter hours.
+    quarter_of -= low
+    seen = np.zeros(int(quarter_of.max()) + 1, bool)
+    seen[quarter_of] = True
+    quarter = np.flatnonzero(seen)
+    table = np.zeros(len(seen))
     if len(quarter) > 5_000:  # long spans: transitions are at most a few a year, so a day's grid finds them
-        return _offsets_between(quarter, zone)[inverse]
-    return np.array([_offset_s(int(q) * 900, zone) for q in quarter])[inverse]
+        table[quarter] = _offsets_between(quarter + low, zone)
+    else:
+        table[quarter] = [_offset_s(int(q + low) * 900, zone) for q in quarter]
+    return table[quarter_of]
 
 
 def _offset_s(t_utc: int, zone: ZoneInfo) -> float:

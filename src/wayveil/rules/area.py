@@ -41,6 +41,8 @@ class Area:
         """Whether each point lies in the interior or on the border, exactly."""
         import shapely
 
+        if shapely.get_num_coordinates(self.shape) == 5 and shapely.equals(self.shape, shapely.box(*self.shape.bounds)):
+            return self._in_box(x_m, y_m, lambda x, y: np.ones(len(x), bool))
         return self._in_box(x_m, y_m, lambda x, y: shapely.intersects_xy(self.shape, x, y))
 
     def _in_box(self, x_m: np.ndarray, y_m: np.ndarray, test: Callable[..., np.ndarray]) -> np.ndarray:
