@@ -22,6 +22,7 @@ from wayveil.synthesis.pyramid import Field, pool, spread
 from wayveil.synthesis.regions import cuts_from_json, label_regions
 
 _END_POINT_POWER = 1.5
+_SPEED_SPREAD = 0.7
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,12 +74,14 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
     displacement = plan.displacement_bins(scope)
     length_margin = _coarsen(length, length_bins, coarse_length)
     displacement_length = _displacement_length(release, displacement, coarse_length, length_margin, count)
+    duration_margin = _coarsen(duration, duration_bins, coarse_duration)
     length_duration = estimate_table(
         release["length_duration"].counts,
         release["length_duration"].noise,
         length_margin,
-        _coarsen(duration, duration_bins, coarse_duration),
+        duration_margin,
         count,
+        affinity=_same_speed(coarse_length, coarse_duration, length_margin, duration_margin),
     )
     cuts = cuts_from_json(release["origin_destination/fine"].parameters["cuts"])
     regions = label_regions(grid, cuts)
@@ -195,6 +198,25 @@ def _displacement_length(
     for _ in range(5):  # the length margin was measured with more budget: it has the last word
         table *= (length_margin / np.maximum(table.sum(axis=0), 1e-12))[None, :]
     return table / table.sum()
+
+
+def _same_speed(
+    length: Bins, duration: Bins, length_share: NDArray[np.float64], duration_share: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Long trips last long: a lognormal preference for the typical speed, the ratio of the two medians."""
+    middle_km, middle_s = _middles(length), _middles(duration)
+    typical = np.log(_median(middle_km, length_share) / _median(middle_s, duration_share))
+    speed = np.log(middle_km[:, None] / middle_s[None, :])
+    return np.exp(-0.5 * ((speed - typical) / _SPEED_SPREAD) ** 2) + 1e-4
+
+
+def _middles(bins: Bins) -> NDArray[np.float64]:
+    edges = np.asarray(bins.edges)
+    return np.r_[edges[1] / 2, np.sqrt(edges[1:-1] * edges[2:])]
+
+
+def _median(value: NDArray[np.float64], share: NDArray[np.float64]) -> float:
+    return float(value[np.searchsorted(np.cumsum(share), 0.5 * share.sum())])
 
 
 def _flows(

@@ -92,10 +92,15 @@ def estimate_table(
     columns: NDArray[np.float64],
     total: float,
     possible: NDArray[np.bool_] | None = None,
+    affinity: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """A noisy two-way table around the product of its estimated margins, scaled to both; shares adding up to one."""
+    """A noisy two-way table around the product of its estimated margins, scaled to both; shares adding up to one.
+
+    `affinity` multiplies that product where it is known beforehand which rows and columns go together.
+    """
     allowed = np.ones(counts.shape, bool) if possible is None else possible
-    mean = _scale_to_margins(np.outer(rows, columns) * allowed + 1e-15 * allowed, rows, columns) * total
+    product = np.outer(rows, columns) * (1.0 if affinity is None else affinity)
+    mean = _scale_to_margins(product * allowed + 1e-15 * allowed, rows, columns) * total
     estimate = posterior_mean(counts, np.maximum(mean, 1e-6) * allowed, noise, groups=2) * allowed + 1e-9 * allowed
     return _scale_to_margins(estimate, rows, columns)
 

@@ -56,7 +56,7 @@ def synthesize_to_parquet(
     rules: Sequence[Rule] = (),
     n: int | None = None,
     seed: int | None = None,
-    estimator: str = "bayes",
+    estimator: str = "learned",
     engine: Pieces | None = None,
     extra_metadata: Mapping[str, str] | None = None,
     progress: Progress = quiet,
