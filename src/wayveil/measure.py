@@ -39,7 +39,15 @@ from wayveil.synthesis.regions import cut_regions, cuts_to_json, label_regions
 from wayveil.views import OriginDestination, View
 from wayveil.views.places import OCCUPANCY_RESOLUTION
 
-__all__ = ["SameContentWarning", "exact_answers", "first_views", "kept_trajectories", "measure"]
+__all__ = [
+    "Cost",
+    "Door",
+    "SameContentWarning",
+    "exact_answers",
+    "first_views",
+    "kept_trajectories",
+    "measure",
+]
 
 _MOST_TRAJECTORIES = 1 << 40
 
@@ -86,7 +94,7 @@ def measure(
     """
     scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
     unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
-    cost = _Cost.of(exact_epsilon(epsilon), exact_delta(delta), unit)
+    cost = Cost.of(exact_epsilon(epsilon), exact_delta(delta), unit)
     account = _account(ledger, dataset)
     if roads is not None and len(clip_roads(roads, scope)) == 0:
         raise InputError("No road of the map lies inside the scope; give the map of the same city, or none.")
@@ -99,7 +107,7 @@ def measure(
     if account is not None:
         _pay(account, dataset or "", cost, unit, exact.digest)
     with stays_charged(account is not None):
-        return _draw(_Door(scope, cost, unit, noise or OpenDPNoise()), exact, progress)
+        return _draw(Door(scope, cost, unit, noise or OpenDPNoise()), exact, progress)
 
 
 @contextmanager
@@ -118,15 +126,19 @@ def stays_charged(charged: bool) -> Iterator[None]:
 
 
 @dataclass(frozen=True)
-class _Cost:
-    """What each view may cost: ε_v of pure privacy, or with a δ, ρ_v = ρ·ε_v/ε of zero-concentrated privacy."""
+class Cost:
+    """What each view may cost: ε_v of pure privacy, or with a δ, ρ_v = ρ·ε_v/ε of zero-concentrated privacy.
+
+    Privacy: free; it says what may be spent and spends nothing itself.
+    """
 
     budget: Budget
     delta: Fraction
     rho: Fraction | None
 
     @classmethod
-    def of(cls, epsilon: Fraction, delta: Fraction, unit: Unit) -> "_Cost":
+    def of(cls, epsilon: Fraction, delta: Fraction, unit: Unit) -> "Cost":
+        """ε (and δ) divided by the plan's shares; refused where the noise would not fit beside the sums."""
         from wayveil.privacy.zcdp import rho_for
 
         cost = cls(Budget.split(epsilon, plan.SHARES), delta, rho_for(epsilon, delta) if delta else None)
@@ -150,11 +162,16 @@ class _Cost:
 
 
 @dataclass(frozen=True)
-class _Door:
-    """What every answer needs on its way out."""
+class Door:
+    """What every answer needs on its way out; exact sums become noisy answers here and nowhere else.
+
+    The audit sends exact sums through this same door, so that what it judges is what runs.
+
+    Privacy: spends ε_v (or ρ_v) with each `answer`.
+    """
 
     scope: Scope
-    cost: _Cost
+    cost: Cost
     unit: Unit
     noise: NoiseSource
 
@@ -182,7 +199,7 @@ class _Door:
         return max(count, 1.0) / self.cost.noise(name, self.unit)
 
 
-def _draw(door: _Door, exact: Exact, progress: Progress) -> Release:
+def _draw(door: Door, exact: Exact, progress: Progress) -> Release:
     """Noise, in the order in which answers may depend on each other."""
     grid, views, sums = base_grid(door.scope), exact.views, exact.sums
     count = door.answer("count", sums["count"], 1, (1,))
@@ -211,7 +228,7 @@ def _draw(door: _Door, exact: Exact, progress: Progress) -> Release:
 
 
 def _field_answers(
-    door: _Door, name: str, view: View, sums: NDArray[np.int64], grid: Grid, count: float
+    door: Door, name: str, view: View, sums: NDArray[np.int64], grid: Grid, count: float
 ) -> Iterator[Answer]:
     """The three levels of a field. Pooling adds cells up, so a trajectory's L1 norm cannot grow."""
     signal = sum(door.signal(f"{name}/{level}", count) for level in ("coarse", "middle", "fine"))
@@ -223,14 +240,14 @@ def _field_answers(
         yield door.answer(f"{name}/{level}", pooled, view.resolution, pooled.shape, side=side, cell_m=grid.cell_m)
 
 
-def _asymmetry(door: _Door, view: View, sums: NDArray[np.int64], grid: Grid, count: float) -> Answer:
+def _asymmetry(door: Door, view: View, sums: NDArray[np.int64], grid: Grid, count: float) -> Answer:
     side = plan.asymmetry_side(grid, door.signal(view.name, count))
     pooled = _pooled(sums.reshape(grid.rows, grid.columns), side)
     return door.answer(view.name, pooled, view.resolution, pooled.shape, side=side, cell_m=grid.cell_m)
 
 
 def _histograms(
-    door: _Door, views: Mapping[str, View], sums: Mapping[str, NDArray[np.int64]], count: float
+    door: Door, views: Mapping[str, View], sums: Mapping[str, NDArray[np.int64]], count: float
 ) -> list[Answer]:
     answers = []
     for name in ("length", "duration", "mean_interval", "gap_ratio"):
@@ -260,7 +277,7 @@ def _merge(sums: NDArray[np.int64], fine: Bins, coarse: Bins) -> NDArray[np.int6
 
 
 def _origin_destination(
-    door: _Door, end_points: Sequence[Answer], grid: Grid, count: float, exact: Exact, progress: Progress
+    door: Door, end_points: Sequence[Answer], grid: Grid, count: float, exact: Exact, progress: Progress
 ) -> list[Answer]:
     """Both levels of the origin–destination view, on regions cut from the noisy end points."""
     names = ("origin_destination/coarse", "origin_destination/fine")
@@ -292,7 +309,7 @@ def _account(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None
     return ledger if isinstance(ledger, Ledger) else Ledger(None if ledger is None else Path(ledger))
 
 
-def _pay(ledger: Ledger, dataset: str, cost: _Cost, unit: Unit, digest: str | None) -> None:
+def _pay(ledger: Ledger, dataset: str, cost: Cost, unit: Unit, digest: str | None) -> None:
     """All shares on the ledger in one go; with a δ only their sum is a guarantee, so it is divided alike."""
     budget, purpose = cost.budget, f"measure, {unit.kind} level" + (", Gaussian" if cost.rho else "")
     lines = [

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from wayveil.engine.serial import Kept, Serial, prepared_batches
 from wayveil.exact import exact_answers, first_views
 from wayveil.grid import base_grid
-from wayveil.measure import _Cost, _Door, measure
+from wayveil.measure import Cost, Door, measure
 from wayveil.prepare import Prepared
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.noise import NoiseSource, Noisy, OpenDPNoise
@@ -87,7 +87,7 @@ def view_scores(
         differs = np.flatnonzero(zero != one)
         if not len(differs):
             continue
-        door = _Door(scope, _Cost(Budget(epsilon, {view.name: epsilon}), Fraction(0), None), unit, noise)
+        door = Door(scope, Cost(Budget(epsilon, {view.name: epsilon}), Fraction(0), None), unit, noise)
         sides = []
         for sums in (zero[differs], one[differs]):
             answer = door.answer(view.name, np.tile(sums, runs), view.resolution, (runs, len(differs)))

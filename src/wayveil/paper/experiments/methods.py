@@ -60,7 +60,7 @@ def _privtrace(data: Trajectories, scope: Scope, epsilon: float, how: RunSetting
 def _wayveil(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
     from wayveil.measure import measure
     from wayveil.privacy.unit import Unit
-    from wayveil.synthesis import synthesize
+    from wayveil.synthesis.synthesize import synthesize
 
     # No ledger: an experiment publishes nothing, and its tables are stamped.
     release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory(), progress=progress)
