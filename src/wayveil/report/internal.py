@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wayveil.errors import InputError
+from wayveil.report.support import Support
 
 _MOST_ROWS = 200
 
@@ -41,17 +42,20 @@ class Internal:
 
     metrics: tuple[MetricRow, ...]
     audit: Audit | None
+    support: Support | None
 
 
-def make_internal(evaluation: Any | None, audit: Mapping[str, Any] | None) -> Internal:
-    """Metrics and audit as rows.
+def make_internal(
+    evaluation: Any | None, audit: Mapping[str, Any] | None, support: Support | None = None
+) -> Internal:
+    """Metrics and audit as rows, and the map of what rests on data.
 
     `evaluation` is what `wayveil.evaluation.evaluate` gives, its `to_dict()`, or the JSON of `wayveil evaluate`;
     `audit` is the JSON object of `wayveil audit`.
 
     Privacy: not private (trusted side only).
     """
-    return Internal(_metrics(evaluation), None if audit is None else _audit(audit))
+    return Internal(_metrics(evaluation), None if audit is None else _audit(audit), support)
 
 
 def _metrics(evaluation: Any | None) -> tuple[MetricRow, ...]:

@@ -33,7 +33,8 @@ def internal_report(
     evaluation: Any | None = None,
     audit: Mapping[str, Any] | None = None,
 ) -> str:
-    """The internal report as HTML: real beside synthetic, metrics with floor and interval, the audit's verdict.
+    """The internal report as HTML: real beside synthetic, metrics with floor and interval, the audit's verdict,
+    and where the density rests on data.
 
     Parameters
     ----------
@@ -45,6 +46,7 @@ def internal_report(
     from wayveil.report.figures import figures, quantities
     from wayveil.report.internal import make_internal
     from wayveil.report.mapdata import map_data
+    from wayveil.report.support import make_support
 
     if len(real) == 0:
         raise InputError("The private data is empty; give --real the file that was measured.")
@@ -53,7 +55,8 @@ def internal_report(
     drawings = figures(quantities(synthetic, scope), quantities(real, scope))
     map_json = map_data(scope, {"Real": real, "Synthetic": synthetic}, roads, rules or ())
     title = f"{sheet.place}: real against synthetic"
-    return render(sheet, map_json, drawings, title, internal=make_internal(evaluation, audit))
+    own = make_internal(evaluation, audit, make_support(release))
+    return render(sheet, map_json, drawings, title, internal=own)
 
 
 def render(

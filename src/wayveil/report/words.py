@@ -74,6 +74,8 @@ def not_promised(release: Release) -> list[str]:
         "Facts about the city as a whole (which streets are busy, when people travel) are meant to stay visible.",
         "The data is synthetic: it answers questions about many trajectories, not about a single one; rare places "
         "and rare hours are the least exact.",
+        "The fine structure of the map is a prior, what streets usually look like, where the data was too noisy to "
+        "tell: no street is promised to be real traffic.",
     ]
     if release.unit == "trajectory":
         lines.insert(

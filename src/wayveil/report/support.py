@@ -1,0 +1,89 @@
+"""Where the density rests on data and where on the prior: a small map for the internal report.
+
+Privacy: free (post-processing of the release); shown to the owner, who has to judge what the map may be used for.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.release import Release
+
+_MOST_CELLS = 14_000
+_MOST_BASE_CELLS = 400_000
+"""Above this the estimate is made on the finest level's own cells, not on smaller ones: the page takes seconds."""
+_EDGES = (0.0, 0.1, 0.3, 0.6, 0.9)
+_LEVELS = ("coarse", "middle", "fine")
+
+
+@dataclass(frozen=True)
+class Support:
+    """The map as SVG, its legend from prior to data, and what it says as a whole."""
+
+    figure: str
+    legend: tuple[str, ...]
+    cell_m: float
+    percent: float
+    """Mean of the data's share over the map, weighted by the estimated density."""
+
+
+def make_support(release: Release) -> Support | None:
+    """λ² / (λ² + 2·noise²) on a map, from the noisy counts alone; None for a release without places.
+
+    Neither a road map nor the network has a say in λ here: what they add is prior, and must not count as data.
+
+    Privacy: free (post-processing).
+    """
+    names = {answer.name for answer in release.answers}
+    if not {"count", *(f"occupancy/{level}" for level in _LEVELS)} <= names:
+        return None
+    from wayveil.grid import base_grid
+    from wayveil.synthesis.estimate import cell_area, noisy_levels
+    from wayveil.synthesis.field import NoisyLevel, estimate_field
+    from wayveil.synthesis.learned.support import data_share
+    from wayveil.synthesis.pyramid import pool
+
+    grid = base_grid(release.scope)
+    levels, area = noisy_levels(release, "occupancy"), cell_area(grid)
+    unit = levels[-1].side if area.size > _MOST_BASE_CELLS else 1
+    levels = [NoisyLevel(level.counts, level.side // unit, level.noise) for level in levels]
+    area = pool(area, unit)
+    estimate = estimate_field(levels, max(float(release["count"].counts[0]), 1.0), area)
+    share = data_share(levels, estimate)
+    block = max(1, int(np.ceil(np.sqrt(area.size / _MOST_CELLS))))
+    weight = pool(estimate, block)
+    shown = np.divide(pool(share * estimate, block), weight, out=np.zeros_like(weight), where=weight > 0)
+    return Support(
+        figure=_drawing(shown),
+        legend=tuple(_words(step) for step in range(len(_EDGES))),
+        cell_m=levels[-1].side * unit * grid.cell_m,
+        percent=100 * float((share * estimate).sum() / max(estimate.sum(), 1e-300)),
+    )
+
+
+def _drawing(share: NDArray[np.float64]) -> str:
+    """One path for each step of the legend, made of runs along the rows; north is up."""
+    rows, columns = share.shape
+    step = np.searchsorted(_EDGES, share, side="right") - 1
+    paths: list[list[str]] = [[] for _ in _EDGES]
+    for row in range(rows):
+        line = step[row]
+        starts = np.r_[0, np.flatnonzero(np.diff(line)) + 1]
+        for start, end in zip(starts.tolist(), [*starts[1:].tolist(), columns]):
+            paths[line[start]].append(f"M{start} {rows - 1 - row}h{end - start}v1h-{end - start}z")
+    drawn = "".join(
+        f'<path class="rests-{k}" d="{"".join(path)}"><title>{_words(k)}</title></path>'
+        for k, path in enumerate(paths)
+        if path
+    )
+    label = "Map of how much of the density rests on data: faint where it is the prior, strong where counts were heard"
+    return (
+        f'<svg class="rests" viewBox="0 0 {columns} {rows}" role="img" aria-label="{label}" '
+        f'shape-rendering="crispEdges">{drawn}</svg>'
+    )
+
+
+def _words(step: int) -> str:
+    low, high = 100 * _EDGES[step], 100 * (*_EDGES, 1.0)[step + 1]
+    return f"{low:.0f}–{high:.0f} %"
