@@ -6,6 +6,7 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
+from PIL import Image
 
 import wayveil
 from wayveil.demo import Files
@@ -57,8 +58,7 @@ def main(folder: str = "wayveil-demo") -> None:
         axis.set_aspect("equal")
         axis.set_xticks([])
         axis.set_yticks([])
-    figure.savefig(Path(__file__).with_name("city.png"), dpi=105, bbox_inches="tight", pad_inches=0.05, pil_kwargs={"optimize": True})
-
+XX
 
 if __name__ == "__main__":
     main(*sys.argv[1:2])
