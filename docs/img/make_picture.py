@@ -58,7 +58,10 @@ def main(folder: str = "wayveil-demo") -> None:
         axis.set_aspect("equal")
         axis.set_xticks([])
         axis.set_yticks([])
-XX
+    target = Path(__file__).with_name("city.png")
+    figure.savefig(target, dpi=110, bbox_inches="tight", pad_inches=0.05)
+    Image.open(target).convert("RGB").quantize(192).save(target, optimize=True)
+
 
 if __name__ == "__main__":
     main(*sys.argv[1:2])
