@@ -229,6 +229,7 @@ def _answer(view: dict[str, Any], epsilon: Fraction) -> Answer:
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, str) or len(value) > 10_000:
+    # Printable: it is shown in a terminal, where control characters act; and lone surrogates cannot be written.
+    if not isinstance(value, str) or len(value) > 10_000 or not value.isprintable():
         raise ValueError("text")
     return value

@@ -4,7 +4,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from wayveil.atomic import check_output
 from wayveil.errors import InputError
@@ -12,11 +12,20 @@ from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
 from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import read_release
-from wayveil.scope import read_scope, shipped_scopes
+from wayveil.scope import first_fault, in_short, read_scope, shipped_scopes
 from wayveil.steps import measure_file, synthesize_file
 
 _MOST_BYTES = 1 << 20
-_Name = Annotated[str, Field(min_length=1, max_length=4096)]
+
+
+def _printable(text: str) -> str:
+    # Names come back in messages, where control characters act on the terminal.
+    if not text.isprintable():
+        raise ValueError("control characters are not allowed")
+    return text
+
+
+_Name = Annotated[str, Field(min_length=1, max_length=4096), AfterValidator(_printable)]
 
 
 class _Strict(BaseModel):
@@ -26,13 +35,13 @@ class _Strict(BaseModel):
 class Columns(_Strict):
     """How the file is read, where that is not recognised by itself."""
 
-    format: str | None = None
-    traj_id: str | None = None
-    user: str | None = None
-    lon: str | None = None
-    lat: str | None = None
-    time: str | None = None
-    timezone: str | None = None
+    format: _Name | None = None
+    traj_id: _Name | None = None
+    user: _Name | None = None
+    lon: _Name | None = None
+    lat: _Name | None = None
+    time: _Name | None = None
+    timezone: _Name | None = None
     on_bad_rows: Literal["error", "drop"] = "error"
 
 
@@ -89,18 +98,22 @@ def read_run(path: Path) -> RunFile:
         run = RunFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError):
         raise InputError(f"'{path.name}' cannot be read; `wayveil run --template` prints one to fill in.") from None
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"'{path.name}' is not valid TOML ({error}); see `wayveil run --template`.") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "run"
-        raise InputError(f"'{path.name}': {where}: {first['msg']}; see `wayveil run --template`.") from None
+        raise InputError(f"'{path.name}': {first_fault(error, 'run')}; see `wayveil run --template`.") from None
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, and numbers too long to be read
+        why = in_short(error)
+        raise InputError(f"'{path.name}' is not valid TOML ({why}); see `wayveil run --template`.") from None
     return _with_paths(run, path.absolute().parent)
 
 
 def _with_paths(run: RunFile, folder: Path) -> RunFile:
     def whole(name: str | None) -> str | None:
-        return name if name is None or "://" in name else str(folder / Path(name).expanduser())
+        if name is None or "://" in name:
+            return name
+        try:
+            return str(folder / Path(name).expanduser())
+        except RuntimeError:
+            raise InputError(f"'{in_short(name)}' begins with ~ and a user who does not exist here.") from None
 
     scope = run.measure.scope if run.measure.scope in shipped_scopes() else whole(run.measure.scope)
     measure = {"file": whole(run.measure.file), "scope": scope, "ledger": whole(run.measure.ledger)}

@@ -66,7 +66,7 @@ class Scope(BaseModel):
             width_deg = (float(values["east"]) - float(values["west"])) % 360.0
             height_deg = float(values["north"]) - float(values["south"])
             middle = math.radians((float(values["north"]) + float(values["south"])) / 2)
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             return values  # the field checks say what is missing
         diagonal_km = math.hypot(width_deg * math.cos(middle), height_deg) * _METRES_A_DEGREE / 1000
         if not math.isfinite(diagonal_km) or not isinstance(given, dict):
@@ -75,6 +75,8 @@ class Scope(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> "Scope":
+        if not self.name.isprintable():
+            raise ValueError("name must be one line of printable characters")
         if self.north <= self.south:
             raise ValueError("north must be larger than south")
         if self.east == self.west:
@@ -87,6 +89,8 @@ class Scope(BaseModel):
             raise ValueError("give both first_day and last_day, or neither")
         if self.first_day and self.last_day and self.last_day < self.first_day:
             raise ValueError("last_day must not be before first_day")
+        if self.first_day and self.last_day and not 1900 < self.first_day.year <= self.last_day.year < 3000:
+            raise ValueError("first_day and last_day must be between the years 1901 and 2999")
         if max(self.width_m, self.height_m) > _WIDEST_KM * 1000:
             raise ValueError(f"the box is wider than {_WIDEST_KM:.0f} km; wayveil is made for cities and regions")
         if min(self.width_m, self.height_m) < 100:
@@ -202,12 +206,23 @@ def parse_scope(text: str, origin: str) -> Scope:
     """A scope from TOML text; `origin` names it in messages."""
     try:
         return Scope.model_validate(tomllib.loads(text))
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"Scope '{origin}' is not valid TOML ({error}); see `wayveil scope new`.") from None
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"]) or "scope"
-        raise InputError(f"Scope '{origin}': {where}: {first['msg']}; see `wayveil scope new`.") from None
+        raise InputError(f"Scope '{origin}': {first_fault(error, 'scope')}; see `wayveil scope new`.") from None
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, and numbers too long to be read
+        raise InputError(f"Scope '{origin}' is not valid TOML ({in_short(error)}); see `wayveil scope new`.") from None
+
+
+def first_fault(error: ValidationError, whole: str) -> str:
+    """Where a file is wrong and why, on one line; `whole` names the place if it is the file as such."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    where = ".".join(in_short(part) for part in first["loc"]) or whole
+    return f"{where}: {in_short(first['msg'])}"
+
+
+def in_short(value: object) -> str:
+    """At most 120 printable characters: keys of a file may be of any length and move the cursor."""
+    text = "".join(letter if letter.isprintable() else "?" for letter in str(value)[:120])
+    return text if len(str(value)) <= 120 else text + "..."
 
 
 def shipped_scopes() -> list[str]:

@@ -1,0 +1,100 @@
+"""Every fuzzer at length: `python benchmarks/fuzz_long.py [N] [--seed S]` tries N damaged inputs (100,000) and counts.
+
+Each input is read, or refused in one sentence; anything else (another exception, more than 5 s or 20 s, memory over
+2 GB) is a defect, printed with the seed that makes it again. The table goes to benchmarks/results/fuzz.json as well.
+"""
+
+import argparse
+import json
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("fuzz", "formats", "rules", ".")]
+MEMORY_BYTES = 2 << 30
+SHARES = {
+    "scope": 28, "release": 22, "rules": 14, "run": 6, "csv": 4, "gpx": 8, "tdrive": 4, "cabspotting": 3, "geolife": 3,
+    "parquet": 3, "geo.parquet": 1, "parts": 1, "frame": 3,
+}  # fmt: skip
+
+
+def one_by_one(kind: str, number: int, seed: int, folder: Path) -> tuple[Counter[str], list[str]]:
+    """Inputs of one kind, each by its own seed."""
+    import fuzz_files
+    import test_fuzz_readers as readers
+
+    outcomes: Counter[str] = Counter()
+    defects: list[str] = []
+    if kind in fuzz_files.KINDS:
+        attempt: Callable[[int], str] = lambda one: fuzz_files.attempt(kind, folder, one)  # noqa: E731
+    else:
+
+        def attempt(one: int) -> str:
+            place = folder / f"{kind}-{one}"
+            try:
+                with fuzz_files.alarm(int(readers.LIMIT_S)):
+                    return readers.attempt(kind, place, one)
+            finally:
+                shutil.rmtree(place, ignore_errors=True)
+
+    for one in range(seed, seed + number):
+        try:
+            outcomes[attempt(one)] += 1
+        except Exception as error:
+            outcomes["defect"] += 1
+            defects.append(f"{kind}, seed {one}: {type(error).__name__}: {str(error)[:160]!r}")
+    return outcomes, defects
+
+
+def rules(number: int, folder: Path) -> tuple[Counter[str], list[str]]:
+    """Rules files come from one random stream: the first defect ends it."""
+    import test_rules_geojson
+
+    os.environ["WAYVEIL_FUZZ"] = str(number)
+    try:
+        test_rules_geojson.test_fuzz(folder)
+    except Exception as error:
+        return Counter(defect=1), [f"rules: {type(error).__name__}: {str(error)[:160]!r}"]
+    return Counter({"read or refused": number}), []
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("n", type=int, nargs="?", default=100_000)
+    parser.add_argument("--seed", type=int, default=1_000_000, help="CI begins at 0")
+    options = parser.parse_args()
+    resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, MEMORY_BYTES))
+    total, table, found = 0, {}, []
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ["XDG_DATA_HOME"] = os.environ["XDG_STATE_HOME"] = str(folder / "home")
+        os.chdir(folder)
+        for kind, share in SHARES.items():
+            number = -(-options.n * share // sum(SHARES.values()))
+            began, cpu = time.monotonic(), time.process_time()
+            outcomes, defects = (
+                rules(number, folder) if kind == "rules" else one_by_one(kind, number, options.seed, folder)
+            )
+            table[kind] = {
+                "inputs": sum(outcomes.values()), **outcomes, "wall_s": round(time.monotonic() - began, 1),
+                "cpu_s": round(time.process_time() - cpu, 1),
+                "peak_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+            }  # fmt: skip
+            total, found = total + table[kind]["inputs"], found + defects
+            print(f"{kind:12} {json.dumps(table[kind])}", *defects[:20], sep="\n  ", flush=True)
+            result = {"inputs": total, "defects": found[:100], "memory_limit_mb": MEMORY_BYTES >> 20}
+            text = json.dumps({**result, "first_seed": options.seed, "by_reader": table}, indent=2)
+            (ROOT / "benchmarks" / "results" / "fuzz.json").write_text(text + "\n", encoding="utf-8")
+    print(f"{total} inputs, {len(found)} defects")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

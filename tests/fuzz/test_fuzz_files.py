@@ -1,0 +1,34 @@
+"""Damaged scope, run and release files: success or one clear sentence; the long version is benchmarks/fuzz_long.py.
+
+WAYVEIL_FUZZ says how many inputs of all kinds are tried (450 by default), WAYVEIL_FUZZ_SEED where to start.
+"""
+
+import os
+import time
+from collections import Counter
+
+import pytest
+from fuzz_files import KINDS, alarm, attempt
+
+COUNT = int(os.environ.get("WAYVEIL_FUZZ", "450"))
+SEED = int(os.environ.get("WAYVEIL_FUZZ_SEED", "0"))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_damaged_files(tmp_path, monkeypatch, kind):
+    monkeypatch.chdir(tmp_path)
+    outcomes: Counter[str] = Counter()
+    for seed in range(SEED, SEED + -(-COUNT // len(KINDS))):
+        try:
+            outcomes[attempt(kind, tmp_path, seed)] += 1
+        except Exception as error:
+            raise AssertionError(f"{kind}, seed {seed}: {type(error).__name__}: {str(error)[:200]}") from error
+    print(kind, dict(outcomes))
+    assert outcomes["refused"] > 0
+    # A run cannot succeed: its private file is not there.
+    assert kind == "run" or COUNT < 100 or outcomes["read"] > 0, "the fuzzer damages everything"
+
+
+def test_the_alarm_rings():
+    with pytest.raises(TimeoutError), alarm(1):
+        time.sleep(3)
