@@ -160,6 +160,17 @@ def test_comparison_runs_on_what_the_folder_holds(file: Path, tmp_path: Path, mo
         comparison.run(file.parent, tmp_path / "o", methods="magic")
 
 
+@pytest.mark.filterwarnings("ignore:The .* outside what the network")
+def test_the_sound_method_of_the_comparison_is_the_product(rides: Trajectories) -> None:
+    from wayveil.paper.experiments.methods import METHODS, RunSettings, run_method
+
+    scope = read_scope("demo-city")
+    made = run_method("wayveil", rides, scope, 1.0, RunSettings(0.1, 1, None, 1))
+    assert METHODS["wayveil"].private and len(made) == len(rides)
+    x_m, y_m = scope.to_metres(made.lon, made.lat)
+    assert (x_m >= 0).all() and (x_m <= scope.width_m).all() and (y_m >= 0).all() and (y_m <= scope.height_m).all()
+
+
 def test_the_kernel_needs_numpy_and_jax_alone() -> None:
     program = (
         "import sys\n"
