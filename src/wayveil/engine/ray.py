@@ -80,21 +80,19 @@ class RayEngine:
         waiting, ready = iter(enumerate(pieces)), {}
         flying: dict[Any, int] = {}
         due, ahead = 0, _AHEAD * self._workers
-        try:
-            while True:
-                # A slow first piece must not let the later ones pile up, so those that wait count as well.
-                while len(flying) + len(ready) < ahead and (entry := next(waiting, None)) is not None:
-                    flying[task.remote(function_ref, shared, entry[1])] = entry[0]
-                if not flying:
-                    break
-                (one,), _ = ray.wait(list(flying), num_returns=1)
-                ready[flying.pop(one)] = _fetched(ray, one)
-                while ready and (not ordered or due in ready):
-                    yield ready.pop(due if ordered else next(iter(ready)))
-                    due += 1
-        finally:
-            for one in flying:
-                ray.cancel(one, force=False)
+        # After an error what is in flight runs out by itself, and tasks end with their driver. They are not cancelled:
+        # cancelling a task that is just finishing brings Ray 2.60 down, driver and all.
+        while True:
+            # A slow first piece must not let the later ones pile up, so those that wait count as well.
+            while len(flying) + len(ready) < ahead and (entry := next(waiting, None)) is not None:
+                flying[task.remote(function_ref, shared, entry[1])] = entry[0]
+            if not flying:
+                return
+            (one,), _ = ray.wait(list(flying), num_returns=1)
+            ready[flying.pop(one)] = _fetched(ray, one)
+            while ready and (not ordered or due in ready):
+                yield ready.pop(due if ordered else next(iter(ready)))
+                due += 1
 
 
 class _Applied:
