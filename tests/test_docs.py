@@ -33,11 +33,11 @@ def table_commands() -> list[str]:
 @pytest.fixture(scope="module")
 def town(tmp_path_factory) -> Path:
     """The files that the pages speak of, from a small invented city."""
+    import jax
+
     from wayveil.formats import read, write
     from wayveil.formats.roads import write_roads
     from wayveil.simulate import rules_text, scope_toml, simulate_city, simulate_trajectories
-
-    import jax
 
     # Every page reads the rules anew; compiled once, the same rules need not be compiled again.
     jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
