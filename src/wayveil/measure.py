@@ -252,7 +252,9 @@ def _histograms(
     answers = []
     for name in ("length", "duration", "mean_interval", "gap_ratio"):
         view = views[name]
-        bins = plan.histogram_bins(view.bins, door.signal(name, count))  # type: ignore[attr-defined]
+        bins = view.bins  # type: ignore[attr-defined]
+        if name not in plan.SPIKY:
+            bins = plan.histogram_bins(bins, door.signal(name, count))
         merged = _merge(sums[name], view.bins, bins)  # type: ignore[attr-defined]
         answers.append(door.answer(name, merged, view.resolution, merged.shape, edges=list(bins.edges)))
     for name, edges in (

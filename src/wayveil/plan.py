@@ -18,7 +18,7 @@ SHARES: dict[str, Fraction] = {
         "count": 10,
         "occupancy/coarse": 100,
         "occupancy/middle": 140,
-        "occupancy/fine": 160,
+        "occupancy/fine": 150,
         "end_points/coarse": 55,
         "end_points/middle": 77,
         "end_points/fine": 88,
@@ -29,13 +29,17 @@ SHARES: dict[str, Fraction] = {
         "displacement_length": 40,
         "length_duration": 20,
         "duration": 45,
-        "mean_interval": 20,
+        "mean_interval": 30,
         "gap_ratio": 10,
         "departure_hour": 18,
         "departure_week": 12,
     }.items()
 }
 """Share of ε of each view; they add up to one. The optimum is flat (docs/method.md)."""
+
+
+SPIKY = frozenset({"mean_interval", "gap_ratio"})
+"""Views whose mass sits in one or two bins: merging bins would blur it more than the noise does."""
 
 
 @dataclass(frozen=True)
@@ -72,7 +76,7 @@ def region_depth(signal: float) -> int:
 
 
 def histogram_bins(bins: Bins, signal: float) -> Bins:
-    """Merge neighbouring bins until each is worth three noise units on average; short histograms stay as they are."""
+    """Merge neighbouring bins until each is worth three noise units on average, but not when 24 or fewer are left."""
     run = 1
     while len(bins) / run > max(24.0, signal / 3.0) and run < 64:
         run *= 2

@@ -22,7 +22,8 @@ from wayveil.synthesis.pyramid import Field, pool, spread
 from wayveil.synthesis.regions import cuts_from_json, label_regions
 
 _END_POINT_POWER = 1.5
-_SPEED_SPREAD = 0.7
+_SPEED_SPREAD = 1.5
+_DOUBT = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +105,7 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
         coarse_duration_bins=coarse_duration,
         duration=duration,
         duration_bins=duration_bins,
-        interval=_fine_histogram(release["mean_interval"], plan.interval_bins(scope)),
+        interval=_intervals(release["mean_interval"], plan.interval_bins(scope)),
         interval_bins=plan.interval_bins(scope),
         gap_ratio=_fine_histogram(release["gap_ratio"], plan.gap_ratio_bins()),
         gap_ratio_bins=plan.gap_ratio_bins(),
@@ -177,6 +178,19 @@ def _split_ends(answer: Answer, both: Field) -> tuple[Field, Field]:
 def _fine_histogram(answer: Answer, fine: Bins) -> NDArray[np.float64]:
     shares = estimate_histogram(answer.counts, answer.noise)
     return spread_bins(shares, np.asarray(answer.parameters["edges"], float), np.asarray(fine.edges))
+
+
+def _intervals(answer: Answer, fine: Bins) -> NDArray[np.float64]:
+    """Sampling intervals cluster: a recorder has one or two. What could be mere noise keeps a third.
+
+    A little noise among the shortest intervals would otherwise give some trajectories hundreds of points, and these
+    would outweigh all others in the density of points.
+    """
+    shares = estimate_histogram(answer.counts, answer.noise)
+    doubtful = answer.counts < _DOUBT * answer.noise
+    if not doubtful.all():
+        shares = np.where(doubtful, 0.3 * shares, shares)
+    return spread_bins(shares / shares.sum(), np.asarray(answer.parameters["edges"], float), np.asarray(fine.edges))
 
 
 def _coarsen(shares: NDArray[np.float64], fine: Bins, coarse: Bins) -> NDArray[np.float64]:

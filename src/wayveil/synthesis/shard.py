@@ -134,9 +134,9 @@ def _views(estimates: Estimates, trips: Trips, placed: Polylines) -> list[HardVi
     """What weights are fitted to: lengths of the final polylines, flows, displacements, durations, coarse places."""
     straight_km = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1]) / 1000
     noise = estimates.noise
+    # Each round ends with what is known best: a later view undoes a little of what an earlier one did.
     return [
-        HardView("length", estimates.length_bins.index(lengths(placed) / 1000), estimates.length, noise["length"], 0.7),
-        HardView("origin_destination", trips.flow, estimates.flows.ravel(), noise["origin_destination/fine"], 0.5),
+        _coarse_occupancy(estimates, placed),
         HardView(
             "displacement",
             estimates.displacement_bins.index(straight_km),
@@ -147,7 +147,8 @@ def _views(estimates: Estimates, trips: Trips, placed: Polylines) -> list[HardVi
         HardView(
             "duration", estimates.duration_bins.index(trips.duration_s), estimates.duration, noise["duration"], 0.5
         ),
-        _coarse_occupancy(estimates, placed),
+        HardView("origin_destination", trips.flow, estimates.flows.ravel(), noise["origin_destination/fine"], 0.7),
+        HardView("length", estimates.length_bins.index(lengths(placed) / 1000), estimates.length, noise["length"], 0.7),
     ]
 
 
