@@ -140,6 +140,8 @@ def read_points(path: Path, options: ReadOptions) -> Points:
     tracks, origin = _parse(path), path.name
     user = None
     if any(value is not None for value in tracks.users):
+        if len(tracks.users) != len(tracks.label):  # points outside a track, or a track inside another
+            raise InputError(f"'{origin}' has track points outside its tracks, whose user is unknown; repair the file.")
         if not all(isinstance(value, int) or value is None for value in tracks.users):
             tracks.users = [value if value is None else str(value) for value in tracks.users]
         try:
