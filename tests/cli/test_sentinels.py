@@ -95,6 +95,7 @@ COMMANDS = [
     (2, "convert broken.parquet copy.gpx"),
     (2, "convert headless.csv copy.parquet"),
     (0, "scope show small.toml"),
+    (0, "simulate -o city.parquet -n 20 --size-km 3 3 --json"),
 ]
 TABLES = [
     "check rides.parquet --scope small.toml",
@@ -127,7 +128,7 @@ def test_no_command_says_anything_private(wayveil, folder):
 def test_every_verb_that_reads_private_data_is_tried():
     tried = {text.split()[0] for _, text, *_ in COMMANDS} | {text.split()[0] for text in TABLES}
     # These read public or invented data; `paper` and `bench` print tables of experiments, stamped as such.
-    assert set(VERBS) - tried == {"demo", "simulate", "bench", "paper"}
+    assert set(VERBS) - tried == {"demo", "bench", "paper"}
 
 
 def test_the_marks_would_be_seen(folder):
@@ -145,3 +146,24 @@ def test_an_unexpected_error_is_told_without_its_words(wayveil, folder, monkeypa
     said = wayveil("measure", "rides.parquet", "--dataset", "x", "-o", "e.json", *TRIP)
     assert said.code == 1 and "RuntimeError" in said.err and MARKS.search(said.all) is None, said
     assert "stays charged" not in said.err and not (folder / "e.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("place", "command"),
+    [
+        ("wayveil.formats.convert.convert", "convert rides.parquet copy.csv"),
+        ("wayveil.release.read_release", "describe a.json"),
+        ("wayveil.runfile.read_run", "run run.toml"),
+        ("wayveil.rules.read_rules", "rules check rules.geojson --scope small.toml"),
+        ("wayveil.formats.check.check", "check rides.parquet"),
+    ],
+)
+def test_an_unexpected_error_of_any_verb_keeps_its_words(wayveil, folder, monkeypatch, place, command):
+    def fail(*_, **__):
+        raise KeyError("sentinel-user-3", LAT, TRAJECTORIES)
+
+    monkeypatch.setattr(place, fail)
+    said = wayveil(*command.split())
+    assert said.code == 1 and "KeyError" in said.err and MARKS.search(said.all) is None, said
+    refused = wayveil("--debug", *command.split())
+    assert refused.code == 2 and "may show" in refused.err and MARKS.search(refused.all) is None, refused
