@@ -1,5 +1,6 @@
 """One TOML file for the whole way: measure → synthesize → report."""
 
+import os
 import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -16,6 +17,7 @@ from wayveil.scope import first_fault, in_short, read_scope, shipped_scopes
 from wayveil.steps import measure_file, synthesize_file
 
 _MOST_BYTES = 1 << 20
+_LONGEST_PART = 255  # bytes between two slashes, on every common file system
 
 
 def _printable(text: str) -> str:
@@ -110,6 +112,8 @@ def _with_paths(run: RunFile, folder: Path) -> RunFile:
     def whole(name: str | None) -> str | None:
         if name is None or "://" in name:
             return name
+        if max(map(len, map(os.fsencode, name.split("/")))) > _LONGEST_PART:
+            raise InputError(f"'{in_short(name)}' is too long for the name of a file.")
         try:
             return str(folder / Path(name).expanduser())
         except RuntimeError:

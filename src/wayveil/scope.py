@@ -6,6 +6,7 @@ the data: the city's box, its time zone, the days that are covered, and caps tha
 
 import datetime as dt
 import math
+import os
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -244,9 +245,9 @@ def scope_text(name_or_path: str | Path) -> str:
     if str(name_or_path) in shipped_scopes():
         return (resources.files("wayveil") / "scopes" / f"{name_or_path}.toml").read_text(encoding="utf-8")
     path = Path(name_or_path)
-    if not path.is_file():
+    if not os.path.isfile(path):  # unlike Path.is_file, False for a name that is too long
         raise InputError(
-            f"No scope '{path.name}': give a TOML file (`wayveil scope new` writes one) or one of "
+            f"No scope '{in_short(path.name)}': give a TOML file (`wayveil scope new` writes one) or one of "
             f"{', '.join(shipped_scopes())}."
         )
     if path.stat().st_size > _MAX_SCOPE_BYTES:

@@ -233,7 +233,10 @@ KINDS: dict[str, tuple[str, Callable[[random.Random], bytes], Callable[[Path], N
 def alarm(seconds: int = LIMIT_S):
     """TimeoutError, wherever the program is, once the time is over."""
 
+    rang = []
+
     def ring(*_: object) -> None:
+        rang.append(True)
         raise TimeoutError(f"more than {seconds} s")
 
     before = signal.signal(signal.SIGALRM, ring)
@@ -243,6 +246,8 @@ def alarm(seconds: int = LIMIT_S):
     finally:
         signal.alarm(0)
         signal.signal(signal.SIGALRM, before)
+    if rang:  # raised where Python ignores exceptions: in a finaliser or a collector's callback
+        raise TimeoutError(f"more than {seconds} s")
 
 
 @cache

@@ -9,7 +9,7 @@ from wayveil.errors import InputError, ReleaseError
 from wayveil.formats import read
 from wayveil.release import release_from_json
 from wayveil.runfile import read_run
-from wayveil.scope import parse_scope
+from wayveil.scope import parse_scope, read_scope
 
 
 @pytest.mark.parametrize(
@@ -38,6 +38,7 @@ def test_scope(old, new):
         ('file = "none.csv"', 'file = "~no-such-user/x.csv"'),
         ('rules = "rules.geojson"', 'rules = "a\\u0000b"'),
         ('synthetic = "synthetic.parquet"', 'synthetic = "a\\nb"'),
+        ('release = "rides.release.json"', 'release = "' + "a" * 300 + '"'),
         ('traj_id = "ride"', 'traj_id = "\\u001b[2J"'),
         ("seed = 1", "seed = " + "9" * 5000),
     ],
@@ -51,6 +52,11 @@ def test_run(tmp_path, old, new):
     with pytest.raises(InputError) as refused:
         read_run(path)
     assert str(refused.value).isprintable() and len(str(refused.value)) < 400
+
+
+def test_a_name_of_a_scope_that_no_file_can_have():
+    with pytest.raises(InputError, match="No scope"):
+        read_scope("a" * 300)
 
 
 @pytest.mark.parametrize("software", ["\ud800", "\x1b]0;title\x07", "two\nlines"])
