@@ -81,8 +81,9 @@ def test_seed_governs_the_walks_and_n_the_number(method):
 @METHODS
 def test_the_sound_noise_ignores_the_seed(method):
     real = walks(200)
-    one, other = (method(real, SCOPE, 1, seed=1, n=50).trajectories for _ in range(2))
-    assert one != other
+    # One pair may be equal by chance: on a small city the noisy sums often round to the same walk.
+    first, *others = (method(real, SCOPE, 1, seed=1, n=50).trajectories for _ in range(6))
+    assert any(other != first for other in others)
 
 
 @METHODS
