@@ -200,6 +200,11 @@ def use_scope(path: Path) -> None:
 
 def use_run(path: Path) -> None:
     run: RunFile = read_run(path)
+    # A damaged name may lead anywhere on the machine; what lies outside the test's folder is neither read nor written.
+    inputs = run.measure.file, run.measure.ledger, run.synthesize.roads, run.synthesize.rules
+    named = [*inputs, *run.output.model_dump().values()]
+    if not all(Path(name).resolve().is_relative_to(path.parent.resolve()) for name in named if name is not None):
+        return
     _try_inputs(run)
     # The private file is not there: nothing can be measured, and that is one sentence as well.
     if not Path(run.output.release).exists():

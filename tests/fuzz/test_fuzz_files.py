@@ -25,7 +25,7 @@ def test_damaged_files(tmp_path, monkeypatch, kind):
             raise AssertionError(f"{kind}, seed {seed}: {type(error).__name__}: {str(error)[:200]}") from error
     print(kind, dict(outcomes))
     assert outcomes["refused"] > 0
-    # A run cannot succeed: its private file is not there.
+    # A run cannot succeed: its private file is not there ("read" are those that point out of the folder).
     assert kind == "run" or COUNT < 100 or outcomes["read"] > 0, "the fuzzer damages everything"
 
 
