@@ -20,7 +20,7 @@ def read_cells(folder: Path) -> dict[tuple[str, str, float], dict[str, float]]:
     seeds = collections.defaultdict(list)
     for path in sorted((folder / "cells").glob("*.json")):
         cell = json.loads(path.read_text())
-        if "values" in cell:
+        if "values" in cell and "dataset" in cell:
             seeds[cell["dataset"], cell["method"], float(cell["epsilon"])].append(cell["values"])
     return {key: {m: sum(v[m] for v in runs) / len(runs) for m in METRICS} for key, runs in seeds.items()}
 
