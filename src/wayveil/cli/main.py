@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -83,6 +84,7 @@ def _options(
 def main() -> None:
     """Run the command line; every failure is one sentence and an exit code."""
     words = sys.argv[1:]
+    warnings.showwarning = _as_note
     _state.update(debug=False, confirmed=_CONFIRMED in words)
     try:
         code = app(["--debug" if word == _CONFIRMED else word for word in words], standalone_mode=False)
@@ -102,6 +104,12 @@ def main() -> None:
         kind, place = type(error).__name__, _own_frame(error)
         _stop(f"unexpected {kind} {place}; run with --debug to see it in full.{_notes(error)}", 1)
     raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _as_note(message: Warning | str, category: type[Warning], *place: object) -> None:
+    """Our own warnings as one line; those of libraries, which may quote values of the data, are not shown."""
+    if category.__module__.startswith("wayveil"):
+        print(f"Note: {message}", file=sys.stderr)
 
 
 def _stop(sentence: str, code: int) -> None:
