@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.engine.serial import Kept, Serial, prepared_batches
+from wayveil.errors import InputError
 from wayveil.exact import exact_answers, first_views
 from wayveil.grid import base_grid
 from wayveil.measure import Cost, Door, measure
@@ -121,7 +122,7 @@ class _Recorder:
         return self.noisy[-1]
 
     def gaussian(self, sums: Sums, l2_sensitivity: float, rho: Fraction) -> Noisy:
-        raise NotImplementedError("the audit knows the likelihood of Laplace noise only")
+        raise InputError("The audit knows the likelihood of Laplace noise only; audit a release made without --delta.")
 
 
 @dataclass
@@ -139,7 +140,7 @@ class _Replay:
         return earlier if len(earlier.values) == len(sums) else replace(earlier, values=sums)
 
     def gaussian(self, sums: Sums, l2_sensitivity: float, rho: Fraction) -> Noisy:
-        raise NotImplementedError("the audit knows the likelihood of Laplace noise only")
+        raise InputError("The audit knows the likelihood of Laplace noise only; audit a release made without --delta.")
 
 
 class _Remembering:
