@@ -1,11 +1,12 @@
 """Kill spending processes at random moments and look whether the ledger ever knows less than was shown.
 
-    python benchmarks/ledger_kills.py 1000
+    python benchmarks/ledger_kills.py 1000 --processes 2 8 --measures 100
 
 Workers spend in a loop and print what they were granted, as a release would show it. They are killed with SIGKILL
-at a random moment, some while several run at once. After every kill the ledger is opened again (which also compares
+at a random moment, two and then eight at once. After every round the ledger is opened again (which also compares
 it with its witnesses) and must have spent at least everything that was ever printed; at the end every total and
-the chain are checked.
+the chain are checked. `--measures` kills whole `wayveil measure` commands as well, two at once on one dataset,
+and looks for their release files.
 """
 
 import argparse
@@ -17,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
 
@@ -63,8 +65,8 @@ def kill_round(ledger_path: Path, dataset: str, workers: int, wait_s: float) -> 
     return shown, complaints
 
 
-def run(kills: int, folder: Path, seed: int | None = None) -> Counter[str]:
-    """The table of a run of `kills` kills; every count named 'bad: ...' should be absent."""
+def run(kills: int, folder: Path, seed: int | None = None, processes: Sequence[int] = (1, 2, 8)) -> Counter[str]:
+    """The table of a run of `kills` kills, each round of a number drawn from `processes`; 'bad: ...' should be 0."""
     from wayveil.errors import WayveilError
     from wayveil.privacy.ledger import Ledger
 
@@ -78,7 +80,7 @@ def run(kills: int, folder: Path, seed: int | None = None) -> Counter[str]:
         if table["rounds"] % 20 == 19:
             _check(path, shown, table)
             path, shown = folder / f"ledger-{table['rounds']}.sqlite", set()
-        workers = choose.choice((1, 1, 2, 4))
+        workers = choose.choice(processes)
         granted, complaints = kill_round(path, dataset, workers, choose.random() ** 2 * 0.06)
         shown.update(granted)
         table.update({"rounds": 1, "kills": workers, "grants shown": len(granted)})
@@ -116,19 +118,92 @@ def _check(path: Path, shown: set[str], table: Counter[str]) -> None:
     table["bad: spent less than shown"] += sum(account.spent for account in datasets) < COST * len(shown)
 
 
+CITY = """
+import sys
+from wayveil.formats import write
+from wayveil.simulate import simulate_city, simulate_trajectories
+city = simulate_city(0, size_km=(3, 3))
+write(simulate_trajectories(city, 3000, seed=1), sys.argv[1] + "/rides.parquet")
+"""
+SCOPE = """name = "small"
+south = {south}
+west = {west}
+north = {north}
+east = {east}
+"""
+MEASURE = "import sys; from wayveil.cli.main import main; main()"
+
+
+def run_measures(kills: int, folder: Path, seed: int | None = None) -> Counter[str]:
+    """Kill `wayveil measure` commands, two at once, anywhere from the start of the work to after its end.
+
+    A release that can be read must be on the ledger; nothing unfinished may lie under a release's name.
+    """
+    from wayveil.errors import WayveilError
+    from wayveil.privacy.ledger import Ledger
+    from wayveil.release import read_release
+    from wayveil.simulate import simulate_city
+
+    folder.mkdir(parents=True)
+    scope = simulate_city(0, size_km=(3, 3)).scope
+    (folder / "small.toml").write_text(SCOPE.format(**scope.model_dump(include={"south", "west", "north", "east"})))
+    subprocess.run([sys.executable, "-c", CITY, str(folder)], check=True)
+    choose, table, path = random.Random(seed), Counter[str](), folder / "ledger" / "ledger.sqlite"
+    once = [sys.executable, "-c", MEASURE, "measure", str(folder / "rides.parquet"), "--dataset", "rides", "--unit"]
+    once += ["trajectory", "--epsilon", "0.03125", "--scope", str(folder / "small.toml"), "--ledger", str(path)]
+    begun = time.monotonic()
+    subprocess.run([*once, "-o", str(folder / "timed.json")], check=True, capture_output=True)
+    took_s = time.monotonic() - begun
+    Ledger(path).allow("rides", Fraction(1000), "as many as there are kills")
+    outputs = []
+    while table["kills of `wayveil measure`"] < kills:
+        names = [folder / f"{table['rounds']}-{k}.json" for k in range(2)]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        running = [subprocess.Popen([*once, "-o", str(name)], **quiet) for name in names]
+        time.sleep(took_s * choose.uniform(0.4, 2.2))  # two share what one had alone
+        for process in running:
+            table["kills of `wayveil measure`"] += process.poll() is None
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+        table["rounds"] += 1
+        outputs += names
+        spent = Ledger(path).datasets()[0].spent
+        shown = [name for name in outputs if name.exists()]
+        table["bad: more releases than spends"] += COST * (len(shown) + 1) > spent
+        for name in set(names) & set(shown):
+            try:
+                read_release(name)
+            except WayveilError:
+                table["bad: half a release"] += 1
+    Ledger(path).verify()
+    table["releases complete"] = len(shown)
+    table["spent, killed before the release was there"] = int(spent / COST) - 1 - len(shown)
+    table["hidden unfinished files left (never under a release's name)"] = len(list(folder.glob(".*")))
+    return table
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("kills", type=int, nargs="?", default=1000)
+    parser.add_argument("kills", type=int, nargs="?", default=1000, help="for each number of processes")
+    parser.add_argument("--processes", type=int, nargs="+", default=[2, 8])
+    parser.add_argument("--measures", type=int, default=0, help="kills of whole `wayveil measure` commands")
     parser.add_argument("--seed", type=int)
     options = parser.parse_args()
-    started = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_STATE_HOME"] = folder
-        table = run(options.kills, Path(folder) / "data", options.seed)
-    for name, count in table.items():
-        print(f"{name:<50} {count:>8}")
-    print(f"{'seconds':<50} {time.monotonic() - started:>8.0f}")
-    if any(count for name, count in table.items() if name.startswith("bad")):
+    tables: dict[str, Counter[str]] = {}
+    for number in [*options.processes, *(["measure"] if options.measures else [])]:
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["XDG_STATE_HOME"] = folder
+            if number == "measure":
+                table = run_measures(options.measures, Path(folder) / "data", options.seed)
+            else:
+                table = run(options.kills, Path(folder) / "data", options.seed, (number,))
+        table["seconds"] = round(time.monotonic() - started)
+        tables[str(number)] = table
+        print(f"\n{'`wayveil measure`, two at once' if number == 'measure' else f'{number} processes at once'}")
+        for name, count in table.items():
+            print(f"{name:<60} {count:>8}", flush=True)
+    if any(count for table in tables.values() for name, count in table.items() if name.startswith("bad")):
         raise SystemExit("The ledger lost something.")
 
 
