@@ -167,7 +167,7 @@ def test_parquet_refusals(tmp_path):
         with pytest.raises(InputError, match=reason):
             read_roads(path)
     path.write_bytes(b"not parquet")
-    with pytest.raises(InputError, match="readable Parquet"):
+    with pytest.raises(InputError, match="not a Parquet file"):
         read_roads(path)
 
 

@@ -1,17 +1,17 @@
-"""Damaged scope, run and release files by the thousand, made from good ones; shared with benchmarks/fuzz_long.py."""
+"""Damaged scope, run and release files, made from good ones, and the tools to damage anything; see fuzz_kinds.py."""
 
 import copy
 import json
 import random
 import signal
 from collections.abc import Callable
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from wayveil.describe import describe, description
-from wayveil.errors import WayveilError
 from wayveil.release import read_release, release_to_json
 from wayveil.release_check import check_complete
 from wayveil.runfile import RunFile, _try_inputs, do_run, read_run
@@ -160,12 +160,12 @@ def good_release() -> dict[str, Any]:
     return document
 
 
-def damaged_release(rng: random.Random) -> bytes:
-    """Values anywhere in the tree swapped, lost or doubled; then perhaps bytes."""
-    document: Any = copy.deepcopy(good_release())
-    for _ in range(rng.randint(0, 3)):
+def damaged_tree(document: Any, rng: random.Random, most: int = 3) -> Any:
+    """A JSON value in which up to `most` values, anywhere, were swapped, lost, renamed or doubled."""
+    document = copy.deepcopy(document)
+    for _ in range(rng.randint(0, most)):
         spot = document
-        for _ in range(rng.randint(0, 4)):
+        for _ in range(rng.randint(0, 6)):
             inner = list(spot.values()) if isinstance(spot, dict) else spot
             inner = [one for one in inner if isinstance(one, dict | list) and one]
             if not inner:
@@ -183,12 +183,21 @@ def damaged_release(rng: random.Random) -> bytes:
             spot[place] = odd_value(rng, spot[place])
         if not document:
             break
+    return document
+
+
+def damaged_json(document: Any, rng: random.Random) -> bytes:
+    """`damaged_tree` as text; sometimes with lone surrogates, damaged bytes, or nothing of the document at all."""
     if rng.random() < 0.05:
         return rng.choice([b"[" * 200_000, b'{"a":' * 50_000, b"9" * 10_000, b"", b"\xff\xfe", b"null", b'"\\ud800"'])
-    text = json.dumps(document, separators=(",", ":"))
+    text = json.dumps(damaged_tree(document, rng), separators=(",", ":"))
     if rng.random() < 0.1:  # lone surrogates: JSON can say them, UTF-8 cannot
         text = text.replace('"software":"', '"software":"\\ud800', 1)
     return damaged_bytes(text.encode(), rng) if rng.random() < 0.15 else text.encode()
+
+
+def damaged_release(rng: random.Random) -> bytes:
+    return damaged_json(good_release(), rng)
 
 
 def use_scope(path: Path) -> None:
@@ -227,16 +236,30 @@ def run_bytes(rng: random.Random) -> bytes:
     return damaged_toml(good, rng)
 
 
-KINDS: dict[str, tuple[str, Callable[[random.Random], bytes], Callable[[Path], None]]] = {
-    "scope": ("x.toml", scope_bytes, use_scope),
-    "run": ("run.toml", run_bytes, use_run),
-    "release": ("x.release.json", damaged_release, use_release),
+@dataclass(frozen=True)
+class Kind:
+    """A kind of file: its name, a good one, how damaged ones are made, and every way in which wayveil uses one."""
+
+    name: str
+    good: Callable[[], bytes]
+    make: Callable[[random.Random], bytes]
+    use: Callable[[Path], None]
+    limit_s: int = LIMIT_S
+
+
+KINDS = {
+    "scope": Kind("x.toml", SCOPE.encode, scope_bytes, use_scope),
+    "run": Kind("run.toml", RUN.replace('rules = "rules.geojson"\n', "").encode, run_bytes, use_run),
+    "release": Kind("x.release.json", lambda: json.dumps(good_release()).encode(), damaged_release, use_release),
 }
 
 
 @contextmanager
-def alarm(seconds: int = LIMIT_S):
-    """TimeoutError, wherever the program is, once the time is over."""
+def alarm(seconds: float = LIMIT_S):
+    """TimeoutError, wherever the program is, after so much CPU time, or twelve times as much on the clock.
+
+    The clock alone would blame a file for a busy machine, the CPU alone would wait for ever on a pipe.
+    """
 
     rang = []
 
@@ -244,39 +267,15 @@ def alarm(seconds: int = LIMIT_S):
         rang.append(True)
         raise TimeoutError(f"more than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.alarm(seconds)
+    timers = {signal.SIGPROF: (signal.ITIMER_PROF, seconds), signal.SIGALRM: (signal.ITIMER_REAL, 12 * seconds)}
+    before = {number: signal.signal(number, ring) for number in timers}
+    for timer, limit in timers.values():
+        signal.setitimer(timer, limit)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for number, (timer, _) in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
     if rang:  # raised where Python ignores exceptions: in a finaliser or a collector's callback
         raise TimeoutError(f"more than {seconds} s")
-
-
-@cache
-def warm(kind: str, folder: Path) -> None:
-    """Import what the first file of a kind imports, before any time is taken."""
-    path = folder / f"good-{KINDS[kind][0]}"
-    good = {"scope": SCOPE, "run": RUN.replace('rules = "rules.geojson"\n', "")}
-    path.write_text(good[kind] if kind in good else json.dumps(good_release()))
-    with suppress(WayveilError):
-        KINDS[kind][2](path)
-
-
-def attempt(kind: str, folder: Path, seed: int) -> str:
-    """Use one damaged file: "read", or "refused" in one sentence; any other exception is a defect."""
-    warm(kind, folder)
-    name, make, use = KINDS[kind]
-    path = folder / name
-    path.write_bytes(make(random.Random(f"{kind} {seed}")))
-    with alarm():
-        try:
-            use(path)
-        except WayveilError as error:
-            said = str(error)
-            assert said and said.isprintable() and len(said) < 1000, f"not one clear sentence: {said[:200]!r}"
-            assert str(folder) not in said, f"tells its folder: {said[:200]!r}"
-            return "refused"
-    return "read"

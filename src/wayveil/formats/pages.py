@@ -7,10 +7,11 @@ row groups and column chunks end the whole process on a damaged one, where its r
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from wayveil.formats.thrift import BadThrift, read_struct
 
+_DATA_PAGES = (5, 8)  # the fields of a page header that describe a data page of either version
 _FIRST_TRY_BYTES = 1 << 10
 _LONGEST_HEADER_BYTES = 1 << 20
 _LONGEST_FOOTER_BYTES = 32 << 20
@@ -76,22 +77,37 @@ def _chunk(facts: dict[int, object]) -> Chunk:
 
 def page_sizes(stream: BinaryIO, start: int, stop: int) -> Iterator[int]:
     """Unpacked size of each page of a column chunk that lies at the bytes `start:stop`."""
+    return (_whole(fields[2]) for fields in _headers(stream, start, stop))
+
+
+def page_values(stream: BinaryIO, start: int, stop: int) -> Iterator[int]:
+    """How many values each page holds: a run of equal ones takes a few bytes, however long it is."""
+    for fields in _headers(stream, start, stop):
+        try:
+            yield max([_whole(fields[kind][1]) for kind in _DATA_PAGES if kind in fields], default=0)
+        except (KeyError, TypeError):
+            raise BadParquet from None
+
+
+def _headers(stream: BinaryIO, start: int, stop: int) -> Iterator[dict[int, Any]]:
     while start < stop:
-        unpacked, packed, length = _header(stream, start)
+        fields, length = _header(stream, start)
+        packed = _whole(fields[3])
         if packed > stop - start:
             raise BadParquet
-        yield unpacked
+        yield fields
         start += length + packed
 
 
-def _header(stream: BinaryIO, offset: int) -> tuple[int, int, int]:
-    """Unpacked and packed size of the page at `offset`, and the length of its header."""
+def _header(stream: BinaryIO, offset: int) -> tuple[dict[int, Any], int]:
+    """The page header at `offset`, and its length."""
     for size in (_FIRST_TRY_BYTES, _LONGEST_HEADER_BYTES):
         stream.seek(offset)
         data = stream.read(size)
         try:
             fields, length = read_struct(data)
-            return _whole(fields[2]), _whole(fields[3]), length
+            _whole(fields[2]), _whole(fields[3])
+            return fields, length
         except IndexError:
             continue  # longer than what was read
         except (BadThrift, KeyError):

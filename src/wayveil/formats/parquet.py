@@ -1,6 +1,6 @@
 """Parquet and GeoParquet files: opened safely, read in slices, written in row groups."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +13,7 @@ from wayveil.atomic import atomic_path
 from wayveil.errors import InputError
 from wayveil.formats.geoparquet import geo_table, geometry_position
 from wayveil.formats.options import KNOWN_NAMES, MAX_COLUMNS, ReadOptions, Roles, resolve_roles
-from wayveil.formats.pages import BadParquet, RowGroup, page_sizes, row_groups
+from wayveil.formats.pages import BadParquet, Chunk, RowGroup, page_sizes, page_values, row_groups
 from wayveil.formats.points import Points
 from wayveil.formats.tables import drop_metadata, points_of_table, table_of
 from wayveil.trajectories import Trajectories
@@ -117,15 +117,33 @@ def groups_of(file: str, origin: str) -> list[RowGroup]:
         raise InputError(f"'{origin}' is missing, cut short, or not a Parquet file.") from None
 
 
+def chunks_of(file: str, names: Collection[str], origin: str) -> list[Chunk]:
+    """The column chunks of the named columns that have pages."""
+    groups = [group for group in groups_of(file, origin) if group.rows]  # an empty one has no pages
+    return [chunk for group in groups for chunk in group.chunks if chunk.column in names]
+
+
+def values_in(file: str, name: str, origin: str) -> int:
+    """How many values a column holds, those inside its lists counted one by one; nothing is unpacked."""
+    try:
+        with _stream(file) as stream:
+            return sum(sum(page_values(stream, one.start, one.stop)) for one in chunks_of(file, {name}, origin))
+    except BadParquet:
+        raise InputError(f"'{origin}' is a damaged Parquet file; write it anew.") from None
+
+
 def refuse_bombs(file: str, parquet: pq.ParquetFile, roles: Roles, origin: str) -> None:
     """Refuse pages of the needed columns that unpack to more than memory should have to hold at once.
 
     Every page header of a local file is looked at; at an address, where each look is a request, only those of column
     chunks that claim to be large.
     """
-    names = {parquet.schema_arrow.names[position] for position in roles.positions}
-    groups = [group for group in groups_of(file, origin) if group.rows]  # an empty one has no pages
-    chunks = [chunk for group in groups for chunk in group.chunks if chunk.column in names]
+    refuse_large_pages(file, {parquet.schema_arrow.names[position] for position in roles.positions}, origin)
+
+
+def refuse_large_pages(file: str, names: Collection[str], origin: str) -> None:
+    """`refuse_bombs` for named columns."""
+    chunks = chunks_of(file, names, origin)
     if is_uri(file):
         chunks = [chunk for chunk in chunks if chunk.unpacked_bytes > LARGEST_PAGE_BYTES]
     with _stream(file) as stream:

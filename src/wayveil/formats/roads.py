@@ -20,6 +20,8 @@ from wayveil.roads import ROAD_CLASSES, RoadMap, clip_roads, roads_digest
 __all__ = ["clip_roads", "read_roads", "road_class_index", "roads_digest", "roads_from_lines", "write_roads"]
 
 READABLE = ".parquet, .geojson, .json, .pbf or .graphml"
+MOST_VERTICES = 50_000_000
+MOST_TEXT_BYTES = 512 << 20
 _MPH = 1.609344
 _CLASS_OF = {
     "unclassified": "residential", "living_street": "residential", "road": "unknown", "track": "path",
@@ -72,6 +74,15 @@ def write_roads(roads: RoadMap, path: str | Path) -> None:
             part.write_text(text, encoding="utf-8")
     else:
         raise InputError(f"A road map cannot be written to '{path.name}'; end its name in .parquet or .geojson.")
+
+
+def refuse_large_file(path: Path) -> None:
+    """Text unpacks to many times its size in memory; Parquet does not."""
+    if path.stat().st_size > MOST_TEXT_BYTES:
+        raise InputError(
+            f"Road map '{path.name}' is larger than {MOST_TEXT_BYTES >> 20} MB; cut it to the scope "
+            "or save it as Parquet."
+        )
 
 
 def road_class_index(name: Any) -> int:
@@ -147,19 +158,23 @@ def _check_degrees(lon: NDArray[np.float64], lat: NDArray[np.float64], origin: s
 def _read_parquet(path: Path) -> RoadMap:
     import pyarrow as pa
     import pyarrow.compute as pc
-    import pyarrow.parquet as pq
 
-    try:
-        names = set(pq.read_schema(path).names)
+    from wayveil.formats.parquet import opened, refuse_large_pages, values_in
+
+    with opened(str(path)) as parquet:
+        names = set(parquet.schema_arrow.names)
         if missing := {"lon", "lat"} - names:
             raise InputError(
                 f"Road map '{path.name}' has no column {' and '.join(sorted(missing))}; the columns are edge_id, "
                 "oneway, highway, maxspeed_kmh, and the lists lon and lat."
             )
         wanted = [name for name in ("oneway", "highway", "maxspeed_kmh", "lon", "lat") if name in names]
-        table = pq.read_table(path, columns=wanted).combine_chunks()
-    except (pa.ArrowException, OSError):
-        raise InputError(f"Road map '{path.name}' is not a readable Parquet file.") from None
+        refuse_large_pages(str(path), wanted, path.name)
+        if max(values_in(str(path), name, path.name) for name in wanted) > MOST_VERTICES:
+            raise InputError(f"Road map '{path.name}' has more than {MOST_VERTICES:,} vertices; cut it to the scope.")
+        table = parquet.read(columns=wanted, use_threads=False).combine_chunks()
+    if len(table.column_names) != len(set(table.column_names)):
+        raise InputError(f"Road map '{path.name}' has two columns of one name; keep one of them.")
     kinds = (table.schema.field("lon").type, table.schema.field("lat").type)
     if not all(pa.types.is_list(kind) or pa.types.is_large_list(kind) for kind in kinds):
         raise InputError(f"Road map '{path.name}': lon and lat must be lists, one list of degrees for each road.")
@@ -170,7 +185,10 @@ def _read_parquet(path: Path) -> RoadMap:
     if not keep.any():
         raise InputError(f"Road map '{path.name}' has no lines; it needs at least one road of two points.")
     table = table.filter(pa.array(keep))
-    lon, lat = (pc.list_flatten(table[name]).to_numpy(zero_copy_only=False).astype(float) for name in ("lon", "lat"))
+    try:
+        lon, lat = (pc.list_flatten(table[name]).cast(pa.float64()).to_numpy() for name in ("lon", "lat"))
+    except pa.ArrowException:
+        raise InputError(f"Road map '{path.name}': lon and lat must be lists of degrees, as numbers.") from None
     _check_degrees(lon, lat, path.name)
     offsets = np.r_[0, np.cumsum(counts[keep])].astype(np.int64)
     road_class = _by_distinct(table, "highway", road_class_index, len(ROAD_CLASSES) - 1).astype(np.int8)
@@ -186,9 +204,22 @@ def _by_distinct(table: Any, name: str, convert: Any, absent: float) -> NDArray[
     """A column through `convert`, once for each distinct value."""
     if name not in table.column_names:
         return np.full(table.num_rows, absent, float)
-    coded = table[name].combine_chunks().dictionary_encode()
-    values = np.array([float(convert(value)) for value in coded.dictionary.to_pylist()] + [absent], float)
+    import pyarrow as pa
+
+    column = table[name].combine_chunks()
+    try:
+        coded = column.dictionary_encode()
+    except pa.ArrowException:  # lists, as where merged tags are kept, and other nested values
+        return np.array([absent if value is None else float(convert(value)) for value in _python(column, name)], float)
+    values = np.array([float(convert(value)) for value in _python(coded.dictionary, name)] + [absent], float)
     return values[coded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False).astype(np.int64)]
+
+
+def _python(column: Any, name: str) -> list[Any]:
+    try:
+        return list(column.to_pylist())
+    except (OverflowError, ValueError):  # instants beyond what Python's calendar has, for example
+        raise InputError(f"The road map's column '{name}' is of a kind that cannot be read; leave it out.") from None
 
 
 def _turned(column: NDArray[np.float64], offsets: NDArray[np.int64], which: NDArray[np.bool_]) -> NDArray[np.float64]:
@@ -199,9 +230,10 @@ def _turned(column: NDArray[np.float64], offsets: NDArray[np.int64], which: NDAr
 
 
 def _read_geojson(path: Path) -> RoadMap:
+    refuse_large_file(path)
     try:
         content = json.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, UnicodeDecodeError, json.JSONDecodeError, RecursionError):
+    except (OSError, ValueError, RecursionError):
         raise InputError(f"Road map '{path.name}' is not readable GeoJSON.") from None
     features = content.get("features") if isinstance(content, dict) else None
     if not isinstance(features, list):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wayveil.errors import InputError
-from wayveil.formats.roads import roads_from_lines
+from wayveil.formats.roads import refuse_large_file, roads_from_lines
 from wayveil.roads import RoadMap
 
 
@@ -52,6 +52,7 @@ def read_graphml(path: Path) -> RoadMap:
         import networkx
     except ImportError:
         raise _needs_extra(path, "networkx") from None
+    refuse_large_file(path)
     try:
         graph = networkx.read_graphml(path)
         places = {node: (float(data["x"]), float(data["y"])) for node, data in graph.nodes(data=True)}

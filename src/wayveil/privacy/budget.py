@@ -1,5 +1,6 @@
 """Exact epsilon, split into named shares."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -12,6 +13,7 @@ Number = str | int | float | Decimal | Fraction
 
 SMALLEST_EPSILON = Fraction(1, 10**9)
 LARGEST_EPSILON = Fraction(1000)
+_WRITTEN = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300}|/0*[1-9][0-9]{0,300})?", re.ASCII)
 QUANTA = 4096
 """A share is epsilon * k / 4096: a short exact decimal, and for epsilon 1 also an exact float, so that lines add up."""
 
@@ -70,7 +72,10 @@ def decimal_text(value: Fraction) -> str:
 
 
 def read_fraction(text: str) -> Fraction:
-    """Inverse of `decimal_text`."""
+    """Inverse of `decimal_text`; ValueError for whatever it does not write."""
+    # Fraction itself would take '1e999999999' and compute it.
+    if not _WRITTEN.fullmatch(text):
+        raise ValueError("not a decimal or a fraction")
     return Fraction(text)
 
 

@@ -44,6 +44,11 @@ class Dataset:
         return self.total - self.spent
 
 
+# SQLite keeps a blob wherever one is put, whatever the column is declared as.
+_TEXTS = ("kind", "dataset", "name", "epsilon", "delta", "time_utc", "purpose", "measurement", "digest", "chain")
+_NOT_TEXT = f"SELECT 1 FROM entries WHERE 'blob' IN ({', '.join(f'typeof({name})' for name in _TEXTS)}) LIMIT 1"
+
+
 class Entries:
     """The chain inside one transaction."""
 
@@ -51,9 +56,12 @@ class Entries:
         self._db = db
         meta = dict(db.execute("SELECT key, value FROM meta"))
         try:
-            self.secret, self._id = bytes.fromhex(meta["secret"]), str(meta["id"])
+            # The id names a file in the state folder: nothing but hexadecimal digits.
+            self.secret, self._id = bytes.fromhex(meta["secret"]), bytes.fromhex(meta["id"]).hex()
         except (KeyError, TypeError, ValueError):
             raise sqlite3.DatabaseError("no identity") from None
+        if not self.secret or not self._id or db.execute(_NOT_TEXT).fetchone() is not None:
+            raise sqlite3.DatabaseError("not as it was written")
 
     def head(self) -> Witness:
         """The number of entries, and the last link of their chain."""
@@ -67,7 +75,7 @@ class Entries:
         if found.ledger != self._id:
             return False
         row = self._db.execute("SELECT chain FROM entries WHERE seq = ?", (found.count,)).fetchone()
-        return row is not None and hmac.compare_digest(row[0], found.head)
+        return row is not None and _same(row[0], found.head)
 
     def append(
         self,
@@ -104,10 +112,13 @@ class Entries:
             "SELECT kind, name, epsilon, delta, time_utc, purpose, measurement FROM entries "
             "WHERE dataset = ? AND kind IN ('open', 'allow', 'spend') ORDER BY seq"
         )
-        return tuple(
-            Line(kind, name, read_fraction(epsilon), read_fraction(delta), *rest)
-            for kind, name, epsilon, delta, *rest in self._db.execute(query, (dataset,))
-        )
+        try:
+            return tuple(
+                Line(kind, name, read_fraction(epsilon), read_fraction(delta), *rest)
+                for kind, name, epsilon, delta, *rest in self._db.execute(query, (dataset,))
+            )
+        except ValueError:
+            raise sqlite3.DatabaseError("not as it was written") from None
 
     def dataset(self, name: str, digest: str | None = None) -> Dataset | None:
         """The account of a dataset, or None; warnings about `digest`, or about any content it ever had."""
@@ -150,7 +161,7 @@ class Entries:
         count, chain = 0, ""
         for seq, *fields, claimed in self._db.execute("SELECT * FROM entries ORDER BY seq"):
             count, chain = count + 1, _chain(self.secret, count + 1, chain, fields)
-            if seq != count or not hmac.compare_digest(chain, claimed):
+            if seq != count or not _same(chain, claimed):
                 return False
         return True
 
@@ -159,6 +170,10 @@ def _chain(secret: bytes, count: int, before: str, fields: Sequence[str]) -> str
     # Each field with its length, so that no two lists of fields read alike.
     text = "".join(f"{len(field)}:{field}" for field in (str(count), before, *fields))
     return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
+
+
+def _same(one: str, other: str) -> bool:
+    return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
 
 
 def add_up(values: Iterable[Fraction]) -> Fraction:

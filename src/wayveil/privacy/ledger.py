@@ -151,6 +151,8 @@ class Ledger:
                 )
             entries.remember(name, digest)
             dataset = entries.require(name, digest)
+            if dataset.spent != known.spent + asked or dataset.spent_delta != known.spent_delta + asked_delta:
+                raise self._altered()
         return Receipt(dataset, measurement, now, lines)
 
     def datasets(self) -> tuple[Dataset, ...]:
@@ -170,13 +172,9 @@ class Ledger:
             entries.append("accept", purpose=_clean_reason(reason))
 
     def verify(self) -> None:
-        """Recompute the whole chain and let SQLite check the file; InputError if either fails."""
-        with self._transaction() as entries:
-            if not entries.is_sound():
-                raise InputError(
-                    f"The ledger '{self.path.name}' was altered or damaged; restore it from a copy and run: "
-                    'wayveil ledger accept --reason "...".'
-                )
+        """Recompute the whole chain and let SQLite check the file, as every use does; InputError if either fails."""
+        with self._transaction():
+            pass
 
     @contextmanager
     def _transaction(self, accept: bool = False) -> Iterator[Entries]:
@@ -214,12 +212,20 @@ class Ledger:
         elif any(not entries.had(found) for found in seen):
             what = "is not the one that was here before: it was replaced, or copied and used elsewhere"
         else:
+            if not entries.is_sound():
+                raise self._altered()
             if any(found != head for found in (near, far)):
                 self._testify(entries)  # A crash after a commit, or a lost witness: the ledger is ahead, which heals.
             return
         raise BudgetError(
             f"The ledger '{self.path.name}' {what}; put the right file back, or, if what is missing was never "
             'released, go on with: wayveil ledger accept --reason "...".'
+        )
+
+    def _altered(self) -> InputError:
+        return InputError(
+            f"The ledger '{self.path.name}' was altered or damaged; restore it from a copy and run: "
+            'wayveil ledger accept --reason "...".'
         )
 
     def _testify(self, entries: Entries, needed: bool = False) -> None:

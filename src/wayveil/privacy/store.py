@@ -22,6 +22,7 @@ _SCHEMA = (
     f"PRAGMA application_id = {APPLICATION_ID}",
     f"PRAGMA user_version = {VERSION}",
 )
+_OWN = set(_SCHEMA[:3])
 
 
 @contextmanager
@@ -97,6 +98,9 @@ def _prepare(db: sqlite3.Connection, path: Path) -> None:
         db.executemany("INSERT INTO meta VALUES (?, ?)", identity)
     elif version != VERSION:
         raise InputError(f"The ledger '{path.name}' was made by another version of wayveil; update wayveil.")
+    elif {row[0] for row in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")} != _OWN:
+        # A trigger or a view of somebody else's could change what is written.
+        raise InputError(f"The ledger '{path.name}' was altered; restore it from a copy or name another with --ledger.")
 
 
 @contextmanager

@@ -50,7 +50,7 @@ def read(path: Path) -> Witness | None:
     try:
         fields = json.loads(path.read_text(encoding="ascii"))
         return Witness(str(fields["ledger"]), int(fields["count"]), str(fields["head"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
 
