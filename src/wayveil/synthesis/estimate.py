@@ -23,7 +23,6 @@ from wayveil.synthesis.regions import cuts_from_json, label_regions
 
 _END_POINT_POWER = 1.5
 _SPEED_SPREAD = 1.5
-_DOUBT = 2.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,7 +104,7 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
         coarse_duration_bins=coarse_duration,
         duration=duration,
         duration_bins=duration_bins,
-        interval=_intervals(release["mean_interval"], plan.interval_bins(scope)),
+        interval=_fine_histogram(release["mean_interval"], plan.interval_bins(scope)),
         interval_bins=plan.interval_bins(scope),
         gap_ratio=_fine_histogram(release["gap_ratio"], plan.gap_ratio_bins()),
         gap_ratio_bins=plan.gap_ratio_bins(),
@@ -176,21 +175,9 @@ def _split_ends(answer: Answer, both: Field) -> tuple[Field, Field]:
 
 
 def _fine_histogram(answer: Answer, fine: Bins) -> NDArray[np.float64]:
-    shares = estimate_histogram(answer.counts, answer.noise)
-    return spread_bins(shares, np.asarray(answer.parameters["edges"], float), np.asarray(fine.edges))
-
-
-def _intervals(answer: Answer, fine: Bins) -> NDArray[np.float64]:
-    """Sampling intervals cluster: a recorder has one or two. What could be mere noise keeps a third.
-
-    A little noise among the shortest intervals would otherwise give some trajectories hundreds of points, and these
-    would outweigh all others in the density of points.
-    """
-    shares = estimate_histogram(answer.counts, answer.noise)
-    doubtful = answer.counts < _DOUBT * answer.noise
-    if not doubtful.all():
-        shares = np.where(doubtful, 0.3 * shares, shares)
-    return spread_bins(shares / shares.sum(), np.asarray(answer.parameters["edges"], float), np.asarray(fine.edges))
+    edges = np.asarray(answer.parameters["edges"], float)
+    shares = estimate_histogram(answer.counts, answer.noise, (edges[1:] + edges[:-1]) / 2)
+    return spread_bins(shares, edges, np.asarray(fine.edges))
 
 
 def _coarsen(shares: NDArray[np.float64], fine: Bins, coarse: Bins) -> NDArray[np.float64]:
@@ -205,7 +192,7 @@ def _displacement_length(
     """Shares of (displacement, length); no trajectory is shorter than the distance between its ends."""
     answer = release["displacement_length"]
     row_noise = answer.noise * np.sqrt(answer.shape[1])
-    margin = estimate_histogram(answer.counts.sum(axis=1), row_noise)
+    margin = estimate_histogram(answer.counts.sum(axis=1), row_noise, _middles(displacement))
     possible = np.asarray(length.edges)[None, 1:] >= np.asarray(displacement.edges)[:-1, None]
     possible[:, -1] = True
     table = estimate_table(answer.counts, answer.noise, margin, length_margin, count, possible)

@@ -1,8 +1,12 @@
-"""One-dimensional noisy histograms: two estimates that err differently, and their geometric mean.
+"""One-dimensional noisy histograms: an average of smooth curves on the log scale, and the posterior mean around it.
 
-One smooths with a width chosen by SURE and takes the posterior mean around the smooth curve: it keeps spikes, but a
-long empty tail of clipped noise adds up. The other goes from wide bins to narrow ones, halving, so that a tail which
-is empty as a whole stays empty: it is blunt at spikes. Where they disagree one of them saw noise.
+Counts of lengths, durations and intervals rise, bend and fade. For a decay κ and a stiffness λ let
+
+    η = argmin  Σ (y_i − e^(η_i − κ·v_i))² / (2·var)  +  λ/2 Σ (Δ²η)_i²,   v_i the bin's middle as a share of the top,
+
+so that where the noise drowns everything the counts fade like a gamma distribution (a straight η) instead of adding up
+clipped noise. The curves of all κ and λ are averaged with their evidence as weights. Spikes come back with the
+posterior mean around the average.
 
 Privacy: free (post-processing).
 """
@@ -12,77 +16,90 @@ from numpy.typing import NDArray
 
 from wayveil.synthesis.posterior import posterior_mean
 
-_WIDTHS = (0.0, 0.7, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 9.0, 14.0)
+_STIFFNESS = tuple(float(v) for v in np.exp(np.linspace(np.log(3e4), np.log(0.3), 7)))
+_DECAYS = (0.0, 4.0, 12.0, 36.0)
+_STEPS = 12
+_FIRST_STEPS = 40
+_LONGEST_STEP = 1.5
+_DEEPEST = -60.0
 
 
-def estimate_histogram(counts: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
-    """Shares of each bin, adding up to one, never zero."""
-    noisy = np.asarray(counts, float)
-    estimate = np.sqrt(_smoothed(noisy, noise) * _halved(noisy, noise))
-    return estimate / estimate.sum()
-
-
-def _smoothed(counts: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
-    """Posterior mean around the curve of least estimated risk, ‖Ky − y‖² + 2·var·tr K (Stein)."""
-    smooth = np.maximum(_best_smoothing(counts, noise), 0.0)
-    smooth = np.maximum(smooth, 1e-3 * smooth.mean() + 1e-9)
-    estimate = posterior_mean(counts, smooth, noise, groups=1)
-    return estimate / estimate.sum()
-
-
-def _halved(counts: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
-    """Top-down: each run of bins gets its posterior mean around half of its parent's, bent towards the neighbours."""
-    size = 1 << max(1, int(np.ceil(np.log2(len(counts)))))
-    noisy, present = np.zeros(size), np.zeros(size)
-    noisy[: len(counts)], present[: len(counts)] = counts, 1.0
-    total = max(float(counts.sum()), noise)
-    run = max(1, size // 4)
-    width = present.reshape(-1, run).sum(axis=1)
-    mean = total * width / width.sum()
-    while True:
-        sums = noisy.reshape(-1, run).sum(axis=1)
-        estimate = posterior_mean(sums, mean, noise * np.sqrt(run), groups=2)
-        if run < max(1, size // 4):
-            parent = mean.reshape(-1, 2).sum(axis=1)
-            together = estimate.reshape(-1, 2).sum(axis=1)
-            estimate *= np.repeat(np.divide(parent, together, out=np.zeros_like(parent), where=together > 0), 2)
-        estimate *= total / max(estimate.sum(), 1e-300)
-        if run == 1:
-            shares = np.maximum(estimate[: len(counts)], 1e-9 * total)
-            return shares / shares.sum()
-        run //= 2
-        mean = _children(estimate, width, present.reshape(-1, run).sum(axis=1))
-        width = present.reshape(-1, run).sum(axis=1)
-
-
-def _children(
-    parent: NDArray[np.float64], parent_width: NDArray[np.float64], width: NDArray[np.float64]
+def estimate_histogram(
+    counts: NDArray[np.float64], noise: float, middles: NDArray[np.float64] | None = None
 ) -> NDArray[np.float64]:
-    """Each parent's mass on its two halves: half evenly, half along the line through its neighbours' densities."""
-    density = parent / np.maximum(parent_width, 1e-12)
-    even = np.repeat(density, 2) * width
-    centre = np.arange(len(density)) * 2 + 0.5
-    bent = np.interp(np.arange(2 * len(density)), centre, density) * width
-    together = bent.reshape(-1, 2).sum(axis=1)
-    bent *= np.repeat(np.divide(parent, together, out=np.zeros_like(parent), where=together > 0), 2)
-    return np.maximum(0.5 * even + 0.5 * bent, 1e-9 * (width > 0))
+    """Shares of each bin, adding up to one, never zero.
+
+    `middles` are the bins' values where large ones fade (a length); none for hours or weekdays.
+    """
+    noisy = np.asarray(counts, float)
+    smooth = _averaged_curves(noisy, 2 * noise**2, middles) if len(noisy) > 3 else np.full(len(noisy), noise)
+    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)
+    return estimate / estimate.sum()
 
 
-def _best_smoothing(counts: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
-    position = np.arange(len(counts))
-    variance = 2 * noise**2
-    best_risk, best = np.inf, counts
-    for width in _WIDTHS:
-        if width == 0:
-            kernel = np.eye(len(counts))
-        else:
-            kernel = np.exp(-0.5 * ((position[:, None] - position) / width) ** 2)
-            kernel /= kernel.sum(axis=1, keepdims=True)
-        smooth = kernel @ counts
-        risk = float(((smooth - counts) ** 2).sum() + 2 * variance * np.trace(kernel))
-        if risk < best_risk:
-            best_risk, best = risk, smooth
-    return best
+def _averaged_curves(
+    counts: NDArray[np.float64], variance: float, middles: NDArray[np.float64] | None
+) -> NDArray[np.float64]:
+    """Σ over κ, λ of evidence × curve: none is chosen, since the noise seldom settles which one is right."""
+    share_of_top = np.zeros(len(counts)) if middles is None else middles / middles[-1]
+    curves, evidences = [], []
+    for decay in _DECAYS if middles is not None else _DECAYS[:1]:
+        fading = np.maximum(-decay * share_of_top, _DEEPEST)
+        start = np.log(max(counts.sum(), np.sqrt(variance)) / np.exp(fading).sum())
+        log_curve = np.full(len(counts), start)
+        for stiffness in _STIFFNESS:
+            log_curve, evidence = _fit_curve(counts, variance, fading, stiffness, log_curve)
+            curves.append(np.exp(log_curve + fading))
+            evidences.append(evidence)
+    weight = np.exp(np.array(evidences) - max(evidences))
+    return np.asarray(weight @ np.array(curves) / weight.sum())
+
+
+def _fit_curve(
+    counts: NDArray[np.float64],
+    variance: float,
+    fading: NDArray[np.float64],
+    stiffness: float,
+    log_curve: NDArray[np.float64],
+) -> tuple[NDArray[np.float64], float]:
+    """η by Gauss–Newton steps from a stiffer curve, and its evidence in Laplace's approximation."""
+    from scipy.linalg import cho_solve_banded, cholesky_banded
+
+    for _ in range(_FIRST_STEPS if stiffness == _STIFFNESS[0] else _STEPS):
+        mean = np.exp(log_curve + fading)
+        slope = mean * (counts - mean) / variance - stiffness * _pull(log_curve)
+        step = cho_solve_banded((cholesky_banded(_curvature(mean, stiffness, variance)), False), slope)
+        largest = float(np.abs(step).max())
+        log_curve = log_curve + step * min(1.0, _LONGEST_STEP / max(largest, 1e-12))
+        if largest < 1e-3:
+            break
+    mean = np.exp(log_curve + fading)
+    root = cholesky_banded(_curvature(mean, stiffness, variance))
+    misfit = ((counts - mean) ** 2).sum() / (2 * variance) + stiffness * (np.diff(log_curve, 2) ** 2).sum() / 2
+    return log_curve, float(0.5 * (len(counts) - 2) * np.log(stiffness) - misfit - np.log(root[-1]).sum())
+
+
+def _pull(log_curve: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gradient of ½ Σ (Δ²η)²."""
+    bent = np.diff(log_curve, 2)
+    pull = np.zeros(len(log_curve))
+    pull[:-2] += bent
+    pull[1:-1] -= 2 * bent
+    pull[2:] += bent
+    return pull
+
+
+def _curvature(mean: NDArray[np.float64], stiffness: float, variance: float) -> NDArray[np.float64]:
+    """Gauss–Newton curvature in η as upper bands: mean²/var on the diagonal, plus λ Δ²ᵀΔ²."""
+    bands = np.zeros((3, len(mean)))
+    bands[0, 2:] = stiffness
+    bands[1, 1:-1] -= 2 * stiffness
+    bands[1, 2:] -= 2 * stiffness
+    bands[2] = mean**2 / variance + 1e-9
+    bands[2, :-2] += stiffness
+    bands[2, 1:-1] += 4 * stiffness
+    bands[2, 2:] += stiffness
+    return bands
 
 
 def estimate_table(
