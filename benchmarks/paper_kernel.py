@@ -66,6 +66,37 @@ def matmul_tflops(precision: str, size: int) -> float:
         return 2 * size**3 / seconds_each(product, (a, b), 20 if on_gpu() else 2) / 1e12
 
 
+def naive(m: int, dim: int, precision: str, repeat: int) -> dict:
+    """Plain jax in the same precision: all distances at once, gradient by autodiff."""
+    import jax
+    import jax.numpy as jnp
+
+    from wayveil.paper.losses import loss_and_slopes
+
+    preset = {"float32": "F32_F32_F32", "tf32": "TF32_TF32_F32", "bf16": "BF16_BF16_F32"}[precision]
+    vectors, targets = cloud(m, dim)
+    arguments = (jnp.asarray(vectors - vectors.mean(axis=0)), jnp.asarray(targets, jnp.float32))
+
+    def loss(points, targets):
+        norms = jnp.sum(points * points, axis=1)
+        products = jax.lax.dot_general(
+            points, points, (((1,), (1,)), ((), ())),
+            precision=jax.lax.DotAlgorithmPreset[preset] if on_gpu() else None, preferred_element_type=jnp.float32,
+        )  # fmt: skip
+        square = norms[:, None] + norms[None, :] - 2.0 * products
+        apart = (square > 0) & ~jnp.eye(m, dtype=bool)
+        distance = jnp.where(apart, jnp.sqrt(jnp.where(apart, square, 1.0)), 0.0)
+        return loss_and_slopes(distance.sum(axis=1) - targets, "mean-square")[0]
+
+    function = jax.jit(jax.value_and_grad(loss)).lower(*arguments).compile()
+    jax.block_until_ready(function(*arguments))
+    seconds = seconds_each(function, arguments, repeat)
+    memory = function.memory_analysis()
+    total = memory.temp_size_in_bytes + memory.argument_size_in_bytes + memory.output_size_in_bytes
+    return {"naive": True, "m": m, "dim": dim, "precision": precision, "ms_per_iteration": seconds * 1e3,
+            "program_mb": total / 1e6}  # fmt: skip
+
+
 def measure(m: int, dim: int, plan: Plan, repeat: int, ceiling: float) -> dict:
     """One line of the table."""
     import jax
@@ -141,6 +172,7 @@ def main() -> None:
     parser.add_argument("--precisions", default=None, help="of float64, float32, tf32, bf16; by commas")
     parser.add_argument("--blocks", default=None, help="rows a block, by commas; the kernel's own choice if left out")
     parser.add_argument("--repeat", type=int, default=None, help="iterations a timing")
+    parser.add_argument("--naive", type=int, default=None, help="also plain jax, for so many trajectories")
     parser.add_argument("--json", default=None, help="write all figures to this path")
     parser.add_argument("--case", default=None, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -156,13 +188,16 @@ def main() -> None:
     precisions = (options.precisions or ("float32,tf32,bf16" if gpu else "float32")).split(",")
     repeat = options.repeat or (20 if gpu else 1)
     report = {"device": jax.devices()[0].device_kind, "jax": jax.__version__}
-    report |= {"matmul_tflops": {}, "kernel": [], "agreement": []}
+    report |= {"matmul_tflops": {}, "kernel": [], "agreement": [], "naive": []}
     print(f"device {report['device']}, jax {report['jax']}", flush=True)
     for precision in precisions:
         report["agreement"].append(agreement(precision))
         print(json.dumps(report["agreement"][-1]), flush=True)
         ceiling = report["matmul_tflops"][precision] = matmul_tflops(precision, 8192 if gpu else 2048)
         print(f"matmul {precision}: {ceiling:.3g} TFLOP/s", flush=True)
+        if options.naive:
+            report["naive"].append(naive(options.naive, options.dim, precision, repeat))
+            print(json.dumps(report["naive"][-1]), flush=True)
         for m in sizes:
             own = default_plan(m, precision)
             blocks = [int(b) for b in options.blocks.split(",")] if options.blocks else [own.block]

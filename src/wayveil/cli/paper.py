@@ -9,6 +9,7 @@ from wayveil.cli import columns as col
 
 paper_app = typer.Typer(
     help="The published method (DPE) as it was printed, and its experiments. Its output is not private.",
+    epilog="Example: wayveil paper constraints --quick -o constraints",
     no_args_is_help=True,
 )
 
@@ -84,6 +85,7 @@ def comparison(
     subset: Annotated[int | None, typer.Option("--subset", help="Trajectories of each dataset, at random.")] = None,
     iterations: Annotated[int | None, typer.Option("--iterations", help="Steps of DPE's descent.")] = None,
     time_scale: Annotated[float | None, typer.Option("--time-scale", help="Metres a second counts as.")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", help="Processes for the private methods.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Three epsilons, small subsets, few steps.")] = False,
     seed: Seed = 1,
     as_json: Json = False,
@@ -95,7 +97,7 @@ def comparison(
     _announce()
     with progress_bar() as progress:
         rows = run(data, output, methods=methods, subset=subset, iterations=iterations, time_scale_mps=time_scale,
-                   seed=seed, quick=quick, progress=progress)  # fmt: skip
+                   seed=seed, jobs=jobs, quick=quick, progress=progress)  # fmt: skip
     _finish(rows, output, as_json)
 
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wayveil.errors import InputError
 from wayveil.paper.align import Aligned
-from wayveil.paper.kernel import Plan, compiled, default_plan, metric_sums, x64
+from wayveil.paper.kernel import Plan, compiled, default_plan, metric_sums, on_gpu, x64
 from wayveil.paper.losses import check_loss
 from wayveil.paper.memory import check_memory
 from wayveil.paper.metrics import EUCLIDEAN, Metric
@@ -105,39 +105,101 @@ def descend(
         shift = _device(origin, plan)
         push = None if penalty is None else jax.value_and_grad(lambda moved: penalty(moved + shift))
 
-        step = _step(objective, None) if push is None else _step.__wrapped__(objective, push)
+        advance = _advance(objective, None) if push is None else _advance.__wrapped__(objective, push)
         first = points = _device(start - origin, plan)
         goal = _device(targets, plan)
         close = settings.tolerance * float(np.mean(np.abs(targets))) if penalty is None else -1.0
         losses: list[float] = []
         residuals = np.zeros(len(start))
-        for iteration in range(settings.iterations):
-            moved, value, misfit, residuals = step(points, goal, settings.learning_rate)
-            losses.append(_finite(float(value), iteration, "loss"))
-            if float(misfit) <= close:
+        turns = _turns(4.0 * len(start) * start.size)
+        while len(losses) < settings.iterations:
+            count = min(turns, settings.iterations - len(losses))
+            points, some, done, stopped, residuals = advance(points, goal, settings.learning_rate, close, count)
+            values = np.asarray(some)[: int(done)]
+            losses += [_finite(float(value), len(losses) + k, "loss") for k, value in enumerate(values)]
+            progress(stage, len(losses) / settings.iterations)
+            if bool(stopped):
                 break
-            points = moved
-            progress(stage, (iteration + 1) / settings.iterations)
         moved = np.asarray(points, np.float64) - np.asarray(first, np.float64)
     progress(stage, 1.0)
     _finite(float(np.abs(moved).max(initial=0.0)), len(losses), "position")
     return Descent(start + moved, tuple(losses), np.asarray(residuals, np.float64))
 
 
-@lru_cache(maxsize=64)
-def _step(objective: Any, push: Any) -> Any:
-    """Jitted (points, goal, learning rate) -> (next points, loss, mean |r|, r); kept, as compiling takes a second."""
+def descend_many(
+    start: NDArray[np.floating], targets: NDArray[np.floating], settings: Settings, *, progress: Progress = quiet
+) -> list[NDArray[np.float64]]:
+    """The vectors of one Euclidean `descend` for each row of `targets` (k, m), all from the same start, side by side.
+
+    Privacy: not private (trusted side only).
+    """
     import jax
 
-    @jax.jit
-    def step(points: Any, goal: Any, learning_rate: Any) -> tuple[Any, Any, Any, Any]:
+    start = np.asarray(start, np.float64)
+    if not np.isfinite(start).all() or not np.isfinite(targets).all():
+        raise InputError("Coordinates and metric sums must be finite numbers; check the file and --epsilon.")
+    plan = default_plan(len(start), settings.precision)
+    check_memory(len(targets) * len(start), start.shape[1], plan)
+    origin = start.mean(axis=0)
+    with x64(plan):
+        one = _advance(compiled(*start.shape, settings.loss, plan), None)
+        advance = jax.jit(jax.vmap(one, in_axes=(0, 0, None, 0, None)))
+        first = _device(start - origin, plan)
+        points = jax.numpy.broadcast_to(first, (len(targets), *first.shape))
+        goals, close = _device(targets, plan), settings.tolerance * np.abs(targets).mean(axis=1)
+        finished = 0
+        while finished < settings.iterations:
+            count = min(_turns(4.0 * len(targets) * len(start) * start.size), settings.iterations - finished)
+            points, some, done, stopped, _ = advance(points, goals, settings.learning_rate, _device(close, plan), count)
+            for values, own in zip(np.asarray(some), np.asarray(done)):
+                for k in np.flatnonzero(~np.isfinite(values[:own]))[:1]:
+                    _finite(float(values[k]), finished + int(k), "loss")
+            finished += count
+            progress("descent", finished / settings.iterations)
+            if np.asarray(stopped).all():
+                break
+        moved = np.asarray(points, np.float64) - np.asarray(first, np.float64)
+    _finite(float(np.abs(moved).max(initial=0.0)), finished, "position")
+    return list(start + moved)
+
+
+_MOST_TURNS = 64
+
+
+def _turns(operations: float) -> int:
+    """Iterations of so many operations between two reports: about a second's worth, so that the progress bar moves."""
+    return int(np.clip((5e13 if on_gpu() else 2e10) / operations, 1, _MOST_TURNS))
+
+
+@lru_cache(maxsize=64)
+def _advance(objective: Any, push: Any) -> Any:
+    """Jitted (points, goal, learning rate, close, count) -> (points, losses, how many, whether it stopped, r).
+
+    Up to `count` <= 64 iterations without a word to the caller: on a GPU a small iteration is shorter than the call.
+    Kept, as compiling takes a second.
+    """
+    import jax
+    import jax.numpy as jnp
+
+    def turn(points: Any, goal: Any, learning_rate: Any, close: Any) -> tuple[Any, Any, Any, Any]:
         value, gradient, residuals = objective(points, goal)
         if push is not None:
             extra, pull = push(points)
             value, gradient = value + extra, gradient + pull
-        return points - learning_rate * gradient, value, abs(residuals).mean(), residuals
+        stop = (abs(residuals).mean() <= close) | ~jnp.isfinite(value)
+        return jnp.where(stop, points, points - learning_rate * gradient), value, stop, residuals
 
-    return step
+    @jax.jit
+    def advance(points: Any, goal: Any, learning_rate: Any, close: Any, count: Any) -> tuple[Any, ...]:
+        def body(state: tuple[Any, ...]) -> tuple[Any, ...]:
+            points, losses, done, _, _ = state
+            points, value, stop, residuals = turn(points, goal, learning_rate, close)
+            return points, losses.at[done].set(value), done + 1, stop, residuals
+
+        start = (points, jnp.zeros(_MOST_TURNS, points.dtype), jnp.int32(0), jnp.bool_(False), jnp.zeros_like(goal))
+        return jax.lax.while_loop(lambda state: (state[2] < count) & ~state[3], body, start)
+
+    return advance
 
 
 def _finite(value: float, iteration: int, what: str) -> float:

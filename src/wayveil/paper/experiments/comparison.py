@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from wayveil.errors import InputError
+from wayveil.paper.experiments.cases import METRICS, Dataset, Part, loaded, rows_of
 from wayveil.paper.experiments.methods import Method, RunSettings, chosen_methods
 from wayveil.paper.experiments.tables import Row, new_figure, ready_folder, save_figure, write_table
-from wayveil.paper.frame import random_subset
 from wayveil.paper.kernel import on_gpu
 from wayveil.progress import Progress, quiet
-from wayveil.trajectories import Trajectories
 
-METRICS = ("length", "density_100", "trip_100", "endpoints_100", "trip_1000", "relation")
 PAPER_METRICS = {"length": "length density error", "density_100": "trajectory density error", "trip_100": "trip error"}
 CPU_SUBSET = 500
 QUICK_SUBSET = 300
@@ -26,16 +22,6 @@ NOTES = (
     "same population would score; a score clearly below it means copied records, not better utility.",
     "DPE is not differentially private; its points hardly move (moved_m), so it scores like its own input.",
 )
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """A dataset of the paper: its label, possible file names, shipped scope, and the paper's learning rate."""
-
-    label: str
-    files: tuple[str, ...]
-    scope: str
-    learning_rate: float
 
 
 DATASETS = (
@@ -72,73 +58,42 @@ def run(
     iterations: int | None = None,
     time_scale_mps: float | None = None,
     seed: int = 1,
+    jobs: int = 1,
     quick: bool = False,
     progress: Progress = quiet,
 ) -> list[Row]:
     """Run all methods on all datasets and epsilons; write tables and pictures, and return the rows.
 
-    All trajectories where jax sees a GPU, a random subset on a CPU; the table says how many, rounded.
+    All trajectories where jax sees a GPU, a random subset on a CPU; the table says how many. With `jobs` above 1 the
+    private methods run in that many processes, beside the published one; the rows are the same.
 
     Privacy: not private (trusted side only).
     """
-    from wayveil import formats
-    from wayveil.scope import read_scope
-
     table = chosen_methods(methods)
     datasets = found_datasets(data_folder)
+    if jobs < 1:
+        raise InputError("--jobs must be 1 or more.")
     ready_folder(folder)
     epsilons = [0.1, 0.5, 1.0] if quick else [round(0.1 * k, 1) for k in range(1, 11)]
     size = subset or (QUICK_SUBSET if quick else None if on_gpu() else CPU_SUBSET)
     iterations = iterations or (30 if quick else 100)
-    rows: list[Row] = []
-    total = len(datasets) * len(epsilons) * len(table)
-    for dataset, path in datasets:
-        scope = read_scope(dataset.scope)
-        data = formats.read(path)
-        data = data if size is None else random_subset(data, size, seed)
-        how = RunSettings(dataset.learning_rate, iterations, time_scale_mps, seed)
-        rows += _one_dataset(dataset, data, scope, epsilons, table, how, (len(rows), total), progress)
+    parts = [
+        Part(dataset, path, size, RunSettings(dataset.learning_rate, iterations, time_scale_mps, seed))
+        for dataset, path in datasets
+    ]
+    cases = [(part, epsilon, name) for part in parts for epsilon in epsilons for name in table]
+    rows = rows_of(cases, jobs, progress)
     settings = {
         "subset": size or "all", "iterations": iterations, "seed": seed, "quick": quick,
         "time_scale_mps": time_scale_mps if time_scale_mps is not None else "map diameter / time span",
         "learning_rates": {dataset.label: dataset.learning_rate for dataset, _ in datasets},
+        "trajectories": {part.dataset.label: len(loaded(part)[0]) for part in parts},
+        "aligned_points": {part.dataset.label: int(np.diff(loaded(part)[0].offsets).max()) for part in parts},
     }  # fmt: skip
     write_table(folder, "comparison", settings, rows, NOTES)
     for name, metrics in (("comparison", tuple(PAPER_METRICS)), ("comparison-more", METRICS[3:])):
         save_figure(_picture(rows, metrics, table, size), folder, name)
     return rows
-
-
-def _one_dataset(
-    dataset: Dataset, data: Trajectories, scope: Any, epsilons: list[float], table: dict[str, Method],
-    how: RunSettings, place: tuple[int, int], progress: Progress,
-) -> list[Row]:  # fmt: skip
-    from wayveil.evaluation import METRICS as functions
-    from wayveil.evaluation import floors, project
-
-    real = project(data, scope)
-    floor = floors(real, scope, len(data), METRICS)
-    rows: list[Row] = []
-    for epsilon in epsilons:
-        for name, method in table.items():
-            begin = time.perf_counter()
-            made = method.run(data, scope, epsilon, how, quiet)
-            seconds = time.perf_counter() - begin
-            paths = project(made, scope)
-            row: dict[str, Any] = {"dataset": dataset.label, "method": name, "private": method.private,
-                                   "epsilon": epsilon}  # fmt: skip
-            row |= {metric: round(float(functions[metric](real, paths)), 5) for metric in METRICS}
-            row |= {f"floor_{metric}": round(float(floor[metric]), 5) for metric in METRICS}
-            row["moved_m"] = round(_moved_m(real, paths), 2) if name.startswith("dpe") else ""
-            row["seconds"] = round(seconds, 2)
-            rows.append(row)
-            progress(f"comparison, {dataset.label}", (place[0] + len(rows)) / place[1])
-    return rows
-
-
-def _moved_m(real: Any, made: Any) -> float:
-    """Mean distance between each point and the original that it was made from."""
-    return float(np.hypot(made.x_m - real.x_m, made.y_m - real.y_m).mean())
 
 
 def _picture(rows: list[Row], metrics: tuple[str, ...], table: dict[str, Method], size: int | None) -> Any:

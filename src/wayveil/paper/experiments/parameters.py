@@ -7,17 +7,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.paper.align import Aligned
-from wayveil.paper.descent import Settings, sums_of
+from wayveil.paper.descent import Settings, descend_many, sums_of
 from wayveil.paper.embed import embed, random_start
 from wayveil.paper.experiments.tables import Row, new_figure, ready_folder, save_figure, write_table
 from wayveil.paper.perturb import perturb, sensitivity
 from wayveil.paper.simulated import HALF_SIDE, diameter, random_walks
-from wayveil.paper.synthesise import back, synthesise
+from wayveil.paper.synthesise import back
 from wayveil.paper.transform import fit_transform
 from wayveil.progress import Progress, quiet
 
 LEARNING_RATE = 0.005
 HEAT_CELLS = 20
+TOGETHER = 25
+"""Epsilons whose descents run side by side."""
+MOST_SHOWN = 9
 NOTE = (
     "The error is var (1 - D'/(m-1)): what a least-squares fit of the originals on D' independent random columns "
     "leaves over. An untrained random embedding gives the same line (column mse_untrained), so the trend shows the "
@@ -82,8 +85,16 @@ def run(
     return rows
 
 
-def _inner(progress: Progress, number: int, of: int) -> Progress:
-    return lambda stage, done: progress("parameters", (number + done) / of)
+def _inner(progress: Progress, number: int, of: int, weight: int = 1) -> Progress:
+    return lambda stage, done: progress("parameters", (number + weight * done) / of)
+
+
+def shown(epsilons: list[float]) -> list[float]:
+    """At most nine of the epsilons, evenly on a logarithmic scale, so that a legend can name them."""
+    if len(epsilons) <= MOST_SHOWN:
+        return epsilons
+    wanted = np.geomspace(epsilons[0], epsilons[-1], MOST_SHOWN)
+    return sorted({min(epsilons, key=lambda epsilon, w=w: abs(np.log(epsilon / w))) for w in wanted})
 
 
 def _one_dim(
@@ -102,16 +113,18 @@ def _one_dim(
     misfit = float(np.abs(embedded.residuals).mean() / sums.mean())
     largest = sensitivity(original.shape[1], diameter(), 0.0)
     rows: list[Row] = []
-    for number, epsilon in enumerate(epsilons):
-        noisy = perturb(sums, largest, epsilon, np.random.default_rng([seed, number]))
-        final = synthesise(embedded.vectors, noisy, settings, walks, transform=transform)
-        mse, heat = errors(back(final.vectors, transform).reshape(original.shape), original)
-        rows.append({
-            "loss": loss, "dim": dim, "epsilon": epsilon, "mse_trajectories": mse, "mse_heat_map": heat,
-            "mse_before_noise": before, "mse_untrained": untrained, "predicted": variance * (1 - dim / (m - 1)),
-            "embedding_misfit": misfit,
-        })  # fmt: skip
-        progress("epsilon", (number + 1) / len(epsilons))
+    for begin in range(0, len(epsilons), TOGETHER):
+        some = list(enumerate(epsilons))[begin : begin + TOGETHER]
+        noisy = [perturb(sums, largest, epsilon, np.random.default_rng([seed, number])) for number, epsilon in some]
+        listen = _inner(progress, begin, len(epsilons), len(some))
+        found = descend_many(embedded.vectors, np.stack(noisy), settings, progress=listen)
+        for (_, epsilon), final in zip(some, found):
+            mse, heat = errors(back(final, transform).reshape(original.shape), original)
+            rows.append({
+                "loss": loss, "dim": dim, "epsilon": epsilon, "mse_trajectories": mse, "mse_heat_map": heat,
+                "mse_before_noise": before, "mse_untrained": untrained, "predicted": variance * (1 - dim / (m - 1)),
+                "embedding_misfit": misfit,
+            })  # fmt: skip
     return rows
 
 
@@ -119,7 +132,9 @@ def _picture(rows: list[Row], losses: tuple[str, ...], epsilons: list[float], va
     import matplotlib
 
     figure, axes = new_figure(len(losses), 3, (16, 4.6 * len(losses)))
-    colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(epsilons)))
+    some = shown(epsilons)
+    colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(some)))
+    size = 4 if len(some) == len(epsilons) else 2
     for line, loss in enumerate(losses):
         own = [row for row in rows if row["loss"] == loss]
         dims = sorted({row["dim"] for row in own})
@@ -127,7 +142,7 @@ def _picture(rows: list[Row], losses: tuple[str, ...], epsilons: list[float], va
             (("mse_trajectories", "MSE of trajectories"), ("mse_heat_map", "MSE of the heat map (points a cell)²"))
         ):
             axis = axes[line][column]
-            for colour, epsilon in zip(colours, epsilons):
+            for colour, epsilon in zip(colours, some):
                 series = {row["dim"]: row[name] for row in own if row["epsilon"] == epsilon}
                 axis.plot(dims, [series[d] for d in dims], "o-", color=colour, markersize=4, label=f"ε = {epsilon:g}")
             if column == 0:
@@ -143,7 +158,7 @@ def _picture(rows: list[Row], losses: tuple[str, ...], epsilons: list[float], va
         axis = axes[line][2]
         for colour, dim in zip(matplotlib.colormaps["plasma"](np.linspace(0, 0.85, len(dims))), dims):
             series = {row["epsilon"]: row["mse_trajectories"] for row in own if row["dim"] == dim}
-            axis.plot(epsilons, [series[e] for e in epsilons], "o-", color=colour, markersize=4, label=f"D′ = {dim}")
+            axis.plot(epsilons, [series[e] for e in epsilons], "o-", color=colour, markersize=size, label=f"D′ = {dim}")
         axis.set_xscale("log")
         axis.set_title(f"MSE of trajectories, loss {loss}", fontsize=11)
         axis.set_xlabel("ε")
