@@ -19,8 +19,7 @@ def atomic_path(path: str | os.PathLike[str], mode: int = 0o644) -> Iterator[Pat
     try:
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent or Path("."))
     except OSError as error:
-        reason = error.strerror
-        raise InputError(f"Cannot write to the folder of '{target.name}': {reason}; choose another -o.") from None
+        raise _unwritable(target, error) from None
     os.close(handle)
     part = Path(name)
     try:
@@ -51,9 +50,15 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
         if target.is_dir():
             raise InputError(f"'{target.name}' is a folder; choose the name of a file with -o.")
         if target.exists() and not force:
-            raise InputError(f"'{target.name}' is already there; choose another -o or add --force.")
+            raise InputError(f"'{target.name}' is already there; choose another name or add --force.")
         with tempfile.TemporaryFile(dir=target.parent or Path(".")):
             pass
     except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or "not a possible name"
-        raise InputError(f"Cannot write to the folder of '{target.name}': {reason}; choose another -o.") from None
+        raise _unwritable(target, error) from None
+
+
+def _unwritable(target: Path, error: OSError | ValueError) -> InputError:
+    if isinstance(error, FileNotFoundError):
+        return InputError(f"The folder for '{target.name}' is not there; make it first (mkdir), or choose another -o.")
+    reason = getattr(error, "strerror", None) or "not a possible name"
+    return InputError(f"Cannot write to the folder of '{target.name}': {reason}; choose another -o.")

@@ -15,7 +15,7 @@ import wayveil.formats.parquet as parquet_format
 from wayveil.cli.console import NOT_FOR_PUBLICATION
 from wayveil.errors import InputError
 from wayveil.formats import read, read_metadata, write
-from wayveil.formats.check import PROBLEMS, check
+from wayveil.formats.check import ADVICE, PROBLEMS, check
 from wayveil.formats.convert import convert
 from wayveil.scope import read_scope
 from wayveil.trajectories import Trajectories
@@ -52,7 +52,12 @@ def test_every_kind_of_problem_is_counted(tmp_path, monkeypatch, slice_rows):
     scope = read_scope("san-francisco").model_copy(update={"first_day": None, "last_day": None})
     report = check(tmp_path / "x.parquet", scope)
     expected = {name: count for name, count in EXPECTED.items() if name != "outside the scope's days"}
-    assert report.problems == expected
+    expected["longer than the scope's hours"] = 0
+    assert report.problems == {name: count for name, count in expected.items() if count}
+    short = scope.model_copy(update={"caps": scope.caps.model_copy(update={"duration_h": 4909 / 3600})})
+    longer = "longer than the scope's hours"  # a lasts 4,910 s in two pieces, from its second row but one to its last
+    assert check(tmp_path / "x.parquet", short).problems[longer] == 1
+    assert set(ADVICE) == set(PROBLEMS)
     assert (report.rows, report.trajectories, report.users) == (14, 3, 3)
     assert (report.first_utc, report.last_utc) == (90.0, 5000.0)
     assert (report.south, report.west, report.north, report.east) == (10.0, -122.4, 37.75, 10.0)
@@ -114,7 +119,7 @@ def test_convert_sorts_and_keeps_notes(tmp_path, cli):
         assert result.exit_code == 0, result.exception
         assert read(tmp_path / name) == x
         assert read_metadata(tmp_path / name) == {"wayveil.private": "false"}
-        assert cli("convert", tmp_path / name, tmp_path / "z.any", "--to", "parquet").exit_code == 0
+        assert cli("convert", tmp_path / name, tmp_path / "z.any", "--to", "parquet", "--force").exit_code == 0
         assert read(tmp_path / "z.any", format="parquet") == x
     assert isinstance(cli("convert", tmp_path / "x.parquet", tmp_path / "y", "--to", "geolife").exception, InputError)
     assert not (tmp_path / "y").exists()
@@ -127,3 +132,42 @@ def test_convert_leaves_bad_rows_out_when_asked(tmp_path):
     assert not (tmp_path / "y.csv").exists()
     convert(tmp_path / "x.parquet", tmp_path / "y.csv", on_bad_rows="drop")
     assert len(read(tmp_path / "y.csv")) == 2
+
+
+def test_convert_overwrites_only_when_told(tmp_path, cli):
+    (tmp_path / "x.csv").write_text("trip_id,lat,lon,ts,note\n1,1,1,0,mine\n1,1,1,9,mine\n")
+    before = (tmp_path / "x.csv").read_bytes()
+    refused = cli("convert", tmp_path / "x.csv", tmp_path / "x.csv")
+    assert isinstance(refused.exception, InputError) and "--force" in str(refused.exception)
+    assert (tmp_path / "x.csv").read_bytes() == before
+    assert cli("convert", tmp_path / "x.csv", tmp_path / "x.csv", "--force").exit_code == 0
+    assert (tmp_path / "x.csv").read_text().startswith("traj_id,")
+
+
+RECORDING = "van,when,lat,lon\n" + "".join(
+    f"{van},{t},{1 + t / 1e5},2\n" for van in ("b", "a") for t in (0, 60, 660, 1261, 1300)
+)
+
+
+def test_recordings_are_cut_where_they_are_silent(tmp_path, cli):
+    (tmp_path / "x.csv").write_text(RECORDING)
+    words = ("convert", tmp_path / "x.csv", tmp_path / "y.csv", "--traj-column", "van", "--time-column", "when")
+    assert cli(*words, "--split-minutes", "10").exit_code == 0
+    made = read(tmp_path / "y.csv")
+    # Ten minutes are not longer than ten minutes; 601 seconds are.
+    assert np.diff(made.offsets).tolist() == [3, 2, 3, 2]
+    assert list(made.user) == ["a", "a", "b", "b"]
+    assert made.t_utc[:5].tolist() == [0, 60, 660, 1261, 1300]
+    for bad in ("0", "-1", "nan", "20000"):
+        refused = cli(*words, "--force", "--split-minutes", bad)
+        assert isinstance(refused.exception, InputError) and "--split-minutes" in str(refused.exception)
+
+
+def test_the_edge_of_the_box_is_inside():
+    scope = read_scope("san-francisco").model_copy(update={"first_day": None, "last_day": None})
+    n = 1001
+    lon, lat = np.linspace(scope.west, scope.east, n), np.full(n, scope.north)
+    corner = Trajectories([0, n], lon, lat, np.arange(n) * 60.0)
+    assert "outside the scope's box" not in check(corner, scope).problems
+    beyond = Trajectories([0, n], lon, lat + 1e-7, np.arange(n) * 60.0)
+    assert check(beyond, scope).problems["outside the scope's box"] == n

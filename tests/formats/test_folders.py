@@ -68,3 +68,32 @@ def test_folders_without_a_known_shape(tmp_path):
         read(tmp_path / "notes.txt", format="geolife")
     with pytest.raises(InputError, match="holds no points"):
         read(tmp_path, format="cabspotting")
+
+
+def gpx(path, *starts):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    tracks = "".join(
+        f'<trk><trkseg><trkpt lat="1" lon="2"><time>2026-03-02T{hour:02}:00:00Z</time></trkpt>'
+        f'<trkpt lat="1" lon="2"><time>2026-03-02T{hour:02}:05:00Z</time></trkpt></trkseg></trk>'
+        for hour in starts
+    )
+    path.write_text(f'<gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1">{tracks}</gpx>')
+
+
+def test_a_folder_of_gpx_files(tmp_path):
+    gpx(tmp_path / "b.gpx", 3)
+    gpx(tmp_path / "a.GPX", 1, 2)
+    (tmp_path / "notes.md").write_text("mine")
+    back = read(tmp_path)
+    assert np.diff(back.offsets).tolist() == [2, 2, 2] and back.user is None
+    assert ((back.t_utc[::2] - back.t_utc[0]) / 3600).tolist() == [0, 1, 2]
+
+
+def test_gpx_folders_of_several_people(tmp_path):
+    gpx(tmp_path / "ann" / "1.gpx", 1)
+    gpx(tmp_path / "bob" / "1.gpx", 2, 3)
+    assert read(tmp_path).user.tolist() == ["ann", "bob", "bob"]
+    (tmp_path / "bob" / "secret-name.gpx").write_text("<gpx>")
+    with pytest.raises(InputError) as caught:
+        read(tmp_path)
+    assert "secret-name" not in str(caught.value) and "bob" not in str(caught.value)

@@ -27,7 +27,13 @@ def columns(**changes):
 
 
 @pytest.mark.parametrize(
-    "header", ["traj_id,lat,lon,t", "TID,Latitude,lng,Timestamp", "trajectory_id, latitude ,longitude,datetime"]
+    "header",
+    [
+        "traj_id,lat,lon,t",
+        "TID,Latitude,lng,Timestamp",
+        "trajectory_id, latitude ,longitude,datetime",
+        "trip_id,lat,long,ts",
+    ],
 )
 def test_names_of_the_field_are_recognised(tmp_path, header):
     assert read(csv(tmp_path, f"{header}\n{ROWS}")) == TWO
@@ -76,7 +82,24 @@ def test_named_columns(tmp_path):
 def test_a_missing_header_does_not_leak_the_first_row(tmp_path):
     with pytest.raises(InputError) as caught:
         read(csv(tmp_path, ROWS))
-    assert "48.5" not in str(caught.value)
+    assert "48.5" not in str(caught.value) and "columns are" not in str(caught.value)
+
+
+def test_a_first_choice_of_name_wins_over_a_second(tmp_path):
+    path = csv(tmp_path, "traj_id,lat,lon,t,trip_id,ts\n" + ROWS.replace("\n", ",7,8\n"))
+    assert read(path) == TWO
+
+
+@pytest.mark.parametrize(
+    ("header", "shown"),
+    [("tour;vehicle;datum;breite;laenge", True), ("a1;b;c;d", False), (";b;c;d", False), ("\x1b;b;c;d", False)],
+)
+def test_unknown_columns_are_listed_unless_they_could_be_data(tmp_path, header, shown):
+    with pytest.raises(InputError) as caught:
+        read(csv(tmp_path, f"{header}\nx;y;z;w;v\n"))
+    said = str(caught.value)
+    assert ("Its columns are: " + ", ".join(header.split(";")) in said) == shown
+    assert 'traj_id="NAME"' in said and "--split-minutes" in said and "\x1b" not in said
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, lambda c: pa.RecordBatch.from_pydict(c)])

@@ -26,6 +26,7 @@ def check(
 ) -> None:
     """Say what a file holds and what is wrong with it; spends nothing. Not for publication."""
     from wayveil.cli.console import NOT_FOR_PUBLICATION, print_json, progress_bar
+    from wayveil.formats.check import ADVICE
     from wayveil.formats.check import check as check_data
     from wayveil.scope import read_scope
 
@@ -36,7 +37,8 @@ def check(
     with progress_bar() as progress:
         report = check_data(file, frame, progress=progress, **options)
     if as_json:
-        print_json({"notice": NOT_FOR_PUBLICATION, **report.to_dict()})
+        advice = {name: ADVICE[name] for name in report.problems}
+        print_json({"notice": NOT_FOR_PUBLICATION, **report.to_dict(), "advice": advice})
         return
     _print_tables(report, NOT_FOR_PUBLICATION)
 
@@ -47,7 +49,7 @@ def _print_tables(report, notice: str) -> None:  # type: ignore[no-untyped-def]
     from rich.console import Console
     from rich.table import Table
 
-    from wayveil.formats.check import PROBLEMS
+    from wayveil.formats.check import ADVICE, PROBLEMS
 
     def moment(seconds: float | None) -> str:
         if seconds is None:
@@ -57,15 +59,16 @@ def _print_tables(report, notice: str) -> None:  # type: ignore[no-untyped-def]
     found = Table(title="What was found", title_justify="left", show_header=False)
     found.add_row("rows", f"{report.rows:,}")
     found.add_row("trajectories", f"{report.trajectories:,}")
-    found.add_row("users", "no such column" if report.users is None else f"{report.users:,}")
+    nobody = "no column; --user-column NAME if there is one"
+    found.add_row("users", nobody if report.users is None else f"{report.users:,}")
     found.add_row("first time", moment(report.first_utc))
     found.add_row("last time", moment(report.last_utc))
     if report.south is not None:
         found.add_row("south, west", f"{report.south:.5f}, {report.west:.5f}")
         found.add_row("north, east", f"{report.north:.5f}, {report.east:.5f}")
-    wrong = Table("problem", "counted", "how many", title="Problems", title_justify="left")
+    wrong = Table("problem", "how many", "what to do", title="Problems", title_justify="left")
     for name, count in report.problems.items():
-        wrong.add_row(name, PROBLEMS[name], f"{count:,}")
+        wrong.add_row(name, f"{count:,} {PROBLEMS[name]}", ADVICE[name])
     console = Console(highlight=False)
     console.print(notice)
     console.print(found)

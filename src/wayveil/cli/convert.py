@@ -10,13 +10,25 @@ from wayveil.cli import columns as col
 
 def register(app: typer.Typer) -> None:
     """Add the verb."""
-    app.command(epilog="Example: wayveil convert Geolife/ geolife.parquet")(convert)
+    app.command(
+        epilog="Example: wayveil convert vans.csv trips.parquet --traj-column van --time-column when "
+        "--timezone Europe/Paris --split-minutes 10"
+    )(convert)
 
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="File or folder of trajectories.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its ending says the format.")],
     to: Annotated[str | None, typer.Option("--to", help="csv, parquet, geoparquet or gpx.")] = None,
+    split_minutes: Annotated[
+        float | None,
+        typer.Option(
+            "--split-minutes",
+            help="Cut recordings (--traj-column: the vehicle, phone or user) into trips wherever they are silent for "
+            "longer than this.",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
     format: col.Format = None,
     traj_column: col.TrajColumn = None,
     user_column: col.UserColumn = None,
@@ -28,7 +40,8 @@ def convert(
 ) -> None:
     """Read trajectories in any known format, sort them, and write them in another.
 
-    The output holds the same private data as the input.
+    The output holds the same private data as the input. After --split-minutes what --traj-column named is the user
+    (unless there is a user column), for `wayveil measure --unit user`.
     """
     from wayveil.cli.console import note, progress_bar
     from wayveil.formats.convert import convert as convert_data
@@ -37,5 +50,7 @@ def convert(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
     with progress_bar() as progress:
-        convert_data(source, target, to=to, progress=progress, **options)
+        convert_data(
+            source, target, to=to, split_minutes=split_minutes, force=force, progress=progress, **options
+        )
     note(f"Wrote '{target.name}'.")

@@ -30,8 +30,31 @@ PROBLEMS = {
     "outside the scope's box": "rows",
     "outside the scope's days": "rows",
     "faster than the scope's cap": "steps",
+    "longer than the scope's hours": "trajectories",
 }
 """Every kind of problem, and what is counted."""
+
+_EDGE_M = 1e-3
+_REFUSED = "refused by measure; repair it, or leave it out with --drop-bad-rows"
+_HARMLESS = "nothing: harmless"
+ADVICE = {
+    "missing coordinate": _REFUSED,
+    "latitude and longitude exchanged": "exchange --lat-column and --lon-column",
+    "coordinate out of range": _REFUSED,
+    "missing time": _REFUSED,
+    "missing trajectory id": _REFUSED,
+    "missing user": _REFUSED,
+    "time before the row above": "nothing: rows are sorted",
+    "same time as the row above": _HARMLESS,
+    "trajectory in several pieces": "nothing: they are put together, unless ids are used twice",
+    "several users in one trajectory": "make trajectory ids unique across users",
+    "only one point": _HARMLESS,
+    "outside the scope's box": "nothing: left out; if many, see the box and the columns",
+    "outside the scope's days": "nothing: left out; if many, see the days and --timezone",
+    "faster than the scope's cap": "nothing: kept; if many, ids mix trips or times are wrong",
+    "longer than the scope's hours": "cut recordings into trips: wayveil convert --split-minutes 10",
+}
+"""What to do about each kind."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +92,7 @@ class _Tally:
         self.high = np.full(3, -np.inf)
         self.pieces: list[NDArray[np.generic]] = []
         self.piece_sizes: list[NDArray[np.int64]] = []
+        self.piece_times: list[NDArray[np.float64]] = []
         self.users: list[NDArray[np.generic]] | None = None
         self.before: tuple[int | str, int | str | None, float, float, float] | None = None
 
@@ -115,13 +139,19 @@ class _Tally:
         lead = int(begins[0]) if len(begins) else len(code)
         if lead:  # the piece that the slice before had begun
             self.piece_sizes[-1][-1] += lead
+            edge = self.piece_times[-1][:, -1]
+            edge[:] = min(edge[0], t_utc[:lead].min()), max(edge[1], t_utc[:lead].max())
         if len(begins):
+            ends = t_utc[begins[0] :], begins - begins[0]
+            self.piece_times.append(np.stack([np.minimum.reduceat(*ends), np.maximum.reduceat(*ends)]))
             self.pieces.append(good.label.take(begins).values())
             self.piece_sizes.append(sizes)
 
     def _place(self, good: Points, scope: Scope) -> None:
         x_m, y_m = scope.to_metres(good.lon, good.lat)
-        outside = (x_m < 0) | (x_m > scope.width_m) | (y_m < 0) | (y_m > scope.height_m)
+        # A millimetre of rounding is not outside: synthetic points may lie on the edge itself.
+        near = _EDGE_M
+        outside = (x_m < -near) | (x_m > scope.width_m + near) | (y_m < -near) | (y_m > scope.height_m + near)
         self.problems["outside the scope's box"] += int(outside.sum())
         window = scope.time_window()
         if window is not None:
@@ -136,12 +166,23 @@ class _Tally:
             trajectories = len(names)
             self.problems["trajectory in several pieces"] = int((pieces > 1).sum())
             self.problems["only one point"] = int((points == 1).sum())
+            if self.scope is not None:
+                longest_s = 3600 * self.scope.caps.duration_h
+                self.problems["longer than the scope's hours"] = int((self._lasts_s(where) > longest_s).sum())
         users = None if self.users is None else len(np.unique(_all(self.users)))
         problems = {name: count for name, count in self.problems.items() if count}
         if not self.pieces:
             return CheckReport(self.rows, 0, users, None, None, None, None, None, None, problems)
         (south, west, first), (north, east, last) = self.low.tolist(), self.high.tolist()
         return CheckReport(self.rows, trajectories, users, first, last, south, west, north, east, problems)
+
+    def _lasts_s(self, where: NDArray[np.int64]) -> NDArray[np.float64]:
+        """From the first to the last time of each trajectory; `where` says which one a piece belongs to."""
+        first, last = np.concatenate(self.piece_times, axis=1)
+        low, high = np.full(where.max() + 1, np.inf), np.full(where.max() + 1, -np.inf)
+        np.minimum.at(low, where, first)
+        np.maximum.at(high, where, last)
+        return high - low
 
 
 def _distinct(labels: Labels) -> NDArray[np.generic]:

@@ -4,14 +4,17 @@ import os
 from pathlib import Path
 from typing import Any
 
+from wayveil.atomic import check_output
 from wayveil.errors import InputError
 from wayveil.formats import parquet
-from wayveil.formats.options import WRITABLE, format_of
-from wayveil.formats.reading import metadata_of, write_trajectories
+from wayveil.formats.options import WRITABLE, ReadOptions, format_of
+from wayveil.formats.points import joined, usable
+from wayveil.formats.reading import metadata_of, origin_of, read_points, write_trajectories
+from wayveil.formats.split import split_points
 from wayveil.formats.tables import whole_seconds
 from wayveil.progress import Progress, quiet
 from wayveil.source import ParquetSource, open_source
-from wayveil.trajectories import concatenate
+from wayveil.trajectories import Trajectories, concatenate
 
 
 def convert(
@@ -19,13 +22,17 @@ def convert(
     target: str | os.PathLike[str],
     *,
     to: str | None = None,
+    split_minutes: float | None = None,
+    force: bool = False,
     progress: Progress = quiet,
     **options: Any,
 ) -> None:
     """Write what `source` holds to `target`; notes kept with the source go along.
 
     Parquet to Parquet goes through memory a batch at a time (twice: the first time to see whether every time is a
-    whole second). `options` are those of `wayveil.source.open_source`.
+    whole second). With `split_minutes` each recording (what `traj_id` names) is cut into trips wherever it is silent
+    for longer, in memory. A file that is there already is only overwritten with `force`. `options` are those of
+    `wayveil.source.open_source`.
 
     Privacy: not private (the output holds the same data).
     """
@@ -33,11 +40,25 @@ def convert(
     kind = format_of(path, to)
     if kind not in WRITABLE:
         raise InputError(f"wayveil does not write '{kind}'; choose one of {', '.join(WRITABLE)}.")
+    check_output(path, force=force)
     opened = open_source(source, **options)
     notes = metadata_of(source) if options.get("format") is None else {}
-    if isinstance(opened, ParquetSource) and kind in ("parquet", "geoparquet"):
+    if split_minutes is not None:
+        trips = _split(source, split_minutes, ReadOptions(**options), progress)
+        write_trajectories(trips, path, kind, notes)
+    elif isinstance(opened, ParquetSource) and kind in ("parquet", "geoparquet"):
         whole = all(whole_seconds(part.t_utc) for part in opened.batches(progress))
         geo = kind == "geoparquet"
         parquet.write_parts(opened.batches(progress), path, geo=geo, extra_metadata=notes, whole=whole)
     else:
         write_trajectories(concatenate(list(opened.batches(progress))), path, kind, notes)
+
+
+def _split(
+    source: str | os.PathLike[str], minutes: float, options: ReadOptions, progress: Progress
+) -> Trajectories:
+    origin = origin_of(source)
+    points = usable(read_points(source, options, progress), options.on_bad_rows, origin)
+    if not len(points):
+        raise InputError(f"'{origin}' holds no usable rows.")
+    return joined(split_points(points, minutes), origin)

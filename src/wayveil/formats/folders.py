@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from pyarrow import csv as pacsv
 
 from wayveil.errors import InputError
+from wayveil.formats.gpx import gpx_files
 from wayveil.formats.options import ReadOptions
 from wayveil.formats.points import Labels, Points, labels_of
 from wayveil.formats.times import seconds_of_numbers, to_utc_seconds
@@ -34,9 +35,11 @@ def format_of_folder(folder: Path) -> str:
         return "parquet"
     if any(_TDRIVE_LINE.fullmatch(_first_line(file)) for file in _tdrive_files(folder)[:100]):
         return "tdrive"
+    if gpx_files(folder):
+        return "gpx"
     raise InputError(
-        f"The folder '{folder.name}' has no known shape: Parquet part files, Geolife (Data/<user>/Trajectory/*.plt), "
-        "T-Drive (<taxi>.txt) or Cabspotting (new_*.txt)."
+        f"The folder '{folder.name}' has no known shape: Parquet part files, GPX files, Geolife "
+        "(Data/<user>/Trajectory/*.plt), T-Drive (<taxi>.txt) or Cabspotting (new_*.txt)."
     )
 
 

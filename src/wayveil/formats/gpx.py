@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from wayveil.atomic import atomic_path
 from wayveil.errors import InputError
 from wayveil.formats.options import ReadOptions
-from wayveil.formats.points import Points, labels_of
+from wayveil.formats.points import Labels, Points, labels_of
 from wayveil.formats.tables import user_column
 from wayveil.formats.times import LARGEST_S, to_utc_seconds
+from wayveil.progress import Progress, quiet
 from wayveil.trajectories import Trajectories
 
 _GPX = "http://www.topografix.com/GPX/1/1"
@@ -151,6 +152,49 @@ def read_points(path: Path, options: ReadOptions) -> Points:
     label = labels_of(pa.chunked_array([pa.array(tracks.label, pa.int64())]), "traj_id", origin)
     t_utc = _seconds(tracks.time, options.timezone or "UTC", origin)
     return Points(label, np.array(tracks.lon, float), np.array(tracks.lat, float), t_utc, user)
+
+
+def gpx_files(folder: Path) -> list[Path]:
+    """The GPX files of a folder, or else of the folders in it."""
+
+    def those(pattern: str) -> list[Path]:
+        return sorted(file for file in folder.glob(pattern) if file.suffix.lower() == ".gpx" and file.is_file())
+
+    return those("*") or those("*/*")
+
+
+def read_folder(folder: Path, options: ReadOptions, progress: Progress = quiet) -> Points:
+    """The track points of all GPX files of a folder; where each person has a folder in it, its name is the user.
+
+    Messages name no file inside, for file names may say who drove when.
+    """
+    files, parts = gpx_files(folder), []
+    for i, file in enumerate(files):
+        try:
+            parts.append(read_points(file, options))
+        except InputError:
+            raise InputError(
+                f"A GPX file in '{folder.name}' is damaged or empty; move the one that `wayveil check FILE` refuses."
+            ) from None
+        progress("reading", (i + 1) / len(files))
+    if not sum(map(len, parts)):
+        raise InputError(f"The folder '{folder.name}' holds no track points.")
+    sizes = [len(part) for part in parts]
+    after = np.cumsum([0, *(int(part.label.code.max()) + 1 if len(part) else 0 for part in parts)])
+    label = np.concatenate([part.label.code + first for part, first in zip(parts, after)])
+    lon, lat, t_utc = (np.concatenate([getattr(part, name) for part in parts]) for name in ("lon", "lat", "t_utc"))
+    user = None
+    if files[0].parent != folder:
+        try:
+            owner = pa.array(np.repeat(np.arange(len(files)), sizes))
+            column = pa.array([file.parent.name for file in files]).take(owner)
+            user = labels_of(pa.chunked_array([column]), "user", folder.name)
+        except UnicodeEncodeError:
+            raise InputError(f"Some folder names in '{folder.name}' are not UTF-8.") from None
+    elif all(part.user is not None for part in parts):
+        names = [np.asarray(part.user.values()).astype(np.str_) for part in parts if part.user is not None]
+        user = labels_of(pa.chunked_array([pa.array(np.concatenate(names).tolist())]), "user", folder.name)
+    return Points(Labels(label), lon, lat, t_utc, user)
 
 
 def _seconds(texts: list[str | None], timezone: str, origin: str) -> NDArray[np.float64]:

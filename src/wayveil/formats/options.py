@@ -20,6 +20,14 @@ KNOWN_NAMES = {
     "lat": ("lat", "latitude"),
     "time": ("t", "time", "timestamp", "datetime"),
 }
+SECOND_NAMES = {
+    "traj_id": ("trip_id", "tripid", "trip", "ride_id", "journey_id", "track_id", "trajectory", "traj"),
+    "user": ("userid",),
+    "lon": ("long",),
+    "lat": (),
+    "time": ("ts", "date_time", "time_utc", "t_utc"),
+}
+"""Names that are understood where no column has one of `KNOWN_NAMES`."""
 OPTION = {
     "traj_id": "--traj-column",
     "user": "--user-column",
@@ -81,7 +89,8 @@ def zone_named(name: str) -> ZoneInfo:
 def resolve_roles(names: Sequence[str], options: ReadOptions, origin: str, geometry: int | None = None) -> Roles:
     """Find the column of each role among `names`.
 
-    Messages never quote `names`: in a file without a header line they would be a row of the data.
+    Messages quote `names` only if none of them has a digit: in a file without a header line they would be a row of the
+    data, which has coordinates.
     """
     if len(names) > MAX_COLUMNS:
         raise InputError(f"'{origin}' has more than {MAX_COLUMNS} columns; keep only the needed ones.")
@@ -93,11 +102,28 @@ def resolve_roles(names: Sequence[str], options: ReadOptions, origin: str, geome
     if missing:
         what = ", ".join(MEANING[role] for role in missing)
         cure = " ".join(f"{OPTION[role]} NAME" for role in missing)
-        raise InputError(f"'{origin}' has no column that is known as {what}; name it with {cure}.")
+        python = ", ".join(f'{role}="NAME"' for role in missing)
+        raise InputError(
+            f"'{origin}' has no column that is known as {what}; name it with {cure} (in Python {python})."
+            f"{_quoted(names)}{_RECORDINGS if 'traj_id' in missing else ''}"
+        )
     used = [position for position in found.values() if position is not None]
     if len(set(used)) < len(used):
         raise InputError(f"One column of '{origin}' was named for two roles; check the --*-column options.")
     return Roles(geometry=geometry, **found)  # type: ignore[arg-type]
+
+
+_RECORDINGS = (
+    " If it has no trip id but one long recording a vehicle or phone, cut it into trips first: "
+    "wayveil convert --split-minutes (docs/how-to/trips.md)."
+)
+
+
+def _quoted(names: Sequence[str]) -> str:
+    readable = all(name.strip() and name.isprintable() and not any(map(str.isdigit, name)) for name in names)
+    if not readable or len(names) > 20 or sum(map(len, names)) > 400:
+        return ""
+    return f" Its columns are: {', '.join(names)}."
 
 
 def _find(role: str, names: Sequence[str], wanted: str | None, origin: str) -> int | None:
@@ -109,7 +135,9 @@ def _find(role: str, names: Sequence[str], wanted: str | None, origin: str) -> i
         if len(hits) > 1:
             raise InputError(f"'{origin}' has several columns named '{wanted}'; rename all but one.")
         return hits[0]
-    hits = [i for i, name in enumerate(names) if name.strip().lower() in KNOWN_NAMES[role]]
+    hits: list[int] = []
+    for known in (KNOWN_NAMES[role], SECOND_NAMES[role]):
+        hits = hits or [i for i, name in enumerate(names) if name.strip().lower() in known]
     if len(hits) > 1:
         raise InputError(
             f"'{origin}' has several columns that could be the {MEANING[role]}; choose one with {OPTION[role]} NAME."

@@ -153,7 +153,8 @@ def usable(points: Points, on_bad_rows: OnBadRows, origin: str) -> Points:
         )
     kind = next(name for name, mask in kinds.items() if mask.any())
     raise InputError(
-        f"Some rows of '{origin}' cannot be used ({kind}); see `wayveil check`, or leave them out with --drop-bad-rows."
+        f"Some rows of '{origin}' cannot be used ({kind}); see `wayveil check`, or leave them out with --drop-bad-rows "
+        '(in Python and in run files on_bad_rows="drop").'
     )
 
 

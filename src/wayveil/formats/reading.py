@@ -61,6 +61,8 @@ def read_points(path_or_frame: Any, options: ReadOptions, progress: Progress = q
     path = Path(path_or_frame)
     if kind in ("geolife", "tdrive", "cabspotting"):
         return folders.read_points(path, kind, options, progress)
+    if kind == "gpx" and path.is_dir():
+        return gpx.read_folder(path, options, progress)
     return (gpx if kind == "gpx" else csvfile).read_points(path, options)
 
 
@@ -99,5 +101,5 @@ def metadata_of(path: str | os.PathLike[str]) -> dict[str, str]:
         return parquet.metadata(os.fspath(path))
     if kind == "csv":
         return csvfile.metadata(Path(path))
-    return gpx.metadata(Path(path)) if kind == "gpx" else {}
+    return gpx.metadata(Path(path)) if kind == "gpx" and not Path(path).is_dir() else {}
 

@@ -1,0 +1,27 @@
+"""Recordings to trips: cut where a recording is silent."""
+
+import numpy as np
+
+from wayveil.errors import InputError
+from wayveil.formats.points import Labels, Points
+
+LONGEST_MINUTES = 7 * 24 * 60
+
+
+def split_points(points: Points, minutes: float) -> Points:
+    """A new trip begins wherever t[k] - t[k-1] > minutes, or the recording changes; the recording becomes the user.
+
+    The points must be usable (no missing values). Rows are sorted by recording and time. A cut depends on one
+    recording's points alone, so at user level nothing changes in what one user can do to the data.
+
+    Privacy: not private (trusted side only).
+    """
+    if not 0 < minutes <= LONGEST_MINUTES:
+        raise InputError(f"--split-minutes must be above 0 and at most {LONGEST_MINUTES} (a week).")
+    points = points.take(np.lexsort((points.t_utc, points.label.code)))
+    if not len(points):
+        return points
+    silent = np.diff(points.t_utc) > 60 * minutes
+    begins = np.r_[True, silent | (np.diff(points.label.code) != 0)]
+    user = points.label if points.user is None else points.user
+    return Points(Labels(np.cumsum(begins) - 1), points.lon, points.lat, points.t_utc, user)
