@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from wayveil.measure import measure as measure
     from wayveil.privacy.ledger import Ledger as Ledger
     from wayveil.privacy.unit import Unit as Unit
+    from wayveil.progress import show_progress as show_progress
     from wayveil.release import Release as Release
     from wayveil.release import read_release as read_release
     from wayveil.release import write_release as write_release
@@ -45,6 +46,7 @@ _HOMES = {
     "read_release": "wayveil.release",
     "read_roads": "wayveil.formats.roads",
     "read_scope": "wayveil.scope",
+    "show_progress": "wayveil.progress",
     "synthesize": "wayveil.synthesis.synthesize",
     "write": "wayveil.formats",
     "write_release": "wayveil.release",

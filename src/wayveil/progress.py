@@ -1,6 +1,14 @@
 """How long-running functions say how far they are, without knowing who listens."""
 
-from typing import Protocol
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+EVERY_S = 10.0
+_NOTEBOOK_EVERY_S = 0.5
 
 
 class Progress(Protocol):
@@ -11,3 +19,86 @@ class Progress(Protocol):
 
 def quiet(stage: str, done: float) -> None:
     """The default listener: nobody."""
+
+
+def part(progress: Progress, stage: str, first: float, last: float) -> Callable[[float], None]:
+    """A listener for the piece of a stage from `first` to `last`, told the share of the piece that is done."""
+    return lambda done: progress(stage, first + (last - first) * min(max(done, 0.0), 1.0))
+
+
+@contextmanager
+def plain_lines(write: Callable[[str], None], every_s: float = EVERY_S) -> Iterator[Progress]:
+    """A listener for logs: about every ten seconds one line, `stage: 40 % (20 s)`, also while a stage is silent.
+
+    What takes less time says nothing.
+    """
+    begun, over = time.monotonic(), threading.Event()
+    now = {"stage": "", "done": 0.0}
+
+    def listen(stage: str, done: float) -> None:
+        now.update(stage=stage, done=done)
+
+    def tell() -> None:
+        while not over.wait(every_s):
+            if now["stage"]:
+                write(_line(str(now["stage"]), float(now["done"]), time.monotonic() - begun))
+
+    teller = threading.Thread(target=tell, name="wayveil-progress", daemon=True)
+    teller.start()
+    try:
+        yield listen
+    finally:
+        over.set()
+        teller.join()
+
+
+def show_progress(stage: str, done: float) -> None:
+    """A listener for Python: `wayveil.synthesize(release, progress=wayveil.show_progress)`.
+
+    In a notebook one line of output that changes in place; elsewhere on stderr, one line that is written over in a
+    terminal, and at most one line in ten seconds without one.
+    """
+    now = time.monotonic()
+    new = stage != _last["stage"] or done < _last["done"]
+    notebook = _in_notebook()
+    wait_s = _NOTEBOOK_EVERY_S if notebook or sys.stderr.isatty() else EVERY_S
+    _last.update(stage=stage, done=done)
+    due = now - _last["told"] >= wait_s
+    if not due and not ((new or done >= 1.0) and (notebook or sys.stderr.isatty())):
+        return
+    _last["told"] = now
+    text = _line(stage, done, None)
+    if notebook:
+        _last["handle"] = _show(text, _last["handle"])
+    elif sys.stderr.isatty():
+        print(f"\r\x1b[2K{text}", end="\n" if done >= 1.0 else "", file=sys.stderr, flush=True)
+    else:
+        print(text, file=sys.stderr, flush=True)
+
+
+_last: dict[str, Any] = {"stage": "", "done": 0.0, "told": -EVERY_S, "handle": None}
+
+
+def _line(stage: str, done: float, elapsed_s: float | None) -> str:
+    clock = "" if elapsed_s is None else f" ({elapsed_s:.0f} s)"
+    return f"{stage}: {min(max(done, 0.0), 1.0):.0%}{clock}"
+
+
+def _in_notebook() -> bool:
+    # Only a program that has IPython loaded can be one; nothing is imported to find out.
+    shell = sys.modules.get("IPython")
+    kernel = shell.get_ipython() if shell is not None else None
+    return kernel is not None and kernel.__class__.__name__ == "ZMQInteractiveShell"
+
+
+def _show(text: str, handle: Any) -> Any:
+    """Put the text into this cell's line of progress; another cell gets a line of its own."""
+    from IPython.display import display  # type: ignore[import-not-found]
+
+    kernel = sys.modules["IPython"].get_ipython()
+    cell = kernel.execution_count
+    bundle = {"text/plain": text}
+    if handle is not None and handle[0] == cell:
+        handle[1].update(bundle, raw=True)
+        return handle
+    return cell, display(bundle, raw=True, display_id=True)

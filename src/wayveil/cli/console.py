@@ -1,13 +1,13 @@
 """What every verb shares: results to stdout, progress and notes to stderr, JSON when asked."""
 
 import json
+import os
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from wayveil.progress import Progress
+from wayveil.progress import Progress, plain_lines
 
 NOT_FOR_PUBLICATION = "Not for publication: this output was computed from the private data."
 
@@ -24,9 +24,10 @@ def print_json(value: Any) -> None:
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A listener that draws a bar on stderr; without a terminal, a line at the start and at most one in ten seconds."""
-    if not sys.stderr.isatty():
-        yield _plain_lines()
+    """A listener that draws a bar on stderr; without a terminal, a line about every ten seconds."""
+    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+        with plain_lines(note) as listen:
+            yield listen
         return
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
@@ -42,18 +43,6 @@ def progress_bar() -> Iterator[Progress]:
             bar.update(tasks[stage], completed=min(max(done, 0.0), 1.0))
 
         yield listen
-
-
-def _plain_lines() -> Progress:
-    last = {"time": time.monotonic(), "stage": ""}
-
-    def listen(stage: str, done: float) -> None:
-        now = time.monotonic()
-        if now - last["time"] >= 10:
-            note(f"{stage}: {done:.0%}")
-            last["time"] = now
-
-    return listen
 
 
 @contextmanager

@@ -3,13 +3,14 @@
 Privacy: free (post-processing).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.progress import Progress, quiet
 from wayveil.rules import ALWAYS, Closed, Custom, StayWithin, motion_of, with_scope_bounds
 from wayveil.rules import count as count_rules
 from wayveil.rules.motion import motion_from_metres
@@ -35,6 +36,9 @@ _POOL_POINTS = 32
 _BLOCK_M = 1_600.0
 _FURTHEST_M = 250.0
 _FURTHEST_ON_ROADS_M = 60.0
+_ROUTED, _PLACED, _FITTED, _OBEYED = 0.25, 0.4, 0.45, 0.95
+_OBEYING = {"rules": (0.55, 0.6), "refine": (0.6, 0.9), "repair": (0.9, _OBEYED)}
+"""About how much of a shard's time has gone after each step; for progress only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +63,10 @@ class _Pool:
     departure_utc: NDArray[np.float64]
 
 
+def _nobody(done: float) -> None:
+    """The default listener."""
+
+
 def draw_shard(
     estimates: Estimates,
     prior: Prior,
@@ -66,17 +74,22 @@ def draw_shard(
     rules: Sequence[Rule],
     count: int,
     random: np.random.Generator,
+    told: Callable[[float], None] = _nobody,
 ) -> Shard:
-    """`count` trajectories."""
+    """`count` trajectories; `told` hears the share of the work that is done."""
+    told(0.0)
     pool_of = _draw_pool(estimates, prior, router, count, random)
+    told(_ROUTED)
     points = np.minimum(pool_of.trips.points, _POOL_POINTS)
     offsets, elapsed = _gaps(estimates, points, random)
     slowness = fit_slowness(pool_of.lines, offsets, elapsed, estimates.occupancy, estimates.grid)
     placed = _placed(estimates, prior, pool_of.lines, slowness, offsets, elapsed, random)
+    told(_PLACED)
     forbidden = _forbidden(estimates, rules, placed, elapsed, pool_of)
     fit = fit_weights(_views(estimates, pool_of.trips, placed), estimates.count, len(pool_of.trips), forbidden)
+    told(_FITTED)
     chosen = _resample(fit, pool_of.trips, count, random)
-    return _finish(estimates, prior, rules, pool_of, slowness, fit, chosen, random)
+    return _finish(estimates, prior, rules, pool_of, slowness, fit, chosen, random, told)
 
 
 def _draw_pool(
@@ -183,11 +196,13 @@ def _finish(
     fit: Fit,
     chosen: NDArray[np.int64],
     random: np.random.Generator,
+    told: Callable[[float], None],
 ) -> Shard:
     """The chosen candidates with all their points and times, made to obey; what resists is replaced by others."""
     tracks = _timed(estimates, prior, pool_of, slowness, chosen, random)
     gap = _jsd(histogram(Polylines(tracks.offsets, tracks.x_m, tracks.y_m), estimates.grid), estimates.occupancy)
-    refined = _refined(estimates, rules, tracks, random)
+    refined = _refined(estimates, rules, tracks, random, lambda stage, done: told(_obeying(stage, done)))
+    told(_OBEYED)
     before = refined.violations_before
     tracks = replace(tracks, x_m=refined.x_m, y_m=refined.y_m, t_utc=refined.t_utc)
     for _ in range(_REPLACEMENTS):
@@ -236,8 +251,18 @@ def _timed(
     return Tracks(offsets, x_m, y_m, physical_times(offsets, x_m, y_m, t_utc, scope.caps.speed_kmh / 3.6))
 
 
+def _obeying(stage: str, done: float) -> float:
+    """How far a shard is while its trajectories are made to obey."""
+    first, last = _OBEYING.get(stage, (_OBEYED, _OBEYED))
+    return first + (last - first) * done
+
+
 def _refined(
-    estimates: Estimates, rules: Sequence[Rule], tracks: Tracks, random: np.random.Generator
+    estimates: Estimates,
+    rules: Sequence[Rule],
+    tracks: Tracks,
+    random: np.random.Generator,
+    progress: Progress = quiet,
 ) -> Refined:
     return refine(
         tracks.offsets,
@@ -249,6 +274,7 @@ def _refined(
         random=random,
         attraction=estimates.occupancy,
         grid=estimates.grid,
+        progress=progress,
     )
 
 

@@ -7,8 +7,9 @@ them need no more memory than one shard.
 Privacy: free (post-processing).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from wayveil.engine.pieces import Pieces
 from wayveil.errors import InputError
-from wayveil.progress import Progress, quiet
+from wayveil.progress import Progress, part, quiet
 from wayveil.release import Release
 from wayveil.roads import RoadMap
 from wayveil.rules.rule import Rule
@@ -29,6 +30,7 @@ from wayveil.trajectories import Trajectories, concatenate
 SHARD = 25_000
 _MOST_TRAJECTORIES = 100_000_000
 _BALANCE_TRIPS = 8_000
+_DRAWING = "drawing trajectories"
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +133,13 @@ def draw_shards(
     sizes = shard_sizes(count)
     streams = [_stream(seed, 1 + k) for k in range(len(sizes))]
     work = [(model, size, stream) for size, stream in zip(sizes[first:], streams[first:])]
-    results = (_draw(piece) for piece in work) if engine is None else engine.map(_draw, work)
+    if engine is None:  # here, so that a shard can say how far it is
+        edges = [k / len(sizes) for k in range(first, len(sizes) + 1)]
+        results = (_draw(piece, part(progress, _DRAWING, *edge)) for piece, edge in zip(work, pairwise(edges)))
+    else:
+        results = engine.map(_draw, work)
     for k, shard in enumerate(results, first):
-        progress("drawing trajectories", (k + 1) / len(sizes))
+        progress(_DRAWING, (k + 1) / len(sizes))
         yield shard
 
 
@@ -143,10 +149,12 @@ def shard_sizes(count: int) -> list[int]:
     return [count // shards + (k < count % shards) for k in range(shards)]
 
 
-def _draw(piece: tuple[Model, int, np.random.SeedSequence]) -> Shard:
+def _draw(
+    piece: tuple[Model, int, np.random.SeedSequence], told: Callable[[float], None] = lambda done: None
+) -> Shard:
     model, size, stream = piece
     random = np.random.default_rng(stream)
-    return draw_shard(model.estimates, model.prior, model.router, model.rules, size, random)
+    return draw_shard(model.estimates, model.prior, model.router, model.rules, size, random, told)
 
 
 def _stream(seed: int | None, number: int) -> np.random.SeedSequence:
@@ -170,8 +178,8 @@ def diagnostics_of(shards: Sequence[Shard]) -> dict[str, Any]:
 
 def _added(parts: Sequence[dict[str, dict[str, int]]]) -> dict[str, dict[str, int]]:
     total: dict[str, dict[str, int]] = {}
-    for part in parts:
-        for rule, counts in part.items():
+    for one in parts:
+        for rule, counts in one.items():
             mine = total.setdefault(rule, dict.fromkeys(counts, 0))
             for kind, number in counts.items():
                 mine[kind] += number

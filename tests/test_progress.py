@@ -1,0 +1,82 @@
+"""Who listens to progress: logs and notebooks."""
+
+import subprocess
+import sys
+import time
+import types
+
+import pytest
+
+from wayveil.progress import part, plain_lines, show_progress
+
+
+def test_lines_for_a_log_come_while_a_stage_is_silent():
+    lines = []
+    with plain_lines(lines.append, every_s=0.02) as listen:
+        time.sleep(0.05)
+        assert lines == []  # nothing has begun
+        listen("drawing", 0.25)
+        until = time.monotonic() + 5
+        while len(lines) < 3 and time.monotonic() < until:
+            time.sleep(0.01)
+    assert len(lines) >= 3 and all(line.startswith("drawing: 25% (") and line.isprintable() for line in lines)
+    after = len(lines)
+    time.sleep(0.05)
+    assert len(lines) == after
+
+
+def test_lines_stop_when_the_work_fails():
+    lines = []
+    with pytest.raises(ZeroDivisionError), plain_lines(lines.append, every_s=0.01) as listen:
+        listen("a", 0.0)
+        1 / 0  # noqa: B018
+    count = len(lines)
+    time.sleep(0.05)
+    assert len(lines) == count
+
+
+def test_a_part_of_a_stage():
+    heard = []
+    tell = part(lambda stage, done: heard.append((stage, done)), "drawing", 0.5, 0.75)
+    for done in (0.0, 0.5, 1.0, 2.0):
+        tell(done)
+    assert heard == [("drawing", 0.5), ("drawing", 0.625), ("drawing", 0.75), ("drawing", 0.75)]
+
+
+def test_show_progress_without_a_terminal_is_sparse():
+    code = "from wayveil.progress import show_progress\nfor k in range(1000): show_progress('drawing', k / 999)"
+    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert said.stdout == "" and said.stderr == "drawing: 0%\n"
+
+
+class ZMQInteractiveShell:
+    execution_count = 7
+
+
+class Handle:
+    def __init__(self, shown):
+        self.shown = shown
+
+    def update(self, bundle, raw):
+        self.shown[-1] = bundle["text/plain"]
+
+
+def test_show_progress_in_a_notebook_keeps_one_line_a_cell(monkeypatch, capsys):
+    shown, kernel = [], ZMQInteractiveShell()
+
+    def display(bundle, raw, display_id):
+        shown.append(bundle["text/plain"])
+        return Handle(shown)
+
+    shell, pieces = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+    shell.get_ipython, pieces.display = lambda: kernel, display
+    monkeypatch.setitem(sys.modules, "IPython", shell)
+    monkeypatch.setitem(sys.modules, "IPython.display", pieces)
+    for stage in ("reading", "drawing"):
+        for k in range(101):
+            show_progress(stage, k / 100)
+    assert shown == ["drawing: 100%"]
+    kernel.execution_count = 8
+    show_progress("writing", 1.0)
+    assert shown == ["drawing: 100%", "writing: 100%"]
+    assert capsys.readouterr() == ("", "")
