@@ -14,7 +14,7 @@ from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import read_release
 from wayveil.scope import first_fault, in_short, read_scope, shipped_scopes
-from wayveil.steps import measure_file, synthesize_file
+from wayveil.steps import check_replaceable, measure_file, synthesize_file
 
 _MOST_BYTES = 1 << 20
 _LONGEST_PART = 255  # bytes between two slashes, on every common file system
@@ -140,8 +140,10 @@ def do_run(run: RunFile, *, progress: Progress = quiet) -> dict[str, Any]:
     release, synthetic = Path(out.release), Path(out.synthetic)
     roads, rules = (None if name is None else Path(name) for name in (make.roads, make.rules))
     _try_inputs(run)
-    for path in filter(None, (out.synthetic, out.report)):
+    for path in filter(None, (out.release, out.synthetic, out.report)):
+        _make_folder(Path(path))
         check_output(path, force=True)
+    check_replaceable(synthetic)
     spent = not release.exists()
     if spent:
         measure_file(
@@ -160,6 +162,14 @@ def do_run(run: RunFile, *, progress: Progress = quiet) -> dict[str, Any]:
 
         make_page(release, synthetic, Path(out.report), roads=roads, rules=rules, progress=progress)
     return {"release": str(release), "report": out.report, "spent": spent, **made}
+
+
+def _make_folder(path: Path) -> None:
+    """The folder of an output; the run file names it, so it is wanted."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"Cannot make the folder of '{path.name}': {error.strerror}; name another.") from None
 
 
 def _try_inputs(run: RunFile) -> None:
@@ -203,8 +213,11 @@ unit = "trajectory"         # or "user", with max_per_user
 # [measure.columns]         # only where columns are not recognised by themselves
 # traj_id = "ride"
 # user = "driver"
+# lat = "y"
+# lon = "x"
 # time = "when"
-# timezone = "Europe/Paris"
+# timezone = "Europe/Paris" # of times that name no zone
+# on_bad_rows = "drop"      # leave out rows with missing or impossible values
 
 [synthesize]
 # roads = "roads.parquet"   # a public road map

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from wayveil.atomic import check_output
-from wayveil.engine.serial import Engine
+from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import InputError
 from wayveil.privacy.budget import Number, decimal_text
 from wayveil.privacy.ledger import Ledger
@@ -18,6 +18,7 @@ from wayveil.scope import read_scope
 
 ESTIMATORS = ("bayes", "learned")
 DEFAULT_ESTIMATOR = "learned"
+_SYNTHETIC = "synthetic trajectories"
 
 
 def measure_file(
@@ -71,20 +72,24 @@ def synthesize_file(
     seed: int | None = None,
     estimator: str | None = None,
     engine: Any = None,
+    force: bool = False,
     progress: Progress = quiet,
 ) -> dict[str, Any]:
     """Make synthetic trajectories from a release and write them; what is known about them comes back.
+
+    An earlier synthetic file is overwritten; any other file only with `force`.
 
     Privacy: free (post-processing).
     """
     from wayveil.formats import write
     from wayveil.formats.options import WRITABLE, format_of
     from wayveil.release_check import check_complete
+    from wayveil.report.words import few_words
     from wayveil.rules import read_rules
     from wayveil.synthesis.stream import synthesize_to_parquet
     from wayveil.synthesis.synthesize import synthesize
 
-    check_output(output, force=True)
+    check_replaceable(output, force=force)
     if format_of(output) not in WRITABLE:
         raise InputError(f"wayveil does not write '{output.suffix}'; choose one of {', '.join(WRITABLE)}.")
     if estimator is not None and estimator not in ESTIMATORS:
@@ -95,7 +100,7 @@ def synthesize_file(
     laws = () if rules is None else read_rules(rules, release.scope, roadmap, progress)
     how: dict[str, Any] = {
         "roads": roadmap, "rules": laws, "n": n, "seed": seed, "estimator": estimator or DEFAULT_ESTIMATOR,
-        "engine": engine, "progress": progress,
+        "engine": None if isinstance(engine, Serial) else engine, "progress": progress,
     }  # fmt: skip
     notes, resumed = origin_notes(release), False
     if format_of(output) == "parquet":
@@ -112,14 +117,32 @@ def synthesize_file(
         "private": release.private,
         "epsilon": decimal_text(release.epsilon),
         "resumed": resumed,
+        "few": few_words(release),
         "diagnostics": diagnostics,
     }
+
+
+def check_replaceable(output: Path, *, force: bool = False) -> None:
+    """InputError unless the output can be written and is new, or an earlier synthetic file: never somebody's data."""
+    from wayveil.formats.reading import metadata_of
+
+    check_output(output, force=True)
+    if force or not output.exists():
+        return
+    try:
+        synthetic = metadata_of(output).get("origin", "").startswith(_SYNTHETIC)
+    except InputError:
+        synthetic = False
+    if not synthetic:
+        raise InputError(
+            f"'{output.name}' is there and is not a synthetic file of wayveil; choose another -o or add --force."
+        )
 
 
 def origin_notes(release: Release) -> dict[str, str]:
     """What a synthetic file says about itself."""
     return {
-        "origin": f"synthetic trajectories, made by {release.software} from noisy counts; nobody drove them",
+        "origin": f"{_SYNTHETIC}, made by {release.software} from noisy counts; nobody drove them",
         "private": "true" if release.private else "false",
         "epsilon": decimal_text(release.epsilon),
         "delta": f"{release.delta:g}",

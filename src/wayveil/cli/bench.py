@@ -6,7 +6,11 @@ from typing import Annotated
 
 import typer
 
-bench_app = typer.Typer(help="Comparisons that anybody can repeat.", no_args_is_help=True)
+_EXAMPLE = (
+    "Example: wayveil bench utility data/ -o comparison --epsilons 0.1,0.5,1 --seeds 2 "
+    "--methods wayveil,adatrace,privtrace"
+)
+bench_app = typer.Typer(help="Comparisons that anybody can repeat.", epilog=_EXAMPLE, no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -20,8 +24,7 @@ def _bench() -> None:
 
 
 @bench_app.command(
-    epilog="Example: wayveil bench utility data/ -o comparison --epsilons 0.1,0.5,1 --seeds 2 "
-    "--methods wayveil,adatrace,privtrace"
+    epilog=_EXAMPLE
 )
 def utility(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for tables, pictures and finished cells.")],

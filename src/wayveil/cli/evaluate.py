@@ -62,3 +62,7 @@ def evaluate(
     from wayveil.evaluation.table import score_table
 
     Console().print(score_table(comparison.evaluations))
+    note(
+        "Floor: what a fresh sample of the same data would score; the closer a value is to it, the better. Divergences "
+        "go from 0 (equal) to 0.69 (nothing in common)."
+    )

@@ -78,9 +78,10 @@ def allow(
 
 def show(ledger: Path | None = _LEDGER, as_json: bool = _JSON) -> None:
     """Print every dataset with its total, what was spent on it, when and for what."""
-    from wayveil.privacy.ledger import as_table
+    from wayveil.privacy.ledger import as_table, default_path
 
     datasets = as_table(ledger)
+    note(f"Ledger: {ledger or default_path()}")
     if as_json:
         print_json({"datasets": datasets})
         return

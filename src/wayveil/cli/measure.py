@@ -56,7 +56,9 @@ def measure(
     """
     from wayveil.cli.console import ledger_warnings, note, print_json, progress_bar
     from wayveil.privacy.budget import decimal_text
+    from wayveil.privacy.ledger import Ledger, clean_name
     from wayveil.privacy.unit import parse_unit
+    from wayveil.report.words import few_words
     from wayveil.steps import measure_file
 
     options = col.read_options(
@@ -74,4 +76,9 @@ def measure(
                     "unit": release.unit, "private": release.private})  # fmt: skip
         return
     print(f"release: {output}")
-    note(f"Epsilon {spent} of '{dataset}' is spent; `wayveil describe {output.name}` says what was promised.")
+    account = next(one for one in Ledger(ledger).datasets() if one.name == clean_name(dataset))
+    left, total = decimal_text(account.left), decimal_text(account.total)
+    note(f"Epsilon {spent} of '{dataset}' is spent; {left} of {total} is left on the ledger (wayveil ledger show).")
+    if few := few_words(release):
+        note(few)
+    note(f"What was promised: wayveil describe {output}. Next: wayveil synthesize {output} -o synthetic.parquet")

@@ -4,7 +4,10 @@ from pathlib import Path
 
 import typer
 
-rules_app = typer.Typer(help="Traffic rules: closed areas, speed limits, one-way streets.", no_args_is_help=True)
+_EXAMPLE = "Example: wayveil rules check rules.geojson --scope san-francisco --roads sf_roads.parquet -o rules.png"
+rules_app = typer.Typer(
+    help="Traffic rules: closed areas, speed limits, one-way streets.", epilog=_EXAMPLE, no_args_is_help=True
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -19,7 +22,7 @@ def _rules() -> None:
 
 @rules_app.command(
     "check",
-    epilog="Example: wayveil rules check rules.geojson --scope san-francisco --roads sf_roads.parquet -o rules.png",
+    epilog=_EXAMPLE,
 )
 def check(
     file: Path = typer.Argument(..., help="GeoJSON; each feature's properties say which rule it is."),
@@ -28,7 +31,11 @@ def check(
     output: Path | None = typer.Option(None, "-o", "--output", help="Draw the rules into this .png or .svg."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Explain a rules file in words, refuse contradictions, and draw it."""
+    """Explain a rules file in words, refuse contradictions, and draw it.
+
+    A rule is a GeoJSON feature with properties like {"rule": "closed", "from": "22:00", "to": "06:00"} on a polygon,
+    or {"rule": "speed_limit", "kmh": 50} with geometry null for everywhere.
+    """
     from wayveil.cli.console import note, print_json, progress_bar
     from wayveil.rules import read_rules, with_scope_bounds
     from wayveil.rules.picture import check_picture_name, save_picture

@@ -36,6 +36,8 @@ def run(
         note("The release was there already; nothing was spent.")
     if not done["private"]:
         note(NOT_PRIVATE)
+    if done["few"]:
+        note(done["few"])
     if as_json:
         print_json(done)
         return

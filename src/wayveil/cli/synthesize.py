@@ -28,6 +28,9 @@ def synthesize(
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The same seed gives the same output.")] = None,
     estimator: Annotated[str | None, typer.Option("--estimator", help="learned (the default) or bayes.")] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite a file that is there and is not a synthetic one.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
     engine: engines.EngineName = "serial",
     address: engines.Address = None,
@@ -44,12 +47,14 @@ def synthesize(
     with progress_bar() as progress:
         made = synthesize_file(
             release_file, output, roads=roads, rules=rules, n=n, seed=seed, estimator=estimator,
-            engine=engines.engine_named(engine, address), progress=progress,
+            engine=engines.engine_named(engine, address), force=force, progress=progress,
         )  # fmt: skip
     if made["resumed"]:
         note("An earlier run was interrupted; it was continued.")
     if not made["private"]:
         note(NOT_PRIVATE)
+    if made["few"]:
+        note(made["few"])
     if as_json:
         print_json(made)
     else:

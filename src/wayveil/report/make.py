@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from wayveil.atomic import write_text
+from wayveil.atomic import check_output, write_text
 from wayveil.errors import InputError
 from wayveil.progress import Progress, quiet
 from wayveil.release import read_release
@@ -42,6 +42,7 @@ def make_page(
         raise InputError("--real, --audit and --evaluation belong to the internal report; add --internal.")
     if internal and real is None:
         raise InputError("The internal report compares with the private data; give it with --real.")
+    _check_page(output)
     progress("read", 0.0)
     released = read_release(release)
     made = read(synthetic)
@@ -62,6 +63,16 @@ def make_page(
     progress("page", 0.5)
     page = internal_report(released, made, true, roads=roadmap, rules=laws, evaluation=scores, audit=verdict)
     write_text(output, page, mode=0o600)
+
+
+def _check_page(output: Path) -> None:
+    """InputError unless the page can be written and overwrites nothing but an earlier page."""
+    check_output(output, force=True)
+    if output.exists():
+        with open(output, "rb") as there:
+            start = there.read(64).strip().lower()
+        if start and not start.startswith(b"<!doctype html"):
+            raise InputError(f"'{output.name}' is there and is not a page; choose another -o.")
 
 
 def _read_json(path: Path) -> Any:

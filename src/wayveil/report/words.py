@@ -68,6 +68,31 @@ def promise(release: Release) -> list[str]:
     return lines
 
 
+_ENOUGH = 1_000
+"""N·ε/c below which the pictures of docs/which-epsilon.md are mostly prior."""
+
+
+def few_words(release: Release) -> str | None:
+    """A sentence where N·ε/c, the noisy number of trajectories over the scale of the noise, is small; else None.
+
+    Privacy: free (post-processing).
+    """
+    if not any(answer.name == "count" for answer in release.answers):
+        return None
+    number = max(float(release["count"].counts[0]), 0.0)
+    most = release.max_per_user if release.unit == "user" else 1
+    if number * float(release.epsilon) / (most or 1) >= _ENOUGH:
+        return None
+    at_most, fewer = "", ""
+    if release.unit == "user":
+        at_most, fewer = f" and at most {most} a user", ", fewer a user"
+    return (
+        f"About {number:,.0f} trajectories are few for ε = {decimal(release.epsilon)}{at_most}: much of the result is "
+        f"what cities usually look like, not what the data says. More data{fewer} or a larger ε would help "
+        "(docs/which-epsilon.md)."
+    )
+
+
 def not_promised(release: Release) -> list[str]:
     """What the promise does not cover."""
     lines = [
@@ -85,6 +110,9 @@ def not_promised(release: Release) -> list[str]:
         )
     else:
         lines.insert(0, "Groups (a family, a fleet) of k people are protected with k times the ε.")
+    few = few_words(release)
+    if few is not None:
+        lines.append(few)
     if float(release.epsilon) > 5:
         lines.insert(0, f"ε = {decimal(release.epsilon)} is large: the factor above allows much to be learned.")
     return lines

@@ -1,0 +1,117 @@
+"""Where a new user stumbled: each place stays mended."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from wayveil.cli.main import app
+from wayveil.privacy.ledger import Ledger
+
+SCOPE = """name = "small"
+south = 30.0
+west = -40.0
+north = 30.04
+east = -39.96
+"""
+MEASURE = (
+    "--dataset", "rides", "--scope", "small.toml", "--epsilon", "1", "--unit", "trajectory", "-o", "x.release.json",
+)  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, wayveil):
+    points = [(k, 30.01 + i / 1000, -39.99, 1_700_000_000 + 60 * i) for k in range(6) for i in range(4)]
+    (tmp_path / "small.toml").write_text(SCOPE)
+    (tmp_path / "rides.csv").write_text("trip_id,lat,lon,ts\n" + "".join(f"{k},{y},{x},{t}\n" for k, y, x, t in points))
+    return tmp_path
+
+
+def commands(group, path=()):
+    for name, command in group.commands.items():
+        yield " ".join((*path, name)), command
+        if hasattr(command, "commands"):
+            yield from commands(command, (*path, name))
+
+
+COMMANDS = dict(commands(typer.main.get_command(app)))
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_command_has_an_example_that_it_accepts(words):
+    example = COMMANDS[words].epilog or ""
+    assert example.startswith("Example: wayveil " + words.split()[0])
+    known = {option for command in COMMANDS.values() for one in command.params for option in one.opts}
+    assert {word for word in example.split() if word.startswith("--")} <= known
+
+
+def test_what_was_spent_is_said_and_what_is_left(wayveil, folder):
+    assert wayveil("ledger", "open", "rides.csv", "--dataset", "rides", "--total", "3").code == 0
+    said = wayveil("measure", "rides.csv", *MEASURE)
+    assert said.code == 0 and "2 of 3 is left on the ledger" in said.err
+    assert "wayveil synthesize x.release.json" in said.err
+    shown = wayveil("ledger", "show", "--json")
+    assert shown.err.startswith("Ledger: ") and json.loads(shown.out)["datasets"][0]["left"] == "2"
+
+
+def test_few_trajectories_are_said_to_be_few(wayveil, folder):
+    assert "are few for ε = 1" in wayveil("measure", "rides.csv", *MEASURE).err
+    assert "are few for ε = 1" in wayveil("describe", "x.release.json").out.replace("\n    ", " ")
+    assert "are few" in wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").err
+    Ledger().allow("rides", 1000, "test")
+    words = [{"1": "900", "x.release.json": "y.release.json"}.get(word, word) for word in MEASURE]
+    assert "few" not in wayveil("measure", "rides.csv", *words).err
+
+
+def test_no_output_replaces_the_data(wayveil, folder):
+    before = Path("rides.csv").read_bytes()
+    assert wayveil("measure", "rides.csv", *MEASURE).code == 0
+    for words in (
+        ("synthesize", "x.release.json", "-n", "5", "-o", "rides.csv"),
+        ("convert", "rides.csv", "rides.csv"),
+    ):
+        said = wayveil(*words)
+        assert said.code == 2 and "--force" in said.err and Path("rides.csv").read_bytes() == before, said
+    assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").code == 0
+    assert wayveil("synthesize", "x.release.json", "-n", "6", "-o", "s.csv").code == 0  # its own output it may replace
+    said = wayveil("report", "x.release.json", "s.csv", "-o", "rides.csv")
+    assert said.code == 2 and "not a page" in said.err and Path("rides.csv").read_bytes() == before
+    assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "rides.csv", "--force").code == 0
+
+
+def test_a_run_makes_its_folders_and_keeps_the_data(wayveil, folder):
+    text = wayveil("run", "--template").out.replace("my-city.toml", "small.toml").replace("# n = 10000", "n = 5")
+    for name in ("rides.release.json", "synthetic.parquet", "rides.html"):
+        text = text.replace(f'"{name}"', f'"out/deep/{name}"')
+    text = text.replace("# [measure.columns]", "[measure.columns]").replace("# on_bad_rows", "on_bad_rows")
+    with open("rides.csv", "a") as data:
+        data.write("7,,,1700000000\n")
+    Path("rides.toml").write_text(text.replace("out/deep/synthetic.parquet", "rides.csv"))
+    said = wayveil("run", "rides.toml")
+    assert said.code == 2 and "not a synthetic file" in said.err and not Ledger().datasets()
+    Path("rides.toml").write_text(text)
+    assert wayveil("run", "rides.toml").code == 0
+    assert len(list(Path("out/deep").iterdir())) == 3
+
+
+def test_a_missing_folder_is_named_as_such(wayveil, folder):
+    said = wayveil("measure", "rides.csv", *MEASURE[:-1], "none/x.release.json")
+    assert said.code == 2 and "folder" in said.err and "mkdir" in said.err
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_the_verbs(shell, tmp_path):
+    ask = {
+        "bash": {"COMP_WORDS": "wayveil syn", "COMP_CWORD": "1"},
+        "zsh": {"_TYPER_COMPLETE_ARGS": "wayveil syn"},
+        "fish": {"_TYPER_COMPLETE_ARGS": "wayveil syn", "_TYPER_COMPLETE_FISH_ACTION": "get-args"},
+    }[shell]
+    said = subprocess.run(
+        [sys.executable, "-c", "import sys; sys.argv[0] = 'wayveil'; from wayveil.cli.main import main; main()"],
+        env={"_WAYVEIL_COMPLETE": f"complete_{shell}", "HOME": str(tmp_path), "PATH": "/usr/bin:/bin", **ask},
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "synthesize" in said.stdout and "Traceback" not in said.stderr
