@@ -44,14 +44,14 @@ def page(browser):
 PIXELS = "document.getElementById('map-0').toDataURL()"
 
 
-def test_the_watch_would_see_a_request_and_an_error(browser, tmp_path):
+def test_the_watch_would_see_a_request_and_an_error(tmp_path):
     bad = tmp_path / "bad.html"
     bad.write_text("<script>fetch('http://localhost:9/x').catch(() => 0); console.error('no')</script>")
-    browser.requests.clear()
-    browser.complaints.clear()
-    browser.open(bad.as_uri())
-    assert "http://localhost:9/x" in browser.requests
-    assert browser.complaints
+    # A browser of its own: on a busy machine the complaint about the request may come after the next page was opened.
+    with Chromium(BINARY) as watched:
+        watched.open(bad.as_uri())
+        assert "http://localhost:9/x" in watched.requests
+        assert watched.complaints
 
 
 @pytest.mark.parametrize("name", ["public", "internal", "bare"])
