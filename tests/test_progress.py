@@ -1,5 +1,6 @@
 """Who listens to progress: logs and notebooks."""
 
+import os
 import subprocess
 import sys
 import time
@@ -80,3 +81,39 @@ def test_show_progress_in_a_notebook_keeps_one_line_a_cell(monkeypatch, capsys):
     show_progress("writing", 1.0)
     assert shown == ["drawing: 100%", "writing: 100%"]
     assert capsys.readouterr() == ("", "")
+
+
+CHILD = (
+    "import sys, time\nfrom wayveil.cli.console import progress_bar\n"
+    "with progress_bar() as listen:\n    for k in range(5):\n        listen('drawing', k / 4)\n"
+    "        time.sleep(0.15)\nprint('over')\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("more", "draws"),
+    [
+        ({"TERM": "xterm-256color"}, True),
+        ({"TERM": "dumb"}, False),
+        ({"TERM": "xterm-color", "JPY_PARENT_PID": "1"}, False),
+        ({"TERM": "xterm-color", "GIT_PAGER": "cat", "FORCE_COLOR": "1"}, False),
+    ],
+)
+def test_only_a_real_terminal_is_drawn_over(more, draws):
+    pty = pytest.importorskip("pty")
+    parent, child = pty.openpty()
+    kept = {k: v for k, v in os.environ.items() if k not in ("JPY_PARENT_PID", "GIT_PAGER", "TERM", "FORCE_COLOR")}
+    with subprocess.Popen([sys.executable, "-c", CHILD], stdout=child, stderr=child, env={**kept, **more}) as process:
+        os.close(child)
+        said = b""
+        while True:
+            try:
+                piece = os.read(parent, 4096)
+            except OSError:  # the other side is closed
+                break
+            if not piece:
+                break
+            said += piece
+    os.close(parent)
+    assert process.returncode == 0 and b"over" in said
+    assert (b"\x1b" in said) == draws, said

@@ -115,3 +115,29 @@ def test_completion_knows_the_verbs(shell, tmp_path):
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert "synthesize" in said.stdout and "Traceback" not in said.stderr
+
+
+def test_simulate_writes_what_the_name_says_and_overwrites_nothing(wayveil, folder):
+    words = ("simulate", "-n", "20", "--size-km", "2", "2")
+    assert wayveil(*words, "-o", "city.csv").code == 0
+    assert Path("city.csv").read_text().startswith("traj_id,")
+    before = Path("small.toml").read_text()
+    said = wayveil(*words, "-o", "new.csv", "--scope-out", "small.toml")
+    assert said.code == 2 and "--force" in said.err and Path("small.toml").read_text() == before
+    assert not Path("new.csv").exists()
+
+
+def test_evaluate_takes_what_measure_takes(wayveil, folder):
+    import pandas as pd
+
+    from wayveil import evaluate, read, read_scope
+
+    frame = pd.read_csv("rides.csv").rename(columns={"trip_id": "tour"})
+    frame.to_csv("tours.csv", index=False)
+    trips, names = read("rides.csv"), ["length", "density_500"]
+    expected = evaluate(trips, trips, read_scope("small.toml"), metrics=names)
+    assert evaluate("rides.csv", "rides.csv", "small.toml", metrics=names) == expected
+    assert evaluate(frame, frame, "small.toml", metrics=names, traj_id="tour") == expected
+    assert evaluate("tours.csv", "rides.csv", "small.toml", metrics=names, traj_id="tour") == expected
+    lines = str(expected).splitlines()
+    assert [line.split()[0] for line in lines] == ["metric", *names] and "±" in lines[1]

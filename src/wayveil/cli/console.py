@@ -22,10 +22,19 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
+def _can_draw() -> bool:
+    """Whether stderr is a terminal that can be drawn over; `!wayveil` in a notebook has one that only seems to be."""
+    environment = os.environ
+    notebook = "JPY_PARENT_PID" in environment or (
+        environment.get("TERM") == "xterm-color" and environment.get("GIT_PAGER") == "cat"
+    )
+    return sys.stderr.isatty() and environment.get("TERM") != "dumb" and not notebook
+
+
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
     """A listener that draws a bar on stderr; without a terminal, a line about every ten seconds."""
-    if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+    if not _can_draw():
         with plain_lines(note) as listen:
             yield listen
         return

@@ -18,7 +18,9 @@ def register(app: typer.Typer) -> None:
 
 
 def simulate(
-    output: Annotated[Path, typer.Option("-o", "--output", help="Parquet file for the trajectories.")],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="File for the trajectories: .parquet, or small ones .csv, .gpx.")
+    ],
     n: Annotated[int, typer.Option("-n", min=1, max=100_000_000, help="How many trajectories.")] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same city and the same people.")] = 0,
     size_km: Annotated[
@@ -29,13 +31,16 @@ def simulate(
     roads: Annotated[Path | None, typer.Option(help="Also write the road map (.parquet or .geojson).")] = None,
     rules: Annotated[Path | None, typer.Option(help="Also write the traffic rules (.geojson).")] = None,
     scope_out: Annotated[Path | None, typer.Option("--scope-out", help="Also write the scope (.toml).")] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite files that are there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Invent a city and the GPS trajectories of its people: demo, test data and scale test, free of any privacy."""
-    from wayveil.atomic import write_text
+    from wayveil.atomic import check_output, write_text
     from wayveil.formats.roads import write_roads
-    from wayveil.simulate import rules_text, scope_toml, simulate_city, simulate_to_parquet
+    from wayveil.simulate import rules_text, scope_toml, simulate_city, simulate_to_file
 
+    for path in filter(None, (output, roads, rules, scope_out)):
+        check_output(path, force=force)
     with progress_bar() as progress:
         city = simulate_city(seed, size_km=size_km, pattern=pattern, hot_spots=hot_spots)  # type: ignore[arg-type]
         if roads is not None:
@@ -44,7 +49,7 @@ def simulate(
             write_text(rules, rules_text(city))
         if scope_out is not None:
             write_text(scope_out, scope_toml(city))
-        simulate_to_parquet(output, n, seed, city=city, progress=progress)  # the long part last: a bad name shows early
+        simulate_to_file(output, n, seed, city=city, progress=progress)
     written = {"trajectories": output, "roads": roads, "rules": rules, "scope": scope_out}
     if as_json:
         print_json({"n": n, "seed": seed, **{name: str(path) for name, path in written.items() if path is not None}})

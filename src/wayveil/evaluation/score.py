@@ -1,5 +1,6 @@
 """`evaluate`: every metric with its interval and its floor."""
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -14,7 +15,7 @@ from wayveil.evaluation.metrics import Metric, as_paths
 from wayveil.evaluation.paths import Paths
 from wayveil.evaluation.tally import GROUPS, Tally
 from wayveil.progress import Progress, quiet
-from wayveil.scope import Scope
+from wayveil.scope import Scope, read_scope
 from wayveil.trajectories import Trajectories
 
 METRICS: dict[str, Metric] = {
@@ -93,6 +94,15 @@ class Evaluation:
         """Metrics that are clearly better than a fresh sample of the same population: a sign of copied records."""
         return tuple(name for name, score in self.scores.items() if score.below_floor)
 
+    def __str__(self) -> str:
+        """One line a metric: value, half of the 95 % interval, floor."""
+        wide = max(map(len, self.scores), default=6)
+        lines = [f"{'metric':<{wide}}    value            floor"]
+        for name, score in self.scores.items():
+            half = (score.high - score.low) / 2
+            lines.append(f"{name:<{wide}}  {score.value:7.4f} ± {half:.4f}  {score.floor:7.4f}")
+        return "\n".join(lines)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"scores": {name: asdict(score) for name, score in self.scores.items()},
@@ -109,13 +119,14 @@ def chosen(names: Iterable[str] | None, with_time: bool) -> list[str]:
 
 
 def evaluate(
-    real: Trajectories | Paths,
-    synthetic: Trajectories | Paths,
-    scope: Scope,
+    real: Trajectories | Paths | Any,
+    synthetic: Trajectories | Paths | Any,
+    scope: Scope | str | os.PathLike[str],
     *,
     metrics: Iterable[str] | None = None,
     with_time: bool = True,
     progress: Progress = quiet,
+    **columns: Any,
 ) -> Evaluation:
     """Compare synthetic with real trajectories: values, 95 % intervals, floors.
 
@@ -124,6 +135,12 @@ def evaluate(
 
     Parameters
     ----------
+    real, synthetic
+        Trajectories, or a file or frame as `wayveil.read` takes it.
+    scope
+        A `Scope`, a file, or the name of a shipped one.
+    columns
+        Options of `wayveil.read` for frames and for the real file; a synthetic file has wayveil's own columns.
     metrics
         Names of `METRICS`; None = all of them; `HEADLINE` = the five that benchmarks need.
     with_time
@@ -132,13 +149,23 @@ def evaluate(
     Privacy: not private (trusted side only).
     """
     names = chosen(metrics, with_time)
-    a, b = as_paths(real, scope), as_paths(synthetic, scope)
+    scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
+    made_columns = {} if isinstance(synthetic, str | os.PathLike) else columns
+    a, b = as_paths(_opened(real, columns), scope), as_paths(_opened(synthetic, made_columns), scope)
     scores = {}
     for position, name in enumerate(names):
         progress("evaluate", position / len(names))
         scores[name] = _score(METRICS[name], METRICS[name].tally(a, b), len(a), len(b))
     progress("evaluate", 1.0)
     return Evaluation(scores)
+
+
+def _opened(data: Any, columns: dict[str, Any]) -> Trajectories | Paths:
+    if isinstance(data, Trajectories | Paths):
+        return data
+    from wayveil.formats import read
+
+    return read(data, **columns)
 
 
 def headline(real: Trajectories | Paths, synthetic: Trajectories | Paths, scope: Scope) -> dict[str, float]:

@@ -9,7 +9,7 @@ Privacy: free (nobody lives there).
 """
 
 from wayveil.simulate.city import City, Closure, HotSpot, rules_text, scope_toml, simulate_city
-from wayveil.simulate.generate import simulate_batches, simulate_to_parquet, simulate_trajectories
+from wayveil.simulate.generate import simulate_batches, simulate_to_file, simulate_to_parquet, simulate_trajectories
 
 __all__ = [
     "City",
@@ -19,6 +19,7 @@ __all__ = [
     "scope_toml",
     "simulate_batches",
     "simulate_city",
+    "simulate_to_file",
     "simulate_to_parquet",
     "simulate_trajectories",
 ]

@@ -65,6 +65,20 @@ def simulate_to_parquet(
     return city
 
 
+def simulate_to_file(path: Path, n: int, seed: int = 0, *, city: City, progress: Progress = quiet) -> None:
+    """n trajectories to a file: streamed to Parquet, or by way of memory to another format that the name says.
+
+    Privacy: free (nobody lives there).
+    """
+    from wayveil.formats import write
+    from wayveil.formats.options import format_of
+
+    if format_of(path) == "parquet":
+        simulate_to_parquet(path, n, seed, city=city, progress=progress)
+    else:
+        write(simulate_trajectories(city, n, seed, progress=progress), path)
+
+
 def simulate_batches(
     city: City, n: int, seed: int = 0, *, progress: Progress = quiet
 ) -> Iterator[Trajectories]:
