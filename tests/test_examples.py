@@ -1,6 +1,8 @@
 """The example scripts run, in their own process, as somebody would run them."""
 
+import json
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +19,31 @@ def test_example(script, tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.strip()
+
+
+def test_the_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
+    import matplotlib
+
+    from wayveil.cli.main import main
+
+    notebook = json.loads((Path(__file__).parent.parent / "examples" / "notebook.ipynb").read_text(encoding="utf-8"))
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert all(cell["outputs"] == [] and cell["execution_count"] is None for cell in cells)  # outputs may hold data
+    matplotlib.use("Agg")
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for cell in cells:
+        source = "".join(cell["source"])
+        if source.startswith("!wayveil "):
+            monkeypatch.setattr(sys, "argv", shlex.split(source[1:]))
+            with pytest.raises(SystemExit) as stop:
+                main()
+            assert stop.value.code == 0, source
+        else:
+            exec(compile(source, "notebook.ipynb", "exec"), names)
+    said = capsys.readouterr().out
+    assert "The promise" in said and "density_500" in said and len(names["people"]["traj_id"].unique()) == 200
+    assert (tmp_path / "data-sheet.html").exists()
 
 
 def test_there_are_four():
