@@ -1,5 +1,6 @@
 """The U-Net of `wayveil.synthesis.learned.network` in jax, its loss, and one optimiser step on a pool of samples."""
 
+import re
 from functools import partial
 
 import jax
@@ -17,25 +18,42 @@ _LOWEST_LOG = features._LOWEST_LOG
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
 
 
-def initial_weights(seed: int) -> dict[str, dict[str, jax.Array]]:
-    """He-scaled kernels; films and the last layer zero, so that training starts at the Bayesian estimate."""
+def initial_weights(seed: int, shape: tuple[int, tuple[int, ...]] | None = None, start: dict | None = None) -> dict:
+    """He-scaled kernels; films and the last layer zero, so that training starts at the Bayesian estimate.
+
+    `shape` is (patch, channels). Of the weights to start from every array is taken whose name and shape fit, where a
+    network that folds squares of cells takes the deeper scales of one that does not.
+    """
     random = np.random.default_rng([seed, 7])
+    patch, channels = shape or (network.PATCH, network.CHANNELS)
     weights = {}
     for kind, inputs in INPUTS.items():
         weights[kind] = {}
-        for name, shape in network.parameter_shapes(inputs, features.CONSTANTS).items():
+        known = (start or {}).get(kind, {})
+        skipped = patch // network.patch_of(known) - 1 if known else 0
+        for name, size in network.parameter_shapes(inputs, features.CONSTANTS, channels, patch).items():
             gain = 0.0 if "film" in name or "head" in name or name.endswith("/b") else 1.4
             gain *= 0.4 if "conv2" in name else 1.0
-            values = random.normal(size=shape) * gain / np.sqrt(max(np.prod(shape[:-1]), 1))
-            weights[kind][name] = jnp.asarray(values, jnp.float32)
+            values = random.normal(size=size) * gain / np.sqrt(max(np.prod(size[:-1]), 1))
+            scale = re.search(r"\d", name.split("/")[0])
+            theirs = name.replace(scale[0], str(int(scale[0]) + skipped), 1) if scale else name
+            old = known.get(theirs)
+            if old is not None and old.shape == size:
+                values = old
+            weights[kind][name] = jnp.array(values, jnp.float32)  # a copy: the states are donated
     return weights
+
+
+def swish(x):
+    """x · clip(x / 6 + ½, 0, 1)."""
+    return x * jnp.clip(x * (1 / 6) + 0.5, 0.0, 1.0)
 
 
 def log_correction(weights, fields, constants, dtype=None):
     """(batch, rows, columns): the same arithmetic as the product's numpy code."""
     dtype = dtype or DTYPE
     cast = {name: value.astype(dtype) for name, value in weights.items()}
-    embedding = jax.nn.silu(constants @ weights["embed/w"] + weights["embed/b"])
+    embedding = swish(constants @ weights["embed/w"] + weights["embed/b"])
 
     def convolve(x, name):
         out = jax.lax.conv_general_dilated(
@@ -46,11 +64,14 @@ def log_correction(weights, fields, constants, dtype=None):
     def block(x, name):
         film = embedding @ weights[f"{name}/film/w"] + weights[f"{name}/film/b"]
         scale, shift = jnp.split(film[:, None, None].astype(dtype), 2, axis=-1)
-        inner = convolve(jax.nn.silu(x), f"{name}/conv1") * (1 + scale) + shift
-        return x + convolve(jax.nn.silu(inner), f"{name}/conv2")
+        inner = convolve(swish(x), f"{name}/conv1") * (1 + scale) + shift
+        return x + convolve(swish(inner), f"{name}/conv2")
 
-    depth = len(network.CHANNELS)
-    x, kept = convolve(fields.astype(dtype), "stem"), []
+    patch, depth = network.patch_of(weights), network.depth_of(weights)
+    batch, rows, columns, inputs = fields.shape
+    folded = fields.astype(dtype).reshape(batch, rows // patch, patch, columns // patch, patch, inputs)
+    folded = folded.swapaxes(2, 3).reshape(batch, rows // patch, columns // patch, -1)
+    x, kept = convolve(folded, "stem"), []
     for i in range(depth):
         x = block(x, f"down{i}")
         if i < depth - 1:
@@ -62,7 +83,8 @@ def log_correction(weights, fields, constants, dtype=None):
         wide = x @ cast[f"widen{i}/w"]
         x = kept.pop() + jnp.repeat(jnp.repeat(wide, 2, axis=1), 2, axis=2)
         x = block(x, f"up{i}")
-    raw = (jax.nn.silu(x).astype(jnp.float32) @ weights["head/w"] + weights["head/b"])[..., 0]
+    raw = swish(x).astype(jnp.float32) @ weights["head/w"] + weights["head/b"]
+    raw = raw.reshape(batch, rows // patch, columns // patch, patch, patch).swapaxes(2, 3).reshape(batch, rows, columns)
     return network.LARGEST_CORRECTION * jnp.tanh(raw / network.LARGEST_CORRECTION)
 
 
@@ -155,9 +177,9 @@ def train_steps(state, pool, filled, rate, batch: int, steps: int):
     return state, values.mean()
 
 
-def initial_state(seed: int, weights=None):
+def initial_state(seed: int, shape=None, start=None):
     """Weights, their average, the optimiser's memory, a key and a step counter."""
-    weights = initial_weights(seed) if weights is None else weights
+    weights = initial_weights(seed, shape, start)
     return (
         weights,
         jax.tree.map(jnp.copy, weights),

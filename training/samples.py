@@ -7,6 +7,7 @@ network is trained on exactly what it will be shown.
 from dataclasses import dataclass
 
 import numpy as np
+from maps import road_map
 from numpy.typing import NDArray
 from product import (
     COUNT_SHARE,
@@ -15,18 +16,23 @@ from product import (
     OCCUPANCY_SHARES,
     NoisyLevel,
     estimate_field,
+    estimate_mapped_field,
     features,
     level_sides,
     pool,
 )
-from streets import KINDS, LOCAL, MAIN, Streets, build_streets
-from traffic import Points, Trips, attraction, route_trips, sample_points
+from streets import KINDS, Streets, build_streets
+from traffic import MOST_POINTS_EACH, Points, Trips, attraction, route_trips, sample_hours, sample_points
 
 SIDE = 256
 """Most rows and columns of a scope; smaller ones are padded."""
 FIELDS = ("noisy0", "noisy1", "noisy2", "log_bayes", "area", "road0", "road1", "road2", "covered", "truth",
           "end_noisy0", "end_noisy1", "end_noisy2", "end_log_bayes", "end_truth")  # fmt: skip
-_MOST_POINTS = 900_000
+_MOST_POINTS = 700_000
+_INTERVALS_S = (5.0, 15.0, 60.0, 150.0, 400.0)
+_HOURS_INTERVALS_S = (15.0, 60.0, 150.0, 300.0, 600.0)
+_HOURS_SHARE = 0.35
+"""Of the views, how many are of days cut into pieces."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,8 +69,13 @@ def build_city(kind: str, random: np.random.Generator, trips: int | None = None)
     return City(streets, routed, random.gamma(np.exp(random.uniform(-1.2, 2.0)), size=len(routed)) + 1e-6)
 
 
-def look(city: City, random: np.random.Generator, count: float | None = None, side: int = SIDE) -> View:
-    """Turn and stretch the city, lay a scope over it, sample GPS points and add up the views."""
+def look(
+    city: City, random: np.random.Generator, count: float | None = None, side: int = SIDE, hours: bool | None = None
+) -> View:
+    """Turn and stretch the city, lay a scope over it, sample GPS points and add up the views.
+
+    With `hours` the trajectories are pieces of a day instead of trips; by default some are.
+    """
     cell_m = 50.0 if city.streets.kind == "campus" else 100.0
     scale = random.uniform(0.75, 1.35)
     angle = random.uniform(0, 2 * np.pi)
@@ -74,22 +85,32 @@ def look(city: City, random: np.random.Generator, count: float | None = None, si
     corner = random.normal(0, 0.15 * extent, 2) - size_m / 2
     columns, rows = np.ceil(size_m / cell_m - 1e-9).astype(int)
 
-    wanted = float(np.exp(random.uniform(np.log(700), np.log(200_000)))) if count is None else count
-    interval = float(random.choice([5.0, 15.0, 60.0, 150.0]))
-    noise_m = random.uniform(3, 15)
-    duration = city.trips.t_s[city.trips.offsets[1:] - 1]
-    each = np.clip(np.mean(np.minimum(duration, 500 * interval)) / interval, 1, 499) + 1
-    drawn = int(min(wanted, _MOST_POINTS / each))
-    share = city.popularity / city.popularity.sum()
-    points = sample_points(city.trips, random.choice(len(city.trips), drawn, p=share), interval, noise_m, random)
+    low, high = (700, 6000) if random.random() < 0.3 else (700, 200_000)
+    wanted = float(np.exp(random.uniform(np.log(low), np.log(high)))) if count is None else count
+    points, weight = _drive(city, wanted, random.random() < _HOURS_SHARE if hours is None else hours, random)
     moved = Points(points.trip, (points.xy @ turn - corner) / cell_m)
     occupancy, ends, seen = _add_up(moved, rows, columns, size_m / cell_m)
-    weight = wanted / drawn
     area = np.outer(
         np.clip(size_m[1] / cell_m - np.arange(rows), 0, 1), np.clip(size_m[0] / cell_m - np.arange(columns), 0, 1)
     )
     roads = road_map(city.streets, turn, corner, cell_m, (rows, columns), random)
     return View(city.streets.kind, occupancy * weight, ends * weight, area, roads, seen * weight)
+
+
+def _drive(city: City, wanted: float, hours: bool, random: np.random.Generator) -> tuple[Points, float]:
+    """GPS points of about `wanted` trajectories, and how many each of those drawn stands for."""
+    interval = float(random.choice(_HOURS_INTERVALS_S if hours else _INTERVALS_S))
+    noise_m = random.uniform(3, 15)
+    share = city.popularity / city.popularity.sum()
+    window_s = float(np.exp(random.uniform(np.log(600), np.log(7200))))
+    longest = window_s if hours else float(np.mean(np.minimum(city.trips.duration_s, MOST_POINTS_EACH * interval)))
+    drawn = int(min(wanted, _MOST_POINTS / (np.clip(longest / interval, 1, MOST_POINTS_EACH - 1) + 1)))
+    if hours:
+        day = random.choice(len(city.trips), len(city.trips), p=share)
+        points = sample_hours(city.trips, day, drawn, window_s, interval, noise_m, random)
+    else:
+        points = sample_points(city.trips, random.choice(len(city.trips), drawn, p=share), interval, noise_m, random)
+    return points, wanted / drawn
 
 
 def _add_up(points: Points, rows: int, columns: int, size: NDArray) -> tuple[NDArray, NDArray, int]:
@@ -104,55 +125,6 @@ def _add_up(points: Points, rows: int, columns: int, size: NDArray) -> tuple[NDA
     both = np.r_[0, change + 1, change, len(trip) - 1] if len(trip) else np.zeros(0, int)
     ends = np.bincount(cell[both], np.full(len(both), 0.5), minlength=rows * columns)
     return occupancy.reshape(rows, columns), ends.reshape(rows, columns), int((each > 0).sum())
-
-
-def road_map(
-    streets: Streets, turn: NDArray, corner: NDArray, cell_m: float, shape: tuple[int, int], random: np.random.Generator
-) -> list[NDArray[np.float64]]:
-    """Road length a cell in units of 100 m for six classes, then the mask of what the map does not cover.
-
-    Maps are imperfect: classes differ from quarter to quarter, some are missing or unknown, cover is partial.
-    """
-    rows, columns = shape
-    steps = np.maximum(1, np.ceil(streets.length_m / 25)).astype(int)
-    edge = np.repeat(np.arange(len(steps)), steps)
-    along = (np.arange(len(edge)) - np.repeat(np.cumsum(steps) - steps, steps) + 0.5) / steps[edge]
-    a, b = streets.xy[streets.edges[edge, 0]], streets.xy[streets.edges[edge, 1]]
-    xy = ((a + along[:, None] * (b - a)) @ turn + random.normal(0, random.uniform(0, 20), 2) - corner) / cell_m
-    scale = np.sqrt(abs(np.linalg.det(turn)))
-    length = (streets.length_m / steps)[edge] * scale / 100
-    quarter = (a[:, 0] > 0).astype(int) * 2 + (a[:, 1] > 0)
-    main_as, local_as = random.choice([1, 1, 2, 2, 3], 4), random.choice([4, 4, 4, 4, 3, 5], 4)
-    label = np.where(streets.road_class[edge] == MAIN, main_as[quarter], np.where(
-        streets.road_class[edge] == LOCAL, local_as[quarter], 0))  # fmt: skip
-    if random.random() < 0.1:
-        label[:] = 5
-    known = np.ones(len(edge), bool)
-    if random.random() < 0.2:
-        known &= streets.road_class[edge] != LOCAL
-    if random.random() < 0.2:
-        known &= streets.road_class[edge] != 0
-    if random.random() < 0.4:  # a map with holes: single roads that nobody has drawn
-        lost = np.array([0.05, 0.15, 0.5])[streets.road_class] * random.random()
-        known &= (random.random(len(lost)) >= lost)[edge]
-    uncovered = _uncovered(shape, random)
-    cell = np.floor(xy).astype(int)
-    known &= ((cell >= 0) & (cell < [columns, rows])).all(axis=1)
-    flat = label[known] * rows * columns + cell[known, 1] * columns + cell[known, 0]
-    classes = np.bincount(flat, length[known], minlength=6 * rows * columns).reshape(6, rows, columns)
-    return [*(classes * (1 - uncovered)), uncovered]
-
-
-def _uncovered(shape: tuple[int, int], random: np.random.Generator) -> NDArray[np.float64]:
-    rows, columns = shape
-    if random.random() < 0.5:
-        return np.zeros(shape)
-    y, x = np.mgrid[:rows, :columns] / np.array([rows, columns])[:, None, None]
-    if random.random() < 0.5:
-        low, high = np.sort(random.uniform(-0.3, 1.3, (2, 2)), axis=0)
-        return 1.0 - ((x > low[0]) & (x < high[0]) & (y > low[1]) & (y < high[1]))
-    angle = random.uniform(0, 2 * np.pi)
-    return ((x - 0.5) * np.cos(angle) + (y - 0.5) * np.sin(angle) > random.uniform(-0.4, 0.4)).astype(float)
 
 
 def noisy_levels(
@@ -187,15 +159,18 @@ def release(view: View, epsilon: float, mapped: bool, random: np.random.Generato
     occupancy_levels = noisy_levels(view.occupancy, OCCUPANCY_SHARES, epsilon, total, random)
     end_levels = noisy_levels(view.end_points, END_POINT_SHARES, epsilon, total, random)
     roads = view.roads if mapped else None
-    occupancy = estimate_field(occupancy_levels, total, view.area, features=roads or ())
+    if roads:
+        occupancy = estimate_mapped_field(occupancy_levels, total, view.area, roads)
+    else:
+        occupancy = estimate_field(occupancy_levels, total, view.area)
     base = (occupancy / max(occupancy.max(), 1e-300)) ** END_POINT_POWER
     ends = estimate_field(end_levels, total, view.area, base=base, coarse_base=occupancy, neighbours=False)
     return Release(view, total, roads, occupancy_levels, end_levels, occupancy, ends)
 
 
 def draw_epsilon(view: View, random: np.random.Generator) -> float:
-    """ε such that a cell's occupancy is worth 2·10⁻⁴ to 4 noise units, and ε itself is one in use."""
-    low, high = (np.clip(worth * view.area.size / (0.4 * max(view.count, 1)), 0.02, 5.0) for worth in (2e-4, 4.0))
+    """ε such that a cell's occupancy is worth 2·10⁻⁴ to 6 noise units, and ε itself is one in use."""
+    low, high = (np.clip(worth * view.area.size / (0.4 * max(view.count, 1)), 0.02, 5.0) for worth in (2e-4, 6.0))
     return float(np.exp(random.uniform(np.log(low), np.log(max(high, low * 1.01)))))
 
 
@@ -233,7 +208,7 @@ def random_samples(seed: int, side: int = SIDE):
             view = look(city, random, side=side)
             if view.count < 50:
                 continue
-            for mapped in (False, True):
+            for mapped in (False, True, bool(random.random() < 0.6)):
                 yield pack(release(view, draw_epsilon(view, random), mapped, random), side)
 
 
@@ -242,11 +217,22 @@ VALIDATION_EPSILONS = (0.1, 0.5, 1.0)
 
 
 def validation_samples(kind: str, number: int, side: int = SIDE):
-    """(ε, mapped, fields, constants) of one fixed city that training never sees: other seeds, always the same."""
+    """(ε, mapped, fields, constants) of one fixed city, see `validation_releases`."""
+    for epsilon, mapped, made in validation_releases(kind, number, side):
+        yield (epsilon, mapped, *pack(made, side))
+
+
+def validation_releases(kind: str, number: int, side: int = SIDE):
+    """(ε, mapped, release) of a city that training never sees: other seeds, always the same; two of three are of trips.
+
+    The third is of days cut into pieces, with 1,000 to 10,000 of them.
+    """
     random = np.random.default_rng([20_261_115, KINDS.index(kind), number])
     city = build_city(kind, random)
-    count = float(np.exp(random.uniform(np.log(3000), np.log(60_000))))
-    view = look(city, random, count=count, side=side)
+    hours = number % 3 == 2
+    low, high = (1000, 10_000) if hours else (3000, 60_000)
+    count = float(np.exp(random.uniform(np.log(low), np.log(high))))
+    view = look(city, random, count=count, side=side, hours=hours)
     for epsilon in VALIDATION_EPSILONS:
         for mapped in (False, True):
-            yield (epsilon, mapped, *pack(release(view, epsilon, mapped, random), side))
+            yield epsilon, mapped, release(view, epsilon, mapped, random)

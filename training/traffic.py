@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import dijkstra
 from streets import LOCAL, Array, Streets
 
 _SPEED_MPS = np.array([24.0, 13.0, 7.5])
-_MOST_POINTS_EACH = 500
+MOST_POINTS_EACH = 500
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +26,10 @@ class Trips:
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    @property
+    def duration_s(self) -> Array:
+        return self.t_s[self.offsets[1:] - 1]
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,21 +162,43 @@ def sample_points(
     trips: Trips, chosen: NDArray[np.int64], interval_s: float, noise_m: float, random: np.random.Generator
 ) -> Points:
     """GPS fixes of the chosen trips every `interval_s` seconds, first and last position included."""
-    duration = trips.t_s[trips.offsets[1:] - 1]
-    span = duration.max() + 10.0
-    axis = trips.t_s + np.repeat(np.arange(len(trips)) * span, np.diff(trips.offsets))
-    each = np.clip(np.ceil(duration[chosen] / interval_s), 1, _MOST_POINTS_EACH - 1).astype(np.int64) + 1
+    duration = trips.duration_s[chosen]
+    each = np.clip(np.ceil(duration / interval_s), 1, MOST_POINTS_EACH - 1).astype(np.int64) + 1
     trip = np.repeat(np.arange(len(chosen)), each)
     step = np.arange(each.sum()) - np.repeat(np.cumsum(each) - each, each)
-    gap = np.minimum(
-        interval_s * np.exp(random.normal(0, 0.05, len(chosen))), duration[chosen] / np.maximum(each - 1, 1)
-    )
+    gap = np.minimum(interval_s * np.exp(random.normal(0, 0.05, len(chosen))), duration / np.maximum(each - 1, 1))
     shift = random.uniform(0, 1, len(chosen))
     when = (step + np.where((step > 0) & (step < (each - 1)[trip]), shift[trip] - 0.5, 0.0)) * gap[trip]
-    when = np.clip(np.where(step == (each - 1)[trip], duration[chosen][trip], when), 0.0, duration[chosen][trip])
-    clock = when + chosen[trip] * span
+    when = np.clip(np.where(step == (each - 1)[trip], duration[trip], when), 0.0, duration[trip])
+    return _fixes(trips, trip, chosen[trip], when, noise_m, random)
+
+
+def sample_hours(
+    trips: Trips, day: NDArray[np.int64], count: int, window_s: float, interval_s: float, noise_m: float,
+    random: np.random.Generator,
+) -> Points:  # fmt: skip
+    """Windows cut out of vehicles that make the trips of `day` one after the other: they begin and end anywhere."""
+    begin = np.r_[0.0, np.cumsum(trips.duration_s[day])]
+    window = np.minimum(window_s * np.exp(random.normal(0, 0.1, count)), 0.9 * begin[-1])
+    start = random.uniform(0, 1, count) * (begin[-1] - window)
+    each = np.clip(window / interval_s, 1, MOST_POINTS_EACH - 1).astype(np.int64) + 1
+    trip = np.repeat(np.arange(count), each)
+    step = np.arange(len(trip)) - np.repeat(np.cumsum(each) - each, each)
+    when = start[trip] + (step + random.uniform(0, 0.9, len(trip))) * (window / each)[trip]
+    leg = np.clip(np.searchsorted(begin, when, side="right") - 1, 0, len(day) - 1)
+    return _fixes(trips, trip, day[leg], when - begin[leg], noise_m, random)
+
+
+def _fixes(
+    trips: Trips, trip: NDArray[np.int64], route: NDArray[np.int64], when: Array, noise_m: float,
+    random: np.random.Generator,
+) -> Points:  # fmt: skip
+    """Positions on the routes at the given seconds, with the errors of GPS devices."""
+    span = trips.duration_s.max() + 10.0
+    axis = trips.t_s + np.repeat(np.arange(len(trips)) * span, np.diff(trips.offsets))
+    clock = when + route * span
     xy = np.stack([np.interp(clock, axis, trips.xy[:, i]) for i in range(2)], axis=1)
-    lane = random.normal(0, 0.5 * noise_m, (len(chosen), 2))  # errors of one device hang together
+    lane = random.normal(0, 0.5 * noise_m, (int(trip.max(initial=0)) + 1, 2))  # errors of one device hang together
     wild = np.zeros(len(xy))
     if random.random() < 0.3:  # reflections: a few fixes lie far off
         wild = np.where(random.random(len(xy)) < random.uniform(0, 0.06), random.uniform(50, 600), 0.0)

@@ -55,14 +55,22 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--most-steps", type=int, default=10**9)
     parser.add_argument("--validation-cities", type=int, default=2, help="of each kind")
     parser.add_argument("--rate", type=float, default=1.2e-3, help="peak learning rate")
+    parser.add_argument("--network", action="append", type=_shape, metavar="PATCH:CHANNELS",
+                        help="a network's shape, such as 2:48,64,96,96; several share the samples")  # fmt: skip
     parser.add_argument("--start", type=Path, help="weights to go on from instead of random ones")
     parser.add_argument("--smoke", action="store_true", help="tiny, for a CPU: shows that everything runs")
     chosen = parser.parse_args()
+    chosen.network = chosen.network or [(network.PATCH, network.CHANNELS)]
     if chosen.smoke:
         chosen.workers, chosen.batch, chosen.side, chosen.pool = 1, 2, 64, 16
-        network.CHANNELS = (6, 8, 8)  # narrow: compiling the real one takes a minute on a CPU
+        chosen.network = [(2, (6, 8))]  # narrow: compiling the real one takes a minute on a CPU
         chosen.first, chosen.most_steps, chosen.validation_cities, chosen.minutes = 8, 4, 1, 10.0
     return chosen
+
+
+def _shape(text: str) -> tuple[int, tuple[int, ...]]:
+    patch, channels = text.split(":")
+    return int(patch), tuple(int(width) for width in channels.split(","))
 
 
 def main() -> None:
@@ -70,7 +78,7 @@ def main() -> None:
     chosen.out.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
     fork = multiprocessing.get_context("spawn")
-    tasks, validation, samples = fork.Queue(), fork.Queue(), fork.Queue(maxsize=256)
+    tasks, validation, samples = fork.Queue(), fork.Queue(), fork.Queue(maxsize=2048 if not chosen.smoke else 64)
     kinds = KINDS if not chosen.smoke else KINDS[-1:]
     for number in range(chosen.validation_cities):
         for kind in kinds:
@@ -92,6 +100,7 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
     import jax
     import jax.numpy as jnp
     from denoiser import initial_state, put, train_steps
+    from validate import summarise, validate
 
     log = (chosen.out / "log.jsonl").open("w")
 
@@ -103,18 +112,20 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
 
     say(python=sys.version.split()[0], jax=jax.__version__, numpy=np.__version__, device=str(jax.devices()[0]),
         seed=chosen.seed, start=str(chosen.start), peak_rate=chosen.rate, batch=chosen.batch,
-        side=chosen.side, workers=chosen.workers)  # fmt: skip
+        side=chosen.side, workers=chosen.workers, networks=chosen.network)  # fmt: skip
     held_out, chunk = [], 8
     pool = (
         jnp.zeros((chosen.pool, chosen.side, chosen.side, len(FIELDS)), jnp.float16),
         jnp.zeros((chosen.pool, 12), jnp.float32),
     )
     begun = _read_weights(chosen.start) if chosen.start else None
-    state, waiting, made, steps = initial_state(chosen.seed, begun), [], 0, 0
+    states = [initial_state(chosen.seed, shape, begun) for shape in chosen.network]
+    steppers = _compiled(train_steps, states, pool, chosen.batch, 10 if not chosen.smoke else 2)
+    waiting, made, steps = [], 0, 0
     expected = kinds * chosen.validation_cities * 6
     deadline = 60 * chosen.minutes
     burst = 10 if not chosen.smoke else 2
-    training_began, rate, value, said = None, 0.0, math.nan, 0.0
+    training_began, rate, values, said = None, 0.0, [math.nan], 0.0
 
     while True:
         _drain(validation, held_out)
@@ -135,27 +146,33 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
         if done >= 1:
             break
         rate = chosen.rate * min(1.0, (steps + 1) / 300) * 0.5 * (1 + math.cos(math.pi * done))
-        state, value = train_steps(state, pool, min(made, chosen.pool), rate, chosen.batch, burst)
-        value.block_until_ready()
+        filled, now = np.int32(min(made, chosen.pool)), np.float32(rate)
+        results = [step(state, pool, filled, now) for step, state in zip(steppers, states)]
+        states, values = zip(*results)
+        values[-1].block_until_ready()
         steps += burst
         if elapsed - said > 10:
-            say(step=steps, loss=round(float(value), 4), rate=round(rate, 6), samples=made)
+            say(step=steps, loss=[round(float(v), 4) for v in values], rate=round(rate, 6), samples=made)
             said = elapsed
-    say(event="trained", steps=steps, samples=made, loss=round(float(value), 4))
-    weights = jax.tree.map(lambda a: np.asarray(a, np.float16), state[1])
-    flat = {f"{kind}/{name}": value for kind, part in weights.items() for name, value in part.items()}
-    np.savez(chosen.out / "weights.npz", **flat)
+    say(event="trained", steps=steps, samples=made, loss=[round(float(v), 4) for v in values])
     while len(held_out) < expected and time.monotonic() - start < deadline + 20:
         _drain(validation, held_out)
         time.sleep(0.05)
-    from validate import summarise, validate
+    averages = [jax.tree.map(lambda a: np.asarray(a, np.float16), state[1]) for state in states]
+    names = [""] + [f"-{number}" for number in range(1, len(averages))]
+    for name, weights in zip(names, averages):
+        flat = {f"{kind}/{key}": value for kind, part in weights.items() for key, value in part.items()}
+        np.savez(chosen.out / f"weights{name}.npz", **flat)
+    for name, weights in zip(names, averages):
+        rows = validate(weights, held_out)
+        (chosen.out / f"validation{name}.json").write_text(json.dumps(rows))
+        print(summarise(rows), flush=True)
+    say(event="validated", samples=len(held_out))
 
-    rows = validate(weights, held_out)
-    (chosen.out / "validation.json").write_text(json.dumps(rows))
-    table = summarise(rows)
-    print(table, flush=True)
-    (chosen.out / "validation.txt").write_text(table)
-    say(event="validated", rows=len(rows))
+
+def _compiled(train_steps, states, pool, batch: int, burst: int) -> list:
+    """One compiled step a network, one after the other: at the same time they disturb each other's timing."""
+    return [train_steps.lower(state, pool, np.int32(1), np.float32(0), batch, burst).compile() for state in states]
 
 
 def _read_weights(path: Path) -> dict:

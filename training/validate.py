@@ -30,6 +30,7 @@ def validate(weights, held_out: list) -> list[dict]:
             before, after = (np.asarray(part)[:, 0].astype(float) for part in (before, after))
             rows.append({
                 "field": name, "kind": kind, "city": number, "epsilon_v": round(0.4 * epsilon, 3), "mapped": mapped,
+                "hours": number % 3 == 2,
                 "bayes": before[0], "network": after[0], "bayes_400m": before[1], "network_400m": after[1],
                 "bayes_kl": before[3], "network_kl": after[3],
                 "bayes_top_half_holds": top_half_holds(np.asarray(log_bayes)[0], fields[..., truth].astype(float)),
@@ -59,6 +60,12 @@ def summarise(rows: list[dict]) -> str:
                 part = [r for r in rows if r["field"] == field and r["mapped"] == mapped and r["epsilon_v"] == epsilon]
                 if part:
                     lines.append(f"{'':12s} {'yes' if mapped else 'no':4s} {epsilon:5.2f} " + _means(part))
+        for hours in (False, True):
+            for mapped in (False, True):
+                part = [r for r in rows if r["field"] == field and r["hours"] == hours and r["mapped"] == mapped]
+                if part:
+                    name = "hours" if hours else "trips"
+                    lines.append(f"{name:12s} {'yes' if mapped else 'no':4s}   all " + _means(part))
         for kind in sorted({r["kind"] for r in rows}):
             for mapped in (False, True):
                 part = [r for r in rows if r["field"] == field and r["kind"] == kind and r["mapped"] == mapped]

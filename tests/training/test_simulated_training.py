@@ -50,6 +50,39 @@ def test_each_kind_of_city_gives_whole_views(kind):
     np.testing.assert_array_equal(first.occupancy, again.occupancy)
 
 
+def test_hours_begin_and_end_anywhere_on_the_way():
+    import samples
+    from traffic import Trips, sample_hours, sample_points
+
+    random = np.random.default_rng(3)
+    trips = Trips(np.array([0, 2]), np.array([[0.0, 0.0], [1000.0, 0.0]]), np.array([0.0, 100.0]))
+    chosen = np.zeros(400, np.int64)
+    whole = sample_points(trips, chosen, 10.0, 1.0, random)
+    pieces = sample_hours(trips, chosen, 400, 50.0, 10.0, 1.0, random)
+    for points, spread in ((whole, (0.0, 30.0)), (pieces, (200.0, 400.0))):
+        first = points.xy[np.r_[True, np.diff(points.trip) > 0], 0]
+        assert spread[0] <= first.std() <= spread[1]
+    city = samples.build_city("grid", random, trips=60)
+    view = samples.look(city, random, count=200.0, side=48, hours=True)
+    assert view.occupancy.sum() == pytest.approx(view.count) == view.end_points.sum()
+
+
+def test_simulated_maps_are_the_products_features():
+    import maps
+    from streets import Streets
+
+    streets = Streets("grid", 1000.0, np.array([[50.0, 250.0], [950.0, 250.0]]), np.array([[0, 1]]),
+                      np.array([2]), np.zeros((1, 2)))  # fmt: skip
+    for seed in range(30):  # some maps are cut off or have lost the road
+        *classes, without = maps.road_map(streets, np.eye(2), np.zeros(2), 100.0, (40, 40), np.random.default_rng(seed))
+        if sum(classes).sum() > 8.9:
+            break
+    total = sum(classes)
+    assert total.sum() == pytest.approx(9.0, abs=0.02)  # 900 m in cell widths
+    assert total[2].sum() > 0.9 * total.sum() and total[1].sum() > 0
+    assert without[2, :12].max() == 0 and without[30, 30] == 1  # 400 m blocks, and their neighbours
+
+
 def test_points_outside_the_scope_are_left_out_not_moved():
     import samples
     from traffic import Points
@@ -62,24 +95,23 @@ def test_points_outside_the_scope_are_left_out_not_moved():
 
 
 def test_jax_and_numpy_networks_agree_and_training_runs(monkeypatch, request):
+    import denoiser
     import jax
     import jax.numpy as jnp
     import samples
     from product import network
 
-    monkeypatch.setattr(network, "CHANNELS", (4, 6))
-    import denoiser
-
     jax.config.update("jax_disable_most_optimizations", True)  # compiling takes longer than running here
     request.addfinalizer(lambda: jax.config.update("jax_disable_most_optimizations", False))
     random = np.random.default_rng(5)
-    names = network.parameter_shapes(9, 6)
-    weights = {name: (random.normal(size=shape) * 0.3).astype(np.float32) for name, shape in names.items()}
-    fields, constants = random.normal(size=(18, 14, 9)).astype(np.float32), random.normal(size=6).astype(np.float32)
-    here = network.log_correction(weights, fields, constants)
+    fields, constants = random.normal(size=(20, 16, 9)).astype(np.float32), random.normal(size=6).astype(np.float32)
     forward = jax.jit(denoiser.log_correction, static_argnames="dtype")
-    there = forward(weights, fields[None], constants[None], dtype=jnp.float32)[0]
-    np.testing.assert_allclose(here, there, rtol=1e-3, atol=1e-3)
+    for patch, channels in ((1, (4, 6)), (2, (5,))):
+        names = network.parameter_shapes(9, 6, channels, patch)
+        weights = {name: (random.normal(size=shape) * 0.3).astype(np.float32) for name, shape in names.items()}
+        here = network.log_correction(weights, fields, constants)
+        there = forward(weights, fields[None], constants[None], dtype=jnp.float32)[0]
+        np.testing.assert_allclose(here, there, rtol=1e-3, atol=1e-3)
 
     monkeypatch.setattr(network, "CHANNELS", (4,))  # compiling the gradient of more scales takes many seconds
     monkeypatch.setattr(denoiser, "DTYPE", jnp.float32)

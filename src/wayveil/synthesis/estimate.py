@@ -128,25 +128,13 @@ def _fields(
 
     roads = road_features or None
     seen = refine_field(points, count, area, occupancy, kind="occupancy", road_features=roads)
-    if roads:  # on a map both are good and err differently: their geometric mean beats each
-        seen = np.sqrt(seen * occupancy)
-    seen = keep_blocks(seen, occupancy, points[0].side)
-    seen_ends = refine_field(ends, count, area, both_ends, kind="end_points", occupancy=seen, road_features=roads)
-    return seen, keep_blocks(seen_ends, both_ends, ends[0].side)
+    return seen, refine_field(ends, count, area, both_ends, kind="end_points", occupancy=seen, road_features=roads)
 
 
 def _occupancy(levels: Sequence[NoisyLevel], count: float, area: Field, road_features: Sequence[Field]) -> Field:
     if road_features:
         return estimate_mapped_field(levels, count, area, road_features)
     return estimate_field(levels, count, area)
-
-
-def keep_blocks(field: Field, sums_of: Field, side: int) -> Field:
-    """The field with the block sums of another: the network knows streets, the coarse counts know districts."""
-    mine, theirs = pool(field, side), pool(sums_of, side)
-    factor = np.divide(theirs, mine, out=np.ones_like(mine), where=mine > 0)
-    kept = field * spread(factor, side, field.shape)
-    return kept * (sums_of.sum() / max(kept.sum(), 1e-300))
 
 
 def cell_area(grid: Grid) -> Field:

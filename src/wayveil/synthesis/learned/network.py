@@ -2,36 +2,43 @@
 
 Five scales; at each one residual block on the way down and one on the way up, y = x + conv(silu(film(conv(silu(x))))).
 The noise scales enter through the film (a scale and a shift of every channel), so that one network serves every ε.
-No compiler and no framework: a 3 × 3 convolution is one matrix product of patches in blocks that stay in the cache.
+No compiler and no framework: a 3 × 3 convolution is three matrix products for each strip of rows, added in place.
 """
 
+import math
 from collections.abc import Mapping
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 CHANNELS = (24, 48, 64, 96, 96)
+PATCH = 1
+"""Side of the squares of cells that the network takes as one: 2 was tried, 10 % faster and 3 % worse."""
 EMBEDDING = 32
 LARGEST_CORRECTION = 6.0
 """The correction saturates here: no cell is moved by more than a factor of e^6."""
-_ROWS = 2048
+_STRIP_CELLS = 4000
 
 
-def parameter_shapes(inputs: int, constants: int) -> dict[str, tuple[int, ...]]:
+def parameter_shapes(
+    inputs: int, constants: int, channels: tuple[int, ...] | None = None, patch: int | None = None
+) -> dict[str, tuple[int, ...]]:
     """Name and shape of every array of the network."""
+    channels, patch = channels or CHANNELS, patch or PATCH
     shapes: dict[str, tuple[int, ...]] = {
         "embed/w": (constants, EMBEDDING),
         "embed/b": (EMBEDDING,),
-        "stem/w": (3, 3, inputs, CHANNELS[0]),
-        "stem/b": (CHANNELS[0],),
-        "head/w": (CHANNELS[0], 1),
-        "head/b": (1,),
+        "stem/w": (3, 3, inputs * patch**2, channels[0]),
+        "stem/b": (channels[0],),
+        "head/w": (channels[0], patch**2),
+        "head/b": (patch**2,),
     }
-    names = [f"down{i}" for i in range(len(CHANNELS))] + [f"up{i}" for i in range(len(CHANNELS) - 1)]
+    names = [f"down{i}" for i in range(len(channels))] + [f"up{i}" for i in range(len(channels) - 1)]
     for name in names:
-        width = CHANNELS[int(name[-1])]
+        width = channels[int(name[-1])]
         shapes |= {
             f"{name}/conv1/w": (3, 3, width, width),
             f"{name}/conv1/b": (width,),
@@ -40,48 +47,69 @@ def parameter_shapes(inputs: int, constants: int) -> dict[str, tuple[int, ...]]:
             f"{name}/film/w": (EMBEDDING, 2 * width),
             f"{name}/film/b": (2 * width,),
         }
-    for i, (fine, coarse) in enumerate(pairwise(CHANNELS)):
+    for i, (fine, coarse) in enumerate(pairwise(channels)):
         shapes |= {f"narrow{i}/w": (fine, coarse), f"widen{i}/w": (coarse, fine)}
     return shapes
 
 
+def patch_of(weights: Mapping[str, Any]) -> int:
+    """Side of the squares of cells that the network takes as one: it answers once for each of their cells."""
+    return math.isqrt(weights["head/w"].shape[1])
+
+
+def depth_of(weights: Mapping[str, Any]) -> int:
+    """Number of scales."""
+    return sum(name.startswith("down") and name.endswith("conv1/w") for name in weights)
+
+
 def log_correction(weights: Mapping[str, Array], fields: Array, constants: Array) -> Array:
     """(rows, columns) correction of log density from (rows, columns, inputs) fields and the constants."""
-    rows, columns, _ = fields.shape
-    side = 2 ** (len(CHANNELS) - 1)
-    padded = np.zeros((-(-rows // side) * side, -(-columns // side) * side, fields.shape[2]), np.float32)
+    rows, columns, inputs = fields.shape
+    patch, depth = patch_of(weights), depth_of(weights)
+    side = patch * 2 ** (depth - 1)
+    tall, wide = -(-rows // side) * side, -(-columns // side) * side
+    padded = np.zeros((tall, wide, inputs), np.float32)
     padded[:rows, :columns] = fields
-    embedding = _silu(constants @ weights["embed/w"] + weights["embed/b"])
-    x = _convolve(padded, weights["stem/w"], weights["stem/b"])
+    folded = padded.reshape(tall // patch, patch, wide // patch, patch, inputs).swapaxes(1, 2)
+    embedding = _swish(constants @ weights["embed/w"] + weights["embed/b"])
+    stem = folded.reshape(tall // patch, wide // patch, -1)
+    x = _convolve(stem, weights["stem/w"], _filled(stem, weights["stem/b"]))
     kept = []
-    for i in range(len(CHANNELS)):
+    for i in range(depth):
         x = _block(weights, f"down{i}", x, embedding)
-        if i < len(CHANNELS) - 1:
+        if i < depth - 1:
             kept.append(x)
             x = _halve(x) @ weights[f"narrow{i}/w"]
-    for i in reversed(range(len(CHANNELS) - 1)):
+    for i in reversed(range(depth - 1)):
         x = kept.pop() + _double(x @ weights[f"widen{i}/w"])
         x = _block(weights, f"up{i}", x, embedding)
-    raw = (_silu(x) @ weights["head/w"] + weights["head/b"])[:rows, :columns, 0]
+    raw = _swish(x) @ weights["head/w"] + weights["head/b"]
+    raw = raw.reshape(tall // patch, wide // patch, patch, patch).swapaxes(1, 2).reshape(tall, wide)[:rows, :columns]
     return LARGEST_CORRECTION * np.tanh(raw / LARGEST_CORRECTION)
 
 
 def _block(weights: Mapping[str, Array], name: str, x: Array, embedding: Array) -> Array:
     scale, shift = np.split(embedding @ weights[f"{name}/film/w"] + weights[f"{name}/film/b"], 2)
-    inner = _convolve(_silu(x), weights[f"{name}/conv1/w"], weights[f"{name}/conv1/b"])
-    inner *= 1 + scale
-    inner += shift
-    out = _convolve(_silu(inner), weights[f"{name}/conv2/w"], weights[f"{name}/conv2/b"])
-    out += x
-    return out
+    # The film scales what the first convolution answers: scaling its kernel instead saves two passes.
+    kernel, bias = weights[f"{name}/conv1/w"] * (1 + scale), weights[f"{name}/conv1/b"] * (1 + scale) + shift
+    inner = _convolve(_swish(x), kernel, _filled(x, bias))
+    return _convolve(_swish(inner), weights[f"{name}/conv2/w"], x + weights[f"{name}/conv2/b"])
 
 
-def _silu(x: Array) -> Array:
-    result = np.negative(x)
-    np.minimum(result, 80.0, out=result)  # exp of more overflows float32, and x / e^80 is nothing anyway
-    np.exp(result, out=result)
-    result += 1
-    return np.divide(x, result, out=result)
+def _filled(x: Array, bias: Array) -> Array:
+    """An array of the size of `x` that holds the bias in every cell."""
+    result = np.empty((*x.shape[:2], len(bias)), np.float32)
+    result[:] = bias
+    return result
+
+
+def _swish(x: Array) -> Array:
+    """x · clip(x / 6 + ½, 0, 1): the shape of x · sigmoid(x) without an exponential."""
+    result = x * np.float32(1 / 6)
+    result += 0.5
+    np.clip(result, 0.0, 1.0, out=result)
+    result *= x
+    return result
 
 
 def _halve(x: Array) -> Array:
@@ -92,22 +120,25 @@ def _double(x: Array) -> Array:
     return np.repeat(np.repeat(x, 2, axis=0), 2, axis=1)
 
 
-def _convolve(x: Array, kernel: Array, bias: Array) -> Array:
-    """3 × 3 convolution with zeros around: patches of a strip of rows times one matrix."""
+def _convolve(x: Array, kernel: Array, onto: Array) -> Array:
+    """`onto` plus the 3 × 3 convolution of x with zeros around; written into `onto`."""
+    from scipy.linalg.blas import sgemm
+
     rows, columns, inputs = x.shape
+    outputs = kernel.shape[3]
     padded = np.zeros((rows + 2, columns + 2, inputs), np.float32)
     padded[1:-1, 1:-1] = x
-    # Three neighbours on a row lie side by side in memory: a window of 3 · inputs numbers is one copy, not three.
+    # Three neighbours on a row lie side by side in memory: a window of 3 · inputs numbers is one copy, not three. The
+    # rows above and below are the same windows, one row of the strip further on: they are not copied at all.
     windows = np.lib.stride_tricks.as_strided(padded, (rows + 2, columns, 3 * inputs), padded.strides, writeable=False)
-    matrix = kernel.reshape(9 * inputs, -1)
-    out = np.empty((rows, columns, matrix.shape[1]), np.float32)
-    strip = max(1, _ROWS // columns)
-    patches = np.empty((strip, columns, 3, 3 * inputs), np.float32)
+    matrices = [np.ascontiguousarray(kernel[down].reshape(3 * inputs, outputs), np.float32).T for down in range(3)]
+    strip = max(1, min(_STRIP_CELLS // columns, rows))
+    copied = np.empty((strip + 2, columns, 3 * inputs), np.float32)
     for start in range(0, rows, strip):
         stop = min(start + strip, rows)
-        part = patches[: stop - start]
-        for down in range(3):
-            part[:, :, down] = windows[start + down : stop + down]
-        np.matmul(part.reshape(-1, 9 * inputs), matrix, out=out[start:stop].reshape(-1, matrix.shape[1]))
-    out += bias
-    return out
+        copied[: stop - start + 2] = windows[start : stop + 2]
+        target = onto[start:stop].reshape(-1, outputs).T
+        for down, matrix in enumerate(matrices):
+            cells = copied[down : down + stop - start].reshape(-1, 3 * inputs).T
+            sgemm(1.0, matrix, cells, 1.0, target, overwrite_c=1)  # all in Fortran's order, so nothing is copied
+    return onto

@@ -12,7 +12,7 @@ from wayveil.synthesis.learned import features
 from wayveil.synthesis.learned.network import Array, parameter_shapes
 
 WEIGHTS_FILE = Path(__file__).with_name("weights.npz")
-WEIGHTS_SHA256 = "2759b2223bf5488138305aea5ee10c6efd3e531b85a60f12f35dd5cf5332d413"
+WEIGHTS_SHA256 = "bd72ce0f75713063ed3a7913db3b5e8ac63988256e1b33e1e43e9dc0848d7909"
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
 
 
