@@ -35,7 +35,7 @@ def test_the_notebook_runs_from_top_to_bottom(tmp_path, monkeypatch, capsys):
     for cell in cells:
         source = "".join(cell["source"])
         if source.startswith("!wayveil "):
-            monkeypatch.setattr(sys, "argv", shlex.split(source[1:]))
+            monkeypatch.setattr(sys, "argv", shlex.split(source[1:].replace("\\\n", " ")))
             with pytest.raises(SystemExit) as stop:
                 main()
             assert stop.value.code == 0, source
