@@ -147,7 +147,7 @@ def child(platform: str | None, folder: Path, what: str, *arguments: object) -> 
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def prepare(folder: Path, n: int, seed: int) -> None:
+def prepare(folder: Path, n: int, seed: int, free: bool) -> None:
     """The city, its release, and trajectories drawn without rules."""
     from wayveil.atomic import write_text
     from wayveil.formats.roads import write_roads
@@ -163,14 +163,15 @@ def prepare(folder: Path, n: int, seed: int) -> None:
     write_release(
         measure(folder / "city.parquet", "demo-city", epsilon=1, unit="trajectory"), folder / "city.release.json"
     )
-    synthesize_file(folder / "city.release.json", folder / "free.parquet", n=n, seed=seed)
+    if free:
+        synthesize_file(folder / "city.release.json", folder / "free.parquet", n=n, seed=seed)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--windows", default="4096,32768", help="points a window of the descent alone")
+    parser.add_argument("--windows", default="4096,32768", help="points a window of the descent alone; empty: leave that out")
     parser.add_argument("--json", type=Path, default=None)
     parser.add_argument("--child", default=None, help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -179,10 +180,10 @@ def main() -> None:
         functions = {"synthesised": synthesised, "judged": judged, "descents": descents}
         print(json.dumps(functions[what](Path(folder), *arguments)))
         return
-    windows = [int(window) for window in options.windows.split(",")]
+    windows = [int(window) for window in options.windows.split(",") if window]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        prepare(folder, options.n, options.seed)
+        prepare(folder, options.n, options.seed, free=bool(windows))
         # The map's cache is filled by the first run; each device is run once before it is timed.
         child("cpu", folder, "synthesised", 500, options.seed)
         report: dict = {"n": options.n, "synthesize": [], "judged": [], "descent": []}
@@ -192,7 +193,7 @@ def main() -> None:
         report["judged"] = child("cpu", folder, "judged", [line["file"] for line in report["synthesize"]])
         for row in report["judged"]:
             print(json.dumps(row), flush=True)
-        for platform in ("cpu", None):
+        for platform in ("cpu", None) if windows else ():
             report["descent"] += child(platform, folder, "descents", windows)
     for row in report["descent"]:
         print(json.dumps(row), flush=True)

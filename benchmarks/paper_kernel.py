@@ -48,22 +48,34 @@ def seconds_each(function, arguments, repeat: int) -> float:
     return float(np.median(rounds))
 
 
+PRESETS = {"float32": "F32_F32_F32", "tf32": "TF32_TF32_F32", "bf16": "BF16_BF16_F32"}
+
+
+def product(a, b, axes: tuple[int, int], precision: str):
+    """ab as the library of the device does it in that precision."""
+    import jax
+    import jax.numpy as jnp
+
+    how = jax.lax.DotAlgorithmPreset[PRESETS[precision]] if on_gpu() and precision in PRESETS else None
+    wide = jnp.float64 if precision == "float64" else jnp.float32
+    return jax.lax.dot_general(
+        a, b, (((axes[0],), (axes[1],)), ((), ())), precision=how, preferred_element_type=wide
+    )
+
+
 def matmul_tflops(precision: str, size: int) -> float:
     """The rate of a large square product in that precision: the ceiling."""
     import jax
     import jax.numpy as jnp
 
-    from wayveil.paper.kernel import _matmul
-
-    plan = Plan(size, precision)
-    with x64(plan):
+    with x64(Plan(size, precision)):
         kind = {"float64": jnp.float64, "bf16": jnp.bfloat16}.get(precision, jnp.float32)
         if not on_gpu() and precision == "bf16":
             kind = jnp.float32
         a, b = (jax.random.normal(jax.random.key(k), (size, size)).astype(kind) for k in (1, 2))
-        product = jax.jit(lambda a, b: _matmul(a, b, (1, 0), plan))
-        jax.block_until_ready(product(a, b))
-        return 2 * size**3 / seconds_each(product, (a, b), 20 if on_gpu() else 2) / 1e12
+        function = jax.jit(lambda a, b: product(a, b, (1, 0), precision))
+        jax.block_until_ready(function(a, b))
+        return 2 * size**3 / seconds_each(function, (a, b), 20 if on_gpu() else 2) / 1e12
 
 
 def naive(m: int, dim: int, precision: str, repeat: int) -> dict:
@@ -73,17 +85,12 @@ def naive(m: int, dim: int, precision: str, repeat: int) -> dict:
 
     from wayveil.paper.losses import loss_and_slopes
 
-    preset = {"float32": "F32_F32_F32", "tf32": "TF32_TF32_F32", "bf16": "BF16_BF16_F32"}[precision]
     vectors, targets = cloud(m, dim)
     arguments = (jnp.asarray(vectors - vectors.mean(axis=0)), jnp.asarray(targets, jnp.float32))
 
     def loss(points, targets):
         norms = jnp.sum(points * points, axis=1)
-        products = jax.lax.dot_general(
-            points, points, (((1,), (1,)), ((), ())),
-            precision=jax.lax.DotAlgorithmPreset[preset] if on_gpu() else None, preferred_element_type=jnp.float32,
-        )  # fmt: skip
-        square = norms[:, None] + norms[None, :] - 2.0 * products
+        square = norms[:, None] + norms[None, :] - 2.0 * product(points, points, (1, 1), precision)
         apart = (square > 0) & ~jnp.eye(m, dtype=bool)
         distance = jnp.where(apart, jnp.sqrt(jnp.where(apart, square, 1.0)), 0.0)
         return loss_and_slopes(distance.sum(axis=1) - targets, "mean-square")[0]

@@ -133,7 +133,7 @@ def descend_many(
 
     Privacy: not private (trusted side only).
     """
-    import jax
+    import jax.numpy as jnp
 
     start = np.asarray(start, np.float64)
     if not np.isfinite(start).all() or not np.isfinite(targets).all():
@@ -142,10 +142,9 @@ def descend_many(
     check_memory(len(targets) * len(start), start.shape[1], plan)
     origin = start.mean(axis=0)
     with x64(plan):
-        one = _advance(compiled(*start.shape, settings.loss, plan), None)
-        advance = jax.jit(jax.vmap(one, in_axes=(0, 0, None, 0, None)))
+        advance = _advance_many(compiled(*start.shape, settings.loss, plan))
         first = _device(start - origin, plan)
-        points = jax.numpy.broadcast_to(first, (len(targets), *first.shape))
+        points = jnp.broadcast_to(first, (len(targets), *first.shape))
         goals, close = _device(targets, plan), settings.tolerance * np.abs(targets).mean(axis=1)
         finished = 0
         while finished < settings.iterations:
@@ -200,6 +199,14 @@ def _advance(objective: Any, push: Any) -> Any:
         return jax.lax.while_loop(lambda state: (state[2] < count) & ~state[3], body, start)
 
     return advance
+
+
+@lru_cache(maxsize=64)
+def _advance_many(objective: Any) -> Any:
+    """`_advance` for many points, goals and closenesses at once."""
+    import jax
+
+    return jax.jit(jax.vmap(_advance(objective, None), in_axes=(0, 0, None, 0, None)))
 
 
 def _finite(value: float, iteration: int, what: str) -> float:

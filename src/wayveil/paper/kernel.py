@@ -162,37 +162,64 @@ def _prepare(points: Any, plan: Plan) -> _Strips:
 
 def _rounded(values: Any, plan: Plan) -> Any:
     """The values as the matrix units will see them."""
-    import jax
     import jax.numpy as jnp
 
     if plan.precision == "bf16":
         narrow = values.astype(jnp.bfloat16)
         return narrow if on_gpu() else narrow.astype(jnp.float32)  # CPUs multiply the rounded numbers in float32
-    if plan.precision == "tf32":
-        bits = jax.lax.bitcast_convert_type(values, jnp.uint32)
-        bits = (bits + 0xFFF + ((bits >> 13) & 1)) & jnp.uint32(0xFFFFE000)  # to nearest even at 10 bits
-        return jax.lax.bitcast_convert_type(bits, jnp.float32)
-    return values
+    return _to_tf32(values) if plan.precision == "tf32" else values
+
+
+def _to_tf32(values: Any) -> Any:
+    """To nearest even at 10 bits behind the point."""
+    import jax
+    import jax.numpy as jnp
+
+    bits = jax.lax.bitcast_convert_type(values, jnp.uint32)
+    bits = (bits + 0xFFF + ((bits >> 13) & 1)) & jnp.uint32(0xFFFFE000)
+    return jax.lax.bitcast_convert_type(bits, jnp.float32)
 
 
 def _matmul(a: Any, b: Any, axes: tuple[int, int], plan: Plan) -> Any:
     import jax
     from jax.lax import DotAlgorithmPreset, Precision
 
+    def product(a: Any, b: Any, how: Any) -> Any:
+        wide = jax.numpy.float64 if plan.precision == "float64" else jax.numpy.float32
+        return jax.lax.dot_general(
+            a, b, (((axes[0],), (axes[1],)), ((), ())), precision=how, preferred_element_type=wide
+        )
+
     if plan.precision == "float64":
-        how: Any = Precision.HIGHEST
-    elif not on_gpu():
-        how = Precision.DEFAULT
-    else:
-        how = {
-            "float32": DotAlgorithmPreset.F32_F32_F32,
-            "tf32": DotAlgorithmPreset.TF32_TF32_F32,
-            "bf16": DotAlgorithmPreset.BF16_BF16_F32,
-        }[plan.precision]
-    wide = jax.numpy.float64 if plan.precision == "float64" else jax.numpy.float32
-    return jax.lax.dot_general(
-        a, b, (((axes[0],), (axes[1],)), ((), ())), precision=how, preferred_element_type=wide
-    )
+        return product(a, b, Precision.HIGHEST)
+    if not on_gpu():
+        return product(a, b, Precision.DEFAULT)
+    if plan.precision == "bf16":
+        return product(a, b, DotAlgorithmPreset.BF16_BF16_F32)
+    if plan.precision == "float32":
+        return _in_halves(a, b, axes, lambda a, b: product(a, b, DotAlgorithmPreset.TF32_TF32_F32))
+    return product(a, b, DotAlgorithmPreset.TF32_TF32_F32)
+
+
+def _in_halves(a: Any, b: Any, axes: tuple[int, int], product: Any) -> Any:
+    """ab to 22 bits from three products of 11-bit halves: a1 b1 + a1 b2 + a2 b1.
+
+    A GPU multiplies TF32 seven times as fast as float32. The halves stand side by side along whichever axis is short,
+    so that no wide intermediate result is written twice.
+    """
+    import jax.numpy as jnp
+
+    (a1, a2), (b1, b2) = _halves(a), _halves(b)
+    if axes == (1, 1):
+        return product(jnp.concatenate([a1, a1, a2], axis=1), jnp.concatenate([b1, b2, b1], axis=1))
+    both = product(a1, jnp.concatenate([b1, b2], axis=1))
+    columns = b.shape[1]
+    return both[:, :columns] + (both[:, columns:] + product(a2, b1))
+
+
+def _halves(values: Any) -> tuple[Any, Any]:
+    high = _to_tf32(values)
+    return high, _to_tf32(values - high)
 
 
 def _strip(strips: _Strips, begin: Any, plan: Plan) -> tuple[Any, Any]:

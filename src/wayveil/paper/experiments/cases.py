@@ -91,7 +91,7 @@ def row_of(case: Case) -> dict[str, Any]:
     row: dict[str, Any] = {"dataset": part.dataset.label, "method": name, "private": METHODS[name].private,
                            "epsilon": epsilon}  # fmt: skip
     row |= {metric: round(float(functions[metric](real, paths)), 5) for metric in METRICS}
-    row["moved_m"] = round(_moved_m(real, paths), 2) if name.startswith("dpe") else ""
+    row["moved_m"] = float(f"{_moved_m(real, paths):.3g}") if name.startswith("dpe") else ""
     row["seconds"] = round(seconds, 2)
     return row
 
