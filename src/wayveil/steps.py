@@ -117,7 +117,7 @@ def synthesize_file(
         "private": release.private,
         "epsilon": decimal_text(release.epsilon),
         "resumed": resumed,
-        "few": few_words(release),
+        "few": few_words(release, cure=True),
         "diagnostics": diagnostics,
     }
 

@@ -212,3 +212,12 @@ def test_no_trajectory_and_unknown_metrics_are_refused():
 def test_without_time_the_metrics_of_time_are_left_out():
     found = evaluate(walks(20, 1), walks(20, 2), SCOPE, with_time=False)
     assert {"start_hour", "duration", "speed", "relation_time"}.isdisjoint(found.scores)
+
+
+def test_every_metric_has_words():
+    from wayveil.evaluation.score import METRICS
+    from wayveil.evaluation.words import metric_words
+
+    words = {name: metric_words(name) for name in METRICS}
+    assert all(words.values()) and len(set(words.values())) == len(words)
+    assert "500 m" in words["density_500"] and metric_words("density_x") == "" == metric_words("unknown")

@@ -200,7 +200,7 @@ def test_evaluation_as_computed_and_as_the_command_prints_it(small_release, smal
     printed = Comparison({"s.parquet": found}, ()).to_dict()
     pages = [internal_report(small_release, small_synthetic, small_real, evaluation=e) for e in (found, printed)]
     assert pages[0] == pages[1]
-    assert f"{found.scores['length'].value:.4f}" in pages[0] and "<code>start_hour</code>" in pages[0]
+    assert f"{found.scores['length'].value:.4f}" in pages[0] and ">start_hour</code>" in pages[0]
 
 
 @pytest.mark.parametrize(
@@ -283,3 +283,19 @@ def test_pieces_add_up(make_release, small_city, small_synthetic, small_rules, m
     for module in (wayveil.report.figures, wayveil.report.mapdata, wayveil.report.sheet):
         monkeypatch.setattr(module, "batches", lambda data: batches(data, 37))
     assert public_sheet(release, late, rules=small_rules) == whole
+
+
+def test_the_names_of_ticks_stay_inside_the_picture():
+    from wayveil.report.figures import _WIDTH, histogram
+
+    edges = np.arange(21) * 5.0  # the last tick, 100, stands at the right edge
+    drawn = histogram("Durations", "minutes", edges, np.full(20, 0.05), name=str)
+    assert f'<text x="{_WIDTH - 1}" text-anchor="end"' in drawn and drawn.count('text-anchor="middle"') == 6
+
+
+def test_a_phone_has_the_columns_that_matter(internal, public):
+    for text in (internal, public):
+        assert text.count('class="number desk"') + text.count('class="nowrap desk"') >= 2
+        heads = re.findall(r'<th scope="col"[^>]*>(?:<[^>]*>)*([^<]*)', text)
+        assert "Noise" in heads and "Question" in heads
+    assert re.search(r'<th scope="col" class="number">Floor', internal)

@@ -64,5 +64,5 @@ def evaluate(
     Console().print(score_table(comparison.evaluations))
     note(
         "Floor: what a fresh sample of the same data would score; the closer a value is to it, the better. Divergences "
-        "go from 0 (equal) to 0.69 (nothing in common)."
+        "go from 0 (equal) to 0.69 (nothing in common); what nobody can know well (cells of 100 m) is near that anyway."
     )

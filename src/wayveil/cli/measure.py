@@ -79,6 +79,6 @@ def measure(
     account = next(one for one in Ledger(ledger).datasets() if one.name == clean_name(dataset))
     left, total = decimal_text(account.left), decimal_text(account.total)
     note(f"Epsilon {spent} of '{dataset}' is spent; {left} of {total} is left on the ledger (wayveil ledger show).")
-    if few := few_words(release):
+    if few := few_words(release, cure=True):
         note(few)
     note(f"What was promised: wayveil describe {output}. Next: wayveil synthesize {output} -o synthetic.parquet")

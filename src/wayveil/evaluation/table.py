@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING
 
 from wayveil.evaluation.score import Evaluation, Score
+from wayveil.evaluation.words import metric_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,13 +30,14 @@ def score_table(evaluations: dict[str, Evaluation]) -> "Table":
     for name in evaluations:
         table.add_column(name, justify="right")
     table.add_column("floor", justify="right")
+    table.add_column("compares")
     first = next(iter(evaluations.values()))
     for metric in first.scores:
         row = {name: evaluation.scores[metric] for name, evaluation in evaluations.items()}
         winners = best(row) if len(row) > 1 else set()
         cells = [_cell(score, name in winners) for name, score in row.items()]
         arrow = " ↑" if first.scores[metric].higher_is_better else ""
-        table.add_row(metric + arrow, *cells, f"{first.scores[metric].floor:.4f}")
+        table.add_row(metric + arrow, *cells, f"{first.scores[metric].floor:.4f}", metric_words(metric))
     return table
 
 

@@ -12,6 +12,7 @@ from wayveil.scope import Scope
 from wayveil.trajectories import Trajectories, batches
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 360, 190, 40, 34, 10
+_LETTER = 7.0
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -143,7 +144,7 @@ def histogram(
         ticks = [float(edge) for edge in edges[::every]]
     names = tick_names or [f"{tick:g}" for tick in ticks]
     axis = [
-        f'<text x="{x(tick):.1f}" y="{_HEIGHT - _BOTTOM + 15}" text-anchor="middle">{html.escape(text)}</text>'
+        f'<text {_inside(x(tick), text)} y="{_HEIGHT - _BOTTOM + 15}">{html.escape(text)}</text>'
         for tick, text in zip(ticks, names)
     ]
     axis.append(f'<text x="{_LEFT + wide / 2:.0f}" y="{_HEIGHT - 4}" text-anchor="middle">{html.escape(unit)}</text>')
@@ -152,6 +153,13 @@ def histogram(
         f'<figure><figcaption>{html.escape(title)}</figcaption><svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
         f'role="img" aria-label="{label}">{"".join(grid)}{"".join(bars)}{"".join(axis)}</svg></figure>'
     )
+
+
+def _inside(place: float, text: str) -> str:
+    """Where a tick's name stands: in the middle below it, unless the picture's edge would cut it."""
+    if place + len(text) * _LETTER / 2 > _WIDTH:
+        return f'x="{_WIDTH - 1}" text-anchor="end"'
+    return f'x="{place:.1f}" text-anchor="middle"'
 
 
 def _round_step(top: float) -> float:

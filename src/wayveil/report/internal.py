@@ -15,6 +15,7 @@ class MetricRow:
     """One metric as text."""
 
     name: str
+    compares: str
     value: str
     low: str
     high: str
@@ -61,6 +62,8 @@ def make_internal(
 def _metrics(evaluation: Any | None) -> tuple[MetricRow, ...]:
     if evaluation is None:
         return ()
+    from wayveil.evaluation.words import metric_words
+
     plain = evaluation if isinstance(evaluation, Mapping) else evaluation.to_dict()
     files = plain.get("files")
     if isinstance(files, Mapping) and files:  # `wayveil evaluate --json`: the synthetic file comes first
@@ -72,6 +75,7 @@ def _metrics(evaluation: Any | None) -> tuple[MetricRow, ...]:
         return tuple(
             MetricRow(
                 name=str(name),
+                compares=metric_words(str(name)),
                 **{part: f"{float(score[part]):.4f}" for part in ("value", "low", "high", "floor")},
                 better="higher" if score.get("higher_is_better") else "lower",
                 below_floor=bool(score.get("below_floor")),

@@ -72,8 +72,10 @@ _ENOUGH = 1_000
 """N·ε/c below which the pictures of docs/which-epsilon.md are mostly prior."""
 
 
-def few_words(release: Release) -> str | None:
+def few_words(release: Release, cure: bool = False) -> str | None:
     """A sentence where N·ε/c, the noisy number of trajectories over the scale of the noise, is small; else None.
+
+    With `cure` also what its owner can do about it.
 
     Privacy: free (post-processing).
     """
@@ -88,9 +90,8 @@ def few_words(release: Release) -> str | None:
         at_most, fewer = f" and at most {most} a user", ", fewer a user"
     return (
         f"About {number:,.0f} trajectories are few for ε = {decimal(release.epsilon)}{at_most}: much of the result is "
-        f"what cities usually look like, not what the data says. More data{fewer} or a larger ε would help "
-        "(docs/which-epsilon.md)."
-    )
+        "what cities usually look like, not what the data says."
+    ) + (f" More data{fewer} or a larger ε would help (docs/which-epsilon.md)." if cure else "")
 
 
 def not_promised(release: Release) -> list[str]:
