@@ -1,11 +1,13 @@
 """Every command on data with marked values: no coordinate, no id and no exact count in anything it says.
 
-The tables of `check`, `evaluate` and `audit` are computed from the private data and say so; their messages are searched
-for ids all the same.
+The tables of `check`, `evaluate`, `audit` and `bench` are computed from the private data and say so; they are searched
+for ids all the same. What may be published (releases, synthetic files, data sheets) is searched as files.
 """
 
 import json
+import logging
 import re
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import wayveil.exact as exact
-from wayveil.cli.main import VERBS
+from wayveil.cli.main import VERBS, app
 
 TRAJECTORIES, POINTS_EACH = 613, 7
 LAT, LON = 30.0123456, -39.9876543
@@ -28,27 +30,32 @@ RULES = {
     "features": [{"type": "Feature", "properties": {"rule": "speed_limit", "kmh": 90}, "geometry": None}],
 }
 MARKS = re.compile(
-    r"sentinel|30\.0123|39\.9876|"
+    r"sentinel|30\.0123|39\.9876|37\.7712|122\.4123|"
     rf"(?<![\d.]){TRAJECTORIES}(?![\d])|(?<![\d.]){TRAJECTORIES * POINTS_EACH:}(?![\d])|4,291|17000012\d\d"
 )
+LOGGED = re.compile(r"sentinel|30\.0123|39\.9876|37\.7712|122\.4123|17000012\d\d")
 EPSILON = ("--scope", "small.toml", "--epsilon", "1")
 TRIP = (*EPSILON, "--unit", "trajectory")
 
 
-@pytest.fixture
-def folder(tmp_path, wayveil):
+def rides(lat, lon):
     random = np.random.default_rng(0)
     walks = random.normal(0, 2e-5, (2, TRAJECTORIES, POINTS_EACH)).cumsum(axis=2)
     walks[:, :, 0] = 0
-    table = pa.table(
+    return pa.table(
         {
             "traj_id": [f"sentinel-ride-{k:04}" for k in range(TRAJECTORIES) for _ in range(POINTS_EACH)],
             "user_id": [f"sentinel-user-{k % 90}" for k in range(TRAJECTORIES) for _ in range(POINTS_EACH)],
-            "lat": LAT + walks[0].ravel(),
-            "lon": LON + walks[1].ravel(),
+            "lat": lat + walks[0].ravel(),
+            "lon": lon + walks[1].ravel(),
             "t": np.tile(1_700_001_200 + 17 * np.arange(POINTS_EACH), TRAJECTORIES),
         }
     )
+
+
+@pytest.fixture
+def folder(tmp_path, wayveil):
+    table = rides(LAT, LON)
     pq.write_table(table, tmp_path / "rides.parquet")
     broken = {name: table[name].to_pylist()[:20] for name in table.column_names}
     broken["lat"][3] = float("nan")
@@ -82,6 +89,7 @@ COMMANDS = [
     (2, "measure rides.parquet --dataset x -o e.json --traj-column lat", *TRIP),
     (0, "ledger allow opened --total 5 --reason more"),
     (0, "ledger show"),
+    (0, "ledger accept --reason moved"),
     (0, "ledger show --json"),
     (0, "describe a.json"),
     (0, "describe b.json --json"),
@@ -110,29 +118,135 @@ TABLES = [
 ]
 
 
-def test_no_command_says_anything_private(wayveil, folder):
+INVENTED = [
+    "scope list",
+    "scope new -o new.toml",
+    "audit self-check --quick",
+    "paper parameters -o parameters --quick --json",
+    "paper constraints -o constraints --quick",
+]
+COMPARED = [
+    "bench utility data -o bench --scope small.toml --epsilons 1 --seeds 1 --methods wayveil --datasets rides",
+    "bench utility data -o bench --scope small.toml --epsilons 1 --seeds 1 --methods wayveil --datasets rides --json",
+    "paper synthesize rides.parquet --scope small.toml --epsilon 1 --subset 30 --iterations 2 -o dpe.csv",
+    "paper synthesize broken.parquet --scope small.toml --epsilon 1 --iterations 2 -o dpe2.csv",
+    "paper comparison city -o comparison --methods dpe --quick --subset 30 --iterations 2 --json",
+    "paper comparison broken -o comparison2 --methods dpe --quick --subset 30 --iterations 2",
+]
+PUBLIC = ["a.json", "b.json", "d.json", "run.json", "s.parquet", "s.csv", "run.csv", "sheet.html"]
+
+
+def searched(said, caplog, marks=MARKS):
+    """What was said, after a search of it and of everything that any library wrote to a log."""
+    found = marks.search(said.all) or LOGGED.search(caplog.text)
+    caplog.clear()
+    assert found is None and "Traceback" not in said.all, (found, said)
+    return said
+
+
+def test_no_command_says_anything_private(wayveil, folder, caplog):
+    caplog.set_level(logging.DEBUG)
     for code, text, *more in COMMANDS:
-        said = wayveil(*text.split(), *more)
+        said = searched(wayveil(*text.split(), *more), caplog)
         assert said.code == code, (text, said)
-        found = MARKS.search(said.all)
-        assert found is None, (text, found, said)
-        assert "Traceback" not in said.all
     for text in TABLES:
-        said = wayveil(*text.split())
-        assert said.code in (0, 2) and "sentinel" not in said.all, (text, said)
+        said = searched(wayveil(*text.split()), caplog, re.compile("sentinel"))
+        assert said.code in (0, 2), (text, said)
         assert said.code == 2 or "not for publication" in said.all.lower(), text
         # Whatever goes wrong is told without values, in these verbs as well.
         assert said.code == 0 or MARKS.search(said.err) is None, (text, said)
+    for name in PUBLIC:
+        content = (folder / name).read_bytes()
+        assert b"sentinel" not in content and b"rides.parquet" not in content, name
+    for name in ("s.parquet", "s.csv", "run.csv"):
+        assert not copied(folder / name), name
 
 
-def test_every_verb_that_reads_private_data_is_tried():
-    tried = {text.split()[0] for _, text, *_ in COMMANDS} | {text.split()[0] for text in TABLES}
-    # These read public or invented data; `paper` and `bench` print tables of experiments, stamped as such.
-    assert set(VERBS) - tried == {"demo", "bench", "paper"}
+def copied(path):
+    """Whether a file holds the place where every ride begins."""
+    from wayveil.formats import read
+
+    made = read(path)
+    return bool(((made.lat == LAT) & (made.lon == LON)).any())
+
+
+def test_the_search_of_files_would_see_a_copy(folder):
+    assert copied(folder / "rides.parquet")
+
+
+def test_comparisons_say_nothing_private(wayveil, folder, caplog):
+    """`bench` and `paper` on private files; what they print is stamped."""
+    caplog.set_level(logging.DEBUG)
+    for name, file, place in (("data", "rides", (LAT, LON)), ("city", "cabspotting", (37.7712345, -122.4123456))):
+        (folder / name).mkdir()
+        pq.write_table(rides(*place), folder / name / f"{file}.parquet")
+    (folder / "broken").mkdir()
+    (folder / "broken.parquet").rename(folder / "broken" / "cabspotting.parquet")
+    pq.write_table(pq.read_table(folder / "broken" / "cabspotting.parquet"), folder / "broken.parquet")
+    for text in COMPARED:
+        said = searched(wayveil(*text.split()), caplog, LOGGED)
+        assert MARKS.search(said.err) is None, (text, said)
+        assert said.code == (2 if "broken" in text else 0), (text, said)
+        assert re.search("not for publication|NOT differentially private", said.all, re.I), text
+    for name in ("bench", "comparison"):
+        files = [file for file in (folder / name).rglob("*") if file.is_file()]
+        assert files and not any(b"sentinel" in file.read_bytes() for file in files), name
+    assert "NOT" in (folder / "dpe.csv.json").read_text().upper()
+
+
+def test_commands_on_invented_data_say_nothing_private(wayveil, folder, caplog, monkeypatch):
+    """`demo`, with marked ids in its private file, and the commands that make their own data, all of them small."""
+    import wayveil.audit.selfcheck as selfcheck
+    import wayveil.paper.experiments.constraints as constraints
+    import wayveil.paper.experiments.parameters as parameters
+    import wayveil.simulate as simulate
+
+    def marked(path, n, *more, make=simulate.simulate_to_parquet, **options):
+        make(path, n, *more, **options)
+        table = pq.read_table(path)
+        for name in ("traj_id", "user_id"):
+            at = table.column_names.index(name)
+            table = table.set_column(at, name, pa.array([f"sentinel-{one}" for one in table[name].to_pylist()]))
+        pq.write_table(table, path)
+
+    monkeypatch.setattr(selfcheck, "QUICK", selfcheck.Effort(views=60, releases=4, samples=6, published=6))
+    monkeypatch.setattr(parameters, "run", partial(parameters.run, m=6, points=5))
+    monkeypatch.setattr(constraints, "run", partial(constraints.run, m=6, points=5, cases=constraints.CASES[:1]))
+    monkeypatch.setattr(simulate, "simulate_city", partial(simulate.simulate_city, size_km=(3, 3)))
+    monkeypatch.setattr(simulate, "simulate_to_parquet", marked)
+    caplog.set_level(logging.DEBUG)
+    for text in INVENTED:
+        said = searched(wayveil(*text.split()), caplog, LOGGED)
+        assert said.code in (0, 1) if "self-check" in text else said.code == 0, (text, said)
+    said = searched(wayveil("demo", "-o", "demo", "-n", "100"), caplog, LOGGED)
+    assert said.code == 0, said
+    assert b"sentinel" in (folder / "demo" / "private" / "rides.parquet").read_bytes()
+    public = list((folder / "demo" / "public").iterdir())
+    assert len(public) >= 3 and not any(b"sentinel" in file.read_bytes() for file in public)
+
+
+def leaves(command, path=()):
+    """Every command that can be run, as words."""
+    inner = getattr(command, "commands", None)
+    if not inner or getattr(command, "invoke_without_command", False):
+        yield " ".join(path)
+    for name, one in (inner or {}).items():
+        yield from leaves(one, (*path, name))
+
+
+def test_every_command_is_tried():
+    import typer
+
+    texts = [text for _, text, *_ in COMMANDS] + TABLES + INVENTED + COMPARED + ["demo -o demo"]
+    every = set(leaves(typer.main.get_command(app)))
+    assert {name.split()[0] for name in every} == set(VERBS)
+    tried = {name for name in every for text in texts if f"{text} ".startswith(f"{name} ")}
+    assert every - tried == {"audit files"}  # what `audit FILE` means; it is among the tables
+    assert any(text.startswith("audit ") for text in TABLES)
 
 
 def test_the_marks_would_be_seen(folder):
-    for text in ("613 trajectories", "at 30.01234", "-39.98765", "4291", "sentinel-user-1", "t = 1700001217"):
+    for text in ("613 rides", "30.01234", "-39.98765", "4291", "sentinel-user-1", "at 1700001217", "37.77123"):
         assert MARKS.search(text), text
     for text in ("0.613", "16130", "epsilon 1", "2026-11-15"):
         assert not MARKS.search(text), text

@@ -1,12 +1,20 @@
 """What the fuzzers found, each in its smallest form: refused in one sentence ever since."""
 
 import json
+import sqlite3
+from fractions import Fraction
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from fuzz_files import RUN, SCOPE, good_release
+from fuzz_maps import geojson_roads, road_table
 
-from wayveil.errors import InputError, ReleaseError
+from wayveil.errors import InputError, ReleaseError, WayveilError
 from wayveil.formats import read
+from wayveil.formats.roads import read_roads
+from wayveil.privacy import witness
+from wayveil.privacy.ledger import Ledger, Spend
 from wayveil.release import release_from_json
 from wayveil.runfile import read_run
 from wayveil.scope import parse_scope, read_scope
@@ -82,3 +90,83 @@ def test_gpx_points_without_a_track_have_no_user(tmp_path, inner):
     path.write_text(f"<gpx>{inner}</gpx>")
     with pytest.raises(InputError, match="outside its tracks"):
         read(path)
+
+
+def test_road_tags_in_lists_are_read(tmp_path):
+    """OSMnx merges tags into lists; dictionary_encode does not take them."""
+    path = tmp_path / "r.parquet"
+    table = road_table()
+    for name, values in (("highway", [["primary", "service"]] * 4), ("maxspeed_kmh", [["50", "30"]] * 4)):
+        table = table.set_column(table.column_names.index(name), name, pa.array(values))
+    pq.write_table(table, path)
+    roads = read_roads(path)
+    assert set(roads.road_class) == {2} and set(roads.maxspeed_kmh) == {50.0}
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("highway", pa.array([2**62] * 4, pa.timestamp("ms"))),
+        ("lon", pa.array([["a", "b"]] * 4)),
+        ("lat", pa.array([[1.0, 2.0]] * 4, pa.list_(pa.float64(), 2))),
+    ],
+)
+def test_road_columns_of_other_kinds(tmp_path, column, values):
+    path = tmp_path / "r.parquet"
+    table = road_table()
+    pq.write_table(table.set_column(table.column_names.index(column), column, values), path)
+    with pytest.raises(InputError):
+        read_roads(path)
+
+
+@pytest.mark.parametrize("coordinates", [5, True, "a", {"a": 1}])
+@pytest.mark.parametrize("kind", ["LineString", "MultiLineString"])
+def test_road_lines_that_are_no_lists(tmp_path, kind, coordinates):
+    document = geojson_roads()
+    document["features"][0]["geometry"] = {"type": kind, "coordinates": coordinates}
+    path = tmp_path / "r.geojson"
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError):
+        read_roads(path)
+
+
+def test_road_numbers_of_thousands_of_digits(tmp_path):
+    path = tmp_path / "r.geojson"
+    path.write_text("9" * 10_000)
+    with pytest.raises(InputError, match="not readable GeoJSON"):
+        read_roads(path)
+
+
+SPEND = [Spend("a", Fraction(1, 8))]
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE entries SET epsilon = '1e999999999' WHERE seq = 2",  # a number that would take for ever to compute
+        "UPDATE entries SET epsilon = '1e-9' WHERE seq = 2",
+        "UPDATE entries SET kind = 'note' WHERE seq = 1",
+        "UPDATE entries SET chain = '\u00e9' WHERE seq = 2",
+        "UPDATE entries SET name = x'ff' WHERE seq = 2",
+        "CREATE TRIGGER t BEFORE INSERT ON entries BEGIN SELECT RAISE(IGNORE); END",
+        "ALTER TABLE entries ADD COLUMN more TEXT",
+        "UPDATE meta SET value = '../../../x' WHERE key = 'id'",
+    ],
+)
+def test_an_altered_ledger_spends_nothing(tmp_path, statement):
+    path = tmp_path / "ledger.sqlite"
+    Ledger(path).spend("rides", SPEND, total_if_new=Fraction(2))
+    with sqlite3.connect(path) as db:
+        db.execute(statement)
+    db.close()
+    with pytest.raises(WayveilError) as refused:
+        Ledger(path).spend("rides", SPEND)
+    assert str(refused.value).isprintable()
+    assert not list(tmp_path.rglob("x.witness"))
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"ledger": "a", "count": 1e999, "head": ""}', "null"])
+def test_a_damaged_witness_is_none(tmp_path, text):
+    path = tmp_path / "x.witness"
+    path.write_text(text)
+    assert witness.read(path) is None

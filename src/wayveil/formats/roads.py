@@ -240,10 +240,10 @@ def _read_geojson(path: Path) -> RoadMap:
         raise InputError(f"Road map '{path.name}' is not a GeoJSON FeatureCollection.")
     if "crs" in content and not re.search(r"CRS84|4326", json.dumps(content["crs"])):
         raise InputError(f"Road map '{path.name}' is in another projection; reproject it to EPSG:4326 (WGS 84).")
-    return roads_from_lines(_lines_of(features), path.name)
+    return roads_from_lines(_lines_of(features, path.name), path.name)
 
 
-def _lines_of(features: list[Any]) -> Iterable[tuple[Any, Any, Any, Any]]:
+def _lines_of(features: list[Any], origin: str) -> Iterable[tuple[Any, Any, Any, Any]]:
     for feature in features:
         geometry = feature.get("geometry") if isinstance(feature, dict) else None
         if not isinstance(geometry, dict):
@@ -255,10 +255,13 @@ def _lines_of(features: list[Any]) -> Iterable[tuple[Any, Any, Any, Any]]:
             _first(tags, "oneway", "one_way"),
             _first(tags, "maxspeed_kmh", "maxspeed", "speed_limit"),
         )
+        coordinates = geometry.get("coordinates") or []
+        if not isinstance(coordinates, list):
+            raise InputError(f"Road map '{origin}' has a line whose coordinates are not a list.")
         if geometry.get("type") == "LineString":
-            yield geometry.get("coordinates") or [], *about
+            yield coordinates, *about
         elif geometry.get("type") == "MultiLineString":
-            for line in geometry.get("coordinates") or []:
+            for line in coordinates:
                 yield line, *about
 
 
