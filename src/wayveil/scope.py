@@ -264,7 +264,7 @@ TEMPLATE = '''\
 
 name = "my-city"
 
-# The box in degrees (WGS 84). Points outside it are not counted.
+# The box in degrees (WGS 84), as "Export" on openstreetmap.org shows it. Points outside it are not counted.
 south = 48.80
 west = 2.22
 north = 48.91

@@ -141,3 +141,22 @@ def test_evaluate_takes_what_measure_takes(wayveil, folder):
     assert evaluate("tours.csv", "rides.csv", "small.toml", metrics=names, traj_id="tour") == expected
     lines = str(expected).splitlines()
     assert [line.split()[0] for line in lines] == ["metric", *names] and "±" in lines[1]
+
+
+def test_json_stands_alone_on_stdout(wayveil, folder):
+    for words in (
+        ("convert", "rides.csv", "rides.parquet"),
+        ("check", "rides.csv", "--scope", "small.toml"),
+        ("scope", "list"),
+        ("scope", "show", "small.toml"),
+        ("ledger", "open", "rides.csv", "--dataset", "rides", "--total", "1"),
+        ("ledger", "allow", "rides", "--total", "2", "--reason", "why not"),
+        ("measure", "rides.csv", *MEASURE),
+        ("describe", "x.release.json"),
+        ("synthesize", "x.release.json", "-n", "5", "-o", "s.parquet"),
+        ("report", "x.release.json", "s.parquet", "-o", "x.html"),
+        ("evaluate", "rides.csv", "s.parquet", "--scope", "small.toml", "--headline"),
+        ("ledger", "show"),
+    ):
+        said = wayveil(*words, "--json")
+        assert said.code == 0 and json.loads(said.out), (words, said)

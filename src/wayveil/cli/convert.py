@@ -28,6 +28,7 @@ def convert(
             "longer than this.",
         ),
     ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
     format: col.Format = None,
     traj_column: col.TrajColumn = None,
@@ -43,7 +44,7 @@ def convert(
     The output holds the same private data as the input. After --split-minutes what --traj-column named is the user
     (unless there is a user column), for `wayveil measure --unit user`.
     """
-    from wayveil.cli.console import note, progress_bar
+    from wayveil.cli.console import note, print_json, progress_bar
     from wayveil.formats.convert import convert as convert_data
 
     options = col.read_options(
@@ -53,4 +54,7 @@ def convert(
         convert_data(
             source, target, to=to, split_minutes=split_minutes, force=force, progress=progress, **options
         )
-    note(f"Wrote '{target.name}'.")
+    if as_json:
+        print_json({"file": str(target)})
+    else:
+        note(f"Wrote '{target.name}'.")

@@ -1,11 +1,15 @@
 """`wayveil ledger`: see, open and change the account of spent privacy."""
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from wayveil.cli import columns as col
 from wayveil.cli.console import note, print_json, progress_bar
+
+if TYPE_CHECKING:
+    from wayveil.privacy.entries import Dataset
 
 _LEDGER = typer.Option(None, "--ledger", metavar="PATH", help="The ledger file; the default is in your data folder.")
 _REASON = typer.Option(..., "--reason", help="Why; it stays on the ledger.")
@@ -33,6 +37,7 @@ def open_(
     total: str = typer.Option(..., "--total", help="The epsilon that may ever be spent on it."),
     total_delta: str = typer.Option("0", "--total-delta", help="The delta that may ever be spent on it."),
     ledger: Path | None = _LEDGER,
+    as_json: bool = _JSON,
     format: col.Format = None,
     traj_column: col.TrajColumn = None,
     user_column: col.UserColumn = None,
@@ -57,6 +62,9 @@ def open_(
     opened = account.open_dataset(name, epsilon, digest, total_delta=delta)
     for warning in opened.warnings:
         note(f"Warning: {warning}")
+    if as_json:
+        print_json(_account(opened))
+        return
     print(f"Dataset '{opened.name}' is open; {decimal_text(opened.total)} may be spent on it.")
 
 
@@ -66,6 +74,7 @@ def allow(
     reason: str = _REASON,
     total_delta: str | None = typer.Option(None, "--total-delta", help="The new total delta; unchanged without it."),
     ledger: Path | None = _LEDGER,
+    as_json: bool = _JSON,
 ) -> None:
     """Change how much may be spent on a dataset."""
     from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
@@ -73,7 +82,21 @@ def allow(
 
     delta = None if total_delta is None else exact_delta(total_delta)
     known = Ledger(ledger).allow(name, exact_epsilon(total, "--total"), reason, total_delta=delta)
+    if as_json:
+        print_json(_account(known))
+        return
     print(f"Dataset '{known.name}' may spend {decimal_text(known.total)}; {decimal_text(known.left)} is left.")
+
+
+def _account(known: "Dataset") -> dict[str, str]:
+    from wayveil.privacy.budget import decimal_text
+
+    return {
+        "name": known.name,
+        "total": decimal_text(known.total),
+        "spent": decimal_text(known.spent),
+        "left": decimal_text(known.left),
+    }
 
 
 def show(ledger: Path | None = _LEDGER, as_json: bool = _JSON) -> None:

@@ -53,8 +53,12 @@ def show(
         print(scope_text(name), end="")
 
 
-def list_scopes() -> None:
+def list_scopes(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """Name the scopes that come with wayveil."""
+    from wayveil.cli.console import print_json
     from wayveil.scope import shipped_scopes
 
+    if as_json:
+        print_json({"scopes": list(shipped_scopes())})
+        return
     print("\n".join(shipped_scopes()))
