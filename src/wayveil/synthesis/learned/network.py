@@ -79,10 +79,9 @@ def log_correction(weights: Mapping[str, Array], fields: Array, constants: Array
         x = _block(weights, f"down{i}", x, embedding)
         if i < depth - 1:
             kept.append(x)
-            x = _halve(x) @ weights[f"narrow{i}/w"]
+            x = _pooled(x) @ (weights[f"narrow{i}/w"] / 4)
     for i in reversed(range(depth - 1)):
-        x = kept.pop() + _double(x @ weights[f"widen{i}/w"])
-        x = _block(weights, f"up{i}", x, embedding)
+        x = _block(weights, f"up{i}", _spread_onto(kept.pop(), x @ weights[f"widen{i}/w"]), embedding)
     raw = _swish(x) @ weights["head/w"] + weights["head/b"]
     raw = raw.reshape(tall // patch, wide // patch, patch, patch).swapaxes(1, 2).reshape(tall, wide)[:rows, :columns]
     return LARGEST_CORRECTION * np.tanh(raw / LARGEST_CORRECTION)
@@ -92,8 +91,8 @@ def _block(weights: Mapping[str, Array], name: str, x: Array, embedding: Array) 
     scale, shift = np.split(embedding @ weights[f"{name}/film/w"] + weights[f"{name}/film/b"], 2)
     # The film scales what the first convolution answers: scaling its kernel instead saves two passes.
     kernel, bias = weights[f"{name}/conv1/w"] * (1 + scale), weights[f"{name}/conv1/b"] * (1 + scale) + shift
-    inner = _convolve(_swish(x), kernel, _filled(x, bias))
-    return _convolve(_swish(inner), weights[f"{name}/conv2/w"], x + weights[f"{name}/conv2/b"])
+    inner = _convolve(x, kernel, _filled(x, bias), swish=True)
+    return _convolve(inner, weights[f"{name}/conv2/w"], x + weights[f"{name}/conv2/b"], swish=True)
 
 
 def _filled(x: Array, bias: Array) -> Array:
@@ -103,40 +102,54 @@ def _filled(x: Array, bias: Array) -> Array:
     return result
 
 
-def _swish(x: Array) -> Array:
+def _swish(x: Array, out: Array | None = None) -> Array:
     """x · clip(x / 6 + ½, 0, 1): the shape of x · sigmoid(x) without an exponential."""
-    result = x * np.float32(1 / 6)
-    result += 0.5
-    np.clip(result, 0.0, 1.0, out=result)
+    result = np.multiply(x, np.float32(1 / 6), out=out)
+    result += np.float32(0.5)
+    np.clip(result, np.float32(0), np.float32(1), out=result)
     result *= x
     return result
 
 
-def _halve(x: Array) -> Array:
-    return 0.25 * (x[0::2, 0::2] + x[1::2, 0::2] + x[0::2, 1::2] + x[1::2, 1::2])
+def _pooled(x: Array) -> Array:
+    """Sums of 2 × 2 cells."""
+    rows = x[0::2] + x[1::2]
+    return rows[:, 0::2] + rows[:, 1::2]
 
 
-def _double(x: Array) -> Array:
-    return np.repeat(np.repeat(x, 2, axis=0), 2, axis=1)
+def _spread_onto(fine: Array, coarse: Array) -> Array:
+    """`fine` plus `coarse` with each cell repeated 2 × 2 times; written into `fine`."""
+    rows, columns, channels = coarse.shape
+    fine.reshape(rows, 2, columns, 2, channels)[...] += coarse[:, None, :, None]
+    return fine
 
 
-def _convolve(x: Array, kernel: Array, onto: Array) -> Array:
-    """`onto` plus the 3 × 3 convolution of x with zeros around; written into `onto`."""
+def _convolve(x: Array, kernel: Array, onto: Array, swish: bool = False) -> Array:
+    """`onto` plus the 3 × 3 convolution of x, or of its swish, with zeros around; written into `onto`."""
     from scipy.linalg.blas import sgemm
 
     rows, columns, inputs = x.shape
     outputs = kernel.shape[3]
-    padded = np.zeros((rows + 2, columns + 2, inputs), np.float32)
-    padded[1:-1, 1:-1] = x
-    # Three neighbours on a row lie side by side in memory: a window of 3 · inputs numbers is one copy, not three. The
-    # rows above and below are the same windows, one row of the strip further on: they are not copied at all.
-    windows = np.lib.stride_tricks.as_strided(padded, (rows + 2, columns, 3 * inputs), padded.strides, writeable=False)
     matrices = [np.ascontiguousarray(kernel[down].reshape(3 * inputs, outputs), np.float32).T for down in range(3)]
     strip = max(1, min(_STRIP_CELLS // columns, rows))
+    padded = np.zeros((strip + 2, columns + 2, inputs), np.float32)
+    # Three neighbours on a row lie side by side in memory: a window of 3 · inputs numbers is one copy, not three. The
+    # rows above and below are the same windows, one row of the strip further on: they are not copied at all.
+    windows = np.lib.stride_tricks.as_strided(padded, (strip + 2, columns, 3 * inputs), padded.strides, writeable=False)
     copied = np.empty((strip + 2, columns, 3 * inputs), np.float32)
     for start in range(0, rows, strip):
         stop = min(start + strip, rows)
-        copied[: stop - start + 2] = windows[start : stop + 2]
+        low, high = max(start - 1, 0), min(stop + 1, rows)
+        inside = padded[low - start + 1 : high - start + 1, 1:-1]
+        if swish:
+            _swish(x[low:high], out=inside)
+        else:
+            inside[:] = x[low:high]
+        if high < stop + 1:
+            padded[stop - start + 1] = 0.0
+        copied[: stop - start + 2] = windows[: stop - start + 2]
+        if start == 0:
+            copied[0] = 0.0
         target = onto[start:stop].reshape(-1, outputs).T
         for down, matrix in enumerate(matrices):
             cells = copied[down : down + stop - start].reshape(-1, 3 * inputs).T

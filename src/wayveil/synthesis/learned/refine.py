@@ -17,8 +17,8 @@ from wayveil.synthesis.learned.weights import WeightsError, load_weights
 from wayveil.synthesis.pyramid import Field
 
 Kind = Literal["occupancy", "end_points"]
-_BYTES_A_CELL = 900
-"""Memory that a field needs at its widest: 530 to 610 measured in the forward pass, and some for what is around it."""
+_BYTES_A_CELL = 600
+"""Memory that a field needs at its widest: 390 measured in the forward pass, and some for what is around it."""
 
 
 class LearnedFallback(UserWarning):
@@ -52,7 +52,8 @@ def refine_field(
     levels, total, area
         As given to `estimate_field`.
     bayes
-        What `estimate_field` answered; for the end points with the *Bayesian* occupancy^1.5 as base.
+        What `estimate_field`, or with a map `estimate_mapped_field`, answered; for the end points `estimate_field` with
+        the *Bayesian* occupancy^1.5 as base.
     occupancy
         For the end points: the best estimate of the occupancy, refined already.
     road_features
