@@ -160,3 +160,19 @@ def test_json_stands_alone_on_stdout(wayveil, folder):
     ):
         said = wayveil(*words, "--json")
         assert said.code == 0 and json.loads(said.out), (words, said)
+
+
+def test_an_interrupted_synthesis_says_where_it_goes_on(wayveil, folder, monkeypatch):
+    import wayveil.synthesis.stream as stream
+
+    assert wayveil("measure", "rides.csv", *MEASURE).code == 0
+
+    def stopped(*_, **__):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as broken:
+        broken.setattr(stream, "make_model", stopped)
+        said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.parquet")
+    assert said.code == 130 and "'s.parquet.parts'" in said.err and not Path("s.parquet").exists()
+    assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.parquet").code == 0
+    assert not Path("s.parquet.parts").exists()

@@ -44,11 +44,17 @@ def synthesize(
     from wayveil.describe import NOT_PRIVATE
     from wayveil.steps import synthesize_file
 
-    with progress_bar() as progress:
-        made = synthesize_file(
-            release_file, output, roads=roads, rules=rules, n=n, seed=seed, estimator=estimator,
-            engine=engines.engine_named(engine, address), force=force, progress=progress,
-        )  # fmt: skip
+    try:
+        with progress_bar() as progress:
+            made = synthesize_file(
+                release_file, output, roads=roads, rules=rules, n=n, seed=seed, estimator=estimator,
+                engine=engines.engine_named(engine, address), force=force, progress=progress,
+            )  # fmt: skip
+    except KeyboardInterrupt:
+        parts = output.with_name(output.name + ".parts")
+        if parts.exists():
+            note(f"The same command goes on from '{parts.name}'; to start anew, remove that folder.")
+        raise
     if made["resumed"]:
         note("An earlier run was interrupted; it was continued.")
     if not made["private"]:
