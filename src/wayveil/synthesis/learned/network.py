@@ -1,6 +1,6 @@
 """The denoiser's forward pass in numpy: a small U-Net whose output is a log-correction to the Bayesian estimate.
 
-Five scales; at each one residual block on the way down and one on the way up, y = x + conv(silu(film(conv(silu(x))))).
+Five scales; at each one residual block on the way down and one on the way up, y = x + conv(swish(film(conv(swish(x))))).
 The noise scales enter through the film (a scale and a shift of every channel), so that one network serves every ε.
 No compiler and no framework: a 3 × 3 convolution is three matrix products for each strip of rows, added in place.
 """
@@ -88,11 +88,13 @@ def log_correction(weights: Mapping[str, Array], fields: Array, constants: Array
 
 
 def _block(weights: Mapping[str, Array], name: str, x: Array, embedding: Array) -> Array:
+    """x + conv(swish(film(conv(swish(x))))), written into x."""
     scale, shift = np.split(embedding @ weights[f"{name}/film/w"] + weights[f"{name}/film/b"], 2)
     # The film scales what the first convolution answers: scaling its kernel instead saves two passes.
     kernel, bias = weights[f"{name}/conv1/w"] * (1 + scale), weights[f"{name}/conv1/b"] * (1 + scale) + shift
     inner = _convolve(x, kernel, _filled(x, bias), swish=True)
-    return _convolve(inner, weights[f"{name}/conv2/w"], x + weights[f"{name}/conv2/b"], swish=True)
+    x += weights[f"{name}/conv2/b"]
+    return _convolve(inner, weights[f"{name}/conv2/w"], x, swish=True)
 
 
 def _filled(x: Array, bias: Array) -> Array:

@@ -17,8 +17,8 @@ from wayveil.synthesis.learned.weights import WeightsError, load_weights
 from wayveil.synthesis.pyramid import Field
 
 Kind = Literal["occupancy", "end_points"]
-_BYTES_A_CELL = 600
-"""Memory that a field needs at its widest: 390 measured in the forward pass, and some for what is around it."""
+_BYTES_A_CELL = 500
+"""Memory that a field needs at its widest: 290 measured in the forward pass, and some for what is around it."""
 
 
 class LearnedFallback(UserWarning):
