@@ -176,3 +176,25 @@ def test_an_interrupted_synthesis_says_where_it_goes_on(wayveil, folder, monkeyp
     assert said.code == 130 and "'s.parquet.parts'" in said.err and not Path("s.parquet").exists()
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.parquet").code == 0
     assert not Path("s.parquet.parts").exists()
+
+
+def test_what_was_made_is_said(wayveil, folder):
+    from wayveil.cli.console import made_words
+
+    assert wayveil("measure", "rides.csv", *MEASURE).code == 0
+    said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv")
+    assert said.out == "synthetic: s.csv\n" and "5 synthetic trajectories; none breaks a rule." in said.err
+    found = {"park": {"points": 9, "trajectories": 3}, "bounds": {"points": 0, "trajectories": 0}}
+    made = {"trajectories": 1234, "diagnostics": {"violations_after": found}}
+    assert made_words(made) == "1,234 synthetic trajectories; 3 break 'park'."
+
+
+def test_synthesize_in_python_says_how_maps_and_rules_are_read(wayveil, folder):
+    from wayveil import read_release, synthesize
+    from wayveil.errors import InputError
+
+    assert wayveil("measure", "rides.csv", *MEASURE).code == 0
+    release = read_release("x.release.json")
+    for words in ({"roads": "roads.parquet"}, {"rules": "rules.geojson"}):
+        with pytest.raises(InputError, match=r"wayveil\..*read_"):
+            synthesize(release, n=5, **words)

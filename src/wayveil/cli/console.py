@@ -22,6 +22,13 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
+def made_words(made: dict[str, Any]) -> str:
+    """What `wayveil.steps.synthesize_file` made, in a sentence: how many, and how many break a rule."""
+    broken = {name: found["trajectories"] for name, found in made["diagnostics"]["violations_after"].items()}
+    rules = ", ".join(f"{count:,} break '{name}'" for name, count in broken.items() if count)
+    return f"{made['trajectories']:,} synthetic trajectories; {rules or 'none breaks a rule'}."
+
+
 def _can_draw() -> bool:
     """Whether stderr is a terminal that can be drawn over; `!wayveil` in a notebook has one that only seems to be."""
     environment = os.environ

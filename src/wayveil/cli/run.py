@@ -20,7 +20,7 @@ def run(
 
     If the release is there already, the run goes on from it and spends nothing.
     """
-    from wayveil.cli.console import ledger_warnings, note, print_json, progress_bar
+    from wayveil.cli.console import ledger_warnings, made_words, note, print_json, progress_bar
     from wayveil.describe import NOT_PRIVATE
     from wayveil.errors import InputError
     from wayveil.runfile import TEMPLATE, do_run, read_run
@@ -44,3 +44,4 @@ def run(
     for name in ("release", "synthetic", "report"):
         if done[name] is not None:
             print(f"{name}: {done[name]}")
+    note(made_words(done))

@@ -40,7 +40,7 @@ def synthesize(
     Columns: traj_id, lat, lon, t (Unix seconds, UTC). To Parquet it goes shard by shard: the same command after an
     interruption goes on where it was.
     """
-    from wayveil.cli.console import note, print_json, progress_bar
+    from wayveil.cli.console import made_words, note, print_json, progress_bar
     from wayveil.describe import NOT_PRIVATE
     from wayveil.steps import synthesize_file
 
@@ -63,5 +63,6 @@ def synthesize(
         note(made["few"])
     if as_json:
         print_json(made)
-    else:
-        print(f"synthetic: {output}")
+        return
+    print(f"synthetic: {output}")
+    note(made_words(made))

@@ -7,6 +7,7 @@ them need no more memory than one shard.
 Privacy: free (post-processing).
 """
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -110,6 +111,10 @@ def make_model(
     """Estimates and balanced routes: everything that trajectories have in common."""
     if estimator not in ("bayes", "learned"):
         raise InputError(f"Estimator '{estimator}' is unknown; use bayes or learned.")
+    if roads is not None and not isinstance(roads, RoadMap):
+        raise InputError("roads must be a road map; read one with wayveil.read_roads(FILE).")
+    if isinstance(rules, str | os.PathLike):
+        raise InputError("rules must be rules; read them with wayveil.rules.read_rules(FILE, scope, roads).")
     progress("estimating", 0.0)
     prior = public_prior(release.scope, roads)
     estimates = estimate(release, prior.features, learned=estimator == "learned")
