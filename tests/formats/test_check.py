@@ -171,3 +171,11 @@ def test_the_edge_of_the_box_is_inside():
     assert "outside the scope's box" not in check(corner, scope).problems
     beyond = Trajectories([0, n], lon, lat + 1e-7, np.arange(n) * 60.0)
     assert check(beyond, scope).problems["outside the scope's box"] == n
+
+
+def test_a_step_at_the_cap_is_not_faster():
+    scope = read_scope("san-francisco").model_copy(update={"first_day": None, "last_day": None})
+    north_deg = np.degrees(scope.caps.speed_kmh / 3.6 * 60 / 6_371_008.8)  # a minute at the cap
+    for factor, steps in ((1.0005, 0), (1.01, 1)):
+        x = Trajectories([0, 2], [-122.4, -122.4], [37.7, 37.7 + factor * north_deg], [0.0, 60.0])
+        assert check(x, scope).problems.get("faster than the scope's cap", 0) == steps

@@ -35,6 +35,8 @@ PROBLEMS = {
 """Every kind of problem, and what is counted."""
 
 _EDGE_M = 1e-3
+_SLACK = 1.001
+"""Metres on the sphere and on the scope's map differ by less than this; synthetic steps may be exactly at the cap."""
 _REFUSED = "refused by measure; repair it, or leave it out with --drop-bad-rows"
 _HARMLESS = "nothing: harmless"
 ADVICE = {
@@ -132,7 +134,7 @@ class _Tally:
         self.problems["same time as the row above"] += int((same & (wait_s == 0)).sum())
         self.problems["several users in one trajectory"] += int((same & other).sum())
         if self.scope is not None:
-            cap_mps = self.scope.caps.speed_kmh / 3.6
+            cap_mps = _SLACK * self.scope.caps.speed_kmh / 3.6
             self.problems["faster than the scope's cap"] += int((same & (metres > cap_mps * np.abs(wait_s))).sum())
         begins = np.flatnonzero(~same)
         sizes = np.diff(np.r_[begins, len(code)])
