@@ -171,7 +171,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--n", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--windows", default="4096,32768", help="points a window of the descent alone; empty: leave that out")
+    parser.add_argument("--windows", default="4096,32768", help="points a window of refinement alone; empty: none")
     parser.add_argument("--json", type=Path, default=None)
     parser.add_argument("--child", default=None, help=argparse.SUPPRESS)
     options = parser.parse_args()

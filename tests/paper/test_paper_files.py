@@ -116,6 +116,8 @@ def test_rules_are_penalties(rides: Trajectories) -> None:
         (["--no-align"], "different lengths"),
         (["--loss", "sum-square", "--learning-rate", "1e9", "--iterations", "50"], "at iteration"),
         (["--precision", "float8"], "precision"),
+        (["--dim", "300000000"], "would"),
+        (["--rules-factor", "nan"], "--rules-factor"),
     ],
 )
 def test_bad_input_leaves_nothing_behind(file: Path, words: list[str], message: str) -> None:
@@ -158,6 +160,10 @@ def test_comparison_runs_on_what_the_folder_holds(file: Path, tmp_path: Path, mo
     assert (tmp_path / "o" / "comparison.png").stat().st_size > 10_000
     with pytest.raises(InputError, match="--methods"):
         comparison.run(file.parent, tmp_path / "o", methods="magic")
+    for wrong in ({"subset": 1}, {"iterations": 0}, {"jobs": 0}):
+        with pytest.raises(InputError, match="or more"):
+            comparison.run(file.parent, tmp_path / "no", **wrong)
+    assert not (tmp_path / "no").exists()
 
 
 @pytest.mark.filterwarnings("ignore:The .* outside what the network")

@@ -88,6 +88,20 @@ def test_float32_from_three_products_of_halves() -> None:
         assert (np.abs(once - true) / size).max() > 2.0**-17  # one product of rounded numbers is far worse
 
 
+def test_rounding_to_bf16_cannot_be_optimised_away() -> None:
+    import jax
+    import jax.numpy as jnp
+
+    from wayveil.paper.kernel import _prepare, _rounded
+
+    plan, points = Plan(5, "bf16"), jnp.asarray(data()[0][:15], jnp.float32)
+    assert "reduce_precision" in jax.jit(lambda x: _rounded(x, plan)).lower(points).as_text()
+    strips = jax.jit(lambda x: (lambda s: (s.operand, s.norms))(_prepare(x, plan)))(points)
+    operand, norms = (np.asarray(part, np.float64)[:15] for part in strips)
+    assert norms == pytest.approx((operand**2).sum(axis=1), rel=1e-6)
+    assert (np.asarray(jnp.asarray(operand, jnp.bfloat16), np.float64) == operand).all()
+
+
 def test_equal_points_have_distance_zero_and_finite_gradients() -> None:
     points = np.repeat(data()[0][:3], 4, axis=0)
     for precision in ("float32", "bf16"):
@@ -120,6 +134,8 @@ def test_memory_grows_linearly_and_says_what_fits() -> None:
     assert needed_bytes(20_000, 600, plan) < 2e9
     with pytest.raises(InputError, match=r"--subset \d+ would fit"):
         check_memory(20_000, 600, plan, available=100_000_000)
+    with pytest.raises(InputError, match=r"--dim \d+ would"):
+        check_memory(60, 300_000_000, plan, available=100_000_000)
     check_memory(20_000, 600, plan, available=2_000_000_000)
 
 

@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 from wayveil.errors import InputError
 from wayveil.paper.descent import Descent, Settings, descend
+from wayveil.paper.kernel import default_plan
+from wayveil.paper.memory import check_memory
 from wayveil.progress import Progress, quiet
 
 STARTS = ("random", "original")
@@ -45,5 +47,6 @@ def embed(
         if dim != own:
             raise InputError(f"The originals can be the start only when --dim is {own}; leave start to random.")
         return Descent(np.asarray(vectors, np.float64), (), np.zeros(len(vectors)))
+    check_memory(len(vectors), dim, default_plan(len(vectors), settings.precision))
     first = random_start(vectors, dim, np.random.default_rng(seed))
     return descend(first, sums, settings, stage="embedding", progress=progress)

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 
 from wayveil.errors import InputError
 from wayveil.paper.align import Aligned, align, pad, unalign
+from wayveil.paper.kernel import default_plan
+from wayveil.paper.memory import check_memory
 from wayveil.paper.method import Options, Run, dpe
 from wayveil.paper.penalties import rules_term
 from wayveil.progress import Progress, quiet
@@ -110,6 +112,11 @@ def synthesize_published(
     """
     if len(trajectories) < 2:
         raise InputError("The method relates trajectories to each other; it needs at least two.")
+    if not (np.isfinite(rules_factor) and rules_factor >= 0):
+        raise InputError("--rules-factor must be 0 or a positive number.")
+    # Before the alignment: one very long trajectory makes all the others as long.
+    longest = int(np.diff(trajectories.offsets).max())
+    check_memory(len(trajectories), 3 * longest, default_plan(len(trajectories), options.synthesis.precision))
     frame = frame_of(trajectories, scope, time_scale_mps)
     points = to_points(trajectories, scope, frame)
     if not np.isfinite(points).all():

@@ -162,11 +162,13 @@ def _prepare(points: Any, plan: Plan) -> _Strips:
 
 def _rounded(values: Any, plan: Plan) -> Any:
     """The values as the matrix units will see them."""
+    import jax
     import jax.numpy as jnp
 
     if plan.precision == "bf16":
-        narrow = values.astype(jnp.bfloat16)
-        return narrow if on_gpu() else narrow.astype(jnp.float32)  # CPUs multiply the rounded numbers in float32
+        # A conversion there and back may be optimised away, and norms would no longer belong to the rounded points.
+        rounded = jax.lax.reduce_precision(values, exponent_bits=8, mantissa_bits=7)
+        return rounded.astype(jnp.bfloat16) if on_gpu() else rounded  # CPUs multiply the rounded numbers in float32
     return _to_tf32(values) if plan.precision == "tf32" else values
 
 

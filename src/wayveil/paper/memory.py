@@ -1,5 +1,7 @@
 """What a run needs and what the machine has, asked before anything starts."""
 
+from collections.abc import Callable
+
 from wayveil.errors import InputError
 from wayveil.paper.kernel import Plan, default_plan, on_gpu
 
@@ -37,13 +39,19 @@ def check_memory(m: int, dim: int, plan: Plan, available: int | None = None) -> 
     need = needed_bytes(m, dim, plan)
     if need <= have:
         return
-    low, high = 0, m
+    fits = _largest(m, lambda rows: needed_bytes(rows, dim, default_plan(rows, plan.precision)) <= have)
+    if fits >= 2:
+        cure = f"--subset {fits} would fit, or shorter trajectories"
+    else:
+        widest = _largest(dim, lambda columns: needed_bytes(m, columns, plan) <= have)
+        cure = f"so many dimensions never fit, --dim {widest} would" if widest else "use a larger machine"
+    raise InputError(f"This needs about {need / 1e9:.1f} GB and {have / 1e9:.1f} GB are free; {cure}.")
+
+
+def _largest(most: int, fits: Callable[[int], bool]) -> int:
+    """The largest number below `most` that fits, its first two digits."""
+    low, high = 0, most
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if needed_bytes(middle, dim, default_plan(middle, plan.precision)) <= have else (
-            low, middle)  # fmt: skip
-    fits = int(f"{low:.1e}".split("e")[0].replace(".", "")) * 10 ** max(len(str(low)) - 2, 0) if low > 9 else low
-    raise InputError(
-        f"This needs about {need / 1e9:.1f} GB and {have / 1e9:.1f} GB are free; --subset {fits} would fit, "
-        "or shorter trajectories."
-    )
+        low, high = (middle, high) if fits(middle) else (low, middle)
+    return low // 10 ** max(len(str(low)) - 2, 0) * 10 ** max(len(str(low)) - 2, 0)

@@ -73,6 +73,10 @@ def run(
     datasets = found_datasets(data_folder)
     if jobs < 1:
         raise InputError("--jobs must be 1 or more.")
+    if iterations is not None and iterations < 1:
+        raise InputError("--iterations must be 1 or more.")
+    if subset is not None and subset < 2:
+        raise InputError("--subset must be 2 or more.")
     ready_folder(folder)
     epsilons = [0.1, 0.5, 1.0] if quick else [round(0.1 * k, 1) for k in range(1, 11)]
     size = subset or (QUICK_SUBSET if quick else None if on_gpu() else CPU_SUBSET)
@@ -83,17 +87,24 @@ def run(
     ]
     cases = [(part, epsilon, name) for part in parts for epsilon in epsilons for name in table]
     rows = rows_of(cases, jobs, progress)
+    lines = [_extent(part) for part in parts]
     settings = {
         "subset": size or "all", "iterations": iterations, "seed": seed, "quick": quick,
         "time_scale_mps": time_scale_mps if time_scale_mps is not None else "map diameter / time span",
         "learning_rates": {dataset.label: dataset.learning_rate for dataset, _ in datasets},
-        "trajectories": {part.dataset.label: len(loaded(part)[0]) for part in parts},
-        "aligned_points": {part.dataset.label: int(np.diff(loaded(part)[0].offsets).max()) for part in parts},
     }  # fmt: skip
-    write_table(folder, "comparison", settings, rows, NOTES)
+    write_table(folder, "comparison", settings, rows, (*NOTES, *lines))
     for name, metrics in (("comparison", tuple(PAPER_METRICS)), ("comparison-more", METRICS[3:])):
         save_figure(_picture(rows, metrics, table, size), folder, name)
     return rows
+
+
+def _extent(part: Part) -> str:
+    """What of the dataset took part, in one line."""
+    counts = np.diff(loaded(part)[0].offsets)
+    n = int(counts.max())
+    who = f"{'all' if part.size is None else 'a random subset of'} {len(counts):,} trajectories"
+    return f"{part.dataset.label}: {who}, all their points, aligned to {n} points (D = {3 * n})."
 
 
 def _picture(rows: list[Row], metrics: tuple[str, ...], table: dict[str, Method], size: int | None) -> Any:
