@@ -130,7 +130,8 @@ def test_public_map_holds_the_synthetic_data_only(public, small_synthetic, small
     xy = np.frombuffer(base64.b64decode(panel["sample"]["xy"]), "<u2").reshape(-1, 2)
     assert len(xy) == sum(panel["sample"]["counts"])
     assert len(data["areas"]) == 3
-    assert sum(data["areas"][0]["hours"]) == 10  # the centre is closed from 10 to 20
+    assert [data["areas"][0]["hours"].count(k) for k in (0, 1, 2)] == [14, 0, 10]  # the centre is closed from 10 to 20
+    assert [data["areas"][2]["hours"].count(k) for k in (0, 1, 2)] == [18, 6, 0]  # the stadium on two days only
 
 
 def test_violations_are_counted(small_release, small_synthetic, small_rules):

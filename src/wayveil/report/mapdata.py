@@ -118,7 +118,7 @@ def _roads(roads: RoadMap, scope: Scope) -> dict[str, Any]:
 
 
 def _areas(rules: Iterable[Any], scope: Scope) -> list[dict[str, Any]]:
-    """Closed areas with the hours of the day at which they are closed on some day."""
+    """Closed areas, and for each hour of the day 2 if they are closed then on every day, 1 on some, 0 on none."""
     from wayveil.rules import Closed
 
     found = []
@@ -130,19 +130,21 @@ def _areas(rules: Iterable[Any], scope: Scope) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": rule.name,
-                "hours": [1 if rule.hours.always else int(_meets(rule.hours.windows, hour)) for hour in range(24)],
+                "hours": [2 if rule.hours.always else _meets(rule.hours.windows, hour) for hour in range(24)],
                 "rings": [_flat(np.asarray(ring.coords), scope) for ring in rings],
             }
         )
     return found
 
 
-def _meets(windows: tuple[tuple[float, float], ...], hour: int) -> bool:
-    for day in range(-1, 8):
+def _meets(windows: tuple[tuple[float, float], ...], hour: int) -> int:
+    week_s = 7 * 86_400.0
+    days = 0
+    for day in range(7):
         start = (day * 24 + hour) * 3600.0
-        if any(begin < start + 3600 and end > start for begin, end in windows):
-            return True
-    return False
+        turns = (start - week_s, start, start + week_s)  # a window may run past Sunday's midnight
+        days += any(begin < turn + 3600 and end > turn for begin, end in windows for turn in turns)
+    return 0 if days == 0 else 1 + (days == 7)
 
 
 def _flat(xy_m: NDArray[np.float64], scope: Scope) -> list[int]:

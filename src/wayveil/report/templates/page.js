@@ -133,7 +133,7 @@
 
   function paintAreas(context, to, ink) {
     for (const area of data.areas) {
-      const closed = hour < 0 || area.hours[hour] === 1;
+      const closed = hour < 0 || area.hours[hour] > 0;
       context.beginPath();
       for (const ring of area.rings) { line(context, to, ring, 0, ring.length / 2); context.closePath(); }
       context.setLineDash(closed ? [] : [4, 5]);
@@ -226,9 +226,10 @@
     hour = value;
     element("hour").setAttribute("aria-valuetext", hourText());
     element("hour-text").textContent = hourText();
-    const closed = data.areas.filter((area) => hour < 0 || area.hours[hour] === 1).map((area) => area.name);
+    const closed = data.areas.filter((area) => hour >= 0 && area.hours[hour] > 0)
+      .map((area) => area.name + (area.hours[hour] === 1 ? " (some days)" : ""));
     element("closed").textContent = data.areas.length && hour >= 0
-      ? "Closed at this hour (on some days): " + (closed.join(", ") || "none") : "";
+      ? "Closed at this hour: " + (closed.join(", ") || "none") : "";
     paintAll();
   }
 
