@@ -18,7 +18,7 @@ endef
 .PHONY: demo test lint bench clean
 
 $(READY): pyproject.toml
-	@echo "Setting up $(VENV): about 40 packages, once; some minutes, most of them download."
+	@echo "Setting up $(VENV): about 60 packages, once; a minute or more, most of it download."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $(READY)
