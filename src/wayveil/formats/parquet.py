@@ -90,7 +90,9 @@ def opened(file: str) -> Iterator[pq.ParquetFile]:
     try:
         with _stream(file) as stream:
             yield pq.ParquetFile(stream, buffer_size=_READ_AHEAD_BYTES, pre_buffer=False)
-    except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError, MemoryError):
+    except MemoryError:  # also pyarrow's own
+        raise InputError(f"'{name}' does not fit into memory; `wayveil measure` reads large files in parts.") from None
+    except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError):
         raise InputError(f"'{name}' is missing, cut short, or not a Parquet file.") from None
 
 

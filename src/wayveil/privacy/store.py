@@ -109,6 +109,8 @@ def _plain_errors(path: Path) -> Iterator[None]:
         yield
     except sqlite3.Error as error:
         raise InputError(_sentence(error, path.name)) from None
+    except UnicodeDecodeError:  # of an error's own text, which quotes the damaged file
+        raise InputError(_sentence(sqlite3.DatabaseError(), path.name)) from None
 
 
 def _sentence(error: sqlite3.Error, name: str) -> str:

@@ -13,6 +13,7 @@ from wayveil.errors import RuleError
 from wayveil.rules.motion import Array, array_module, safe_sqrt
 
 MAX_EDGES = 1_000
+MAX_CROSSINGS = 1_000
 _CHUNK = 64
 _BLOCK = 1 << 15
 
@@ -113,15 +114,42 @@ def area_in_metres(polygon: Any, grow: int = 1) -> Area:
     """An area from a shapely polygon in metres; a self-crossing one is repaired. `grow`: see `Area`."""
     import shapely
 
-    if not shapely.is_valid(polygon):
-        polygon = shapely.make_valid(polygon)
-    polygon = _polygons_of(polygon)
+    polygon = _polygons_of(repaired(polygon))
     if polygon.is_empty or polygon.area <= 0:
         raise RuleError("The area is empty; draw a polygon with at least three corners that do not lie on one line.")
     outline = _few_edges(polygon, grow)
     shapely.prepare(polygon)
     shapely.prepare(outline)
     return Area(polygon, _edges_of(outline), outline)
+
+
+def repaired(polygon: Any) -> Any:
+    """The same area, by even and odd, with a border that does not cross itself.
+
+    The repair takes far more than the square of the number of crossings: a scribble of 1,000 corners would take hours.
+    """
+    import shapely
+
+    if shapely.is_valid(polygon):
+        return polygon
+    if _crossings(polygon) > MAX_CROSSINGS:
+        raise RuleError(f"The area's border crosses itself in more than {MAX_CROSSINGS:,} places; draw it anew.")
+    return shapely.make_valid(polygon)
+
+
+def _crossings(polygon: Any) -> int:
+    """How often the border meets itself elsewhere than from one edge to the next; counted no further than needed."""
+    import shapely
+
+    edges = shapely.linestrings(_edges_of(polygon).reshape(-1, 2, 2))
+    tree = shapely.STRtree(edges)
+    step, met = max(1, 2_000_000 // len(edges)), 0  # one edge may meet all others
+    for start in range(0, len(edges), step):
+        part = edges[start : start + step]
+        met += tree.query(part, predicate="intersects").shape[1] - 3 * len(part)  # itself and its two neighbours
+        if met > 2 * MAX_CROSSINGS:
+            break
+    return met // 2
 
 
 def _polygons_of(shape: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wayveil.errors import RuleError
-from wayveil.rules.area import Area, area_in_metres
+from wayveil.rules.area import Area, area_in_metres, repaired
 from wayveil.scope import Scope
 
 MAX_VERTICES = 2_000_000
@@ -94,8 +94,7 @@ def _polygon(rings: list[np.ndarray], scope: Scope) -> Any:
         lon = lon - 360.0 * np.round((middle - shell_middle) / 360.0)
         y = scope.to_metres(np.zeros(len(ring)), ring[:, 1])[1]
         made.append(np.column_stack([(lon - scope.west) * metre, y]))
-    polygon = shapely.Polygon(made[0], made[1:])
-    return polygon if polygon.is_valid else shapely.make_valid(polygon)
+    return repaired(shapely.Polygon(made[0], made[1:]))
 
 
 def _unwrap(positions: np.ndarray) -> np.ndarray:

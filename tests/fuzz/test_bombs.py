@@ -1,0 +1,36 @@
+"""Files that claim 10 GB and shapes with a million corners: success or one clear sentence, in time and memory."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import bombs
+import pytest
+
+LIMIT_S = 40
+LIMIT_MB = 1500
+REFUSED = {
+    "read 10 GB of rides": "too many rows",
+    "measure 10 GB of rides": "20 million points",
+    "read 5 GB of roads": "50,000,000 vertices",
+    "scribble of 20,000 corners": "crosses itself",
+    "one spot met 10,000 times": "crosses itself",
+    "around the pole": "pole",
+}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory limits")
+def test_bombs(tmp_path):
+    script = Path(bombs.__file__)
+    done = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr[-2000:]
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    print(*lines, sep="\n")
+    assert [name for name, *_ in lines] == list(bombs.CASES)
+    for name, said, cpu_s, peak_mb in lines:
+        assert cpu_s < LIMIT_S and peak_mb < LIMIT_MB, (name, cpu_s, peak_mb)
+        if name in REFUSED:
+            assert REFUSED[name] in said and said.isprintable(), (name, said)
+        else:
+            assert said == "done", (name, said)
