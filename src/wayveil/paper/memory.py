@@ -54,4 +54,5 @@ def _largest(most: int, fits: Callable[[int], bool]) -> int:
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if fits(middle) else (low, middle)
-    return low // 10 ** max(len(str(low)) - 2, 0) * 10 ** max(len(str(low)) - 2, 0)
+    unit = int(10 ** max(len(str(low)) - 2, 0))
+    return low // unit * unit

@@ -94,7 +94,8 @@ def shown(epsilons: list[float]) -> list[float]:
     if len(epsilons) <= MOST_SHOWN:
         return epsilons
     wanted = np.geomspace(epsilons[0], epsilons[-1], MOST_SHOWN)
-    return sorted({min(epsilons, key=lambda epsilon, w=w: abs(np.log(epsilon / w))) for w in wanted})
+    apart = np.abs(np.log(np.asarray(epsilons)[None, :] / wanted[:, None]))
+    return [epsilons[k] for k in np.unique(apart.argmin(axis=1))]
 
 
 def _one_dim(
