@@ -29,7 +29,7 @@ def atomic_path(path: str | os.PathLike[str], mode: int = 0o644) -> Iterator[Pat
         os.chmod(part, mode)
         os.replace(part, target)
     except OSError as error:
-        raise InputError(f"Cannot write '{target.name}': {error.strerror}; nothing was left behind.") from None
+        raise InputError(f"Cannot write '{target.name}': {_reason(error)}; nothing was left behind.") from None
     finally:
         part.unlink(missing_ok=True)
 
@@ -40,10 +40,10 @@ def write_text(path: str | os.PathLike[str], text: str, mode: int = 0o644) -> No
         part.write_text(text, encoding="utf-8")
 
 
-def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
+def check_output(path: str | os.PathLike[str], *, force: bool = False, room_bytes: int = 0) -> None:
     """InputError unless a file can be written at `path`; tried before the work, so that nothing is spent in vain.
 
-    A file that is there already is only overwritten with `force`.
+    A file that is there already is only overwritten with `force`. `room_bytes` must be free on the disk.
     """
     target = Path(path)
     try:
@@ -51,8 +51,9 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
             raise InputError(f"'{target.name}' is a folder; choose the name of a file with -o.")
         if target.exists() and not force:
             raise InputError(f"'{target.name}' is already there; choose another name or add --force.")
-        with tempfile.TemporaryFile(dir=target.parent or Path(".")):
-            pass
+        with tempfile.TemporaryFile(dir=target.parent or Path(".")) as file:
+            if room_bytes and hasattr(os, "posix_fallocate"):
+                os.posix_fallocate(file.fileno(), 0, room_bytes)
     except (OSError, ValueError) as error:
         raise _unwritable(target, error) from None
 
@@ -60,5 +61,10 @@ def check_output(path: str | os.PathLike[str], *, force: bool = False) -> None:
 def _unwritable(target: Path, error: OSError | ValueError) -> InputError:
     if isinstance(error, FileNotFoundError):
         return InputError(f"The folder for '{target.name}' is not there; make it first (mkdir), or choose another -o.")
-    reason = getattr(error, "strerror", None) or "not a possible name"
-    return InputError(f"Cannot write to the folder of '{target.name}': {reason}; choose another -o.")
+    return InputError(f"Cannot write to the folder of '{target.name}': {_reason(error)}; choose another -o.")
+
+
+def _reason(error: OSError | ValueError) -> str:
+    """The system's own words: libraries wrap them in theirs."""
+    number = getattr(error, "errno", None)
+    return os.strerror(number) if number else getattr(error, "strerror", None) or "not a possible name"

@@ -19,6 +19,7 @@ from wayveil.scope import read_scope
 ESTIMATORS = ("bayes", "learned")
 DEFAULT_ESTIMATOR = "learned"
 _SYNTHETIC = "synthetic trajectories"
+_ROOM_BYTES = 32 << 20  # a release has a few megabytes; a full disk after the spend would lose what was paid for
 
 
 def measure_file(
@@ -43,7 +44,7 @@ def measure_file(
     """
     from wayveil.measure import measure, stays_charged
 
-    check_output(output, force=force)
+    check_output(output, force=force, room_bytes=_ROOM_BYTES)
     release = measure(
         file,
         read_scope(scope),
