@@ -1,6 +1,6 @@
 """The denoiser's forward pass in numpy: a small U-Net whose output is a log-correction to the Bayesian estimate.
 
-Five scales; at each one residual block on the way down and one on the way up, y = x + conv(swish(film(conv(swish(x))))).
+Five scales, at each a residual block on the way down and one on the way up: y = x + conv(swish(film(conv(swish(x))))).
 The noise scales enter through the film (a scale and a shift of every channel), so that one network serves every ε.
 No compiler and no framework: a 3 × 3 convolution is three matrix products for each strip of rows, added in place.
 """
