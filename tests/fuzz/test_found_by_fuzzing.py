@@ -165,6 +165,16 @@ def test_an_altered_ledger_spends_nothing(tmp_path, statement):
     assert not list(tmp_path.rglob("x.witness"))
 
 
+def test_a_ledger_whose_damage_is_quoted_by_sqlite(tmp_path):
+    path = tmp_path / "ledger.sqlite"
+    Ledger(path).spend("rides", SPEND, total_if_new=Fraction(2))
+    content = path.read_bytes()
+    assert b"CREATE TABLE entries" in content
+    path.write_bytes(content.replace(b"CREATE TABLE entries (", b"CREATE TABLE ent\xee\xb1es ("))
+    with pytest.raises(InputError):
+        Ledger(path).spend("rides", SPEND)
+
+
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"ledger": "a", "count": 1e999, "head": ""}', "null"])
 def test_a_damaged_witness_is_none(tmp_path, text):
     path = tmp_path / "x.witness"
