@@ -1,5 +1,6 @@
 """The audit convicts what is known to be broken and acquits what is known to be sound."""
 
+import io
 import json
 from dataclasses import replace
 from fractions import Fraction
@@ -148,3 +149,21 @@ def test_self_check_verb_says_so_when_the_audit_is_wrong(monkeypatch):
         methods = json.loads(done.stdout)["methods"]
         assert methods[0]["verdict"] == "acquitted" and methods[0]["bound"] == 0.5
     assert "acquitted" in CliRunner().invoke(app, ["audit", "self-check", "--quick"]).output
+
+
+def test_the_table_fits_a_terminal_and_names_every_case():
+    from rich.console import Console
+
+    from wayveil.audit.selfcheck import Case, SelfCheck
+    from wayveil.audit.tables import self_check_table
+
+    long = "likelihood ratio [of] everything above 0, more often with the canary (88.5% against 11.8%)"
+    cases = (
+        Case("sound method with half its noise", 1, 1, 1.95, "convicted", "convicted", 40_000, long),
+        Case("noisy grid, public box, noisy count", 1, 1, 0.1, "acquitted", "acquitted", 500, "nothing"),
+    )
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(self_check_table(SelfCheck(cases, 0.999, 1.0)))
+    text = console.export_text()
+    assert len(text.splitlines()) < 14
+    assert "2 × 40000" in text and "ratio [of] everything" in text and "noisy count: nothing" in text
