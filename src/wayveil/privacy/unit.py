@@ -27,7 +27,7 @@ class Unit:
         if isinstance(self.max_per_user, bool) or not isinstance(self.max_per_user, int):
             raise InputError("--max-per-user must be a whole number.")
         if not 1 <= self.max_per_user <= MOST_PER_USER:
-            raise InputError(f"--max-per-user is {self.max_per_user}; choose 1 to {MOST_PER_USER}.")
+            raise InputError(f"--max-per-user must be from 1 to {MOST_PER_USER}.")  # the number may have 5,000 digits
         if self.kind == "trajectory" and self.max_per_user != 1:
             raise InputError("--max-per-user belongs to --unit user; leave it out with --unit trajectory.")
 
