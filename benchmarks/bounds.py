@@ -57,7 +57,7 @@ def main() -> int:
         freeze = [python, "-m", "pip", "list", "--format=freeze", "--disable-pip-version-check"]
         listed = subprocess.run(freeze, check=True, capture_output=True, text=True).stdout.split()
         print(options.which, *[line for line in listed if line.partition("==")[0] in wanted], flush=True)
-        tests = [python, "-m", "pytest", "-q", "-m", "not long", "-p", "no:cacheprovider", *options.tests]
+        tests = [python, "-m", "pytest", "-m", "not long", "-p", "no:cacheprovider", *options.tests]
         return subprocess.run(tests, cwd=ROOT).returncode
 
 

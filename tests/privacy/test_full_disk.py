@@ -1,7 +1,6 @@
 """Disks that fill up and folders that cannot be written: one clear sentence, nothing lost, nothing half-written."""
 
 import os
-import resource
 import shutil
 import subprocess
 import sys
@@ -36,14 +35,10 @@ def folder(tmp_path):
 
 def said(folder, text, limit=None, bound=False):
     """Exit code and message of a command, under a limit on the size of files, or bound by modes even as root."""
-
-    def prepare():
-        if limit is not None:
-            resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-
+    limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); " if limit else ""
     done = subprocess.run(
-        [*(BOUND if bound else []), sys.executable, "-c", MAIN, *text.split()], cwd=folder, capture_output=True,
-        text=True, timeout=120, preexec_fn=prepare,
+        [*(BOUND if bound else []), sys.executable, "-c", limited + MAIN, *text.split()], cwd=folder,
+        capture_output=True, text=True, timeout=120,
         env={**os.environ, "XDG_STATE_HOME": str(folder / "state"), "XDG_CACHE_HOME": str(folder / "cache")},
     )  # fmt: skip
     assert "Traceback" not in done.stderr
