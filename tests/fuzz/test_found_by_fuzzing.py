@@ -14,6 +14,7 @@ from wayveil.errors import InputError, ReleaseError, WayveilError
 from wayveil.formats import read
 from wayveil.formats.roads import read_roads
 from wayveil.privacy import witness
+from wayveil.privacy.budget import exact_delta
 from wayveil.privacy.ledger import Ledger, Spend
 from wayveil.privacy.unit import parse_unit
 from wayveil.release import release_from_json
@@ -66,6 +67,8 @@ def test_run(tmp_path, old, new):
 def test_numbers_that_cannot_be_written_out():
     with pytest.raises(InputError, match="--max-per-user"):
         parse_unit("user", 16**5000)
+    with pytest.raises(InputError, match="delta"):
+        exact_delta(16**5000)
 
 
 def test_a_name_of_a_scope_that_no_file_can_have():

@@ -26,7 +26,7 @@ def exact(value: Number, name: str = "epsilon") -> Fraction:
         raise InputError(f"{name} must be a number.")
     try:
         number = Decimal(str(value).strip()) if not isinstance(value, Decimal) else value
-    except InvalidOperation:
+    except (InvalidOperation, ValueError):  # ValueError: a whole number of more than 4,300 digits
         raise InputError(f"{name} is not a decimal number; write it like 0.5.") from None
     if not number.is_finite():
         raise InputError(f"{name} must be a finite number.")
