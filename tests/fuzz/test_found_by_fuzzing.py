@@ -128,7 +128,7 @@ def test_road_columns_of_other_kinds(tmp_path, column, values):
         read_roads(path)
 
 
-@pytest.mark.parametrize("coordinates", [5, True, "a", {"a": 1}])
+@pytest.mark.parametrize("coordinates", [5, True, "a", {"a": 1}, [[10**400, 1], [2, 3]], [[[10**400, 1], [2, 3]]]])
 @pytest.mark.parametrize("kind", ["LineString", "MultiLineString"])
 def test_road_lines_that_are_no_lists(tmp_path, kind, coordinates):
     document = geojson_roads()
@@ -186,7 +186,10 @@ def test_a_ledger_whose_damage_is_quoted_by_sqlite(tmp_path):
         Ledger(path).spend("rides", SPEND)
 
 
-@pytest.mark.parametrize("text", ["[" * 100_000, '{"ledger": "a", "count": 1e999, "head": ""}', "null"])
+NEGATIVE = json.dumps({"ledger": "a", "count": -(10**30), "head": ""})
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"ledger": "a", "count": 1e999, "head": ""}', "null", NEGATIVE])
 def test_a_damaged_witness_is_none(tmp_path, text):
     path = tmp_path / "x.witness"
     path.write_text(text)

@@ -127,7 +127,7 @@ def roads_from_lines(lines: Iterable[tuple[Any, Any, Any, Any]], origin: str) ->
     for coordinates, highway, oneway, maxspeed in lines:
         try:
             line = np.asarray([tuple(place)[:2] for place in coordinates], dtype=float)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise InputError(f"Road map '{origin}' has a line whose coordinates are not numbers.") from None
         if line.size == 0 or len(line) < 2:
             continue

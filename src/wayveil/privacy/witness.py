@@ -49,7 +49,8 @@ def read(path: Path) -> Witness | None:
     """The witness, or None where there is none that can be read."""
     try:
         fields = json.loads(path.read_text(encoding="ascii"))
-        return Witness(str(fields["ledger"]), int(fields["count"]), str(fields["head"]))
+        found = Witness(str(fields["ledger"]), int(fields["count"]), str(fields["head"]))
+        return found if 0 <= found.count < 1 << 63 else None
     except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
         return None
 
