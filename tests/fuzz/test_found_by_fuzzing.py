@@ -194,3 +194,23 @@ def test_a_damaged_witness_is_none(tmp_path, text):
     path = tmp_path / "x.witness"
     path.write_text(text)
     assert witness.read(path) is None
+
+
+def test_road_texts_are_not_read_whatever_their_size(tmp_path, monkeypatch):
+    monkeypatch.setattr("wayveil.formats.roads.MOST_TEXT_BYTES", 10)
+    for name in ("r.geojson", "r.graphml"):
+        (tmp_path / name).write_text(" " * 11)
+        with pytest.raises(InputError, match="larger than"):
+            read_roads(tmp_path / name)
+
+
+def test_too_large_for_the_memory_is_told_as_that(tmp_path, monkeypatch):
+    def full(*_):
+        raise MemoryError
+
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"traj_id": [1], "lat": [1.0], "lon": [1.0], "t": [1]}), path)
+    read(path)
+    monkeypatch.setattr("wayveil.formats.parquet.slices", full)
+    with pytest.raises(InputError, match="does not fit into memory"):
+        read(path)
