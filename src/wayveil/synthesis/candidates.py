@@ -27,6 +27,8 @@ _BALANCE = 0.5
 _HUB_BALANCE = 2.0
 _ROUNDS = 2
 _SAMPLE = 4000
+_OVERSAMPLE = 4
+_END_ROUNDS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +58,7 @@ def draw_trips(
 ) -> Trips:
     """Ends, length, duration and number of points of `count` trips, in the order of their flows."""
     inside = place_in_cells or (lambda cell, random: _inside(estimates.grid, cell, random))
-    regions = len(estimates.flows)
-    flow = systematic(estimates.flows.ravel(), count, random)
-    region_of_cell = estimates.regions.ravel()
-    origin = within_groups(estimates.starts.ravel(), region_of_cell, flow // regions, regions, random)
-    destination = within_groups(estimates.ends.ravel(), region_of_cell, flow % regions, regions, random)
+    flow, origin, destination = _draw_ends(estimates, count, random)
     start, end = inside(origin, random), inside(destination, random)
     straight_km = np.hypot(start[0] - end[0], start[1] - end[1]) / 1000
 
@@ -85,6 +83,37 @@ def draw_trips(
     interval_s = interval_edges[interval] * width ** random.random(count)
     points = np.clip(np.rint(duration_s / interval_s).astype(np.int64) + 1, 2, estimates.scope.caps.points)
     return Trips(start, end, flow, origin, length_km * 1000, duration_s, points)
+
+
+def _draw_ends(
+    estimates: Estimates, count: int, random: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Flow, cell of the start, cell of the end: some of many pairs drawn from the flows, weighed by displacement.
+
+    Cells drawn independently inside their regions would be too far apart: who ends in the region of the start, ends
+    near the start. Weights restore the shares of displacements while starts and ends of each region keep theirs.
+    """
+    grid, regions, many = estimates.grid, len(estimates.flows), _OVERSAMPLE * count
+    flow = systematic(estimates.flows.ravel(), many, random)
+    region_of_cell = estimates.regions.ravel()
+    origin = within_groups(estimates.starts.ravel(), region_of_cell, flow // regions, regions, random)
+    destination = within_groups(estimates.ends.ravel(), region_of_cell, flow % regions, regions, random)
+    columns = origin % grid.columns - destination % grid.columns, origin // grid.columns - destination // grid.columns
+    straight_km = np.hypot(*(apart + random.triangular(-1, 0, 1, many) for apart in columns)) * grid.cell_m / 1000
+    views = (
+        (estimates.displacement_bins.index(straight_km), estimates.displacement_length.sum(axis=1)),
+        (flow // regions, estimates.flows.sum(axis=1)),
+        (flow % regions, estimates.flows.sum(axis=0)),
+    )
+    weight = np.ones(many)
+    for _ in range(_END_ROUNDS):
+        for bin_of, target in views:
+            share = np.bincount(bin_of, weight, minlength=len(target)) / weight.sum()
+            factor = np.divide(target, share, out=np.ones(len(target)), where=share > 0)
+            weight *= np.clip(factor, 0.2, 5.0)[bin_of]
+        weight = np.clip(weight / weight.mean(), 0.05, 20.0)
+    kept = systematic(weight, count, random)
+    return flow[kept], origin[kept], destination[kept]
 
 
 def _inside(

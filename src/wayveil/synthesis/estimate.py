@@ -128,7 +128,23 @@ def _fields(
 
     roads = road_features or None
     seen = refine_field(points, count, area, occupancy, kind="occupancy", road_features=roads)
-    return seen, refine_field(ends, count, area, both_ends, kind="end_points", occupancy=seen, road_features=roads)
+    seen_ends = refine_field(ends, count, area, both_ends, kind="end_points", occupancy=seen, road_features=roads)
+    return (
+        towards_blocks(seen, occupancy, points[0].side),
+        towards_blocks(seen_ends, both_ends, ends[0].side),
+    )
+
+
+def towards_blocks(field: Field, sums_of: Field, side: int) -> Field:
+    """The field with its block sums moved halfway, on the log scale, to another's.
+
+    The network was taught to score well cell by cell, which draws mass to the centre: the spread of whole trajectories
+    comes out 5 to 15 % too small. The Bayesian sums are noisier and not drawn anywhere; halfway loses nothing at 100 m.
+    """
+    mine, theirs = pool(field, side), pool(sums_of, side)
+    factor = np.sqrt(np.divide(theirs, mine, out=np.ones_like(mine), where=(mine > 0) & (theirs > 0)))
+    moved = field * spread(factor, side, field.shape)
+    return moved * (sums_of.sum() / max(moved.sum(), 1e-300))
 
 
 def _occupancy(levels: Sequence[NoisyLevel], count: float, area: Field, road_features: Sequence[Field]) -> Field:
