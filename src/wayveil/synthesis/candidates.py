@@ -18,7 +18,7 @@ from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.graph import RouteGraph
 from wayveil.synthesis.polylines import Polylines, lengths, place, steps
 from wayveil.synthesis.pyramid import Field, interpolate, pool
-from wayveil.synthesis.routes import Hubs, choose_vias, find_hubs, route
+from wayveil.synthesis.routes import HUB_DEPTH, Hubs, choose_vias, find_hubs, route
 
 _VERTEX_POWER = 1.5
 _SHORTEST_S = 10.0
@@ -26,6 +26,8 @@ _BALANCE_M = 800.0
 _BALANCE = 0.5
 _HUB_BALANCE = 2.0
 _ROUNDS = 2
+_TRIAL_DEPTH = 7
+"""Half the hubs are enough to see where routes crowd."""
 _SAMPLE = 4000
 _OVERSAMPLE = 4
 _END_ROUNDS = 8
@@ -147,15 +149,15 @@ def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random
     wanted = wanted / wanted.sum()
     soft = 0.1 * wanted.mean()
     crowding = np.ones_like(wanted)
-    router = Router(graph, find_hubs(graph, grid, estimates.occupancy, ends), 1.25)
-    for _ in range(_ROUNDS):
+    router = Router(graph, find_hubs(graph, grid, estimates.occupancy, ends, _TRIAL_DEPTH), 1.25)
+    for left in reversed(range(_ROUNDS)):
         some = take_trips(trips, random.permutation(len(trips))[:_SAMPLE])
         lines, vias, _ = _routes(router, some, random)
         seen = pool(_way_shares(lines, grid), side)
         crowding = np.clip(crowding * ((seen + soft) / (wanted + soft)) ** _BALANCE, 0.1, 10.0)
         fine = interpolate(crowding, side, estimates.occupancy.shape)
         balanced = graph.reweighted(grid, fine)
-        hubs = find_hubs(balanced, grid, estimates.occupancy, ends)
+        hubs = find_hubs(balanced, grid, estimates.occupancy, ends, _TRIAL_DEPTH if left else HUB_DEPTH)
         at_hub = fine.ravel()[grid.index(hubs.x_m, hubs.y_m)]
         router = Router(balanced, replace(hubs, mass=hubs.mass / at_hub**_HUB_BALANCE), _detour(lines, vias, some))
     return router

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from wayveil.synthesis.nonnegative import nonnegative_fit
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import Field, interpolate, pool, shifted, spread
 
@@ -112,8 +113,6 @@ def _blind_spot(
     level: NoisyLevel, estimate: Field, mean: Field, neighbours: bool, features: Sequence[Field]
 ) -> tuple[Field, Field]:
     """Posterior under a prior mean that was regressed on the prior, on what stands around each cell, and on the map."""
-    from scipy.optimize import nnls
-
     columns = [0.05 * mean if features else mean, *features]
     if neighbours:
         for down, right in _DIRECTIONS:
@@ -125,12 +124,10 @@ def _blind_spot(
                     columns.append(np.sqrt(ahead * behind))
     design = np.stack([column.ravel() for column in columns], axis=1)
     precision = 1 / np.sqrt(2 * level.noise**2 + mean.ravel() ** 2)
-    # The normal equations keep nnls small: its cost grows with the number of rows otherwise.
     scaled = design * precision[:, None]
     gram = scaled.T @ scaled
-    root = np.linalg.cholesky(gram + 1e-10 * np.trace(gram) * np.eye(len(gram)) + 1e-300 * np.eye(len(gram)))
-    target = np.linalg.solve(root, scaled.T @ (level.counts.ravel() * precision))
-    coefficients = nnls(root.T, target)[0]
+    gram += (1e-10 * np.trace(gram) + 1e-300) * np.eye(len(gram))
+    coefficients = nonnegative_fit(gram, scaled.T @ (level.counts.ravel() * precision))
     better_mean = np.maximum(design @ coefficients, 1e-6).reshape(mean.shape)
     better_mean[mean <= 0] = 0.0
     return posterior_mean(level.counts, better_mean, level.noise), coefficients[1 : 1 + len(features)]

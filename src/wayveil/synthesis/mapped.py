@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.synthesis.field import NoisyLevel, _from_parent, _towards_parent, reconcile
+from wayveil.synthesis.nonnegative import nonnegative_fit
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import Field, pool, shifted, spread
 
@@ -110,11 +111,8 @@ def _ridge(
     spread_of: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """argmin over c ≥ 0 of Σ (y − Xc)² / (2b² + μ²) + Σ ((c − centre) / spread)²: Laplace noise and lognormal cells."""
-    from scipy.optimize import nnls
-
     precision = 1 / np.sqrt(2 * level.noise**2 + mean.ravel() ** 2 + 1e-300)
     scaled = columns.reshape(len(columns), -1) * precision
     gram = scaled @ scaled.T + np.diag(spread_of**-2.0)
     right = scaled @ (level.counts.ravel() * precision) + centre / spread_of**2
-    root = np.linalg.cholesky(gram)
-    return np.asarray(nnls(root.T, np.linalg.solve(root, right))[0])
+    return nonnegative_fit(gram, right)

@@ -14,6 +14,7 @@ from wayveil.synthesis.polylines import Polylines, lengths, place, steps
 from wayveil.synthesis.pyramid import Field
 
 _BLOCK = 1 << 13
+_QUANTILES = 1 << 12
 
 
 def gap_fractions(
@@ -22,13 +23,14 @@ def gap_fractions(
     """Offsets, and the elapsed share of the duration at each point: gaps drawn from the estimated irregularity."""
     offsets = np.r_[0, np.cumsum(points)]
     cumulative = np.r_[0.0, np.cumsum(ratio)]
-    gap = np.interp(random.random(offsets[-1]), cumulative / cumulative[-1], ratio_edges) + 1e-3
+    quantiles = np.interp((np.arange(_QUANTILES) + 0.5) / _QUANTILES, cumulative / cumulative[-1], ratio_edges) + 1e-3
+    gap = quantiles[random.integers(_QUANTILES, size=offsets[-1], dtype=np.uint16)]
     gap[offsets[:-1]] = 0.0
     running = np.cumsum(gap)
-    owner = np.repeat(np.arange(len(points)), points)
-    running -= running[offsets[:-1]][owner]
-    total = running[offsets[1:] - 1]
-    return offsets, running / np.maximum(total[owner], 1e-12)
+    begin = running[offsets[:-1]]
+    running -= np.repeat(begin, points)
+    running /= np.repeat(np.maximum(running[offsets[1:] - 1], 1e-12), points)
+    return offsets, running
 
 
 def slowness_weight(lines: Polylines, slowness: Field, grid: Grid) -> NDArray[np.float64]:

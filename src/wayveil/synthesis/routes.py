@@ -14,7 +14,7 @@ from wayveil.synthesis.polylines import Polylines
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.regions import cut_regions, label_regions
 
-_HUB_DEPTH = 8
+HUB_DEPTH = 8
 _CHUNK = 8_000
 _HEAD_M = 4_000.0
 
@@ -31,10 +31,12 @@ class Hubs:
     """(hubs, nodes) trees of cheapest paths."""
 
 
-def find_hubs(graph: RouteGraph, grid: Grid, occupancy: Field, ends: Field) -> Hubs:
-    """The busiest cell of each of 256 regions of equal mass, as nodes of the graph, with their trees."""
+def find_hubs(
+    graph: RouteGraph, grid: Grid, occupancy: Field, ends: Field, most_depth: int = HUB_DEPTH
+) -> Hubs:
+    """The busiest cell of each of 2^depth (256) regions of equal mass, as nodes of the graph, with their trees."""
     mass = occupancy / occupancy.sum() + ends / ends.sum()
-    depth = min(_HUB_DEPTH, max(1, int(np.log2(max(2, min(grid.cells, graph.nodes) // 4)))))
+    depth = min(most_depth, max(1, int(np.log2(max(2, min(grid.cells, graph.nodes) // 4)))))
     region = label_regions(grid, cut_regions(mass, depth)).ravel()
     order = np.argsort(-mass.ravel(), kind="stable")
     _, first = np.unique(region[order], return_index=True)

@@ -204,6 +204,7 @@ def _finish(
     refined = _refined(estimates, rules, tracks, random, lambda stage, done: told(_obeying(stage, done)))
     told(_OBEYED)
     before = refined.violations_before
+    obeying = not any(broken["points"] for broken in before.values())
     tracks = replace(tracks, x_m=refined.x_m, y_m=refined.y_m, t_utc=refined.t_utc)
     for _ in range(_REPLACEMENTS):
         if len(refined.unresolved) == 0:
@@ -216,13 +217,15 @@ def _finish(
         refined = replace(refined, unresolved=refined.unresolved + (len(tracks) - len(fresh)))
     lon, lat = estimates.scope.to_degrees(tracks.x_m, tracks.y_m)
     trajectories = Trajectories(tracks.offsets, np.round(lon, 7), np.round(lat, 7), tracks.t_utc)
+    all_rules = with_scope_bounds(rules, estimates.scope)
     return Shard(
         trajectories=trajectories,
         loss=fit.loss,
         effective_sample_share=fit.effective_sample_share,
         realised_density_jsd=gap,
         violations_before=before,
-        violations_after=count_violations(with_scope_bounds(rules, estimates.scope), trajectories, estimates.scope),
+        # Where nothing was changed, what was counted before is what goes out.
+        violations_after=before if obeying else count_violations(all_rules, trajectories, estimates.scope),
     )
 
 

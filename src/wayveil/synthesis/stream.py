@@ -10,7 +10,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -28,8 +28,11 @@ from wayveil.rules.rule import Rule
 from wayveil.synthesis.run_key import run_key
 from wayveil.synthesis.shard import Shard
 from wayveil.synthesis.synthesize import diagnostics_of, draw_shards, make_model, shard_sizes, wanted_count
+from wayveil.trajectories import Trajectories
 
 _ROW_GROUP_ROWS = 1 << 19
+_REPEATED = ["traj_id"]
+"""Columns worth a dictionary; for coordinates it only costs time."""
 _FACTS = b"wayveil-shard"
 _RUN = "run.json"
 
@@ -79,13 +82,21 @@ def synthesize_to_parquet(
     if done < len(parts):
         model = make_model(release, roads=roads, rules=rules, seed=seed, estimator=estimator, progress=progress)
         shards = draw_shards(model, count, seed, engine, progress, first=done)
+        if len(parts) == 1:  # nothing to continue from: no need of a part
+            only = next(iter(shards))
+            _write(_groups_of(_table_of(only.trajectories)), target, _whole(only.trajectories), extra_metadata)
+            return _done(folder, [only], release.private, 0)
         for part, shard in zip(parts[done:], shards):
             _write_part(part, shard)
     facts = [_facts(part) for part in parts]
-    _join(parts, target, [len(one.trajectories) for one in facts], extra_metadata or {}, progress)
+    _join(parts, target, [len(one.trajectories) for one in facts], extra_metadata, progress)
+    return _done(folder, facts, release.private, done)
+
+
+def _done(folder: Path, shards: Sequence[Any], private: bool, resumed: int) -> Streamed:
     shutil.rmtree(folder, ignore_errors=True)
-    diagnostics = diagnostics_of(facts)  # type: ignore[arg-type]
-    return Streamed(diagnostics["trajectories"], diagnostics, release.private, done)
+    diagnostics = diagnostics_of(shards)
+    return Streamed(diagnostics["trajectories"], diagnostics, private, resumed)
 
 
 def _begin(folder: Path, key: str | None, seed: int | None) -> int:
@@ -128,25 +139,33 @@ class _Facts:
 
 
 def _write_part(path: Path, shard: Shard) -> None:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
     made = shard.trajectories
     facts = asdict(_Facts(range(0), shard.loss, shard.effective_sample_share, shard.realised_density_jsd,
                           shard.violations_before, shard.violations_after))  # fmt: skip
     facts["trajectories"] = len(made)
-    whole = bool((made.t_utc == np.floor(made.t_utc)).all())
+    table = _table_of(made).replace_schema_metadata({_FACTS: json.dumps(facts).encode()})
+    with atomic_path(path) as part:
+        # It is read once and removed: quick to write matters more than small.
+        pq.write_table(table, part, row_group_size=_ROW_GROUP_ROWS, compression="lz4", use_dictionary=_REPEATED)
+
+
+def _whole(made: Trajectories) -> bool:
+    return bool((made.t_utc == np.floor(made.t_utc)).all())
+
+
+def _table_of(made: Trajectories) -> Any:
+    import pyarrow as pa
+
     counts = np.diff(made.offsets)
     columns = {
         "traj_id": column_of(np.repeat(np.arange(len(counts)), counts)),
         "lat": column_of(made.lat),
         "lon": column_of(made.lon),
-        "t": column_of(made.t_utc.astype(np.int64) if whole else made.t_utc),
+        "t": column_of(made.t_utc.astype(np.int64) if _whole(made) else made.t_utc),
     }
-    table = pa.table(columns).replace_schema_metadata({_FACTS: json.dumps(facts).encode()})
-    with atomic_path(path) as part:
-        # It is read once and removed: quick to write matters more than small.
-        pq.write_table(table, part, row_group_size=_ROW_GROUP_ROWS, compression="lz4")
+    return pa.table(columns)
 
 
 def _facts(path: Path) -> _Facts:
@@ -161,24 +180,45 @@ def _facts(path: Path) -> _Facts:
 
 
 def _join(
-    parts: Sequence[Path], target: Path, sizes: Sequence[int], extra_metadata: Mapping[str, str], progress: Progress
+    parts: Sequence[Path],
+    target: Path,
+    sizes: Sequence[int],
+    extra_metadata: Mapping[str, str] | None,
+    progress: Progress,
 ) -> None:
     """One file from the parts, row group by row group, trajectories numbered throughout."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     whole = all(pa.types.is_integer(pq.read_schema(part).field("t").type) for part in parts)
-    kinds = [("traj_id", pa.int64()), ("lat", pa.float64()), ("lon", pa.float64())]
-    notes = {key.encode(): value.encode() for key, value in extra_metadata.items()}
-    schema = pa.schema([*kinds, ("t", pa.int64() if whole else pa.float64())], metadata=notes)
     first = np.cumsum([0, *sizes])
-    with atomic_path(target) as path, pq.ParquetWriter(path, schema, compression="zstd") as writer:
+
+    def groups() -> Iterator[Any]:
         for k, part in enumerate(parts):
             for table in _row_groups(part):
                 numbered = column_of(numbers_of(table["traj_id"]) + int(first[k]))
-                table = table.set_column(0, "traj_id", numbered).replace_schema_metadata(None)
-                writer.write_table(table.cast(schema.remove_metadata()), row_group_size=_ROW_GROUP_ROWS)
+                yield table.set_column(0, "traj_id", numbered)
             progress("writing", (k + 1) / len(parts))
+
+    _write(groups(), target, whole, extra_metadata)
+
+
+def _write(groups: Iterable[Any], target: Path, whole_seconds: bool, extra_metadata: Mapping[str, str] | None) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    kinds = [("traj_id", pa.int64()), ("lat", pa.float64()), ("lon", pa.float64())]
+    notes = {key.encode(): value.encode() for key, value in (extra_metadata or {}).items()}
+    schema = pa.schema([*kinds, ("t", pa.int64() if whole_seconds else pa.float64())], metadata=notes)
+    writing = {"compression": "zstd", "use_dictionary": _REPEATED}
+    with atomic_path(target) as path, pq.ParquetWriter(path, schema, **writing) as writer:
+        for table in groups:
+            plain = table.replace_schema_metadata(None).cast(schema.remove_metadata())
+            writer.write_table(plain, row_group_size=_ROW_GROUP_ROWS)
+
+
+def _groups_of(table: Any) -> Iterator[Any]:
+    return (table.slice(first, _ROW_GROUP_ROWS) for first in range(0, table.num_rows, _ROW_GROUP_ROWS))
 
 
 def _row_groups(path: Path) -> Iterator[Any]:
