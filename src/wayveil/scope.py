@@ -127,7 +127,9 @@ class Scope(BaseModel):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Degrees to metres east and north of the south-west corner; nothing is clipped."""
         centre = self.west + self._span_deg / 2
-        eastward = (np.asarray(lon, float) - centre + 180.0) % 360.0 - 180.0
+        eastward = np.asarray(lon, float) - centre
+        if np.abs(eastward).max(initial=0.0) > 180.0:  # only across the antimeridian: the remainder is slow
+            eastward = (eastward + 180.0) % 360.0 - 180.0
         x = (eastward + self._span_deg / 2) * self._x_metres_a_degree
         return x, (np.asarray(lat, float) - self.south) * _METRES_A_DEGREE
 

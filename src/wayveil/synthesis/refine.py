@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from wayveil.grid import Grid
 from wayveil.progress import Progress, quiet
 from wayveil.rules.bounds import StayWithin, scope_bounds
+from wayveil.rules.motion import Motion
 from wayveil.rules.rule import Rule, unique_names
 from wayveil.scope import Scope
 from wayveil.synthesis.departures import open_departures
@@ -206,7 +207,10 @@ def _with_times(tracks: Tracks, t_utc: NDArray[np.float64]) -> Tracks:
 
 def _judge(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> tuple[Counts, NDArray[np.bool_]]:
     """Violations by rule, and the tracks that have one; every rule is asked once."""
-    motion = motion_of_tracks(tracks, scope)
+    if all(isinstance(rule, StayWithin) for rule in rules):  # the most frequent case, and it needs no clock
+        motion = Motion(tracks.x_m, tracks.y_m, tracks.t_utc, tracks.t_utc, np.zeros(0, bool), tracks.offsets)
+    else:
+        motion = motion_of_tracks(tracks, scope)
     owner = tracks.owner
     broken = np.zeros(len(tracks), bool)
     counts: Counts = {}
