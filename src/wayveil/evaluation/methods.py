@@ -28,18 +28,18 @@ class Method:
     has_time: bool = True
 
 
-def _ours(data: Trajectories, scope: Scope, epsilon: float, seed: int, roads: RoadMap | None) -> Trajectories:
-    from wayveil import synthesize
-    from wayveil.measure import measure
-    from wayveil.privacy.unit import Unit
+def _ours(estimator: str, with_map: bool) -> Run:
+    def run(data: Trajectories, scope: Scope, epsilon: float, seed: int, roads: RoadMap | None) -> Trajectories:
+        from wayveil import synthesize
+        from wayveil.measure import measure
+        from wayveil.privacy.unit import Unit
 
-    release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory())
-    made = synthesize(release, roads=roads, n=len(data), seed=seed)
-    return made if isinstance(made, Trajectories) else made.trajectories
+        release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory())
+        used = roads if with_map else None
+        made = synthesize(release, roads=used, n=len(data), seed=seed, estimator=estimator)
+        return made if isinstance(made, Trajectories) else made.trajectories
 
-
-def _ours_without_map(data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap | None) -> Trajectories:
-    return _ours(data, scope, epsilon, seed, None)
+    return run
 
 
 def _dpe(data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap | None) -> Trajectories:
@@ -63,8 +63,10 @@ def _baseline(name: str, published: bool) -> Run:
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("wayveil", _ours_without_map, private=True),
-        Method("wayveil-map", _ours, private=True, needs_roads=True),
+        Method("wayveil", _ours("learned", with_map=False), private=True),
+        Method("wayveil-map", _ours("learned", with_map=True), private=True, needs_roads=True),
+        Method("wayveil-bayes", _ours("bayes", with_map=False), private=True),
+        Method("wayveil-bayes-map", _ours("bayes", with_map=True), private=True, needs_roads=True),
         Method("adatrace", _baseline("adatrace", False), private=True, has_time=False),
         Method("privtrace", _baseline("privtrace", False), private=True, has_time=False),
         Method("adatrace-published", _baseline("adatrace", True), private=False, has_time=False),
