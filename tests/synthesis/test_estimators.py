@@ -1,0 +1,345 @@
+"""From noisy counts to distributions, one module after the other, against closed forms and known truths."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from wayveil.grid import Grid
+from wayveil.synthesis.estimate import cell_area, estimate, noisy_levels, towards_blocks
+from wayveil.synthesis.field import NoisyLevel, estimate_field, reconcile
+from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins
+from wayveil.synthesis.mapped import ROAD_RATES, estimate_mapped_field
+from wayveil.synthesis.nonnegative import nonnegative_fit
+from wayveil.synthesis.posterior import posterior_mean
+from wayveil.synthesis.pyramid import interpolate, pool, shifted, spread
+from wayveil.synthesis.regions import cut_regions, cuts_from_json, cuts_to_json, label_regions
+
+few = settings(max_examples=25, deadline=None)
+fields = arrays(float, st.tuples(st.integers(1, 9), st.integers(1, 9)), elements=st.floats(0, 100))
+sides = st.integers(1, 5)
+
+
+def jsd(p, q):
+    p, q = p.ravel() / p.sum(), q.ravel() / q.sum()
+    middle = (p + q) / 2
+    return 0.5 * sum(np.sum(a[a > 0] * np.log(a[a > 0] / middle[a > 0])) for a in (p, q))
+
+
+# posterior -----------------------------------------------------------------------------------------------------------
+
+
+def test_without_noise_the_count_speaks_and_with_much_of_it_the_prior():
+    prior = np.full(40, 50.0)
+    seen = np.linspace(20, 120, 40)
+    np.testing.assert_allclose(posterior_mean(seen, prior, 0.5), seen, rtol=0.1)
+    np.testing.assert_allclose(posterior_mean(seen, prior, 1e6), prior, rtol=0.01)
+
+
+def test_the_posterior_mean_errs_less_than_the_count_and_less_than_the_prior():
+    random = np.random.default_rng(0)
+    truth = 20 * np.exp(random.normal(0, 1.0, 3000) - 0.5)
+    seen = truth + random.laplace(0, 10, 3000)
+    found = posterior_mean(seen, np.full(3000, 20.0), 10.0)
+    error = np.mean((found - truth) ** 2)
+    assert error < 0.75 * np.mean((np.maximum(seen, 0) - truth) ** 2)
+    assert error < 0.75 * np.mean((20 - truth) ** 2)
+    assert found.mean() == pytest.approx(truth.mean(), rel=0.05)
+
+
+@few
+@given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=30), st.floats(0.01, 1e6), st.floats(1e-6, 1e6))
+def test_a_posterior_is_finite_ordered_and_zero_where_the_prior_is(seen, noise, prior):
+    seen = np.sort(np.array([0.0, *seen]))
+    means = np.full(len(seen), prior)
+    found = posterior_mean(seen, means, noise, groups=1)
+    assert np.isfinite(found).all() and (found > 0).all()
+    assert (np.diff(found) >= -1e-4 * found[1:]).all()
+    means[::2] = 0.0
+    assert (posterior_mean(seen, means, noise)[::2] == 0).all()
+
+
+# pyramid -------------------------------------------------------------------------------------------------------------
+
+
+@few
+@given(fields, sides)
+def test_pool_adds_blocks_and_spread_repeats_them(field, side):
+    pooled = pool(field, side)
+    for (i, j), block in np.ndenumerate(pooled):
+        assert block == pytest.approx(field[i * side : (i + 1) * side, j * side : (j + 1) * side].sum())
+    wide = spread(pooled, side, field.shape)
+    assert wide.shape == field.shape
+    for (i, j), value in np.ndenumerate(wide):
+        assert value == pooled[i // side, j // side]
+
+
+@few
+@given(fields, st.integers(-3, 3), st.integers(-3, 3))
+def test_shifted_is_its_definition(field, down, right):
+    rows, columns = field.shape
+    if abs(down) > rows or abs(right) > columns:
+        return  # the callers never shift by more than two cells of large fields
+    for (i, j), value in np.ndenumerate(shifted(field, down, right)):
+        inside = 0 <= i - down < rows and 0 <= j - right < columns
+        assert value == (field[i - down, j - right] if inside else 0.0)
+
+
+def test_interpolation_keeps_slopes_and_stays_constant_beyond_the_last_centre():
+    ramp = np.add.outer(3.0 * np.arange(6), 2.0 * np.arange(5))
+    fine = interpolate(ramp, 4, (24, 20))
+    position = (np.arange(24) + 0.5) / 4 - 0.5
+    expected = np.add.outer(3 * np.clip(position, 0, 5), 2 * np.clip(position[:20], 0, 4))
+    np.testing.assert_allclose(fine, expected, atol=1e-12)
+
+
+# fields --------------------------------------------------------------------------------------------------------------
+
+
+def town(shape=(48, 40), total=4000.0):
+    field = np.full(shape, 0.02)
+    field[::8] += 1.0
+    field[:, 17] += 3.0
+    return field * total / field.sum()
+
+
+def noisy(truth, noises, seed=1, level_sides=(16, 4, 1)):
+    random = np.random.default_rng(seed)
+    pooled = [pool(truth, side) for side in level_sides]
+    return [
+        NoisyLevel(counts + random.laplace(0, noise, counts.shape), side, noise)
+        for counts, side, noise in zip(pooled, level_sides, noises)
+    ]
+
+
+def test_a_field_keeps_its_total_stays_inside_and_is_nearer_to_the_truth_than_the_counts():
+    truth = town()
+    area = np.ones(truth.shape)
+    area[:, -1] = 0.0
+    truth[:, -1] = 0.0
+    truth *= 4000 / truth.sum()
+    levels = noisy(truth, (3.0, 3.0, 3.0))
+    found = estimate_field(levels, 4000.0, area)
+    assert found.sum() == pytest.approx(4000) and (found >= 0).all() and (found[:, -1] == 0).all()
+    assert jsd(truth, found) < 0.55 * jsd(truth, np.maximum(levels[-1].counts, 0))
+    # Where the fine level says nothing, coarser ones and a base that is known beforehand still do.
+    blind = noisy(truth, (3.0, 3.0, 1e4))
+    assert jsd(truth, estimate_field(blind, 4000.0, area, base=truth)) < 0.5 * jsd(
+        truth, estimate_field(blind, 4000.0, area)
+    )
+
+
+def test_without_noise_a_field_is_what_was_counted():
+    truth = town()
+    found = estimate_field(noisy(truth, (0.01, 0.01, 0.01)), 4000.0, np.ones(truth.shape))
+    assert jsd(truth, found) < 0.002
+
+
+def test_reconciled_blocks_add_up_to_the_coarse_counts():
+    truth = town()
+    tilted = truth * np.linspace(0.5, 1.5, truth.shape[0])[:, None]
+    coarse = noisy(truth, (0.1,), level_sides=(16,))
+    found = reconcile(coarse, tilted, truth.sum())
+    assert found.sum() == pytest.approx(truth.sum())
+    wrong, right = (np.abs(pool(field, 16) / pool(truth, 16) - 1).max() for field in (tilted, found))
+    assert wrong > 0.3 and right < 0.05
+
+
+def test_on_a_map_the_counts_correct_the_rates_and_the_map_says_where():
+    shape, nothing, area = (32, 32), np.zeros((32, 32)), np.ones((32, 32))
+    wide, narrow = np.zeros(shape), np.zeros(shape)
+    wide[5::8], narrow[1::8] = 1.0, 1.0
+    features = [wide, nothing, nothing, nothing, narrow, nothing, nothing]
+    # A town in which, for once, small streets are the busy ones.
+    truth = 0.01 + 1.0 * wide + 3.0 * narrow
+    truth *= 3000 / truth.sum()
+    found = estimate_mapped_field(noisy(truth, (0.5, 0.5, 0.5)), 3000.0, area, features)
+    assert found.sum() == pytest.approx(3000) and (found >= 0).all()
+    assert found[wide > 0].sum() / found[narrow > 0].sum() == pytest.approx(1 / 3, rel=0.2)
+    # An ordinary one under noise that drowns single cells.
+    truth = sum(rate * feature for rate, feature in zip(ROAD_RATES, features)) + 0.05
+    truth *= 3000 / truth.sum()
+    levels = noisy(truth, (20.0, 20.0, 20.0))
+    found = estimate_mapped_field(levels, 3000.0, area, features)
+    assert found.sum() == pytest.approx(3000) and (found >= 0).all()
+    assert jsd(truth, found) < 0.25 * jsd(truth, estimate_field(levels, 3000.0, area))
+    # Only the ratios of rates matter.
+    doubled = estimate_mapped_field(levels, 3000.0, area, [2 * f for f in features], [r / 2 for r in ROAD_RATES])
+    np.testing.assert_allclose(doubled, found)
+
+
+# histograms ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_histogram_without_noise_stays_and_with_noise_fades():
+    middles = (np.arange(120) + 0.5) * 100
+    truth = 3000 * (middles / 1000) * np.exp(-middles / 1000)
+    truth *= 2000 / truth.sum()
+    assert jsd(truth, estimate_histogram(truth, 0.05, middles)) < 1e-3
+    seen = truth + np.random.default_rng(2).laplace(0, 10, 120)
+    found = estimate_histogram(seen, 10.0, middles)
+    assert found.sum() == pytest.approx(1) and (found > 0).all()
+    clipped = np.maximum(seen, 0)
+    assert jsd(truth, found) < 0.3 * jsd(truth, clipped)
+    # Sixty bins without anybody must not add up to a tail of clipped noise.
+    assert found[60:].sum() < 0.25 * clipped[60:].sum() / clipped.sum()
+
+
+def test_a_spike_comes_back_and_few_bins_are_no_curve():
+    truth = np.full(40, 5.0)
+    truth[17] = 2000.0
+    found = estimate_histogram(truth + np.random.default_rng(3).laplace(0, 4, 40), 4.0)
+    assert found[17] == pytest.approx(2000 / truth.sum(), rel=0.1)
+    two = estimate_histogram(np.array([300.0, 100.0]), 20.0)
+    assert two.sum() == pytest.approx(1) and two[0] > 2 * two[1] > 0
+
+
+@settings(max_examples=8, deadline=None)
+@given(arrays(float, 30, elements=st.floats(-1e6, 1e6)), st.floats(0.1, 1e5))
+def test_any_counts_make_a_distribution(counts, noise):
+    for middles in (None, np.arange(1.0, 31)):
+        found = estimate_histogram(counts, noise, middles)
+        assert np.isfinite(found).all() and (found > 0).all() and found.sum() == pytest.approx(1)
+
+
+def test_a_table_keeps_its_margins_its_dependence_and_what_is_impossible():
+    rows, columns = np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.4, 0.2])
+    joint = np.array([[0.35, 0.1, 0.05], [0.05, 0.2, 0.05], [0.0, 0.1, 0.1]])
+    possible = joint > 0
+    found = estimate_table(1000 * joint, 1.0, rows, columns, 1000.0, possible)
+    np.testing.assert_allclose(found, joint, atol=0.01)
+    assert found[2, 0] == 0
+    np.testing.assert_allclose(found.sum(axis=0), columns, atol=1e-6)
+    np.testing.assert_allclose(found.sum(axis=1), rows, atol=1e-3)
+    # Drowned in noise: the product of the margins, bent by what is known beforehand.
+    random = np.random.default_rng(0)
+    counts = random.laplace(0, 1e5, (3, 3))
+    np.testing.assert_allclose(
+        estimate_table(counts, 1e5, rows, columns, 1000.0), np.outer(rows, columns), atol=0.02
+    )
+    bent = estimate_table(counts, 1e5, rows, columns, 1000.0, affinity=np.eye(3) * 50 + 1)
+    assert (np.diag(bent) > np.diag(np.outer(rows, columns)) + 0.05).all()
+
+
+def test_bins_are_spread_by_width():
+    edges, fine = np.array([0.0, 2.0, 4.0, 10.0]), np.array([0.0, 1.0, 2.0, 3.0, 4.0, 6.0, 10.0])
+    np.testing.assert_allclose(
+        spread_bins(np.array([0.2, 0.2, 0.6]), edges, fine), [0.1, 0.1, 0.1, 0.1, 0.2, 0.4], atol=1e-12
+    )
+
+
+# non-negative least squares ------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(1, 8), st.integers(0, 2**32 - 1), st.floats(-4, 4))
+def test_nonnegative_fit_is_scipys(size, seed, shift):
+    from scipy.optimize import nnls
+
+    random = np.random.default_rng(seed)
+    design = random.normal(size=(20, size)) * 10.0 ** random.uniform(-3, 3, size)
+    right = design @ (random.normal(size=size) + shift) + random.normal(size=20)
+    found = nonnegative_fit(design.T @ design, design.T @ right)
+    expected, misfit = nnls(design, right)
+    assert (found >= 0).all()
+    np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-9 * max(expected.max(), 1))
+    assert np.linalg.norm(design @ found - right) <= misfit * (1 + 1e-9) + 1e-9
+
+
+def test_nonnegative_fit_of_nothing_wanted_is_zero():
+    assert (nonnegative_fit(np.eye(3), np.array([-1.0, 0.0, -2.0])) == 0).all()
+
+
+# regions -------------------------------------------------------------------------------------------------------------
+
+
+def test_regions_divide_the_mass_evenly_and_are_read_back():
+    random = np.random.default_rng(4)
+    mass = np.exp(random.normal(0, 1, (64, 48)))
+    grid = Grid(100.0, 48, 64, 4800.0, 6400.0)
+    cuts = cut_regions(mass, 4)
+    assert len(cuts) == 15 and cuts_from_json(cuts_to_json(cuts)) == cuts
+    labels = label_regions(grid, cuts)
+    sums = np.bincount(labels.ravel(), mass.ravel(), minlength=16)
+    assert len(np.unique(labels)) == 16
+    assert sums.max() < 1.3 * mass.sum() / 16 and sums.min() > 0.7 * mass.sum() / 16
+    # Siblings stand side by side: merging labels in pairs gives the regions of one depth less.
+    assert (labels // 2 == label_regions(grid, cuts[:7])).all()
+
+
+def test_regions_are_rectangles_even_of_a_single_point():
+    mass = np.zeros((9, 7))
+    mass[4, 3] = 1.0
+    labels = label_regions(Grid(50.0, 7, 9, 350.0, 450.0), cut_regions(mass, 5))
+    assert labels.min() >= 0 and labels.max() < 32
+    for label in np.unique(labels):
+        rows, columns = np.nonzero(labels == label)
+        assert len(rows) == (np.ptp(rows) + 1) * (np.ptp(columns) + 1)
+
+
+# estimate ------------------------------------------------------------------------------------------------------------
+
+
+def test_blocks_go_halfway_and_cells_keep_their_shares():
+    random = np.random.default_rng(5)
+    mine = random.random((12, 10))
+    theirs = random.random((12, 10)) * np.where(np.arange(12) < 4, 3.0, 1.0)[:, None]
+    mine, theirs = mine / mine.sum() * 900, theirs / theirs.sum() * 900
+    found = towards_blocks(mine, theirs, 4)
+    assert found.sum() == pytest.approx(900)
+    halfway = np.sqrt(pool(mine, 4) * pool(theirs, 4))
+    np.testing.assert_allclose(pool(found, 4), halfway * 900 / halfway.sum())
+    inside = found / spread(pool(found, 4), 4, found.shape)
+    np.testing.assert_allclose(inside, mine / spread(pool(mine, 4), 4, mine.shape))
+    np.testing.assert_allclose(towards_blocks(mine, mine, 4), mine)
+    empty = mine.copy()
+    empty[:4, :4] = 0.0
+    assert np.isfinite(towards_blocks(empty, theirs, 4)).all() and (towards_blocks(empty, theirs, 4)[:4, :4] == 0).all()
+
+
+def test_cells_at_the_border_count_by_what_lies_inside():
+    area = cell_area(Grid(100.0, 3, 2, 250.0, 200.0))
+    np.testing.assert_allclose(area, [[1, 1, 0.5], [1, 1, 0.5]])
+
+
+def test_levels_go_from_coarse_to_fine(small_release):
+    levels = noisy_levels(small_release, "occupancy")
+    assert [level.side for level in levels] == sorted((level.side for level in levels), reverse=True)
+    assert levels[-1].counts.size > levels[0].counts.size and all(level.noise > 0 for level in levels)
+
+
+def test_everything_estimated_is_a_distribution_and_agrees_with_itself(small_release, small_estimates):
+    found = small_estimates
+    assert found.count == small_release["count"].counts[0]
+    shape = (found.grid.rows, found.grid.columns)
+    for field in (found.occupancy, found.starts, found.ends):
+        assert field.shape == shape and (field >= 0).all() and field.sum() == pytest.approx(found.count, rel=0.5)
+    assert (found.starts + found.ends).sum() == pytest.approx(2 * found.count)
+    for name in ("flows", "length", "displacement_length", "length_duration", "duration", "interval", "gap_ratio",
+                 "departure"):  # fmt: skip
+        shares = getattr(found, name)
+        assert (shares >= 0).all() and shares.sum() == pytest.approx(1), name
+    assert found.departure.shape == (7, 24) and len(found.length) == len(found.length_bins)
+    # Two views speak of lengths: the joint one follows the one with more budget.
+    edges = np.asarray(found.length_bins.edges)
+    coarse = np.bincount(
+        found.coarse_length_bins.index((edges[1:] + edges[:-1]) / 2), found.length, len(found.coarse_length_bins)
+    )
+    np.testing.assert_allclose(found.displacement_length.sum(axis=0), coarse, atol=0.01)
+    # No trajectory is shorter than the distance between its ends.
+    shortest = np.asarray(found.displacement_bins.edges)[:-1, None]
+    too_short = np.asarray(found.coarse_length_bins.edges)[None, 1:] < shortest
+    too_short[:, -1] = False
+    assert too_short.any() and (found.displacement_length[too_short] == 0).all()
+    # Flows follow the ends of their regions.
+    out = np.bincount(found.regions.ravel(), found.starts.ravel(), minlength=len(found.flows)) / found.starts.sum()
+    assert np.abs(found.flows.sum(axis=1) - out).sum() < 0.1
+
+
+def test_the_network_keeps_what_the_release_says(small_release, small_estimates):
+    learned = estimate(small_release, learned=True)
+    assert learned.occupancy.sum() == pytest.approx(small_estimates.occupancy.sum())
+    assert not np.allclose(learned.occupancy, small_estimates.occupancy)
+    assert jsd(pool(learned.occupancy, 16), pool(small_estimates.occupancy, 16)) < 0.02
+    np.testing.assert_array_equal(learned.length, small_estimates.length)
