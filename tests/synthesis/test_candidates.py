@@ -1,0 +1,397 @@
+"""Draws, graphs, routes, trips and points on routes, each on something small enough to see the right answer."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from wayveil.grid import Grid
+from wayveil.synthesis.candidates import balance_routes, draw_trips, loosen, route_trips, take_trips
+from wayveil.synthesis.draw import rows_of, shuffled, systematic, within_bins, within_groups
+from wayveil.synthesis.graph import RouteGraph, block_centres, block_side, grid_graph, relative_density, travel_cost
+from wayveil.synthesis.placing import fit_slowness, gap_fractions, histogram, scatter_sparse, slowness_weight
+from wayveil.synthesis.polylines import Polylines, lengths, place, steps, take
+from wayveil.synthesis.pyramid import pool
+from wayveil.synthesis.routes import Hubs, choose_vias, find_hubs, route
+
+few = settings(max_examples=25, deadline=None)
+GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def gap(p, q):
+    """Total variation distance."""
+    return 0.5 * np.abs(p / p.sum() - q / q.sum()).sum()
+
+
+# draw ----------------------------------------------------------------------------------------------------------------
+
+
+@few
+@given(st.lists(st.floats(0, 10), min_size=1, max_size=20), st.integers(0, 300), st.integers(0, 99))
+def test_systematic_draws_are_within_two_of_what_is_expected(weights, count, seed):
+    weights = np.array(weights)
+    drawn = systematic(weights, count, rng(seed))
+    assert len(drawn) == count and (np.diff(drawn) >= 0).all()
+    even = weights if weights.sum() > 0 else np.ones(len(weights))
+    found = np.bincount(drawn, minlength=len(weights))
+    assert (np.abs(found - count * even / even.sum()) < 2.001).all()
+    assert (np.sort(shuffled(weights, count, rng(seed))) == drawn).all()
+
+
+def test_within_groups_stays_inside_and_follows_the_weights():
+    group_of = np.array([2, 0, 1, 0, 2, 1])
+    weights = np.array([1.0, 3.0, 1.0, 1.0, 0.0, 1.0])
+    wanted = np.repeat([0, 1, 2], [400, 100, 50])[rng(1).permutation(550)]
+    found = within_groups(weights, group_of, wanted, 3, rng(2))
+    assert (group_of[found] == wanted).all()
+    assert np.bincount(found, minlength=6) == pytest.approx([50, 300, 50, 100, 0, 50], abs=2)
+
+
+def test_rows_of_draws_from_its_own_row():
+    table = np.array([[0.2, 0.0, 0.6], [0.0, 5.0, 0.0]])
+    row = np.repeat([0, 1], 8000)
+    found = rows_of(table, row, rng(3))
+    assert (found[8000:] == 1).all()
+    assert np.bincount(found[:8000], minlength=3) / 8000 == pytest.approx([0.25, 0, 0.75], abs=0.02)
+
+
+def test_within_bins_gives_values_of_the_wanted_coarse_bin_or_of_the_nearest():
+    edges = np.array([0.0, 1.0, 2.0, 4.0, 8.0])
+    fine, coarse_of_fine = np.array([0.1, 0.3, 0.5, 0.1]), np.array([0, 0, 2, 2])
+    value = within_bins(fine, edges, coarse_of_fine, np.repeat([0, 2], 1000), rng(4))
+    low, high = value[:1000], value[1000:]
+    assert (low >= 0).all() and (low < 2).all() and (high >= 2).all() and (high < 8).all()
+    assert (low < 1).mean() == pytest.approx(0.25, abs=0.01) and (high < 4).mean() == pytest.approx(5 / 6, abs=0.01)
+    lost = within_bins(fine, edges, coarse_of_fine, np.array([1, 1, 1]), rng(4))
+    assert ((lost >= 0) & (lost < 2)).all()
+
+
+# graph ---------------------------------------------------------------------------------------------------------------
+
+
+def street(row=10):
+    """One busy street from west to east, and hardly anybody elsewhere."""
+    density = np.full((GRID.rows, GRID.columns), 0.01)
+    density[row] = 5.0
+    return density
+
+
+def test_busy_metres_are_cheap_and_empty_ones_not_infinitely_dear():
+    relative, background = relative_density(street())
+    assert relative.max() == pytest.approx(1, rel=0.1) and 0 < background < 0.1
+    cost = travel_cost(relative, background)
+    assert cost[10].max() < 0.5 * cost[0].min() and travel_cost(np.zeros(1), 0.0)[0] == 30.0
+
+
+def test_blocks_stand_where_the_people_are_and_know_their_neighbours():
+    graph = grid_graph(GRID, street())
+    assert block_side(GRID) == 2 and graph.nodes == 15 * 20 and graph.block_m == 200.0
+    x, y = block_centres(GRID, street(), 2)
+    on_street = y[5 * 20 : 6 * 20]
+    np.testing.assert_allclose(on_street, 1050, atol=1)  # row 10, not the block's middle at 1,100
+    np.testing.assert_array_equal((x // 200 + 20 * (y // 200)).astype(int), np.arange(300))
+    degree = np.bincount(graph.tail, minlength=300).reshape(15, 20)
+    assert degree[0, 0] == 3 and degree[0, 5] == 5 and (degree[1:-1, 1:-1] == 8).all()
+    forth = {(t, h): c for t, h, c in zip(graph.tail.tolist(), graph.head.tolist(), graph.cost.tolist())}
+    assert all(forth[h, t] == c for (t, h), c in forth.items())
+    assert (graph.nearest(x, y) == np.arange(300)).all()
+
+
+def test_large_grids_get_larger_blocks():
+    assert block_side(Grid(100.0, 400, 400, 4e4, 4e4)) == 4
+
+
+def test_reweighting_multiplies_by_the_field_under_an_edge():
+    graph = grid_graph(GRID, np.ones((30, 40)))
+    field = np.ones((30, 40))
+    field[:, :20] = 3.0
+    factor = graph.reweighted(GRID, field).cost / graph.cost
+    middle = 0.5 * (graph.x_m[graph.tail] + graph.x_m[graph.head])
+    np.testing.assert_allclose(factor, np.where(middle < 2000, 3.0, 1.0))
+
+
+def test_trees_lead_back_to_their_root_along_the_cheapest_path():
+    """A square 0-1-2-3 with a dear edge 0-3: the way to 3 goes round."""
+    tail, head = np.array([0, 1, 2, 0]), np.array([1, 2, 3, 3])
+    x, y = np.array([0.0, 100, 100, 0]), np.array([0.0, 0, 100, 100])
+    graph = RouteGraph(x, y, tail, head, np.array([1.0, 1.0, 1.0, 9.0]))
+    assert graph.trees_from(np.array([0])).tolist() == [[-9999, 0, 1, 2]]
+
+
+# polylines -----------------------------------------------------------------------------------------------------------
+
+CORNER = Polylines(np.array([0, 3, 5]), np.array([0.0, 30, 30, 5, 5]), np.array([0.0, 0, 40, 1, 11]))
+
+
+def test_steps_lengths_and_taking():
+    assert steps(CORNER).tolist() == [0, 30, 40, 0, 10] and lengths(CORNER).tolist() == [70, 10]
+    some = take(CORNER, np.array([1, 0, 1]))
+    assert lengths(some).tolist() == [10, 70, 10] and some.offsets.tolist() == [0, 2, 5, 7]
+    assert len(lengths(Polylines(np.array([0]), np.zeros(0), np.zeros(0)))) == 0
+
+
+def test_places_at_shares_of_the_weight():
+    fraction = np.array([0, 0.5, 1, 0, 0.25, 1])
+    on = place(CORNER, steps(CORNER), np.array([0, 3, 6]), fraction)
+    np.testing.assert_allclose(on.x_m, [0, 30, 30, 5, 5, 5], atol=1e-4)
+    np.testing.assert_allclose(on.y_m, [0, 5, 40, 1, 3.5, 11], atol=1e-4)
+    # All the weight on the second step: half of the time is over in its middle.
+    slow = place(CORNER, np.array([0.0, 0, 1e6, 0, 1]), np.array([0, 3, 6]), fraction)
+    np.testing.assert_allclose([slow.x_m[1], slow.y_m[1]], [30, 20], atol=1e-3)
+
+
+@few
+@given(st.integers(1, 12), st.integers(0, 999))
+def test_placed_points_lie_on_their_line_in_order(count, seed):
+    random = rng(seed)
+    points = random.integers(2, 6, count)
+    offsets = np.r_[0, np.cumsum(points)]
+    x = random.uniform(0, 1000, offsets[-1])
+    lines = Polylines(offsets, np.sort(x), np.zeros(offsets[-1]))  # on one axis, to the east
+    wanted = np.arange(count + 1) * 7
+    on = place(lines, steps(lines), wanted, np.tile(np.linspace(0, 1, 7), count))
+    for k in range(count):
+        part = on.x_m[wanted[k] : wanted[k + 1]]
+        assert part[0] == lines.x_m[offsets[k]] and part[-1] == pytest.approx(lines.x_m[offsets[k + 1] - 1])
+        assert (np.diff(part) >= 0).all()
+    assert (on.y_m == 0).all()
+
+
+# placing -------------------------------------------------------------------------------------------------------------
+
+
+def test_gaps_start_at_nothing_end_at_all_and_have_the_wanted_irregularity():
+    points = np.array([2, 50, 3, 4000])
+    edges = np.array([0.0, 0.5, 1.5, 4.0])
+    offsets, elapsed = gap_fractions(points, np.array([0.5, 0.0, 0.5]), edges, rng(5))
+    assert offsets.tolist() == [0, 2, 52, 55, 4055]
+    assert (elapsed[offsets[:-1]] == 0).all() and elapsed[offsets[1:] - 1] == pytest.approx(1)
+    gaps = np.diff(elapsed[55:])
+    assert (gaps > 0).all()
+    assert np.quantile(gaps, 0.75) / np.quantile(gaps, 0.25) == pytest.approx(2.75 / 0.25, rel=0.15)
+    _, even = gap_fractions(points, np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.99, 1.01, 4.0]), rng(5))
+    np.testing.assert_allclose(even[2:52], np.linspace(0, 1, 50), atol=0.01)
+
+
+def eastward(n=60, seed=6):
+    """Straight lines from the west border to the east border."""
+    y = np.repeat(rng(seed).uniform(1, 2999, n), 41)
+    return Polylines(np.arange(n + 1) * 41, np.tile(np.linspace(0, 4000, 41), n), y)
+
+
+def test_every_trajectory_counts_the_same_in_a_histogram():
+    lines = Polylines(np.array([0, 1, 5]), np.array([50.0, 150, 150, 150, 250]), np.full(5, 50.0))
+    assert histogram(lines, GRID)[0, :4].tolist() == [1, 0.75, 0.25, 0]
+    assert histogram(lines, GRID, np.array([2.0, 4.0]))[0, :4].tolist() == [2, 3, 1, 0]
+
+
+def test_points_gather_where_time_is_wanted():
+    lines = eastward()
+    target = np.ones((30, 40))
+    target[:, 10:20] = 6.0
+    target *= 60 / target.sum()
+    offsets, fraction = np.arange(61) * 100, np.tile(np.linspace(0, 1, 100), 60)
+    slowness = fit_slowness(lines, offsets, fraction, target, GRID)
+    placed = place(lines, slowness_weight(lines, slowness, GRID), offsets, fraction)
+    by_column = histogram(placed, GRID).sum(axis=0)
+    assert gap(by_column, target.sum(axis=0)) < 0.1
+    flat = place(lines, slowness_weight(lines, np.ones_like(target), GRID), offsets, fraction)
+    assert gap(histogram(flat, GRID).sum(axis=0), target.sum(axis=0)) > 0.3
+
+
+def test_sparse_fixes_move_to_busy_cells_nearby_and_dense_tracks_stay():
+    n = 80
+    y = np.repeat(rng(7).uniform(0, 3000, n), 5)
+    sparse = Polylines(np.arange(n + 1) * 5, np.tile(np.linspace(0, 4000, 5), n), y)
+    busy = np.full((30, 40), 0.001)
+    busy[::3] = 1.0
+    moved = scatter_sparse(sparse, busy, GRID, 250.0, rng(8))
+    assert np.abs(moved.x_m - sparse.x_m).max() <= 250 and np.abs(moved.y_m - sparse.y_m).max() <= 250
+    assert moved.x_m.min() >= 0 and moved.y_m.max() <= 3000
+    ends = np.r_[sparse.offsets[:-1], sparse.offsets[1:] - 1]
+    assert (moved.x_m[ends] == sparse.x_m[ends]).all() and (moved.y_m[ends] == sparse.y_m[ends]).all()
+    inner = np.setdiff1d(np.arange(5 * n), ends)
+
+    def busy_share(lines):
+        return (busy.ravel()[GRID.index(lines.x_m[inner], lines.y_m[inner])] == 1).mean()
+
+    assert busy_share(sparse) < 0.5 < 0.85 < busy_share(moved)
+    dense = Polylines(np.array([0, 400]), np.linspace(0, 4000, 400), np.full(400, 150.0))
+    assert scatter_sparse(dense, busy, GRID, 250.0, rng(8)) is dense
+
+
+# routes --------------------------------------------------------------------------------------------------------------
+
+
+def test_hubs_are_busy_places_all_over_the_city():
+    graph = grid_graph(GRID, street())
+    hubs = find_hubs(graph, GRID, street(), street(), most_depth=4)
+    assert 8 <= len(hubs.node) <= 16 and len(np.unique(hubs.node)) == len(hubs.node)
+    assert (np.abs(hubs.y_m - 1050) < 1).mean() > 0.7 and np.ptp(hubs.x_m) > 2000
+    assert hubs.predecessor.shape == (len(hubs.node), graph.nodes)
+    assert (hubs.predecessor[np.arange(len(hubs.node)), hubs.node] == -9999).all() and (hubs.mass > 0).all()
+
+
+def some_hubs(graph, node):
+    return Hubs(node, graph.x_m[node], graph.y_m[node], np.ones(len(node)), graph.trees_from(node))
+
+
+def ends_of(*pairs):
+    pairs = np.array(pairs, float)
+    return (pairs[:, 0], pairs[:, 1]), (pairs[:, 2], pairs[:, 3])
+
+
+def test_a_route_takes_the_busy_street():
+    graph = grid_graph(GRID, street())
+    hubs = some_hubs(graph, np.array([5 * 20, 5 * 20 + 19]))
+    start, end = ends_of((150, 1500, 3850, 1500))
+    lines, node = route(graph, hubs, start, end, np.full((1, 3), -1))
+    assert (lines.x_m[0], lines.y_m[0]) == (150, 1500) and (lines.x_m[-1], lines.y_m[-1]) == (3850, 1500)
+    assert node[0] == node[-1] == -1 and (node[1:-1] >= 0).all()
+    middle = (lines.x_m > 1000) & (lines.x_m < 3000)
+    assert middle.sum() > 5 and np.abs(lines.y_m[middle] - 1050).max() < 1
+    assert steps(lines)[2:-1].max() < 400  # from block to neighbouring block, once on the street
+
+
+def test_vias_are_passed_in_order():
+    graph = grid_graph(GRID, np.ones((30, 40)))
+    at = np.array([2 * 20 + 2, 12 * 20 + 10, 2 * 20 + 17])
+    hubs = some_hubs(graph, at)
+    start, end = ends_of((500, 500, 3500, 500), (500, 500, 3500, 500))
+    lines, node = route(graph, hubs, start, end, np.array([[-1, -1, 1], [-1, -1, -1]]))
+    first, second = node[: lines.offsets[1]], node[lines.offsets[1] :]
+    assert at[1] in first and at[1] not in second
+    assert lengths(lines)[0] > 4500 > 1.4 * 3000 > lengths(lines)[1]
+
+
+def test_shapes_of_edges_are_put_in():
+    """Two nodes joined by a curved edge each way."""
+    graph = RouteGraph(
+        np.array([0.0, 1000.0]), np.array([0.0, 0.0]), np.array([0, 1]), np.array([1, 0]), np.ones(2),
+        np.array([0, 2, 4]), np.array([300.0, 700, 700, 300]), np.array([200.0, 200, 200, 200]),
+    )  # fmt: skip
+    start, end = ends_of((-10, 0, 1010, 0))
+    lines, node = route(graph, some_hubs(graph, np.array([0])), start, end, np.full((1, 3), -1))
+    assert lines.x_m.tolist() == [-10, 0, 300, 700, 1000, 1010] and lines.y_m.tolist() == [0, 0, 200, 200, 0, 0]
+    assert node.tolist() == [-1, 0, -1, -1, 1, -1]
+
+
+def test_longer_wishes_take_detours_of_about_that_length():
+    n = 300
+    random = rng(9)
+    hubs = Hubs(
+        np.arange(200), random.uniform(0, 10_000, 200), random.uniform(0, 10_000, 200), np.ones(200),
+        np.zeros((0, 0), np.int32),
+    )  # fmt: skip
+    start = random.uniform(3000, 7000, (2, n))
+    end = start + random.uniform(-1500, 1500, (2, n))
+    straight = np.hypot(*(start - end))
+
+    def chosen(length):
+        return choose_vias(tuple(start), tuple(end), length, hubs, 1.2, rng(10))
+
+    assert (chosen(1.2 * straight) == -1).all()
+    wish = 1.2 * straight + 2500
+    vias = chosen(wish)
+    assert (vias[:, :2] == -1).all() and (vias[:, 2] >= 0).all()
+    at = np.array([hubs.x_m[vias[:, 2]], hubs.y_m[vias[:, 2]]])
+    way = 1.2 * (np.hypot(*(at - start)) + np.hypot(*(at - end)))
+    assert np.median(np.abs(way / wish - 1)) < 0.05
+    far = chosen(np.full(n, 20_000.0))
+    assert (far >= 0).all()
+
+
+# candidates ----------------------------------------------------------------------------------------------------------
+
+
+def test_ends_have_the_shares_of_displacements_and_of_regions(small_estimates):
+    """Displacements that flows and fields alone would get wrong are restored, without moving the regions' margins."""
+    grid, bins, regions = small_estimates.grid, small_estimates.displacement_bins, len(small_estimates.flows)
+    everywhere = np.ones((grid.rows, grid.columns))
+    out = np.bincount(small_estimates.regions.ravel(), minlength=regions) / grid.cells
+
+    # People anywhere go anywhere; but they are said to go shorter ways than that.
+    flow = systematic(np.outer(out, out).ravel(), 20_000, rng(11))
+    label = small_estimates.regions.ravel()
+    here, there = (
+        within_groups(everywhere.ravel(), label, which, regions, rng(seed))
+        for seed, which in ((12, flow // regions), (13, flow % regions))
+    )
+    apart_km = np.hypot(here % grid.columns - there % grid.columns, here // grid.columns - there // grid.columns)
+    plain = np.bincount(bins.index(apart_km * grid.cell_m / 1000), minlength=len(bins)) / len(flow)
+    shorter = plain * np.exp(-np.asarray(bins.edges)[:-1] / 1.5)
+    shorter /= shorter.sum()
+
+    lengths_of_all = small_estimates.displacement_length.sum(axis=0)
+    said = {"displacement": shorter, "displacement_length": np.outer(shorter, lengths_of_all)}
+    said = {name: shares for name, shares in said.items() if hasattr(small_estimates, name)}
+    wanted = replace(small_estimates, starts=everywhere, ends=everywhere, flows=np.outer(out, out), **said)
+    trips = draw_trips(wanted, 6000, rng(14))
+    straight_km = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1]) / 1000
+    found = np.bincount(bins.index(straight_km), minlength=len(bins))
+    assert gap(plain, shorter) > 0.15 and gap(found, shorter) < 0.05
+    assert gap(np.bincount(trips.flow // regions, minlength=regions), out) < 0.03
+    assert gap(np.bincount(trips.flow % regions, minlength=regions), out) < 0.03
+
+
+def test_trips_are_possible_and_start_in_their_region(small_estimates):
+    trips = draw_trips(small_estimates, 3000, rng(14))
+    grid, caps = small_estimates.grid, small_estimates.scope.caps
+    assert len(trips) == 3000
+    start_cell = grid.index(*trips.start)
+    assert (start_cell == trips.origin).mean() > 0.999
+    regions = len(small_estimates.flows)
+    assert (small_estimates.regions.ravel()[trips.origin] == trips.flow // regions).all()
+    assert (small_estimates.regions.ravel()[grid.index(*trips.end)] == trips.flow % regions).mean() > 0.999
+    straight = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1])
+    assert (trips.length_m >= 1.01 * straight - 1e-6).all()
+    assert (trips.duration_s >= 1.25 * trips.length_m / (caps.speed_kmh / 3.6) - 1e-6).all()
+    assert (trips.points >= 2).all() and (trips.points <= caps.points).all()
+    found = np.bincount(small_estimates.length_bins.index(trips.length_m / 1000), minlength=len(small_estimates.length))
+    assert gap(found, small_estimates.length) < 0.15
+    again = draw_trips(small_estimates, 3000, rng(14))
+    assert (again.length_m == trips.length_m).all() and (again.points == trips.points).all()
+    some = take_trips(trips, np.array([5, 2]))
+    assert some.flow.tolist() == trips.flow[[5, 2]].tolist() and some.end[1].tolist() == trips.end[1][[5, 2]].tolist()
+
+
+def test_ends_are_drawn_where_the_caller_says(small_estimates):
+    corner = draw_trips(small_estimates, 100, rng(), lambda cell, random: (np.zeros(len(cell)), np.ones(len(cell))))
+    assert (corner.start[0] == 0).all() and (corner.end[1] == 1).all()
+
+
+def test_balanced_routes_pass_where_people_are(small_estimates):
+    trips = draw_trips(small_estimates, 1500, rng(15))
+    graph = grid_graph(small_estimates.grid, small_estimates.occupancy)
+    router = balance_routes(small_estimates, graph, trips, rng(16))
+    assert 1.02 <= router.detour <= 1.6 and not np.allclose(router.graph.cost, graph.cost)
+    lines = route_trips(small_estimates, router, trips, rng(17))
+    grid = small_estimates.grid
+    begin, end = lines.offsets[:-1], lines.offsets[1:] - 1
+    np.testing.assert_array_equal(lines.x_m[begin], trips.start[0])
+    np.testing.assert_array_equal(lines.y_m[end], trips.end[1])
+    assert lines.x_m.min() >= 0 and lines.x_m.max() <= grid.width_m and lines.y_m.max() <= grid.height_m
+    assert np.median(lengths(lines) / trips.length_m) == pytest.approx(1, abs=0.15)
+    spots = place(lines, steps(lines), np.arange(len(lines) + 1) * 24, np.tile((np.arange(24) + 0.5) / 24, len(lines)))
+    seen = pool(histogram(spots, grid), 8)
+    assert gap(seen, pool(small_estimates.occupancy, 8)) < 0.2
+
+
+def test_loose_vertices_stay_in_their_blocks_and_prefer_busy_cells():
+    density = street(11)
+    graph = grid_graph(GRID, np.ones((30, 40)))
+    node = np.r_[-1, 5 * 20 + np.arange(20), -1]
+    x, y = np.r_[0.0, graph.x_m[node[1:-1]], 4000.0], np.r_[1.0, graph.y_m[node[1:-1]], 2.0]
+    lines = Polylines(np.array([0, 22]), x, y)
+    moved = loosen(lines, node, graph, GRID, density, rng(18))
+    assert (moved.x_m[0], moved.y_m[0], moved.x_m[-1], moved.y_m[-1]) == (0, 1, 4000, 2)
+    np.testing.assert_array_equal(moved.x_m[1:-1] // 200, np.arange(20))
+    assert ((moved.y_m[1:-1] >= 1100) & (moved.y_m[1:-1] < 1200)).all()  # row 11 of rows 10 and 11
+    fixed = replace(graph, loose=None)
+    assert loosen(lines, node, fixed, GRID, density, rng(18)) is lines
