@@ -1,0 +1,293 @@
+"""Weights, departures, shards and the whole recipe: what is promised of each is counted."""
+
+import datetime as dt
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_matrix
+
+from wayveil.errors import InputError
+from wayveil.release import Release
+from wayveil.rules import Closed, StayWithin, area_in_metres, count, hours, motion_of, with_scope_bounds
+from wayveil.scope import Scope
+from wayveil.synthesis import synthesize as recipe
+from wayveil.synthesis.departures import open_departures
+from wayveil.synthesis.fit import HardView, SoftView, fit_weights
+from wayveil.synthesis.physics import Tracks
+from wayveil.synthesis.shard import count_violations, draw_shard
+from wayveil.synthesis.synthesize import draw_shards, make_model, shard_sizes, synthesize, wanted_count
+from wayveil.synthesis.timing import departures
+
+COLUMNS = ("offsets", "lon", "lat", "t_utc")
+SCOPE = Scope.model_validate(
+    {"name": "test", "south": 10.0, "west": 20.0, "north": 10.05, "east": 20.06, "timezone": "Europe/Paris",
+     "first_day": "2025-03-24", "last_day": "2025-04-06"}
+)  # fmt: skip
+"""Two weeks, Monday to Sunday; the clocks go forward on the first Sunday."""
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def same(one, other):
+    return all(getattr(one, name).tobytes() == getattr(other, name).tobytes() for name in COLUMNS)
+
+
+# fit -----------------------------------------------------------------------------------------------------------------
+
+
+def hard(target, bin_of, noise=1.0, name="view", step=0.7):
+    return HardView(name, bin_of, np.asarray(target, float), noise, step)
+
+
+def test_weights_fit_two_views_at_once():
+    """Candidates in a 2 × 3 table: both margins are reached by one set of weights."""
+    row, column = np.repeat([0, 1], 300), np.tile(np.repeat([0, 1, 2], 100), 2)
+    rows, columns = np.array([0.3, 0.7]), np.array([0.5, 0.3, 0.2])
+    views = [hard(rows, row, name="rows"), hard(columns, column, name="columns")]
+    fit = fit_weights(views, 10_000.0, 600)
+    assert fit.weight.sum() == pytest.approx(1) and (fit.weight > 0).all()
+    np.testing.assert_allclose(views[0].shares(fit.weight), rows, atol=0.01)
+    np.testing.assert_allclose(views[1].shares(fit.weight), columns, atol=0.01)
+    uneven = 1 / (600 * (fit.weight**2).sum())
+    assert fit.effective_sample_share == pytest.approx(uneven) and 0.5 < uneven < 1
+    assert fit.loss.keys() == {"rows", "columns"} and max(fit.loss.values()) < 10
+
+
+def test_a_view_drowned_in_noise_moves_nothing():
+    bin_of = np.repeat([0, 1], 50)
+    calm, loud = (fit_weights([hard([0.9, 0.1], bin_of, noise)], 100.0, 100).weight for noise in (0.1, 1e5))
+    assert calm[:50].sum() > 0.85
+    np.testing.assert_allclose(loud, 0.01, rtol=1e-3)
+
+
+def test_forbidden_candidates_get_nothing_unless_all_are():
+    bin_of = np.repeat([0, 1], 50)
+    forbidden = np.tile([True, False], 50)
+    fit = fit_weights([hard([0.7, 0.3], bin_of)], 1000.0, 100, forbidden)
+    assert fit.weight[forbidden].sum() < 1e-15
+    assert fit.weight[:50].sum() == pytest.approx(0.7, abs=0.02)
+    everything = fit_weights([hard([0.7, 0.3], bin_of)], 1000.0, 100, np.ones(100, bool))
+    assert everything.weight[:50].sum() == pytest.approx(0.7, abs=0.02)
+
+
+def test_a_soft_view_is_its_matrix():
+    features = csr_matrix(np.array([[0.5, 0.5, 0], [0, 1, 0], [0, 0.25, 0.75], [1, 0, 0]]))
+    target = np.array([0.5, 0.3, 0.2])
+    view = SoftView("places", features, target, 0.5, 0.3)
+    weight = np.full(4, 0.25)
+    np.testing.assert_allclose(view.shares(weight), [0.375, 0.4375, 0.1875])
+    np.testing.assert_allclose(view.back(np.array([1.0, 2, 4])), [1.5, 2, 3.5, 1])
+    fitted = fit_weights([view], 1000.0, 4).weight
+    assert np.abs(view.shares(fitted) - target).sum() < 0.3 * np.abs(view.shares(weight) - target).sum()
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.floats(0, 1), min_size=2, max_size=6), st.integers(0, 99), st.floats(0.01, 1e4))
+def test_no_target_makes_weights_strange(target, seed, noise):
+    target = np.array(target) + 1e-9
+    bin_of = rng(seed).integers(0, len(target), 60)
+    fit = fit_weights([hard(target / target.sum(), bin_of, noise)], 500.0, 60)
+    assert np.isfinite(fit.weight).all() and fit.weight.sum() == pytest.approx(1)
+    assert fit.weight.max() / fit.weight.min() < np.exp(7)  # bounded on both sides, so no candidate is the whole city
+    assert 0 < fit.effective_sample_share <= 1 + 1e-9 and np.isfinite(fit.loss["view"])
+
+
+# timing --------------------------------------------------------------------------------------------------------------
+
+
+def test_departures_have_the_hours_and_weekdays_of_the_scopes_clocks(small_estimates):
+    share = np.zeros((7, 24))
+    share[0, 8], share[6, 17] = 0.75, 0.25
+    found = departures(replace(small_estimates, scope=SCOPE, departure=share), 400, rng(1))
+    local = [dt.datetime.fromtimestamp(t, SCOPE.zone) for t in found]
+    assert {(t.weekday(), t.hour) for t in local} <= {(0, 8), (6, 17), (6, 18)}
+    # The Sunday on which the clocks change is the only day with an hour that is off by one.
+    late = {t.date() for t in local if t.hour == 18}
+    assert late <= {dt.date(2025, 3, 30)}
+    assert sum(t.weekday() == 0 for t in local) == pytest.approx(300, abs=2)
+    assert {t.date() for t in local if t.weekday() == 0} == {dt.date(2025, 3, 24), dt.date(2025, 3, 31)}
+    assert len({t.minute for t in local}) > 50
+
+
+def test_a_scope_of_one_day_or_of_none_still_has_departures(small_estimates):
+    sunday = SCOPE.model_copy(update={"first_day": dt.date(2025, 3, 23), "last_day": dt.date(2025, 3, 23)})
+    found = departures(replace(small_estimates, scope=sunday), 200, rng(2))
+    first, last = sunday.time_window()
+    assert (found >= first).all() and (found < last).all()
+    timeless = SCOPE.model_copy(update={"first_day": None, "last_day": None})
+    share = np.zeros((7, 24))
+    share[3, 5] = 1.0
+    found = departures(replace(small_estimates, scope=timeless, departure=share), 50, rng(3))
+    assert {(t.weekday(), t.hour) for t in (dt.datetime.fromtimestamp(t, timeless.zone) for t in found)} == {(3, 5)}
+
+
+# departures ----------------------------------------------------------------------------------------------------------
+
+MONDAY = dt.datetime(2025, 3, 24, tzinfo=SCOPE.zone).timestamp()
+SQUARE = area_in_metres(shapely.box(1000, 1000, 2000, 2000))
+AT_NOON = Closed(SQUARE, hours("11:00", "13:00"), name="noon")
+
+
+def passing(*start_h, through=True):
+    """Tracks of ten minutes through the square, or past it."""
+    n = len(start_h)
+    x, y = np.tile(np.linspace(500, 2500, 11), n), np.full(11 * n, 1500.0 if through else 3000.0)
+    t = (MONDAY + 3600 * np.array(start_h))[:, None] + 60 * np.arange(11.0)
+    return Tracks(np.arange(n + 1) * 11, x, y, t.ravel())
+
+
+def still_closed(tracks, t_utc):
+    clock = (t_utc - MONDAY) % 86_400 / 3600
+    inside = (tracks.x_m > 1000) & (tracks.x_m < 2000) & (tracks.y_m < 2000)
+    return inside & (clock > 11) & (clock < 13)
+
+
+def test_closed_hours_move_departures_as_little_as_it_takes():
+    tracks = passing(9.0, 11.1, 12.0)
+    new = open_departures(tracks, [AT_NOON], SCOPE, MONDAY + 3600 * np.array([8.0, 9.5, 15.0]), rng(4))
+    shift = (new - tracks.t_utc).reshape(3, 11)
+    assert (shift == shift[:, :1]).all() and (shift == np.rint(shift)).all()
+    assert shift[0, 0] == 0 and 0 < -shift[1, 0] <= 20 * 60 and shift[2, 0] != 0
+    assert not still_closed(tracks, new).any() and still_closed(tracks, tracks.t_utc).any()
+    first, last = SCOPE.time_window()
+    assert new.min() >= first and new.max() < last
+
+
+def test_what_is_nowhere_closed_keeps_its_times():
+    pool_utc = MONDAY + 3600 * np.arange(24.0)
+    past = passing(12.0, through=False)
+    assert open_departures(past, [AT_NOON], SCOPE, pool_utc, rng()) is past.t_utc
+    always = Closed(SQUARE, name="always")
+    tracks = passing(12.0)
+    assert open_departures(tracks, [always], SCOPE, pool_utc, rng()) is tracks.t_utc  # no hour cures that
+    assert open_departures(tracks, [AT_NOON], SCOPE, np.zeros(0), rng()) is tracks.t_utc
+    # It is inside by 500 m at the most: for less than 600 m, moving points is the smaller change.
+    assert (open_departures(tracks, [AT_NOON], SCOPE, pool_utc, rng(), deeper_than_m=600.0) == tracks.t_utc).all()
+    assert (open_departures(tracks, [AT_NOON], SCOPE, pool_utc, rng(), deeper_than_m=400.0) != tracks.t_utc).all()
+
+
+# shard ---------------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model(small_release):
+    return make_model(small_release, seed=1, estimator="bayes")
+
+
+def test_a_shard_has_what_was_asked_inside_the_scope_at_possible_speeds(model):
+    heard = []
+    shard = draw_shard(model.estimates, model.prior, model.router, (), 150, rng(5), heard.append)
+    made, scope = shard.trajectories, model.estimates.scope
+    assert len(made) == 150 and heard[0] == 0 and heard == sorted(heard) and heard[-1] <= 1
+    assert count_violations(with_scope_bounds((), scope), made, scope) == shard.violations_after
+    assert all(broken["points"] == 0 for broken in shard.violations_after.values())
+    motion = motion_of(made, scope)
+    inner = np.ones(len(made.lon), bool)
+    inner[made.offsets[:-1]] = False
+    step = np.r_[0, np.hypot(np.diff(motion.x_m), np.diff(motion.y_m))][inner]
+    took = np.r_[0, np.diff(made.t_utc)][inner]
+    assert (took >= 1).all() and (made.t_utc == np.rint(made.t_utc)).all()
+    assert (step <= took * scope.caps.speed_kmh / 3.6 + 0.1).all()
+    assert shard.loss.keys() >= {"occupancy", "length", "duration", "origin_destination", "displacement"}
+    assert 0 < shard.effective_sample_share <= 1 and 0 <= shard.realised_density_jsd < np.log(2)
+
+
+def test_a_shard_obeys_rules_that_half_of_it_would_break(model):
+    scope = model.estimates.scope
+    middle = scope.width_m / 2, scope.height_m / 2
+    closed = Closed(area_in_metres(shapely.Point(*middle).buffer(500)), name="centre")
+    stay = StayWithin(area_in_metres(shapely.box(200, 200, scope.width_m - 200, scope.height_m - 200)), name="stay")
+    shard = draw_shard(model.estimates, model.prior, model.router, (closed, stay), 60, rng(6))
+    assert len(shard.trajectories) == 60
+    broken = count((closed, stay), motion_of(shard.trajectories, scope))
+    assert all(each["points"] == 0 for each in broken.values())
+    assert {name: shard.violations_after[name]["points"] for name in ("centre", "stay")} == {"centre": 0, "stay": 0}
+    free = draw_shard(model.estimates, model.prior, model.router, (), 60, rng(6))
+    assert count((closed,), motion_of(free.trajectories, scope))["centre"]["trajectories"] > 5
+
+
+def test_lengths_and_durations_come_out_as_estimated(model):
+    shard = draw_shard(model.estimates, model.prior, model.router, (), 400, rng(7))
+    made, found = shard.trajectories, model.estimates
+    took = made.t_utc[made.offsets[1:] - 1] - made.t_utc[made.offsets[:-1]]
+    shares = np.bincount(found.duration_bins.index(took), minlength=len(found.duration)) / len(made)
+    behind = np.abs(np.cumsum(shares) - np.cumsum(found.duration)).max()
+    assert behind < 0.1  # the Kolmogorov-Smirnov distance
+
+
+# synthesize ----------------------------------------------------------------------------------------------------------
+
+
+def test_the_same_seed_gives_the_same_and_another_another(small_release):
+    how = {"n": 40, "estimator": "bayes"}
+    one, again, other = (synthesize(small_release, seed=seed, **how) for seed in (3, 3, 4))
+    assert same(one.trajectories, again.trajectories) and one.diagnostics == again.diagnostics
+    assert not same(one.trajectories, other.trajectories)
+    assert one.private is False  # the release was made with seeded noise, and that sticks
+
+
+def test_as_many_as_the_noisy_count_with_diagnostics(small_release):
+    noisy = round(float(small_release["count"].counts[0]))
+    steps = []
+    found = synthesize(small_release, seed=1, estimator="bayes", progress=lambda *step: steps.append(step))
+    assert len(found.trajectories) == noisy == wanted_count(small_release, None) == found.diagnostics["trajectories"]
+    assert set(found.diagnostics) == {
+        "trajectories", "loss", "effective_sample_share", "realised_density_jsd", "violations_before",
+        "violations_after",
+    }  # fmt: skip
+    assert all(np.isfinite(loss) for loss in found.diagnostics["loss"].values())
+    assert {what for what, _ in steps} == {"estimating", "balancing routes", "drawing trajectories"}
+    assert steps[-1] == ("drawing trajectories", 1.0)
+
+
+def with_count(release: Release, value: float) -> Release:
+    answers = tuple(
+        replace(a, noisy=np.array([round(value * a.resolution)])) if a.name == "count" else a for a in release.answers
+    )
+    return replace(release, answers=answers)
+
+
+def test_strange_wishes_for_a_number(small_release):
+    assert wanted_count(with_count(small_release, -30), None) == 1 and wanted_count(small_release, 7) == 7
+    assert wanted_count(with_count(small_release, 1e12), None) == 100_000_000
+    for n in (0, -1, 100_000_001):
+        with pytest.raises(InputError, match="-n must be from 1"):
+            wanted_count(small_release, n)
+
+
+def test_wrong_arguments_are_named(small_release):
+    for wrong, said in (
+        ({"estimator": "magic"}, "bayes or learned"), ({"roads": "map.osm"}, "read_roads"),
+        ({"rules": "rules.toml"}, "read_rules"),
+    ):  # fmt: skip
+        with pytest.raises(InputError, match=said):
+            make_model(small_release, **wrong)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.integers(1, 10_000_000))
+def test_shards_are_even_and_add_up(n):
+    sizes = shard_sizes(n)
+    assert sum(sizes) == n and max(sizes) <= recipe.SHARD and max(sizes) - min(sizes) <= 1
+
+
+def test_a_shard_depends_on_its_number_alone(model, monkeypatch):
+    """So a run can go on where it stopped, and shards can be drawn anywhere in any order."""
+
+    class Elsewhere:
+        def map(self, function, pieces):
+            return iter([function(piece) for piece in reversed(list(pieces))][::-1])
+
+    monkeypatch.setattr(recipe, "SHARD", 30)
+    here = [shard.trajectories for shard in draw_shards(model, 80, 9)]
+    assert [len(each) for each in here] == [27, 27, 26] and not same(here[0], here[1])
+    there = [shard.trajectories for shard in draw_shards(model, 80, 9, Elsewhere())]
+    assert all(same(one, other) for one, other in zip(here, there))
+    (last,) = (shard.trajectories for shard in draw_shards(model, 80, 9, first=2))
+    assert same(last, here[2])
