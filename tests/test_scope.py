@@ -128,3 +128,13 @@ def test_the_verbs(tmp_path, cli):
     assert cli("show", "beijing").stdout == scope_text("beijing")
     assert json.loads(cli("show", path, "--json").stdout)["timezone"] == "Europe/Paris"
     assert isinstance(cli("show", "atlantis").exception, InputError)
+
+
+def test_a_position_does_not_depend_on_the_others_of_its_batch():
+    """A point far away must not change the last digits of the rest: sensitivity is proved one trajectory at a time."""
+    scope = Scope(name="small", south=0.0, west=0.0, north=0.05, east=0.05)
+    lon = np.random.default_rng(0).uniform(0.0, 0.05, 1000)
+    alone, _ = scope.to_metres(lon, np.zeros(1000))
+    for far in (179.99, -179.99, 180.0, -180.0, 1e300):
+        together, _ = scope.to_metres(np.r_[lon, far], np.zeros(1001))
+        assert together[:-1].tobytes() == alone.tobytes()
