@@ -250,7 +250,7 @@ def _histograms(
     door: Door, views: Mapping[str, View], sums: Mapping[str, NDArray[np.int64]], count: float
 ) -> list[Answer]:
     answers = []
-    for name in ("length", "duration", "mean_interval", "gap_ratio"):
+    for name in ("length", "displacement", "duration", "mean_interval", "gap_ratio"):
         view = views[name]
         bins = view.bins  # type: ignore[attr-defined]
         if name not in plan.SPIKY:

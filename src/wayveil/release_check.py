@@ -21,6 +21,7 @@ _NEEDED = {
     "duration": ("edges",),
     "mean_interval": ("edges",),
     "gap_ratio": ("edges",),
+    "displacement": ("edges",),
     "displacement_length": ("displacement_edges", "length_edges"),
     "length_duration": ("length_edges", "duration_edges"),
     "origin_destination/coarse": ("merged",),

@@ -12,6 +12,7 @@ MEANINGS = {
     "start_minus_end": "where more start than end",
     "origin_destination": "from which region to which",
     "length": "how long trajectories are",
+    "displacement": "how far apart their ends are",
     "displacement_length": "how long they are for their distance",
     "length_duration": "how long they take for their length",
     "duration": "how long they take",

@@ -18,6 +18,7 @@ from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.graph import RouteGraph
 from wayveil.synthesis.polylines import Polylines, lengths, place, steps
 from wayveil.synthesis.pyramid import Field, interpolate, pool
+from wayveil.synthesis.regions import cut_regions, label_regions
 from wayveil.synthesis.routes import HUB_DEPTH, Hubs, choose_vias, find_hubs, route
 
 _VERTEX_POWER = 1.5
@@ -31,6 +32,7 @@ _TRIAL_DEPTH = 7
 _SAMPLE = 4000
 _OVERSAMPLE = 4
 _END_ROUNDS = 8
+_DISTRICT_DEPTH = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +95,7 @@ def _draw_ends(
     """Flow, cell of the start, cell of the end: some of many pairs drawn from the flows, weighed by displacement.
 
     Cells drawn independently inside their regions would be too far apart: who ends in the region of the start, ends
-    near the start. Weights restore the shares of displacements while starts and ends of each region keep theirs.
+    near the start. Weights restore the shares of displacements while starts and ends of each district keep theirs.
     """
     grid, regions, many = estimates.grid, len(estimates.flows), _OVERSAMPLE * count
     flow = systematic(estimates.flows.ravel(), many, random)
@@ -102,10 +104,12 @@ def _draw_ends(
     destination = within_groups(estimates.ends.ravel(), region_of_cell, flow % regions, regions, random)
     columns = origin % grid.columns - destination % grid.columns, origin // grid.columns - destination // grid.columns
     straight_km = np.hypot(*(apart + random.triangular(-1, 0, 1, many) for apart in columns)) * grid.cell_m / 1000
+    both = estimates.starts + estimates.ends
+    district = label_regions(grid, cut_regions(both, _DISTRICT_DEPTH)).ravel()
     views = (
-        (estimates.displacement_bins.index(straight_km), estimates.displacement_length.sum(axis=1)),
-        (flow // regions, estimates.flows.sum(axis=1)),
-        (flow % regions, estimates.flows.sum(axis=0)),
+        (estimates.displacement_bins.index(straight_km), estimates.displacement),
+        (district[origin], _district_shares(district, estimates.starts)),
+        (district[destination], _district_shares(district, estimates.ends)),
     )
     weight = np.ones(many)
     for _ in range(_END_ROUNDS):
@@ -116,6 +120,11 @@ def _draw_ends(
         weight = np.clip(weight / weight.mean(), 0.05, 20.0)
     kept = systematic(weight, count, random)
     return flow[kept], origin[kept], destination[kept]
+
+
+def _district_shares(district: NDArray[np.int64], field: Field) -> NDArray[np.float64]:
+    mass = np.bincount(district, field.ravel(), minlength=2**_DISTRICT_DEPTH)
+    return mass / mass.sum()
 
 
 def _inside(

@@ -41,6 +41,8 @@ class Estimates:
     """(regions, regions) share of trips from one region to another."""
     length: NDArray[np.float64]
     length_bins: Bins
+    displacement: NDArray[np.float64]
+    """Share of each bin of the distance from start to end."""
     displacement_length: NDArray[np.float64]
     displacement_bins: Bins
     coarse_length_bins: Bins
@@ -71,9 +73,13 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
     duration_bins = plan.duration_bins(scope)
     duration = _fine_histogram(release["duration"], duration_bins)
     coarse_length, coarse_duration = plan.coarse_length_bins(scope), plan.coarse_duration_bins(scope)
-    displacement = plan.displacement_bins(scope)
+    displacement_bins = plan.displacement_bins(scope)
+    apart = release["displacement"]
+    displacement = estimate_histogram(apart.counts, apart.noise, _middles(displacement_bins))
     length_margin = _coarsen(length, length_bins, coarse_length)
-    displacement_length = _displacement_length(release, displacement, coarse_length, length_margin, count)
+    displacement_length = _displacement_length(
+        release["displacement_length"], displacement, displacement_bins, coarse_length, length_margin, count
+    )
     duration_margin = _coarsen(duration, duration_bins, coarse_duration)
     length_duration = estimate_table(
         release["length_duration"].counts,
@@ -85,7 +91,7 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
     )
     cuts = cuts_from_json(release["origin_destination/fine"].parameters["cuts"])
     regions = label_regions(grid, cuts)
-    flows = _flows(release, grid, regions, starts, ends, displacement, displacement_length.sum(axis=1), count)
+    flows = _flows(release, grid, regions, starts, ends, displacement_bins, displacement, count)
     return Estimates(
         scope=scope,
         grid=grid,
@@ -97,8 +103,9 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
         flows=flows,
         length=length,
         length_bins=length_bins,
+        displacement=displacement,
         displacement_length=displacement_length,
-        displacement_bins=displacement,
+        displacement_bins=displacement_bins,
         coarse_length_bins=coarse_length,
         length_duration=length_duration,
         coarse_duration_bins=coarse_duration,
@@ -191,12 +198,14 @@ def _coarsen(shares: NDArray[np.float64], fine: Bins, coarse: Bins) -> NDArray[n
 
 
 def _displacement_length(
-    release: Release, displacement: Bins, length: Bins, length_margin: NDArray[np.float64], count: float
+    answer: Answer,
+    margin: NDArray[np.float64],
+    displacement: Bins,
+    length: Bins,
+    length_margin: NDArray[np.float64],
+    count: float,
 ) -> NDArray[np.float64]:
     """Shares of (displacement, length); no trajectory is shorter than the distance between its ends."""
-    answer = release["displacement_length"]
-    row_noise = answer.noise * np.sqrt(answer.shape[1])
-    margin = estimate_histogram(answer.counts.sum(axis=1), row_noise, _middles(displacement))
     possible = np.asarray(length.edges)[None, 1:] >= np.asarray(displacement.edges)[:-1, None]
     possible[:, -1] = True
     table = estimate_table(answer.counts, answer.noise, margin, length_margin, count, possible)

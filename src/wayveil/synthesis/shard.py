@@ -153,8 +153,8 @@ def _views(estimates: Estimates, trips: Trips, placed: Polylines) -> list[HardVi
         HardView(
             "displacement",
             estimates.displacement_bins.index(straight_km),
-            estimates.displacement_length.sum(axis=1),
-            noise["displacement_length"],
+            estimates.displacement,
+            noise["displacement"],
             0.3,
         ),
         HardView(

@@ -98,6 +98,22 @@ class GapRatio:
 
 
 @dataclass(frozen=True)
+class Displacement:
+    """φ(T) = 1 at the bin of the straight distance from start to end (km)."""
+
+    bins: Bins
+    name: str = "displacement"
+    resolution: int = 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.bins),)
+
+    def features(self, batch: Prepared) -> Features:
+        return one_hot(self.bins.index(_straight_km(batch)))
+
+
+@dataclass(frozen=True)
 class DisplacementLength:
     """φ(T) = 1 at (bin of the straight distance from start to end, bin of the length), both in km."""
 
@@ -111,9 +127,7 @@ class DisplacementLength:
         return (len(self.displacement), len(self.length))
 
     def features(self, batch: Prepared) -> Features:
-        dx = batch.x_m[batch.last] - batch.x_m[batch.first]
-        dy = batch.y_m[batch.last] - batch.y_m[batch.first]
-        row = self.displacement.index(np.hypot(dx, dy) / 1000)
+        row = self.displacement.index(_straight_km(batch))
         return one_hot(row * len(self.length) + self.length.index(batch.length_m / 1000))
 
 
@@ -159,6 +173,12 @@ class DepartureWeek:
 
     def features(self, batch: Prepared) -> Features:
         return one_hot(_hour_of_week(self.scope, batch))
+
+
+def _straight_km(batch: Prepared) -> NDArray[np.float64]:
+    dx = batch.x_m[batch.last] - batch.x_m[batch.first]
+    dy = batch.y_m[batch.last] - batch.y_m[batch.first]
+    return np.hypot(dx, dy) / 1000
 
 
 def _hour_of_week(scope: Scope, batch: Prepared) -> NDArray[np.int64]:
