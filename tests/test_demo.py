@@ -19,7 +19,7 @@ def demo(tmp_path_factory):
     before = {name: os.environ.get(name) for name in ("XDG_DATA_HOME", "XDG_STATE_HOME")}
     os.environ |= {"XDG_DATA_HOME": str(home / "data"), "XDG_STATE_HOME": str(home / "state")}
     try:
-        return run_demo(folder, 1500), home, os.environ["XDG_STATE_HOME"]
+        return run_demo(folder, 400), home, os.environ["XDG_STATE_HOME"]
     finally:
         for name, value in before.items():
             os.environ.pop(name, None)

@@ -210,10 +210,12 @@ def test_commands_on_invented_data_say_nothing_private(wayveil, folder, caplog, 
         pq.write_table(table, path)
 
     monkeypatch.setattr(selfcheck, "QUICK", selfcheck.Effort(views=60, releases=4, samples=6, published=6))
-    monkeypatch.setattr(parameters, "run", partial(parameters.run, m=6, points=5))
+    monkeypatch.setattr(parameters, "run", partial(parameters.run, m=6, points=5, losses=("mean-square",)))
+    monkeypatch.setattr(parameters, "grid", lambda quick, full: ([4], [1.0]))  # every other size is compiled anew
     monkeypatch.setattr(constraints, "run", partial(constraints.run, m=6, points=5, cases=constraints.CASES[:1]))
     monkeypatch.setattr(simulate, "simulate_city", partial(simulate.simulate_city, size_km=(3, 3)))
     monkeypatch.setattr(simulate, "simulate_to_parquet", marked)
+    monkeypatch.setattr(simulate, "rules_text", lambda city: json.dumps(RULES))  # test_demo.py has all the rules
     caplog.set_level(logging.DEBUG)
     for text in INVENTED:
         said = searched(wayveil(*text.split()), caplog, LOGGED)

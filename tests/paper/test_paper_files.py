@@ -134,9 +134,11 @@ def test_a_missing_folder_is_known_before_the_work(file: Path) -> None:
         synthesize_file(str(file), "demo-city", file.parent / "nowhere" / "out.csv", options_of(1.0))
 
 
-def test_experiments_write_tables_and_pictures(tmp_path: Path) -> None:
+def test_experiments_write_tables_and_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from wayveil.paper.experiments import constraints, parameters
 
+    assert parameters.grid(quick=True, full=False) == ([100, 200], [0.01, 1.0])
+    monkeypatch.setattr(parameters, "grid", lambda quick, full: ([12], [0.01, 1.0]))  # one size to compile
     rows = constraints.run(tmp_path / "c", m=6, points=8, cases=constraints.CASES[:2], quick=True)
     assert [row["case"] for row in rows] == ["originals", "without penalties", "printed"]
     parameters.run(tmp_path / "p", m=30, points=10, losses=("mean-square",), quick=True)

@@ -1,5 +1,7 @@
 """The blocked kernel against autodiff of the plain formula, and what each precision costs."""
 
+from functools import cache
+
 import numpy as np
 import pytest
 
@@ -16,12 +18,15 @@ def data(seed: int = 0, m: int = M, dim: int = DIM) -> tuple[np.ndarray, np.ndar
     return rng.normal(size=(m, dim)) * 900.0 + 40_000.0, m * rng.uniform(2_000.0, 6_000.0, size=m)
 
 
-def plain(points: np.ndarray, targets: np.ndarray, loss: str) -> tuple[float, np.ndarray]:
-    """Every pair at once, in float64, gradient by jax."""
+@cache
+def plain(loss: str) -> tuple[float, np.ndarray]:
+    """Every pair of `data()` at once, in float64, gradient by jax."""
     import jax
     import jax.numpy as jnp
 
     from wayveil.paper.kernel import x64
+
+    points, targets = data()
 
     def function(points):
         away = points[:, None] - points[None]
@@ -43,7 +48,7 @@ def gap(found: np.ndarray, true: np.ndarray) -> float:
 )
 def test_gradient_equals_autodiff(loss: str, block: int) -> None:
     points, targets = data()
-    value, gradient = plain(points, targets, loss)
+    value, gradient = plain(loss)
     found, blocked, _ = loss_and_gradient(points, targets, loss, Plan(block, "float64"))
     assert found == pytest.approx(value, rel=1e-12)
     assert gap(blocked, gradient) < 1e-12

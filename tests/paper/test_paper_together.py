@@ -10,6 +10,7 @@ from wayveil.paper.descent import Settings, descend, descend_many, sums_of
 from wayveil.paper.experiments import comparison
 from wayveil.paper.experiments.parameters import grid, shown
 from wayveil.paper.simulated import random_walks
+from wayveil.trajectories import Trajectories
 
 
 def targets(loss_scale: float = 0.05) -> tuple[np.ndarray, np.ndarray]:
@@ -56,9 +57,14 @@ def test_a_legend_names_at_most_nine_epsilons() -> None:
 
 
 def test_processes_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from wayveil.simulate import simulate_to_parquet
+    from wayveil import formats
+    from wayveil.scope import read_scope
 
-    simulate_to_parquet(tmp_path / "rides.parquet", 60, seed=0)
+    scope = read_scope("demo-city")
+    at = np.random.default_rng(0).uniform(2_000, 8_000, (60, 1, 2)) + 90.0 * np.arange(8)[None, :, None]
+    lon, lat = scope.to_degrees(*at.reshape(-1, 2).T)
+    t_utc = np.ceil(scope.time_window()[0]) + 3_600.0 * np.repeat(np.arange(60), 8) + 30.0 * np.tile(np.arange(8), 60)
+    formats.write(Trajectories(np.arange(61) * 8, lon, lat, t_utc), tmp_path / "rides.parquet")
     data = comparison.Dataset("Demo", ("rides.parquet",), "demo-city", 0.1)
     monkeypatch.setattr(comparison, "DATASETS", (data,))
 
