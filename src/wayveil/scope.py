@@ -128,8 +128,9 @@ class Scope(BaseModel):
         """Degrees to metres east and north of the south-west corner; nothing is clipped."""
         centre = self.west + self._span_deg / 2
         eastward = np.asarray(lon, float) - centre
-        if np.abs(eastward).max(initial=0.0) > 180.0:  # only across the antimeridian: the remainder is slow
-            eastward = (eastward + 180.0) % 360.0 - 180.0
+        across = np.abs(eastward) > 180.0
+        if np.any(across):  # point by point: what one point needs must not move another by a rounding error
+            eastward = np.where(across, (eastward + 180.0) % 360.0 - 180.0, eastward)
         x = (eastward + self._span_deg / 2) * self._x_metres_a_degree
         return x, (np.asarray(lat, float) - self.south) * _METRES_A_DEGREE
 

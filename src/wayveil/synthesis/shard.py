@@ -178,7 +178,7 @@ def _coarse_occupancy(estimates: Estimates, placed: Polylines) -> SoftView:
         (np.repeat(1.0 / points, points), blocks.index(placed.x_m, placed.y_m), placed.offsets),
         shape=(len(placed), target.size),
     )
-    return SoftView("occupancy", features, target.ravel() / target.sum(), estimates.noise["occupancy/coarse"], 0.3)
+    return SoftView("occupancy", features, target.ravel() / target.sum(), estimates.noise["occupancy/coarse"], 0.5)
 
 
 def _resample(fit: Fit, trips: Trips, count: int, random: np.random.Generator) -> NDArray[np.int64]:
