@@ -159,6 +159,14 @@ def test_closed_hours_move_departures_as_little_as_it_takes():
     assert new.min() >= first and new.max() < last
 
 
+def test_nobody_leaves_before_the_first_day():
+    """Ten minutes earlier would do, but that is the day before."""
+    morning = Closed(SQUARE, hours("00:02", "06:00"), name="morning")
+    tracks = passing(0.05)
+    new = open_departures(tracks, [morning], SCOPE, MONDAY + 3600 * np.array([5.0, 9.0]), rng(4))
+    assert new[0] >= MONDAY + 5 * 3600 and new[-1] < SCOPE.time_window()[1]
+
+
 def test_what_is_nowhere_closed_keeps_its_times():
     pool_utc = MONDAY + 3600 * np.arange(24.0)
     past = passing(12.0, through=False)
@@ -210,6 +218,17 @@ def test_a_shard_obeys_rules_that_half_of_it_would_break(model):
     assert {name: shard.violations_after[name]["points"] for name in ("centre", "stay")} == {"centre": 0, "stay": 0}
     free = draw_shard(model.estimates, model.prior, model.router, (), 60, rng(6))
     assert count((closed,), motion_of(free.trajectories, scope))["centre"]["trajectories"] > 5
+
+
+def test_what_has_no_weight_is_not_drawn(model, monkeypatch):
+    def only_ten(views, count, candidates, forbidden=None):
+        fit = fit_weights(views, count, candidates, forbidden)
+        return replace(fit, weight=np.where(np.arange(candidates) % 20 == 3, 1.0, 0.0))
+
+    monkeypatch.setattr("wayveil.synthesis.shard.fit_weights", only_ten)
+    made = draw_shard(model.estimates, model.prior, model.router, (), 100, rng(8)).trajectories
+    begins = np.c_[made.lon, made.lat][made.offsets[:-1]]
+    assert len(made) == 100 and len(np.unique(begins, axis=0)) == 10  # of the 200 candidates
 
 
 def test_lengths_and_durations_come_out_as_estimated(model):
