@@ -220,6 +220,18 @@ def test_a_shard_obeys_rules_that_half_of_it_would_break(model):
     assert count((closed,), motion_of(free.trajectories, scope))["centre"]["trajectories"] > 5
 
 
+def test_who_departs_late_on_the_last_day_arrives_before_it_ends(model):
+    first, last = model.estimates.scope.time_window()
+    days = round((last - first) / 86_400)
+    share = np.zeros((7, 24))
+    share[(model.estimates.scope.first_day.weekday() + days - 1) % 7, 23] = 1.0
+    late = replace(model.estimates, departure=share)
+    made = draw_shard(late, model.prior, model.router, (), 100, rng(9)).trajectories
+    begin, end = made.t_utc[made.offsets[:-1]], made.t_utc[made.offsets[1:] - 1]
+    assert (begin > last - 2 * 86_400).any() and begin.min() >= first
+    assert end.max() < last
+
+
 def test_what_has_no_weight_is_not_drawn(model, monkeypatch):
     def only_ten(views, count, candidates, forbidden=None):
         fit = fit_weights(views, count, candidates, forbidden)
