@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 METRICS = ("length", "density_100", "endpoints_100", "trip_1000", "relation")
-OURS = ("wayveil", "wayveil-map")
+OURS = ("wayveil", "wayveil-map", "wayveil-bayes", "wayveil-bayes-map")
 BASELINES = ("adatrace-published", "privtrace-published", "adatrace", "privtrace")
 ORIGINALS = ("adatrace", "privtrace", "dptrajpm")
 EPSILONS = tuple(k / 10 for k in range(1, 11))
@@ -36,7 +36,8 @@ def main(folder: str, reference_path: str) -> None:
     wins: collections.Counter[tuple[str, str]] = collections.Counter()
     judged: collections.Counter[tuple[str, str]] = collections.Counter()
     excess = collections.defaultdict(list)
-    head = ["ε", "ours", "ours, map", *(f"our {name}" for name in BASELINES), *(f"{n} (own code)" for n in ORIGINALS)]
+    others = [*(f"our {name}" for name in BASELINES), *(f"{name} (own code)" for name in ORIGINALS)]
+    head = ["ε", "ours", "ours, map", "Bayes", "Bayes, map", *others]
     for dataset in ("cabspotting", "geolife", "tdrive_partial"):
         floor = reference["floor"][dataset]
         for metric in METRICS:
