@@ -264,7 +264,8 @@ from contextlib import contextmanager
 from wayveil.cli import console
 from wayveil.cli.main import main
 import wayveil.synthesis.synthesize
-sys.modules["wayveil.synthesis.synthesize"].SHARD = 20
+recipe = sys.modules["wayveil.synthesis.synthesize"]
+recipe.SHARD, recipe._BALANCE_TRIPS = 20, 800
 for stage, output in json.loads(sys.argv[1]):
     seen = []
     @contextmanager
@@ -276,7 +277,7 @@ for stage, output in json.loads(sys.argv[1]):
                 os.kill(os.getpid(), signal.SIGINT)
         yield listen
     console.progress_bar = progress_bar
-    sys.argv = ["wayveil", "synthesize", "r.json", "-o", output, "-n", "50", "--seed", "4"]
+    sys.argv = ["wayveil", "synthesize", "r.json", "-o", output, "-n", "50", "--seed", "4", "--estimator", "bayes"]
     try:
         main()
     except SystemExit as stop:
