@@ -32,7 +32,9 @@ def estimate_histogram(
     `middles` are the bins' values where large ones fade (a length); none for hours or weekdays.
     """
     noisy = np.asarray(counts, float)
-    smooth = _averaged_curves(noisy, 2 * noise**2, middles) if len(noisy) > 3 else np.full(len(noisy), noise)
+    # Three bins have no shape to be smooth: what was counted is all there is.
+    few = len(noisy) <= 3
+    smooth = np.maximum(noisy, noise) if few else _averaged_curves(noisy, 2 * noise**2, middles)
     estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)
     return estimate / estimate.sum()
 

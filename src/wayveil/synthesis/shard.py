@@ -26,7 +26,7 @@ from wayveil.synthesis.polylines import Polylines, lengths, place, take
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field, pool
 from wayveil.synthesis.refine import Refined, refine
-from wayveil.synthesis.timing import departures
+from wayveil.synthesis.timing import departures, within_days
 from wayveil.trajectories import Trajectories
 
 _POOL = 2.0
@@ -251,7 +251,8 @@ def _timed(
     x_m, y_m = np.clip(placed.x_m, 0, grid.width_m), np.clip(placed.y_m, 0, grid.height_m)
     owner = np.repeat(np.arange(len(trips)), trips.points)
     t_utc = np.rint(pool_of.departure_utc[chosen])[owner] + elapsed * trips.duration_s[owner]
-    return Tracks(offsets, x_m, y_m, physical_times(offsets, x_m, y_m, t_utc, scope.caps.speed_kmh / 3.6))
+    t_utc = physical_times(offsets, x_m, y_m, t_utc, scope.caps.speed_kmh / 3.6)
+    return Tracks(offsets, x_m, y_m, within_days(offsets, t_utc, scope))
 
 
 def _obeying(stage: str, done: float) -> float:

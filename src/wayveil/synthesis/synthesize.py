@@ -84,8 +84,9 @@ def synthesize(
 
     Privacy: free (post-processing).
     """
+    count = wanted_count(release, n)
     model = make_model(release, roads=roads, rules=rules, seed=seed, estimator=estimator, progress=progress)
-    shards = list(draw_shards(model, wanted_count(release, n), seed, engine, progress))
+    shards = list(draw_shards(model, count, seed, engine, progress))
     trajectories = concatenate([shard.trajectories for shard in shards])
     return Synthesis(trajectories, diagnostics_of(shards), release.private)
 

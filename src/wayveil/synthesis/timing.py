@@ -30,6 +30,16 @@ def departures(estimates: Estimates, count: int, random: np.random.Generator) ->
     return midnight[day] + (slot % 24 + random.random(count)) * 3600.0
 
 
+def within_days(offsets: NDArray[np.int64], t_utc: NDArray[np.float64], scope: Scope) -> NDArray[np.float64]:
+    """Who would arrive after the scope's last day leaves that much earlier, but not before its first."""
+    window = scope.time_window()
+    if window is None or len(t_utc) == 0:
+        return t_utc
+    first, last = t_utc[offsets[:-1]], t_utc[offsets[1:] - 1]
+    late = np.clip(last - (window[1] - 1), 0.0, np.maximum(first - window[0], 0.0))
+    return t_utc - np.repeat(np.ceil(late), np.diff(offsets)) if late.any() else t_utc
+
+
 def _days(scope: Scope) -> list[dt.date]:
     first = scope.first_day or _NO_DAYS_MONDAY
     last = scope.last_day or first + dt.timedelta(days=6)
