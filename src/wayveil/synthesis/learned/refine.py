@@ -81,6 +81,8 @@ def refine(
     worth = guard.worth(levels, total) / max(area.sum(), 1.0)
     if not guard.LEAST_WORTH <= worth <= guard.MOST_WORTH[kind] or len(levels) != 3:
         return Refined(bayes, 0.0, f"The {_words(kind)} are outside what the network was trained on; Bayes is used.")
+    if kind == "end_points" and not road_features and guard.worth(levels, total) < guard.FEWEST_UNITS:
+        return Refined(bayes, 0.0, "There are too few end points for the network at this noise; Bayes is used.")
     if area.size * _BYTES_A_CELL > _free_bytes():
         return Refined(bayes, 0.0, "The grid is too large for the network in this memory; Bayes is used.")
     try:
