@@ -301,16 +301,19 @@ def test_blocks_go_halfway_and_cells_keep_their_shares():
     mine = random.random((12, 10))
     theirs = random.random((12, 10)) * np.where(np.arange(12) < 4, 3.0, 1.0)[:, None]
     mine, theirs = mine / mine.sum() * 900, theirs / theirs.sum() * 900
-    found = towards_blocks(mine, theirs, 4)
+    found = towards_blocks(mine, theirs, 4, 0.5)
     assert found.sum() == pytest.approx(900)
     halfway = np.sqrt(pool(mine, 4) * pool(theirs, 4))
     np.testing.assert_allclose(pool(found, 4), halfway * 900 / halfway.sum())
     inside = found / spread(pool(found, 4), 4, found.shape)
     np.testing.assert_allclose(inside, mine / spread(pool(mine, 4), 4, mine.shape))
-    np.testing.assert_allclose(towards_blocks(mine, mine, 4), mine)
+    np.testing.assert_allclose(towards_blocks(mine, mine, 4, 1.0), mine)
     empty = mine.copy()
     empty[:4, :4] = 0.0
-    assert np.isfinite(towards_blocks(empty, theirs, 4)).all() and (towards_blocks(empty, theirs, 4)[:4, :4] == 0).all()
+    moved = towards_blocks(empty, theirs, 4, 0.5)
+    assert np.isfinite(moved).all() and (moved[:4, :4] == 0).all()
+    whole = towards_blocks(mine, theirs, 4, 1.0)
+    np.testing.assert_allclose(pool(whole, 4), pool(theirs, 4))
 
 
 def test_cells_at_the_border_count_by_what_lies_inside():
