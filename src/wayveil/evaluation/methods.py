@@ -36,8 +36,7 @@ def _ours(estimator: str, with_map: bool) -> Run:
 
         release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory())
         used = roads if with_map else None
-        made = synthesize(release, roads=used, n=len(data), seed=seed, estimator=estimator)
-        return made if isinstance(made, Trajectories) else made.trajectories
+        return synthesize(release, roads=used, n=len(data), seed=seed, estimator=estimator).trajectories
 
     return run
 
