@@ -24,48 +24,44 @@ class Count:
 
 
 @dataclass(frozen=True)
-class Length:
-    """φ(T) = 1 at the bin of the polyline length (km)."""
+class _Histogram:
+    """What the views of one quantity share: its bins."""
 
     bins: Bins
-    name: str = "length"
-    resolution: int = 1
 
     @property
     def shape(self) -> tuple[int, ...]:
         return (len(self.bins),)
+
+
+@dataclass(frozen=True)
+class Length(_Histogram):
+    """φ(T) = 1 at the bin of the polyline length (km)."""
+
+    name: str = "length"
+    resolution: int = 1
 
     def features(self, batch: Prepared) -> Features:
         return one_hot(self.bins.index(batch.length_m / 1000))
 
 
 @dataclass(frozen=True)
-class Duration:
+class Duration(_Histogram):
     """φ(T) = 1 at the bin of the duration (s)."""
 
-    bins: Bins
     name: str = "duration"
     resolution: int = 1
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (len(self.bins),)
 
     def features(self, batch: Prepared) -> Features:
         return one_hot(self.bins.index(batch.duration_s))
 
 
 @dataclass(frozen=True)
-class MeanInterval:
+class MeanInterval(_Histogram):
     """φ(T) = 1 at the bin of duration / (points − 1) (s)."""
 
-    bins: Bins
     name: str = "mean_interval"
     resolution: int = 1
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (len(self.bins),)
 
     def features(self, batch: Prepared) -> Features:
         return one_hot(self.bins.index(batch.duration_s / np.maximum(batch.points - 1, 1)))
@@ -75,16 +71,11 @@ GAP_RESOLUTION = 1 << 16
 
 
 @dataclass(frozen=True)
-class GapRatio:
+class GapRatio(_Histogram):
     """φ_k(T) = share of T's gaps whose length, divided by T's mean gap, falls into bin k: how irregular sampling is."""
 
-    bins: Bins
     name: str = "gap_ratio"
     resolution: int = GAP_RESOLUTION
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (len(self.bins),)
 
     def features(self, batch: Prepared) -> Features:
         gaps = np.maximum(batch.points - 1, 0)
@@ -98,16 +89,11 @@ class GapRatio:
 
 
 @dataclass(frozen=True)
-class Displacement:
+class Displacement(_Histogram):
     """φ(T) = 1 at the bin of the straight distance from start to end (km)."""
 
-    bins: Bins
     name: str = "displacement"
     resolution: int = 1
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return (len(self.bins),)
 
     def features(self, batch: Prepared) -> Features:
         return one_hot(self.bins.index(_straight_km(batch)))
