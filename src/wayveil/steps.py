@@ -3,18 +3,20 @@
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wayveil.atomic import check_output
-from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import InputError
 from wayveil.privacy.budget import Number, decimal_text
-from wayveil.privacy.ledger import Ledger
-from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release, write_release
 from wayveil.roads import RoadMap
 from wayveil.scope import read_scope
+
+if TYPE_CHECKING:
+    from wayveil.engine.serial import Engine
+    from wayveil.privacy.unit import Unit
+    from wayveil.rules.rule import Rule
 
 ESTIMATORS = ("bayes", "learned")
 DEFAULT_ESTIMATOR = "learned"
@@ -28,12 +30,12 @@ def measure_file(
     *,
     scope: str,
     epsilon: Number,
-    unit: Unit,
+    unit: "Unit",
     dataset: str,
     ledger: Path | None = None,
     delta: Number = 0,
     roads: Path | None = None,
-    engine: Engine | None = None,
+    engine: "Engine | None" = None,
     force: bool = False,
     read_options: Mapping[str, Any] | None = None,
     progress: Progress = quiet,
@@ -43,6 +45,7 @@ def measure_file(
     Privacy: spends ε of the dataset's budget; a refusal leaves no file behind.
     """
     from wayveil.measure import measure, stays_charged
+    from wayveil.privacy.ledger import Ledger
 
     check_output(output, force=force, room_bytes=_ROOM_BYTES)
     release = measure(
@@ -86,7 +89,6 @@ def synthesize_file(
     from wayveil.formats.options import WRITABLE, format_of
     from wayveil.release_check import check_complete
     from wayveil.report.words import few_words
-    from wayveil.rules import read_rules
     from wayveil.synthesis.stream import synthesize_to_parquet
     from wayveil.synthesis.synthesize import synthesize
 
@@ -98,10 +100,10 @@ def synthesize_file(
     release = read_release(release_file)
     check_complete(release)
     roadmap = read_roadmap(roads)
-    laws = () if rules is None else read_rules(rules, release.scope, roadmap, progress)
+    laws = _read_laws(rules, release, roadmap, progress)
     how: dict[str, Any] = {
         "roads": roadmap, "rules": laws, "n": n, "seed": seed, "estimator": estimator or DEFAULT_ESTIMATOR,
-        "engine": None if isinstance(engine, Serial) else engine, "progress": progress,
+        "engine": _pieces(engine), "progress": progress,
     }  # fmt: skip
     notes, resumed = origin_notes(release), False
     if format_of(output) == "parquet":
@@ -123,13 +125,30 @@ def synthesize_file(
     }
 
 
+def _pieces(engine: Any) -> Any:
+    """The engine that draws shards; None, which draws them here and says how far it is, for the serial one."""
+    if engine is None:
+        return None
+    from wayveil.engine.serial import Serial
+
+    return None if isinstance(engine, Serial) else engine
+
+
+def _read_laws(path: Path | None, release: Release, roads: RoadMap | None, progress: Progress) -> "tuple[Rule, ...]":
+    if path is None:
+        return ()
+    from wayveil.rules import read_rules
+
+    return tuple(read_rules(path, release.scope, roads, progress))
+
+
 def check_replaceable(output: Path, *, force: bool = False) -> None:
     """InputError unless the output can be written and is new, or an earlier synthetic file: never somebody's data."""
-    from wayveil.formats.reading import metadata_of
-
     check_output(output, force=True)
     if force or not output.exists():
         return
+    from wayveil.formats.reading import metadata_of
+
     try:
         synthetic = metadata_of(output).get("origin", "").startswith(_SYNTHETIC)
     except InputError:

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wayveil.arrow import numbers_of
@@ -63,6 +62,10 @@ class Points:
 
 def labels_of(column: pa.ChunkedArray, role: str, origin: str) -> Labels:
     """A column of integers, whole floats or text as labels; empty text counts as missing."""
+    if pa.types.is_integer(column.type) and not pa.types.is_uint64(column.type) and not column.null_count:
+        return Labels(numbers_of(column).astype(np.int64, copy=False))
+    import pyarrow.compute as pc  # slow to import, and plain columns need nothing of it
+
     if pa.types.is_dictionary(column.type):
         column = pc.cast(column, column.type.value_type)
     kind = column.type
@@ -94,6 +97,8 @@ def _whole_floats(number: NDArray[np.float64], role: str, origin: str) -> Labels
 
 
 def _texts(column: pa.ChunkedArray, role: str, origin: str) -> Labels:
+    import pyarrow.compute as pc
+
     longest = pc.max(pc.binary_length(column)).as_py()
     if longest is not None and longest > MAX_LABEL_BYTES:
         raise InputError(

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from wayveil.errors import InputError
-from wayveil.formats import csvfile, folders, gpx, parquet
+from wayveil.formats import parquet
 from wayveil.formats.options import WRITABLE, ReadOptions, format_of
 from wayveil.formats.points import Points, assemble
 from wayveil.formats.tables import points_of_frame, whole_seconds
@@ -33,7 +33,9 @@ def reading_format(path: str | os.PathLike[str], wanted: str | None) -> str:
         if wanted is not None:
             return wanted
         if local.is_dir():
-            return folders.format_of_folder(local)
+            from wayveil.formats.folders import format_of_folder
+
+            return format_of_folder(local)
         try:
             return format_of(local)
         except InputError:
@@ -59,6 +61,9 @@ def read_points(path_or_frame: Any, options: ReadOptions, progress: Progress = q
         files = tuple(parquet.part_files(os.fspath(path_or_frame)))
         return parquet.read_points(parquet.PartFiles(files, origin_of(path_or_frame)), options)
     path = Path(path_or_frame)
+    # A reader is imported when it is needed: each brings something slow along.
+    from wayveil.formats import csvfile, folders, gpx
+
     if kind in ("geolife", "tdrive", "cabspotting"):
         return folders.read_points(path, kind, options, progress)
     if kind == "gpx" and path.is_dir():
@@ -84,6 +89,8 @@ def write_trajectories(
     kind = format_of(path, wanted)
     if kind not in WRITABLE:
         raise InputError(f"wayveil does not write '{kind}'; choose one of {', '.join(WRITABLE)}.")
+    from wayveil.formats import csvfile, gpx
+
     if kind == "csv":
         csvfile.write(trajectories, path, extra_metadata)
     elif kind == "gpx":
@@ -99,6 +106,8 @@ def metadata_of(path: str | os.PathLike[str]) -> dict[str, str]:
     kind = reading_format(path, None)
     if kind in ("parquet", "geoparquet"):
         return parquet.metadata(os.fspath(path))
+    from wayveil.formats import csvfile, gpx
+
     if kind == "csv":
         return csvfile.metadata(Path(path))
     return gpx.metadata(Path(path)) if kind == "gpx" and not Path(path).is_dir() else {}

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wayveil.arrow import column_of
@@ -61,6 +60,8 @@ def points_of_frame(frame: Any, options: ReadOptions, origin: str = "frame") -> 
 
 def _degrees(column: pa.ChunkedArray, role: str, origin: str) -> NDArray[np.float64]:
     if pa.types.is_dictionary(column.type):
+        import pyarrow.compute as pc
+
         column = pc.cast(column, column.type.value_type)
     kind = column.type
     if pa.types.is_null(kind):
@@ -72,6 +73,8 @@ def _degrees(column: pa.ChunkedArray, role: str, origin: str) -> NDArray[np.floa
 
 def user_column(user: NDArray[np.generic]) -> pa.Array:
     """Users as int64 or text; any other label cannot be written and read back the same."""
+    import pyarrow.compute as pc
+
     values = np.asarray(user)
     if values.dtype == object:
         kinds = {type(value) for value in values}

@@ -5,7 +5,6 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wayveil.arrow import numbers_of
@@ -22,6 +21,8 @@ def to_utc_seconds(column: pa.ChunkedArray, timezone: str | None, origin: str) -
     """Unix seconds of numbers, timestamps, or ISO 8601 text; a missing or unusable number becomes NaN."""
     kind = column.type
     if pa.types.is_dictionary(kind):
+        import pyarrow.compute as pc
+
         column = pc.cast(column, kind.value_type)
         kind = column.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
@@ -39,9 +40,13 @@ def to_utc_seconds(column: pa.ChunkedArray, timezone: str | None, origin: str) -
 
 def float_column(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """Any numeric column as float64, missing values as NaN."""
-    if column.type != pa.float64():
-        column = pc.cast(column, pa.float64(), safe=False)
-    return numbers_of(column)
+    if column.type == pa.float64():
+        return numbers_of(column)
+    if pa.types.is_integer(column.type) and not column.null_count:
+        return numbers_of(column).astype(np.float64)
+    import pyarrow.compute as pc
+
+    return numbers_of(pc.cast(column, pa.float64(), safe=False))
 
 
 def seconds_of_numbers(number: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -58,6 +63,8 @@ def seconds_of_numbers(number: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _from_text(column: pa.ChunkedArray, timezone: str | None, origin: str) -> NDArray[np.float64]:
+    import pyarrow.compute as pc
+
     text = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
     text = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.large_string()), text)
     try:
@@ -77,6 +84,8 @@ def _from_text(column: pa.ChunkedArray, timezone: str | None, origin: str) -> ND
 
 
 def _from_timestamps(column: pa.ChunkedArray, timezone: str | None, origin: str) -> NDArray[np.float64]:
+    import pyarrow.compute as pc
+
     ticks = _TICKS[column.type.unit]
     aware = column.type.tz is not None
     if not aware and timezone is None:

@@ -11,12 +11,13 @@ Nothing here reads private data. Rules come from GeoJSON (`read_rules`) or from 
 No step may be faster than 50 km/h anywhere.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from wayveil.rules.area import Area, area_in_metres
 from wayveil.rules.bounds import StayWithin, scope_bounds, with_scope_bounds
 from wayveil.rules.closed import Closed
 from wayveil.rules.custom import Custom, custom
-from wayveil.rules.draw import draw_rules, rules_geojson_for_page
-from wayveil.rules.geojson import read_rules
 from wayveil.rules.geometry import area_of
 from wayveil.rules.hours import ALWAYS, Hours, hours
 from wayveil.rules.make import closed, max_duration, min_speed, one_way, speed_limit, stay_within
@@ -25,6 +26,11 @@ from wayveil.rules.one_way import OneWay, map_one_ways
 from wayveil.rules.pace import MaxDuration, MinSpeed
 from wayveil.rules.rule import Rule, count, trajectory_penalty, violating_trajectories, without_margin
 from wayveil.rules.speed import SpeedLimit
+
+if TYPE_CHECKING:
+    from wayveil.rules.draw import draw_rules as draw_rules
+    from wayveil.rules.draw import rules_geojson_for_page as rules_geojson_for_page
+    from wayveil.rules.geojson import read_rules as read_rules
 
 __all__ = [
     "ALWAYS",
@@ -63,3 +69,16 @@ __all__ = [
     "with_scope_bounds",
     "without_margin",
 ]
+
+_FILES = {
+    "draw_rules": "wayveil.rules.draw",
+    "read_rules": "wayveil.rules.geojson",
+    "rules_geojson_for_page": "wayveil.rules.draw",
+}
+
+
+def __getattr__(name: str) -> Any:
+    # What reads and draws files of rules is fetched when first used: most runs have none.
+    if name not in _FILES:
+        raise AttributeError(f"module 'wayveil.rules' has no attribute '{name}'")
+    return getattr(importlib.import_module(_FILES[name]), name)

@@ -4,6 +4,7 @@ Privacy: free (public by definition).
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,14 +16,16 @@ from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.graph import RouteGraph, grid_graph
 from wayveil.synthesis.polylines import Polylines
 from wayveil.synthesis.pyramid import Field
-from wayveil.synthesis.roads import RoadPrior, jitter, prepare_roads
+
+if TYPE_CHECKING:
+    from wayveil.synthesis.roads import RoadPrior
 
 
 @dataclass(frozen=True, eq=False)
 class Prior:
     """What is known about the city without the data."""
 
-    roads: RoadPrior | None = None
+    roads: "RoadPrior | None" = None
 
     @property
     def features(self) -> tuple[Field, ...]:
@@ -42,12 +45,18 @@ class Prior:
 
     def as_recorded(self, lines: Polylines, estimates: Estimates, random: np.random.Generator) -> Polylines:
         """Routes as a GPS would record them: on a map they get its errors; on a grid they are vague already."""
-        return lines if self.roads is None else jitter(lines, estimates.grid, random)
+        if self.roads is None:
+            return lines
+        from wayveil.synthesis.roads import jitter
+
+        return jitter(lines, estimates.grid, random)
 
 
 def public_prior(scope: Scope, roads: RoadMap | None) -> Prior:
     """The prior for a scope; a map without a road inside it is as good as none."""
     if roads is None:
         return Prior()
+    from wayveil.synthesis.roads import prepare_roads
+
     prepared = prepare_roads(roads, base_grid(scope), scope)
     return Prior(prepared if len(prepared) and prepared.features else None)

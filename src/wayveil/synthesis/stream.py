@@ -74,18 +74,19 @@ def synthesize_to_parquet(
     target = Path(path)
     check_output(target, force=True)
     count = wanted_count(release, n)
-    key = run_key(release, roads, rules, count, seed, estimator)
     folder = target.with_name(target.name + ".parts")
-    seed = _begin(folder, key, seed)
+    make = {"roads": roads, "rules": rules, "estimator": estimator, "progress": progress}
+    if len(shard_sizes(count)) == 1:  # nothing to continue from: no need of a part
+        _clear(folder)
+        seed = _chosen(seed)
+        only = next(iter(draw_shards(make_model(release, seed=seed, **make), count, seed, engine, progress)))
+        _write(_groups_of(_table_of(only.trajectories)), target, _whole(only.trajectories), extra_metadata)
+        return _done(folder, [only], release.private, 0)
+    seed = _begin(folder, run_key(release, roads, rules, count, seed, estimator), seed)
     parts = [folder / f"shard-{k:06d}.parquet" for k in range(len(shard_sizes(count)))]
     done = next((k for k, part in enumerate(parts) if not part.exists()), len(parts))
     if done < len(parts):
-        model = make_model(release, roads=roads, rules=rules, seed=seed, estimator=estimator, progress=progress)
-        shards = draw_shards(model, count, seed, engine, progress, first=done)
-        if len(parts) == 1:  # nothing to continue from: no need of a part
-            only = next(iter(shards))
-            _write(_groups_of(_table_of(only.trajectories)), target, _whole(only.trajectories), extra_metadata)
-            return _done(folder, [only], release.private, 0)
+        shards = draw_shards(make_model(release, seed=seed, **make), count, seed, engine, progress, first=done)
         for part, shard in zip(parts[done:], shards):
             _write_part(part, shard)
     facts = [_facts(part) for part in parts]
@@ -108,18 +109,35 @@ def _begin(folder: Path, key: str | None, seed: int | None) -> int:
         known, same = {}, False
     if same:
         return int(known["seed"])
+    _clear(folder)
+    try:
+        folder.mkdir()
+    except OSError as error:
+        raise _unusable(folder, error) from None
+    chosen = _chosen(seed)
+    # A folder with shards but without this file is never trusted, so it is written first.
+    write_text(folder / _RUN, json.dumps({"key": key, "seed": chosen}))
+    return chosen
+
+
+def _chosen(seed: int | None) -> int:
+    """The seed, or one that is drawn; the same for the model and for every shard."""
+    return secrets.randbits(63) if seed is None else seed
+
+
+def _clear(folder: Path) -> None:
+    """Remove what an earlier run left; never anything else."""
     try:
         if folder.exists():
             if any(not _ours(entry.name) for entry in folder.iterdir()):
                 raise InputError(f"'{folder.name}' holds files that are not wayveil's; move them or choose another -o.")
             shutil.rmtree(folder)
-        folder.mkdir()
     except OSError as error:
-        raise InputError(f"Cannot use the folder '{folder.name}': {error.strerror}; choose another -o.") from None
-    chosen = secrets.randbits(63) if seed is None else seed
-    # A folder with shards but without this file is never trusted, so it is written first.
-    write_text(folder / _RUN, json.dumps({"key": key, "seed": chosen}))
-    return chosen
+        raise _unusable(folder, error) from None
+
+
+def _unusable(folder: Path, error: OSError) -> InputError:
+    return InputError(f"Cannot use the folder '{folder.name}': {error.strerror}; choose another -o.")
 
 
 def _ours(name: str) -> bool:
@@ -213,8 +231,9 @@ def _write(groups: Iterable[Any], target: Path, whole_seconds: bool, extra_metad
     writing = {"compression": "zstd", "use_dictionary": _REPEATED}
     with atomic_path(target) as path, pq.ParquetWriter(path, schema, **writing) as writer:
         for table in groups:
-            plain = table.replace_schema_metadata(None).cast(schema.remove_metadata())
-            writer.write_table(plain, row_group_size=_ROW_GROUP_ROWS)
+            # A cast imports much, and is needed only where some part has whole seconds and some other has not.
+            same = table.schema.equals(schema)
+            writer.write_table(table if same else table.cast(schema), row_group_size=_ROW_GROUP_ROWS)
 
 
 def _groups_of(table: Any) -> Iterator[Any]:
