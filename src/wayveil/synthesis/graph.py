@@ -35,6 +35,8 @@ class RouteGraph:
     loose: NDArray[np.bool_] | None = None
     """Nodes that stand for a whole block of the grid, so that a path may pass anywhere inside it."""
     block_m: float = 0.0
+    blocks: tuple[int, int] | None = None
+    """(rows, columns) where the nodes are those of a grid's blocks, one in each, row by row."""
 
     @property
     def nodes(self) -> int:
@@ -48,7 +50,24 @@ class RouteGraph:
 
     def nearest(self, x_m: NDArray[np.float64], y_m: NDArray[np.float64]) -> NDArray[np.int64]:
         """The node nearest to each position."""
+        if self.blocks is not None:
+            return self._nearest_of_blocks(x_m, y_m, *self.blocks)
         return np.asarray(self._tree.query(np.c_[x_m, y_m])[1], np.int64)
+
+    def _nearest_of_blocks(
+        self, x_m: NDArray[np.float64], y_m: NDArray[np.float64], rows: int, columns: int
+    ) -> NDArray[np.int64]:
+        """The nearest node is at most two blocks away: the own one is within √2 sides, and a third one beyond two."""
+        row = np.clip(y_m // self.block_m, 0, rows - 1).astype(np.int64)
+        column = np.clip(x_m // self.block_m, 0, columns - 1).astype(np.int64)
+        best = row * columns + column
+        least = (self.x_m[best] - x_m) ** 2 + (self.y_m[best] - y_m) ** 2
+        for down, right in np.ndindex(5, 5):
+            node = np.clip(row + down - 2, 0, rows - 1) * columns + np.clip(column + right - 2, 0, columns - 1)
+            square = (self.x_m[node] - x_m) ** 2 + (self.y_m[node] - y_m) ** 2
+            closer = square < least
+            best[closer], least[closer] = node[closer], square[closer]
+        return best
 
     def reweighted(self, grid: Grid, multiplier: Field) -> "RouteGraph":
         """The same graph with each edge's cost multiplied by the field's value in its middle."""
@@ -107,6 +126,7 @@ def grid_graph(grid: Grid, density: Field) -> RouteGraph:
         shape_offsets=np.zeros(edges + 1, np.int64),
         loose=np.ones(len(node_x), bool),
         block_m=side * grid.cell_m,
+        blocks=blocks.shape,
     )
 
 

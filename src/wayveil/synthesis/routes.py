@@ -15,7 +15,8 @@ from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.regions import cut_regions, label_regions
 
 HUB_DEPTH = 8
-_CHUNK = 8_000
+_BLOCK = 1 << 9
+"""Positions whose distances to all hubs stay in the processor's cache."""
 _HEAD_M = 4_000.0
 
 
@@ -68,31 +69,54 @@ def choose_vias(
     need = np.flatnonzero(length_m > 1.12 * detour * straight + 100.0)
     wander = need[length_m[need] > 2.2 * detour * straight[need] + 6_000.0]
     at_x, at_y, left = start[0].copy(), start[1].copy(), length_m.copy()
-    attraction = np.log(hubs.mass)
+    hub_x, hub_y = hubs.x_m.astype(np.float32), hubs.y_m.astype(np.float32)
+    attraction = np.log(hubs.mass).astype(np.float32)
 
-    def reach(part: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
-        return detour * np.hypot(x[part, None] - hubs.x_m, y[part, None] - hubs.y_m)
+    def reach(part: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float32]:
+        # Single precision: a hub's position matters to a few metres.
+        across = x[part, None].astype(np.float32) - hub_x
+        along = y[part, None].astype(np.float32) - hub_y
+        across *= across
+        along *= along
+        across += along
+        np.sqrt(across, out=across)
+        across *= np.float32(detour)
+        return across
+
+    def drawn(score: NDArray[np.float32]) -> NDArray[np.int64]:
+        """A hub for each row with probability ∝ mass · exp(score)."""
+        score += attraction
+        score -= score.max(axis=1, keepdims=True)
+        np.exp(score, out=score)
+        cumulative = np.cumsum(score, axis=1, out=score)
+        level = random.random(len(score), dtype=np.float32) * cumulative[:, -1]
+        return (cumulative <= level[:, None]).sum(axis=1).clip(max=len(attraction) - 1)
 
     for leg, share in ((0, 0.30), (1, 0.35)):
         for part in _chunks(wander):
             out, back = reach(part, at_x, at_y), reach(part, end[0], end[1])
-            goal = left[part, None] * share
-            too_far = np.maximum(0, (out + back) / left[part, None] - 0.9)
-            score = -0.5 * ((out - goal) / (0.25 * goal)) ** 2 - 50 * too_far
-            via = (score + attraction + random.gumbel(size=score.shape)).argmax(axis=1)
+            budget = left[part, None].astype(np.float32)
+            goal = budget * np.float32(share)
+            too_far = np.maximum(0, (out + back) / budget - np.float32(0.9))
+            score = np.float32(-0.5) * ((out - goal) / (np.float32(0.25) * goal)) ** 2 - 50 * too_far
+            via = drawn(score)
             vias[part, leg] = via
             left[part] -= out[np.arange(len(part)), via]
             at_x[part], at_y[part] = hubs.x_m[via], hubs.y_m[via]
     for part in _chunks(need):
-        way = reach(part, at_x, at_y) + reach(part, end[0], end[1])
+        score = reach(part, at_x, at_y)
+        score += reach(part, end[0], end[1])
         goal = left[part, None]
-        score = -0.5 * ((way - goal) / (0.04 * np.abs(goal) + 50.0)) ** 2
-        vias[part, 2] = (score + attraction + random.gumbel(size=score.shape)).argmax(axis=1)
+        score -= goal.astype(np.float32)
+        score /= (0.04 * np.abs(goal) + 50.0).astype(np.float32)
+        score *= score
+        score *= np.float32(-0.5)
+        vias[part, 2] = drawn(score)
     return vias
 
 
 def _chunks(index: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    return [index[k : k + _CHUNK] for k in range(0, len(index), _CHUNK)]
+    return [index[k : k + _BLOCK] for k in range(0, len(index), _BLOCK)]
 
 
 def route(
@@ -106,10 +130,8 @@ def route(
 
     The node is −1 where a vertex is the start, the end, or inside an edge's shape.
     """
-    from scipy.spatial import cKDTree
-
     n = len(vias)
-    hub = np.asarray(cKDTree(np.c_[hubs.x_m, hubs.y_m]).query(np.c_[start[0], start[1]])[1], np.int64)
+    hub = _nearest_hub(hubs, *start)
     owners, trees, targets, legs = [], [], [], []
     for leg in range(vias.shape[1]):
         going = np.flatnonzero(vias[:, leg] >= 0)
@@ -127,6 +149,19 @@ def route(
     offsets, nodes = _walk(hubs.predecessor, tree[order], target[order])
     path_owner = np.repeat(owner[order], np.diff(offsets))
     return _join(graph, path_owner, nodes, n, start, end)
+
+
+def _nearest_hub(hubs: Hubs, x_m: NDArray[np.float64], y_m: NDArray[np.float64]) -> NDArray[np.int64]:
+    """argmin over the hubs h of |h|² − 2·h·p, which is the square of the distance but for |p|²."""
+    places = np.stack([hubs.x_m, hubs.y_m])
+    square = (places**2).sum(axis=0)
+    nearest = np.empty(len(x_m), np.int64)
+    for first in range(0, len(x_m), _BLOCK):
+        part = slice(first, first + _BLOCK)
+        apart = np.stack([x_m[part], y_m[part]], axis=1) @ (-2.0 * places)
+        apart += square
+        nearest[part] = apart.argmin(axis=1)
+    return nearest
 
 
 def _walk(
