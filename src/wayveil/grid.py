@@ -10,6 +10,7 @@ from wayveil.scope import Scope
 _FINEST_CELL_M = 100.0
 _MOST_CELLS = 1 << 20
 _FEWEST_ACROSS = 32
+_BLOCK = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -28,10 +29,23 @@ class Grid:
 
     def index(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int64]:
         """Cell of each position; positions outside are put into the nearest cell of the border."""
+        cell = np.empty(np.shape(x), np.int64)
+        flat, x, y = cell.reshape(-1), np.ravel(x), np.ravel(y)
+        # Some positions at a time: what is looked at stays in the processor's cache.
+        for first in range(0, len(flat), _BLOCK):
+            part = slice(first, first + _BLOCK)
+            flat[part] = self._count_from(y[part], self.rows)
+            flat[part] *= self.columns
+            flat[part] += self._count_from(x[part], self.columns)
+        return cell
+
+    def _count_from(self, along_m: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+        """Row or column of each coordinate."""
+        share = along_m / self.cell_m
         # Once clipped nothing is negative, and the conversion rounds down.
-        column = np.clip(x / self.cell_m, 0, self.columns - 1).astype(np.int64)
-        row = np.clip(y / self.cell_m, 0, self.rows - 1).astype(np.int64)
-        return row * self.columns + column
+        np.maximum(share, 0, out=share)
+        np.minimum(share, count - 1, out=share)
+        return share.astype(np.int64)
 
 
 def base_grid(scope: Scope) -> Grid:

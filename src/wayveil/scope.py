@@ -127,20 +127,27 @@ class Scope(BaseModel):
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Degrees to metres east and north of the south-west corner; nothing is clipped."""
         centre = self.west + self._span_deg / 2
-        eastward = np.asarray(lon, float) - centre
-        across = np.abs(eastward) > 180.0
-        if np.any(across):  # point by point: what one point needs must not move another by a rounding error
-            eastward = np.where(across, (eastward + 180.0) % 360.0 - 180.0, eastward)
-        x = (eastward + self._span_deg / 2) * self._x_metres_a_degree
-        return x, (np.asarray(lat, float) - self.south) * _METRES_A_DEGREE
+        x = np.asarray(lon, float) - centre
+        if x.size and not (x.max() <= 180.0 and x.min() >= -180.0):
+            # Point by point: what one point needs must not move another, not even by a rounding error.
+            x = np.where(np.abs(x) > 180.0, (x + 180.0) % 360.0 - 180.0, x)
+        x += self._span_deg / 2
+        x *= self._x_metres_a_degree
+        y = np.asarray(lat, float) - self.south
+        y *= _METRES_A_DEGREE
+        return x, y
 
     def to_degrees(
         self, x: NDArray[np.float64], y: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Metres to (lon, lat)."""
-        lon = self.west + np.asarray(x, float) / self._x_metres_a_degree
-        lon = np.where(lon > 180.0, lon - 360.0, lon)
-        return lon, self.south + np.asarray(y, float) / _METRES_A_DEGREE
+        lon = np.asarray(x, float) / self._x_metres_a_degree
+        lon += self.west
+        if lon.size and not lon.max() <= 180.0:
+            lon = np.where(lon > 180.0, lon - 360.0, lon)
+        lat = np.asarray(y, float) / _METRES_A_DEGREE
+        lat += self.south
+        return lon, lat
 
     def time_window(self) -> tuple[float, float] | None:
         """First and last instant of the days covered, in Unix seconds, or None where the scope names no days."""

@@ -11,7 +11,15 @@ from wayveil.grid import Grid
 from wayveil.synthesis.candidates import balance_routes, draw_trips, loosen, route_trips, take_trips
 from wayveil.synthesis.draw import rows_of, shuffled, systematic, within_bins, within_groups
 from wayveil.synthesis.graph import RouteGraph, block_centres, block_side, grid_graph, relative_density, travel_cost
-from wayveil.synthesis.placing import fit_slowness, gap_fractions, histogram, scatter_sparse, slowness_weight
+from wayveil.synthesis.placing import (
+    course_of,
+    fit_slowness,
+    gap_fractions,
+    histogram,
+    scatter_sparse,
+    slowness_weight,
+    take_course,
+)
 from wayveil.synthesis.polylines import Polylines, lengths, place, steps, take
 from wayveil.synthesis.pyramid import pool
 from wayveil.synthesis.routes import Hubs, choose_vias, find_hubs, route
@@ -197,11 +205,12 @@ def test_points_gather_where_time_is_wanted():
     target[:, 10:20] = 6.0
     target *= 60 / target.sum()
     offsets, fraction = np.arange(61) * 100, np.tile(np.linspace(0, 1, 100), 60)
-    slowness = fit_slowness(lines, offsets, fraction, target, GRID)
-    placed = place(lines, slowness_weight(lines, slowness, GRID), offsets, fraction)
+    course = course_of(lines, GRID)
+    slowness = fit_slowness(course, offsets, fraction, target, GRID)
+    placed = place(lines, slowness_weight(course, slowness), offsets, fraction)
     by_column = histogram(placed, GRID).sum(axis=0)
     assert gap(by_column, target.sum(axis=0)) < 0.1
-    flat = place(lines, slowness_weight(lines, np.ones_like(target), GRID), offsets, fraction)
+    flat = place(lines, slowness_weight(course, np.ones_like(target)), offsets, fraction)
     assert gap(histogram(flat, GRID).sum(axis=0), target.sum(axis=0)) > 0.3
 
 
@@ -224,6 +233,24 @@ def test_sparse_fixes_move_to_busy_cells_nearby_and_dense_tracks_stay():
     assert busy_share(sparse) < 0.5 < 0.85 < busy_share(moved)
     dense = Polylines(np.array([0, 400]), np.linspace(0, 4000, 400), np.full(400, 150.0))
     assert scatter_sparse(dense, busy, GRID, 250.0, rng(8)) is dense
+
+
+def test_a_course_taken_apart_is_the_course_of_the_parts():
+    lines = eastward()
+    which = np.array([7, 7, 3, 59])
+    taken, again = take_course(course_of(lines, GRID), which), course_of(take(lines, which), GRID)
+    assert (taken.step_m == again.step_m).all() and (taken.lines.offsets == again.lines.offsets).all()
+    inner = np.setdiff1d(np.arange(len(again.cell)), again.lines.offsets[:-1])
+    assert (taken.cell[inner] == again.cell[inner]).all()
+    assert taken.cell[1] == GRID.index(np.array([50.0]), lines.y_m[7 * 41 : 7 * 41 + 1])[0]
+
+
+def test_points_are_placed_the_same_whether_there_are_many_or_few_of_them():
+    lines = eastward()
+    for count in (3, 500):
+        fraction = np.sort(rng(9).random((60, count)), axis=1)
+        placed = place(lines, steps(lines), np.arange(61) * count, fraction.ravel())
+        assert np.allclose(placed.x_m, 4000 * fraction.ravel(), atol=1e-3)
 
 
 # routes --------------------------------------------------------------------------------------------------------------

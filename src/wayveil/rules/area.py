@@ -43,13 +43,20 @@ class Area:
         import shapely
 
         if shapely.get_num_coordinates(self.shape) == 5 and shapely.equals(self.shape, shapely.box(*self.shape.bounds)):
-            return self._in_box(x_m, y_m, lambda x, y: np.ones(len(x), bool))
+            return self._box_holds(x_m, y_m)
         return self._in_box(x_m, y_m, lambda x, y: shapely.intersects_xy(self.shape, x, y))
 
     def _in_box(self, x_m: np.ndarray, y_m: np.ndarray, test: Callable[..., np.ndarray]) -> np.ndarray:
-        west, south, east, north = self.shape.bounds
-        result = (x_m >= west) & (x_m <= east) & (y_m >= south) & (y_m <= north)
+        result = self._box_holds(x_m, y_m)
         result[result] = test(x_m[result], y_m[result])
+        return result
+
+    def _box_holds(self, x_m: np.ndarray, y_m: np.ndarray) -> np.ndarray:
+        west, south, east, north = self.shape.bounds
+        result = x_m >= west
+        result &= x_m <= east
+        result &= y_m >= south
+        result &= y_m <= north
         return result
 
     def depth_m(self, x_m: Array, y_m: Array) -> Array:

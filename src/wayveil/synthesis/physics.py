@@ -16,6 +16,7 @@ from wayveil.rules.pace import MaxDuration, MinSpeed
 from wayveil.rules.rule import Rule
 from wayveil.rules.speed import SpeedLimit
 from wayveil.scope import Scope
+from wayveil.synthesis.polylines import step_lengths
 
 _ROUND_OFF_M = 1e-6
 _BLOCK = 1 << 15
@@ -71,9 +72,23 @@ def put_tracks(tracks: Tracks, index: NDArray[np.int64], part: Tracks) -> Tracks
 
 def as_written(tracks: Tracks, scope: Scope) -> Tracks:
     """What a reader of the written file gets: degrees rounded to 1e-7, times to whole seconds."""
-    lon, lat = scope.to_degrees(tracks.x_m, tracks.y_m)
-    x, y = scope.to_metres(np.round(lon, 7), np.round(lat, 7))
+    x, y = np.empty(len(tracks.x_m)), np.empty(len(tracks.x_m))
+    for first in range(0, len(x), _BLOCK):
+        part = slice(first, first + _BLOCK)
+        x[part], y[part] = scope.to_metres(*written_degrees(tracks.x_m[part], tracks.y_m[part], scope))
     return Tracks(tracks.offsets, x, y, np.rint(tracks.t_utc))
+
+
+def written_degrees(
+    x_m: NDArray[np.float64], y_m: NDArray[np.float64], scope: Scope
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """(lon, lat) as a file holds them: rounded to 1e-7 degrees, about a centimetre."""
+    lon, lat = np.empty(len(x_m)), np.empty(len(x_m))
+    for first in range(0, len(lon), _BLOCK):
+        part = slice(first, first + _BLOCK)
+        for column, degrees in zip((lon, lat), scope.to_degrees(x_m[part], y_m[part])):
+            np.round(degrees, 7, out=column[part])
+    return lon, lat
 
 
 def motion_of_tracks(tracks: Tracks, scope: Scope) -> Motion:
@@ -111,7 +126,7 @@ def physical_times(
         part = slice(offsets[first], offsets[last])
         own = offsets[first : last + 1] - offsets[first]
         fastest = fastest_mps[part] if isinstance(fastest_mps, np.ndarray) and fastest_mps.ndim else fastest_mps
-        need = _seconds_needed(own, _step_lengths(own, x_m[part], y_m[part]), fastest)
+        need = _seconds_needed(own, step_lengths(own, x_m[part], y_m[part]), fastest)
         whole = np.rint(t_s[part])
         duration = np.maximum(whole[own[1:] - 1] - whole[own[:-1]], 0.0)
         result[part] = _stretched(own, need, whole, duration)
@@ -129,7 +144,7 @@ def legal_times(tracks: Tracks, rules: Iterable[Rule], scope: Scope) -> NDArray[
     if len(tracks.x_m) == 0:
         return np.zeros(0)
     rules = tuple(rules)
-    length = _step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
+    length = step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
     motion = motion_of_tracks(tracks, scope)
     fastest = np.full(len(length), scope.caps.speed_kmh / 3.6)
     for rule in rules:
@@ -150,19 +165,13 @@ def legal_times(tracks: Tracks, rules: Iterable[Rule], scope: Scope) -> NDArray[
     return _within_window(tracks.offsets, _stretched(tracks.offsets, need, whole, duration), whole, scope)
 
 
-def _step_lengths(
-    offsets: NDArray[np.int64], x_m: NDArray[np.float64], y_m: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    length = np.zeros(len(x_m))
-    length[1:] = np.sqrt(np.diff(x_m) ** 2 + np.diff(y_m) ** 2)
-    length[offsets[:-1]] = 0.0
-    return length
-
-
 def _seconds_needed(
     offsets: NDArray[np.int64], length_m: NDArray[np.float64], fastest_mps: float | NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    need = np.maximum(np.ceil((length_m - _ROUND_OFF_M) / fastest_mps), 1.0)
+    need = length_m - _ROUND_OFF_M
+    need /= fastest_mps
+    np.ceil(need, out=need)
+    np.maximum(need, 1.0, out=need)
     need[offsets[:-1]] = 0.0
     return need
 

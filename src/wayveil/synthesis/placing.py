@@ -6,15 +6,43 @@ of wanted to realised density bring the points to where time is spent. Sparse fi
 Privacy: free (post-processing).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
-from wayveil.synthesis.polylines import Polylines, lengths, place, steps
+from wayveil.synthesis.polylines import Polylines, lengths, place, steps, vertices_of
 from wayveil.synthesis.pyramid import Field
 
-_BLOCK = 1 << 13
+_BLOCK = 1 << 12
 _QUANTILES = 1 << 12
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """Routes with what points are placed by: length and place of the step that ends at each vertex."""
+
+    lines: Polylines
+    step_m: NDArray[np.float64]
+    cell: NDArray[np.int64]
+    """Of the middle of the step."""
+
+
+def course_of(lines: Polylines, grid: Grid) -> Course:
+    """The steps of routes on a grid."""
+    middle_x, middle_y = lines.x_m.copy(), lines.y_m.copy()
+    for middle in (middle_x, middle_y):
+        middle[1:] += middle[:-1].copy()
+        middle[1:] *= 0.5
+    return Course(lines, steps(lines), grid.index(middle_x, middle_y))
+
+
+def take_course(course: Course, index: NDArray[np.int64]) -> Course:
+    """The routes at the given positions, repeats allowed."""
+    offsets, vertex = vertices_of(course.lines.offsets, index)
+    lines = Polylines(offsets, course.lines.x_m[vertex], course.lines.y_m[vertex])
+    return Course(lines, course.step_m[vertex], course.cell[vertex])
 
 
 def gap_fractions(
@@ -24,20 +52,21 @@ def gap_fractions(
     offsets = np.r_[0, np.cumsum(points)]
     cumulative = np.r_[0.0, np.cumsum(ratio)]
     quantiles = np.interp((np.arange(_QUANTILES) + 0.5) / _QUANTILES, cumulative / cumulative[-1], ratio_edges) + 1e-3
-    gap = quantiles[random.integers(_QUANTILES, size=offsets[-1], dtype=np.uint16)]
-    gap[offsets[:-1]] = 0.0
-    running = np.cumsum(gap)
-    begin = running[offsets[:-1]]
-    running -= np.repeat(begin, points)
-    running /= np.repeat(np.maximum(running[offsets[1:] - 1], 1e-12), points)
-    return offsets, running
+    elapsed = quantiles[random.integers(_QUANTILES, size=offsets[-1], dtype=np.uint16)]
+    elapsed[offsets[:-1]] = 0.0
+    np.cumsum(elapsed, out=elapsed)
+    begin = elapsed[offsets[:-1]]
+    whole = elapsed[offsets[1:] - 1] - begin
+    elapsed -= np.repeat(begin, points)
+    elapsed /= np.repeat(np.maximum(whole, 1e-12), points)
+    return offsets, elapsed
 
 
-def slowness_weight(lines: Polylines, slowness: Field, grid: Grid) -> NDArray[np.float64]:
+def slowness_weight(course: Course, slowness: Field) -> NDArray[np.float64]:
     """∫ S ds over the step that ends at each vertex, S taken at the middle of the step."""
-    middle_x = 0.5 * (lines.x_m + np.r_[lines.x_m[:1], lines.x_m[:-1]])
-    middle_y = 0.5 * (lines.y_m + np.r_[lines.y_m[:1], lines.y_m[:-1]])
-    return steps(lines) * slowness.ravel()[grid.index(middle_x, middle_y)]
+    weight = slowness.ravel()[course.cell]
+    weight *= course.step_m
+    return weight
 
 
 def histogram(
@@ -51,7 +80,7 @@ def histogram(
 
 
 def fit_slowness(
-    lines: Polylines,
+    course: Course,
     offsets: NDArray[np.int64],
     fraction: NDArray[np.float64],
     target: Field,
@@ -63,7 +92,7 @@ def fit_slowness(
     slowness = np.ones_like(target)
     softening = 0.02 * target.mean() + 0.05 * target.sum() / 20_000
     for _ in range(rounds):
-        placed = place(lines, slowness_weight(lines, slowness, grid), offsets, fraction)
+        placed = place(course.lines, slowness_weight(course, slowness), offsets, fraction)
         realised = histogram(placed, grid)
         realised *= target.sum() / realised.sum()
         slowness = np.clip(slowness * ((target + softening) / (realised + softening)) ** power, 0.02, 50.0)
@@ -83,18 +112,38 @@ def scatter_sparse(
     moving = np.flatnonzero(inner)
     if len(moving) == 0:
         return lines
-    attraction = density.ravel() + 1e-12 * density.max()
+    attraction = (density.ravel() / max(float(density.max()), 1e-300) + 1e-12).astype(np.float32)
     new_x, new_y = lines.x_m.copy(), lines.y_m.copy()
-    # Some points at a time: the proposals stay in the processor's cache.
+    # Some points at a time: the proposals stay in the processor's cache. Single precision is millimetres.
     for first in range(0, len(moving), _BLOCK):
         some = moving[first : first + _BLOCK]
-        shape = (proposals, len(some))
-        x = np.clip(new_x[some] + reach[some] * random.uniform(-1, 1, shape), 0, grid.width_m)
-        y = np.clip(new_y[some] + reach[some] * random.uniform(-1, 1, shape), 0, grid.height_m)
-        x[0], y[0] = new_x[some], new_y[some]
-        cumulative = np.cumsum(attraction[grid.index(x, y)], axis=0)
-        chosen = (random.random(len(some)) * cumulative[-1] > cumulative).sum(axis=0)
-        chosen = np.minimum(chosen, proposals - 1)
-        column = np.arange(len(some))
-        new_x[some], new_y[some] = x[chosen, column], y[chosen, column]
+        around = reach[some].astype(np.float32)
+        x = _around(new_x[some], around, grid.width_m, proposals, random)
+        y = _around(new_y[some], around, grid.height_m, proposals, random)
+        weight = attraction[grid.index(x, y)]
+        np.cumsum(weight, axis=0, out=weight)
+        chosen = (random.random(len(some), dtype=np.float32) * weight[-1] > weight).sum(axis=0)
+        moves = np.flatnonzero(chosen)  # the first proposal is to stay
+        chosen, some = np.minimum(chosen[moves], proposals - 1), some[moves]
+        new_x[some], new_y[some] = x[chosen, moves], y[chosen, moves]
     return Polylines(lines.offsets, new_x, new_y)
+
+
+def _around(
+    at_m: NDArray[np.float64],
+    reach_m: NDArray[np.float32],
+    largest_m: float,
+    proposals: int,
+    random: np.random.Generator,
+) -> NDArray[np.float32]:
+    """(proposals, n) coordinates within reach of each given one and inside the grid; the first is the given one."""
+    result = np.empty((proposals, len(at_m)), np.float32)
+    result[0] = at_m
+    others = result[1:]
+    random.random(out=others, dtype=np.float32)
+    others *= 2 * reach_m
+    others += result[0] - reach_m
+    np.maximum(others, 0, out=others)
+    # Rounded down, so that nothing rounds to beyond the border.
+    np.minimum(others, np.nextafter(np.float32(largest_m), np.float32(0)), out=others)
+    return result

@@ -1,5 +1,6 @@
 """Many polylines as flat columns: lengths, and points at equal steps of a weighted arc length."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,12 +21,35 @@ class Polylines:
         return len(self.offsets) - 1
 
 
+def runs(offsets: NDArray[np.int64], points: int = _BLOCK) -> Iterator[tuple[int, int]]:
+    """(first, last) of polylines that together have about so many points: what is looked at stays in the cache."""
+    first = 0
+    while first < len(offsets) - 1:
+        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + points, side="right")) - 1)
+        yield first, last
+        first = last
+
+
 def steps(lines: Polylines) -> NDArray[np.float64]:
     """Distance from each vertex's predecessor; zero at the first vertex of each polyline."""
-    step = np.zeros(len(lines.x_m))
-    np.hypot(np.diff(lines.x_m), np.diff(lines.y_m), out=step[1:])
-    step[lines.offsets[:-1]] = 0.0
-    return step
+    return step_lengths(lines.offsets, lines.x_m, lines.y_m)
+
+
+def step_lengths(
+    offsets: NDArray[np.int64], x_m: NDArray[np.float64], y_m: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """√(Δx² + Δy²) from each point's predecessor; zero at the first point of each polyline."""
+    length = np.zeros(len(x_m))
+    # Some points at a time: what is looked at stays in the processor's cache.
+    for first in range(1, len(x_m), _BLOCK):
+        last = min(first + _BLOCK, len(x_m))
+        across, along = np.diff(x_m[first - 1 : last]), np.diff(y_m[first - 1 : last])
+        across *= across
+        along *= along
+        across += along
+        np.sqrt(across, out=length[first:last])
+    length[offsets[:-1]] = 0.0
+    return length
 
 
 def lengths(lines: Polylines) -> NDArray[np.float64]:
@@ -33,11 +57,22 @@ def lengths(lines: Polylines) -> NDArray[np.float64]:
     return np.add.reduceat(steps(lines), lines.offsets[:-1]) if len(lines) else np.zeros(0)
 
 
+def vertices_of(
+    offsets: NDArray[np.int64], index: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Offsets of the polylines at the given positions, repeats allowed, and where their vertices are now."""
+    begin = offsets[index]
+    counts = offsets[index + 1] - begin
+    taken = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=taken[1:])
+    vertex = np.repeat(begin - taken[:-1], counts)
+    vertex += np.arange(taken[-1])
+    return taken, vertex
+
+
 def take(lines: Polylines, index: NDArray[np.int64]) -> Polylines:
     """The polylines at the given positions, repeats allowed."""
-    counts = np.diff(lines.offsets)[index]
-    offsets = np.r_[0, np.cumsum(counts)]
-    vertex = np.arange(offsets[-1]) + np.repeat(lines.offsets[index] - offsets[:-1], counts)
+    offsets, vertex = vertices_of(lines.offsets, index)
     return Polylines(offsets, lines.x_m[vertex], lines.y_m[vertex])
 
 
@@ -51,17 +86,14 @@ def place(
     weight
         Non-negative weight of the step that ends at each vertex (its length, or its length times slowness).
     offsets, fraction
-        Fractions from 0 to 1 wanted on polyline i: `fraction[offsets[i]:offsets[i + 1]]`.
+        Fractions from 0 to 1 wanted on polyline i, in rising order: `fraction[offsets[i]:offsets[i + 1]]`.
     """
-    running = np.cumsum(weight + 1e-6)
+    running = weight + 1e-6
+    np.cumsum(running, out=running)
     x, y = np.empty(len(fraction)), np.empty(len(fraction))
-    # Some polylines at a time: what is looked at stays in the processor's cache.
-    first = 0
-    while first < len(lines):
-        last = max(first + 1, int(np.searchsorted(offsets, offsets[first] + _BLOCK, side="right")) - 1)
+    for first, last in runs(offsets):
         points = slice(offsets[first], offsets[last])
         _place(lines, running, first, last, np.diff(offsets[first : last + 1]), fraction[points], x[points], y[points])
-        first = last
     return Polylines(offsets, x, y)
 
 
@@ -80,12 +112,29 @@ def _place(
     running, line_x, line_y = running[base:stop], lines.x_m[base:stop], lines.y_m[base:stop]
     low, high = lines.offsets[first:last] - base, lines.offsets[first + 1 : last + 1] - base - 1
     begin = running[low]
-    wanted = np.repeat(begin, counts) + fraction * np.repeat(running[high] - begin, counts)
-    after = np.searchsorted(running, wanted)
-    np.clip(after, np.repeat(low + 1, counts), np.repeat(high, counts), out=after)
+    wanted = np.repeat(running[high] - begin, counts)
+    wanted *= fraction
+    wanted += np.repeat(begin, counts)
+    after = _first_not_below(running, wanted)
+    np.maximum(after, np.repeat(low + 1, counts), out=after)
+    np.minimum(after, np.repeat(high, counts), out=after)
     before = after - 1
     reached = running[before]
-    share = np.clip((wanted - reached) / np.maximum(running[after] - reached, 1e-12), 0.0, 1.0)
-    from_x, from_y = line_x[before], line_y[before]
-    x[:] = from_x + share * (line_x[after] - from_x)
-    y[:] = from_y + share * (line_y[after] - from_y)
+    share = wanted
+    share -= reached
+    share /= np.maximum(running[after] - reached, 1e-12)
+    np.maximum(share, 0.0, out=share)
+    np.minimum(share, 1.0, out=share)
+    for line, placed in ((line_x, x), (line_y, y)):
+        origin = line[before]
+        np.subtract(line[after], origin, out=placed)
+        placed *= share
+        placed += origin
+
+
+def _first_not_below(running: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.int64]:
+    """`searchsorted(running, wanted)` where both rise; the shorter one is looked up in the longer one."""
+    if len(wanted) <= len(running):
+        return np.searchsorted(running, wanted)
+    reached = np.searchsorted(wanted, running, side="right")
+    return np.cumsum(np.bincount(reached, minlength=len(wanted) + 1)[:-1])

@@ -211,12 +211,11 @@ def _judge(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> tuple[Count
         motion = Motion(tracks.x_m, tracks.y_m, tracks.t_utc, tracks.t_utc, np.zeros(0, bool), tracks.offsets)
     else:
         motion = motion_of_tracks(tracks, scope)
-    owner = tracks.owner
     broken = np.zeros(len(tracks), bool)
     counts: Counts = {}
     for rule, name in zip(rules, unique_names(rules)):
-        wrong = rule.violations(motion)
-        owners = np.unique(owner[wrong])
-        counts[name] = {"points": int(wrong.sum()), "trajectories": len(owners)}
+        wrong = np.flatnonzero(rule.violations(motion))
+        owners = np.unique(np.searchsorted(tracks.offsets, wrong, side="right") - 1)
+        counts[name] = {"points": len(wrong), "trajectories": len(owners)}
         broken[owners] = True
     return counts, broken

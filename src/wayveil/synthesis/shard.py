@@ -16,13 +16,22 @@ from wayveil.rules import count as count_rules
 from wayveil.rules.motion import motion_from_metres
 from wayveil.rules.rule import Rule, violating_trajectories
 from wayveil.scope import Scope
-from wayveil.synthesis.candidates import Router, Trips, draw_trips, route_trips, take_trips
+from wayveil.synthesis.candidates import Router, Trips, draw_trips, route_trips
 from wayveil.synthesis.draw import systematic
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.fit import Fit, HardView, SoftView, fit_weights
-from wayveil.synthesis.physics import Tracks, physical_times, take_tracks
-from wayveil.synthesis.placing import fit_slowness, gap_fractions, histogram, scatter_sparse, slowness_weight
-from wayveil.synthesis.polylines import Polylines, lengths, place, take
+from wayveil.synthesis.physics import Tracks, physical_times, take_tracks, written_degrees
+from wayveil.synthesis.placing import (
+    Course,
+    course_of,
+    fit_slowness,
+    gap_fractions,
+    histogram,
+    scatter_sparse,
+    slowness_weight,
+    take_course,
+)
+from wayveil.synthesis.polylines import Polylines, lengths, place, runs
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field, pool
 from wayveil.synthesis.refine import Refined, refine
@@ -59,7 +68,7 @@ class _Pool:
     """Candidates: trips, their routes, their departures."""
 
     trips: Trips
-    lines: Polylines
+    course: Course
     departure_utc: NDArray[np.float64]
 
 
@@ -82,8 +91,8 @@ def draw_shard(
     told(_ROUTED)
     points = np.minimum(pool_of.trips.points, _POOL_POINTS)
     offsets, elapsed = _gaps(estimates, points, random)
-    slowness = fit_slowness(pool_of.lines, offsets, elapsed, estimates.occupancy, estimates.grid)
-    placed = _placed(estimates, prior, pool_of.lines, slowness, offsets, elapsed, random)
+    slowness = fit_slowness(pool_of.course, offsets, elapsed, estimates.occupancy, estimates.grid)
+    placed = _placed(estimates, prior, pool_of.course, slowness, offsets, elapsed, random)
     told(_PLACED)
     forbidden = _forbidden(estimates, rules, placed, elapsed, pool_of)
     fit = fit_weights(_views(estimates, pool_of.trips, placed), estimates.count, len(pool_of.trips), forbidden)
@@ -97,7 +106,7 @@ def _draw_pool(
 ) -> _Pool:
     trips = draw_trips(estimates, max(round(_POOL * count), _FEWEST), random, prior.place_in_cells)
     lines = prior.as_recorded(route_trips(estimates, router, trips, random), estimates, random)
-    return _Pool(trips, lines, departures(estimates, len(trips), random))
+    return _Pool(trips, course_of(lines, estimates.grid), departures(estimates, len(trips), random))
 
 
 def _gaps(
@@ -109,7 +118,7 @@ def _gaps(
 def _placed(
     estimates: Estimates,
     prior: Prior,
-    lines: Polylines,
+    course: Course,
     slowness: Field,
     offsets: NDArray[np.int64],
     elapsed: NDArray[np.float64],
@@ -117,7 +126,7 @@ def _placed(
 ) -> Polylines:
     """Points on the routes, sparse ones drawn to the busy places around."""
     grid = estimates.grid
-    placed = place(lines, slowness_weight(lines, slowness, grid), offsets, elapsed)
+    placed = place(course.lines, slowness_weight(course, slowness), offsets, elapsed)
     furthest = _FURTHEST_M if prior.roads is None else _FURTHEST_ON_ROADS_M
     return scatter_sparse(placed, estimates.occupancy, grid, furthest, random)
 
@@ -215,8 +224,9 @@ def _finish(
         refined = _refined(estimates, rules, fresh, random)
         tracks = _joined(tracks, replace(fresh, x_m=refined.x_m, y_m=refined.y_m, t_utc=refined.t_utc))
         refined = replace(refined, unresolved=refined.unresolved + (len(tracks) - len(fresh)))
-    lon, lat = estimates.scope.to_degrees(tracks.x_m, tracks.y_m)
-    trajectories = Trajectories(tracks.offsets, np.round(lon, 7), np.round(lat, 7), tracks.t_utc)
+    trajectories = Trajectories(
+        tracks.offsets, *written_degrees(tracks.x_m, tracks.y_m, estimates.scope), tracks.t_utc
+    )
     all_rules = with_scope_bounds(rules, estimates.scope)
     return Shard(
         trajectories=trajectories,
@@ -245,13 +255,19 @@ def _timed(
     random: np.random.Generator,
 ) -> Tracks:
     """Candidates as tracks: every point placed, every time physical, everything inside the scope."""
-    trips, scope, grid = take_trips(pool_of.trips, chosen), estimates.scope, estimates.grid
-    offsets, elapsed = _gaps(estimates, trips.points, random)
-    placed = _placed(estimates, prior, take(pool_of.lines, chosen), slowness, offsets, elapsed, random)
-    x_m, y_m = np.clip(placed.x_m, 0, grid.width_m), np.clip(placed.y_m, 0, grid.height_m)
-    owner = np.repeat(np.arange(len(trips)), trips.points)
-    t_utc = np.rint(pool_of.departure_utc[chosen])[owner] + elapsed * trips.duration_s[owner]
-    t_utc = physical_times(offsets, x_m, y_m, t_utc, scope.caps.speed_kmh / 3.6)
+    scope, grid, count = estimates.scope, estimates.grid, pool_of.trips.points[chosen]
+    offsets = np.r_[0, np.cumsum(count)]
+    x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
+    for first, last in runs(offsets):
+        which, points = chosen[first:last], slice(offsets[first], offsets[last])
+        own, elapsed = _gaps(estimates, count[first:last], random)
+        course = take_course(pool_of.course, which)
+        placed = _placed(estimates, prior, course, slowness, own, elapsed, random)
+        np.clip(placed.x_m, 0, grid.width_m, out=x_m[points])
+        np.clip(placed.y_m, 0, grid.height_m, out=y_m[points])
+        elapsed *= np.repeat(pool_of.trips.duration_s[which], count[first:last])
+        elapsed += np.repeat(np.rint(pool_of.departure_utc[which]), count[first:last])
+        t_utc[points] = physical_times(own, x_m[points], y_m[points], elapsed, scope.caps.speed_kmh / 3.6)
     return Tracks(offsets, x_m, y_m, within_days(offsets, t_utc, scope))
 
 

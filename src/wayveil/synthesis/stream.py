@@ -31,8 +31,11 @@ from wayveil.synthesis.synthesize import diagnostics_of, draw_shards, make_model
 from wayveil.trajectories import Trajectories
 
 _ROW_GROUP_ROWS = 1 << 19
-_REPEATED = ["traj_id"]
-"""Columns worth a dictionary; for coordinates it only costs time."""
+_ENCODED: dict[str, Any] = {
+    "use_dictionary": ["traj_id"],
+    "column_encoding": {"lat": "BYTE_STREAM_SPLIT", "lon": "BYTE_STREAM_SPLIT"},
+}
+"""Only ids are worth a dictionary; coordinates with their bytes apart are packed quicker, and a quarter smaller."""
 _FACTS = b"wayveil-shard"
 _RUN = "run.json"
 
@@ -80,7 +83,8 @@ def synthesize_to_parquet(
         _clear(folder)
         seed = _chosen(seed)
         only = next(iter(draw_shards(make_model(release, seed=seed, **make), count, seed, engine, progress)))
-        _write(_groups_of(_table_of(only.trajectories)), target, _whole(only.trajectories), extra_metadata)
+        whole = _whole(only.trajectories)
+        _write(_tables_of(only.trajectories, whole), target, whole, extra_metadata)
         return _done(folder, [only], release.private, 0)
     seed = _begin(folder, run_key(release, roads, rules, count, seed, estimator), seed)
     parts = [folder / f"shard-{k:06d}.parquet" for k in range(len(shard_sizes(count)))]
@@ -163,27 +167,42 @@ def _write_part(path: Path, shard: Shard) -> None:
     facts = asdict(_Facts(range(0), shard.loss, shard.effective_sample_share, shard.realised_density_jsd,
                           shard.violations_before, shard.violations_after))  # fmt: skip
     facts["trajectories"] = len(made)
-    table = _table_of(made).replace_schema_metadata({_FACTS: json.dumps(facts).encode()})
-    with atomic_path(path) as part:
-        # It is read once and removed: quick to write matters more than small.
-        pq.write_table(table, part, row_group_size=_ROW_GROUP_ROWS, compression="lz4", use_dictionary=_REPEATED)
+    whole = _whole(made)
+    schema = _schema(whole).with_metadata({_FACTS: json.dumps(facts).encode()})
+    # It is read once and removed: quick to write matters more than small.
+    with atomic_path(path) as part, pq.ParquetWriter(part, schema, compression="lz4", **_ENCODED) as writer:
+        for table in _tables_of(made, whole):
+            writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
 
 
 def _whole(made: Trajectories) -> bool:
-    return bool((made.t_utc == np.floor(made.t_utc)).all())
+    parts = (made.t_utc[first : first + _ROW_GROUP_ROWS] for first in range(0, len(made.t_utc), _ROW_GROUP_ROWS))
+    return all(bool((part == np.floor(part)).all()) for part in parts)
 
 
-def _table_of(made: Trajectories) -> Any:
+def _schema(whole_seconds: bool) -> Any:
     import pyarrow as pa
 
-    counts = np.diff(made.offsets)
-    columns = {
-        "traj_id": column_of(np.repeat(np.arange(len(counts)), counts)),
-        "lat": column_of(made.lat),
-        "lon": column_of(made.lon),
-        "t": column_of(made.t_utc.astype(np.int64) if _whole(made) else made.t_utc),
-    }
-    return pa.table(columns)
+    kinds = [("traj_id", pa.int64()), ("lat", pa.float64()), ("lon", pa.float64())]
+    return pa.schema([*kinds, ("t", pa.int64() if whole_seconds else pa.float64())])
+
+
+def _tables_of(made: Trajectories, whole_seconds: bool) -> Iterator[Any]:
+    """The columns of one row group after the other."""
+    import pyarrow as pa
+
+    for first in range(0, len(made.lon), _ROW_GROUP_ROWS):
+        rows = slice(first, min(first + _ROW_GROUP_ROWS, len(made.lon)))
+        begin, end = np.searchsorted(made.offsets, [rows.start, rows.stop - 1], side="right") - 1
+        edges = np.clip(made.offsets[begin : end + 2], rows.start, rows.stop)
+        t_utc = made.t_utc[rows]
+        columns = {
+            "traj_id": column_of(np.repeat(np.arange(begin, end + 1), np.diff(edges))),
+            "lat": column_of(made.lat[rows]),
+            "lon": column_of(made.lon[rows]),
+            "t": column_of(t_utc.astype(np.int64) if whole_seconds else t_utc),
+        }
+        yield pa.table(columns, schema=_schema(whole_seconds))
 
 
 def _facts(path: Path) -> _Facts:
@@ -222,22 +241,15 @@ def _join(
 
 
 def _write(groups: Iterable[Any], target: Path, whole_seconds: bool, extra_metadata: Mapping[str, str] | None) -> None:
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    kinds = [("traj_id", pa.int64()), ("lat", pa.float64()), ("lon", pa.float64())]
     notes = {key.encode(): value.encode() for key, value in (extra_metadata or {}).items()}
-    schema = pa.schema([*kinds, ("t", pa.int64() if whole_seconds else pa.float64())], metadata=notes)
-    writing = {"compression": "zstd", "use_dictionary": _REPEATED}
-    with atomic_path(target) as path, pq.ParquetWriter(path, schema, **writing) as writer:
+    schema = _schema(whole_seconds).with_metadata(notes)
+    with atomic_path(target) as path, pq.ParquetWriter(path, schema, compression="zstd", **_ENCODED) as writer:
         for table in groups:
             # A cast imports much, and is needed only where some part has whole seconds and some other has not.
             same = table.schema.equals(schema)
             writer.write_table(table if same else table.cast(schema), row_group_size=_ROW_GROUP_ROWS)
-
-
-def _groups_of(table: Any) -> Iterator[Any]:
-    return (table.slice(first, _ROW_GROUP_ROWS) for first in range(0, table.num_rows, _ROW_GROUP_ROWS))
 
 
 def _row_groups(path: Path) -> Iterator[Any]:
