@@ -3,6 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
+_BLOCK = 1 << 14
+
 
 def systematic(weights: NDArray[np.float64], count: int, random: np.random.Generator) -> NDArray[np.int64]:
     """`count` indices in increasing order, index i about count·w_i/Σw times (one jittered draw in each stratum)."""
@@ -30,7 +32,7 @@ def within_groups(
     cumulative = np.r_[0.0, np.cumsum(weights[order] + 1e-300)]
     first = np.searchsorted(group_of[order], np.arange(groups))
     after = np.searchsorted(group_of[order], np.arange(groups), side="right")
-    by_group = np.lexsort((random.random(len(wanted)), wanted))
+    by_group = np.argsort(wanted + random.random(len(wanted)))  # by group, and at random within it
     size = np.bincount(wanted, minlength=groups)
     rank = np.empty(len(wanted))
     rank[by_group] = np.arange(len(wanted)) - np.repeat(np.r_[0, np.cumsum(size)[:-1]], size)
@@ -44,9 +46,20 @@ def rows_of(table: NDArray[np.float64], row: NDArray[np.int64], random: np.rando
     """A column for each given row, in proportion to that row of the table."""
     cumulative = np.cumsum(table + 1e-300, axis=1)
     cumulative /= cumulative[:, -1:]
-    shifted = cumulative + np.arange(len(table))[:, None]
-    found = np.searchsorted(shifted.ravel(), row + random.random(len(row)), side="right")
-    return np.minimum(found - row * table.shape[1], table.shape[1] - 1)
+    width = 1 << (table.shape[1] - 1).bit_length()
+    padded = np.full((len(table), width), np.inf, np.float32)
+    padded[:, : table.shape[1] - 1] = cumulative[:, :-1]
+    flat = padded.ravel()
+    column = np.empty(len(row), np.int64)
+    for start in range(0, len(row), _BLOCK):
+        begin = row[start : start + _BLOCK] * width
+        level, at = random.random(len(begin), dtype=np.float32), begin.copy()
+        half = width // 2
+        while half:  # all rows are halved at once: no branches to guess, and few jumps through memory
+            at += np.where(flat[at + (half - 1)] <= level, half, 0)
+            half //= 2
+        np.subtract(at, begin, out=column[start : start + _BLOCK])
+    return column
 
 
 def within_bins(

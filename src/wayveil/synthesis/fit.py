@@ -39,6 +39,10 @@ class HardView:
     def back(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
         return change[self.bin_of]
 
+    def factor(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
+        """exp(back(change)), by an exponential a bin instead of one a candidate."""
+        return np.exp(change)[self.bin_of]
+
 
 @dataclass(frozen=True, eq=False)
 class SoftView:
@@ -55,6 +59,10 @@ class SoftView:
 
     def back(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(self.features @ change)
+
+    def factor(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
+        """exp(back(change))."""
+        return np.exp(self.back(change))
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,23 +83,26 @@ def fit_weights(
     A violated rule costs μ⟨w, P⟩ with μ as large as it takes, which in the limit is weight zero.
     """
     log_weight = np.zeros(candidates)
-    barred = np.zeros(candidates)
+    barred = np.ones(candidates)
     if forbidden is not None and forbidden.any() and not forbidden.all():
-        barred[forbidden] = -60.0
+        barred[forbidden] = np.exp(-60.0)
+    weight = barred / barred.sum()
     for _ in range(_ROUNDS):
         for view in views:
-            weight = _normalised(log_weight + barred)
-            log_weight = log_weight + view.step * view.back(_wanted_change(view, weight, count))
-        log_weight = log_weight * (1 - _PULL_BACK)
-        log_weight = np.clip(log_weight - np.log(np.exp(log_weight).mean()), _LIGHTEST, _HEAVIEST)
-    weight = _normalised(log_weight + barred)
+            change = view.step * _wanted_change(view, weight, count)
+            log_weight += view.back(change)
+            # The same step on the weights themselves.
+            weight *= view.factor(change)
+            weight /= weight.sum()
+        log_weight *= 1 - _PULL_BACK
+        plain = np.exp(log_weight)
+        log_weight -= np.log(plain.mean())
+        np.clip(log_weight, _LIGHTEST, _HEAVIEST, out=log_weight)
+        weight = np.clip(plain / plain.mean(), np.exp(_LIGHTEST), np.exp(_HEAVIEST))
+        weight *= barred
+        weight /= weight.sum()
     loss = {view.name: _loss(view, weight, count) for view in views}
     return Fit(weight, loss, float(1 / (weight**2).sum() / candidates))
-
-
-def _normalised(log_weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    weight = np.exp(log_weight - log_weight.max())
-    return weight / weight.sum()
 
 
 def _wanted_change(view: HardView | SoftView, weight: NDArray[np.float64], count: float) -> NDArray[np.float64]:

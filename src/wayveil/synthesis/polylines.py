@@ -86,55 +86,20 @@ def place(
     weight
         Non-negative weight of the step that ends at each vertex (its length, or its length times slowness).
     offsets, fraction
-        Fractions from 0 to 1 wanted on polyline i, in rising order: `fraction[offsets[i]:offsets[i + 1]]`.
+        Fractions from 0 to 1 wanted on polyline i: `fraction[offsets[i]:offsets[i + 1]]`.
     """
-    running = weight + 1e-6
-    np.cumsum(running, out=running)
     x, y = np.empty(len(fraction)), np.empty(len(fraction))
     for first, last in runs(offsets):
-        points = slice(offsets[first], offsets[last])
-        _place(lines, running, first, last, np.diff(offsets[first : last + 1]), fraction[points], x[points], y[points])
+        points, counts = slice(offsets[first], offsets[last]), np.diff(offsets[first : last + 1])
+        base, stop = lines.offsets[first], lines.offsets[last]
+        running = weight[base:stop] + 1e-6
+        np.cumsum(running, out=running)
+        begin, end = running[lines.offsets[first:last] - base], running[lines.offsets[first + 1 : last + 1] - base - 1]
+        wanted = np.repeat(end - begin, counts)
+        wanted *= fraction[points]
+        wanted += np.repeat(begin, counts)
+        # A rounding error beyond the end would be on the way to the next polyline.
+        np.minimum(wanted, np.repeat(end, counts), out=wanted)
+        x[points] = np.interp(wanted, running, lines.x_m[base:stop])
+        y[points] = np.interp(wanted, running, lines.y_m[base:stop])
     return Polylines(offsets, x, y)
-
-
-def _place(
-    lines: Polylines,
-    running: NDArray[np.float64],
-    first: int,
-    last: int,
-    counts: NDArray[np.int64],
-    fraction: NDArray[np.float64],
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-) -> None:
-    """`place` for the polylines `first:last`, into x and y."""
-    base, stop = lines.offsets[first], lines.offsets[last]
-    running, line_x, line_y = running[base:stop], lines.x_m[base:stop], lines.y_m[base:stop]
-    low, high = lines.offsets[first:last] - base, lines.offsets[first + 1 : last + 1] - base - 1
-    begin = running[low]
-    wanted = np.repeat(running[high] - begin, counts)
-    wanted *= fraction
-    wanted += np.repeat(begin, counts)
-    after = _first_not_below(running, wanted)
-    np.maximum(after, np.repeat(low + 1, counts), out=after)
-    np.minimum(after, np.repeat(high, counts), out=after)
-    before = after - 1
-    reached = running[before]
-    share = wanted
-    share -= reached
-    share /= np.maximum(running[after] - reached, 1e-12)
-    np.maximum(share, 0.0, out=share)
-    np.minimum(share, 1.0, out=share)
-    for line, placed in ((line_x, x), (line_y, y)):
-        origin = line[before]
-        np.subtract(line[after], origin, out=placed)
-        placed *= share
-        placed += origin
-
-
-def _first_not_below(running: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.int64]:
-    """`searchsorted(running, wanted)` where both rise; the shorter one is looked up in the longer one."""
-    if len(wanted) <= len(running):
-        return np.searchsorted(running, wanted)
-    reached = np.searchsorted(wanted, running, side="right")
-    return np.cumsum(np.bincount(reached, minlength=len(wanted) + 1)[:-1])

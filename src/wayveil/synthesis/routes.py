@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.synthesis.graph import RouteGraph
-from wayveil.synthesis.polylines import Polylines
+from wayveil.synthesis.polylines import Polylines, step_lengths
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.regions import cut_regions, label_regions
 
@@ -168,20 +168,21 @@ def _walk(
     predecessor: NDArray[np.int32], tree: NDArray[np.int64], target: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Nodes from each tree's root to its target, all walks one step at a time."""
-    active, current = np.arange(len(tree)), target.copy()
+    before_of = predecessor.ravel()
+    active, current, base = np.arange(len(tree)), target, tree * predecessor.shape[1]
     count = np.zeros(len(tree), np.int64)
     visits = []
     while len(active):
         visits.append((active, current))
         count[active] += 1
-        before = predecessor[tree[active], current].astype(np.int64)
-        going = before >= 0
-        active, current = active[going], before[going]
+        before = before_of[base + current]
+        going = np.flatnonzero(before >= 0)
+        active, current, base = active[going], before[going], base[going]
     offsets = np.r_[0, np.cumsum(count)]
-    nodes = np.empty(offsets[-1], np.int64)
+    path = np.empty(offsets[-1], np.int64)
     for back, (walker, node) in enumerate(visits):
-        nodes[offsets[walker + 1] - 1 - back] = node
-    return offsets, nodes
+        path[offsets[walker + 1] - 1 - back] = node
+    return offsets, path
 
 
 def _join(
@@ -193,36 +194,41 @@ def _join(
     end: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> tuple[Polylines, NDArray[np.int64]]:
     """Node paths to polylines: edge shapes put in, the head cut where it passes the start, both ends attached."""
-    repeated = np.r_[False, (owner[1:] == owner[:-1]) & (nodes[1:] == nodes[:-1])]
-    owner, nodes = owner[~repeated], nodes[~repeated]
-    owner, x, y, node = _with_shapes(graph, owner, nodes)
-    first = np.searchsorted(owner, np.arange(n))
-    along = _running_length(x, y, owner, first)
-    near_start = np.where(along <= _HEAD_M, np.hypot(x - start[0][owner], y - start[1][owner]), np.inf)
-    nearest = np.minimum.reduceat(near_start, first)
-    position = np.arange(len(owner))
-    cut = np.full(n, len(owner))
-    hit = near_start <= nearest[owner]
-    np.minimum.at(cut, owner[hit], position[hit])
-    keep = position >= cut[owner]
-    owner, x, y, node = owner[keep], x[keep], y[keep], node[keep]
-    count = np.bincount(owner, minlength=n)
-    offsets = np.r_[0, np.cumsum(count + 2)]
+    fresh = np.ones(len(nodes), bool)
+    fresh[1:] = (owner[1:] != owner[:-1]) | (nodes[1:] != nodes[:-1])
+    owner, x, y, node = _with_shapes(graph, owner[fresh], nodes[fresh])
+    begin = np.searchsorted(owner, np.arange(n + 1))
+    cut = _passing(x, y, begin, start)
+    keep = np.arange(len(x)) >= np.repeat(cut, np.diff(begin))
+    offsets = np.r_[0, np.cumsum(begin[1:] - cut + 2)]
+    inner = np.ones(offsets[-1], bool)
+    inner[offsets[:-1]] = inner[offsets[1:] - 1] = False
     all_x, all_y, all_node = np.empty(offsets[-1]), np.empty(offsets[-1]), np.full(offsets[-1], -1, np.int64)
     all_x[offsets[:-1]], all_y[offsets[:-1]] = start
     all_x[offsets[1:] - 1], all_y[offsets[1:] - 1] = end
-    inner = offsets[:-1][owner] + 1 + np.arange(len(owner)) - np.r_[0, np.cumsum(count)][owner]
-    all_x[inner], all_y[inner], all_node[inner] = x, y, node
+    all_x[inner], all_y[inner], all_node[inner] = x[keep], y[keep], node[keep]
     return Polylines(offsets, all_x, all_y), all_node
 
 
-def _running_length(
-    x: NDArray[np.float64], y: NDArray[np.float64], owner: NDArray[np.int64], first: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    step = np.r_[0.0, np.hypot(np.diff(x), np.diff(y))]
-    step[first] = 0.0
-    running = np.cumsum(step)
-    return running - running[first][owner]
+def _passing(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    start: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> NDArray[np.int64]:
+    """The vertex of each path's first four kilometres that is nearest to its start."""
+    count = np.diff(offsets)
+    along = step_lengths(offsets, x, y)
+    np.cumsum(along, out=along)
+    along -= np.repeat(along[offsets[:-1]], count)
+    apart = x - np.repeat(start[0], count)
+    apart *= apart
+    apart_y = y - np.repeat(start[1], count)
+    apart_y *= apart_y
+    apart += apart_y
+    apart[along > _HEAD_M] = np.inf
+    nearest = np.flatnonzero(apart == np.repeat(np.minimum.reduceat(apart, offsets[:-1]), count))
+    return nearest[np.searchsorted(nearest, offsets[:-1])]
 
 
 def _with_shapes(

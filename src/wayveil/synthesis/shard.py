@@ -182,11 +182,14 @@ def _coarse_occupancy(estimates: Estimates, placed: Polylines) -> SoftView:
     side = max(1, round(_BLOCK_M / grid.cell_m))
     target = pool(estimates.occupancy, side)
     blocks = Grid(grid.cell_m * side, target.shape[1], target.shape[0], grid.width_m, grid.height_m)
-    points = np.diff(placed.offsets)
-    features = csr_matrix(
-        (np.repeat(1.0 / points, points), blocks.index(placed.x_m, placed.y_m), placed.offsets),
-        shape=(len(placed), target.size),
-    )
+    block = blocks.index(placed.x_m, placed.y_m)
+    entered = np.r_[True, block[1:] != block[:-1]]
+    entered[placed.offsets[:-1]] = True
+    # One number for points that follow each other in a block.
+    first = np.flatnonzero(entered)
+    offsets = np.searchsorted(first, placed.offsets)
+    share = np.diff(np.r_[first, len(block)]) / np.repeat(np.diff(placed.offsets), np.diff(offsets))
+    features = csr_matrix((share, block[first], offsets), shape=(len(placed), target.size))
     return SoftView("occupancy", features, target.ravel() / target.sum(), estimates.noise["occupancy/coarse"], 0.5)
 
 
