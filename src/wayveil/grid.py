@@ -11,6 +11,8 @@ _FINEST_CELL_M = 100.0
 _MOST_CELLS = 1 << 20
 _FEWEST_ACROSS = 32
 _BLOCK = 1 << 14
+_MOST_EXACT = 1 << 24
+"""Whole numbers up to here are exact in single precision too."""
 
 
 @dataclass(frozen=True)
@@ -34,18 +36,20 @@ class Grid:
         # Some positions at a time: what is looked at stays in the processor's cache.
         for first in range(0, len(flat), _BLOCK):
             part = slice(first, first + _BLOCK)
-            flat[part] = self._count_from(y[part], self.rows)
-            flat[part] *= self.columns
-            flat[part] += self._count_from(x[part], self.columns)
+            position = self._place(y[part], self.rows)
+            position *= self.columns
+            position += self._place(x[part], self.columns)
+            flat[part] = position
         return cell
 
-    def _count_from(self, along_m: NDArray[np.float64], count: int) -> NDArray[np.int64]:
-        """Row or column of each coordinate."""
-        share = along_m / self.cell_m
-        # Once clipped nothing is negative, and the conversion rounds down.
-        np.maximum(share, 0, out=share)
-        np.minimum(share, count - 1, out=share)
-        return share.astype(np.int64)
+    def _place(self, along_m: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+        """Row or column of each coordinate, still as a float: that is faster, and exact."""
+        if self.cells >= _MOST_EXACT:
+            along_m = np.asarray(along_m, np.float64)
+        place = along_m / self.cell_m
+        np.maximum(place, 0, out=place)
+        np.minimum(place, count - 1, out=place)
+        return np.floor(place, out=place)
 
 
 def base_grid(scope: Scope) -> Grid:

@@ -96,6 +96,10 @@ def _lengths(offsets: NDArray[np.int64], x_m: NDArray[np.float64], y_m: NDArray[
     if len(x_m) == 0:
         return np.zeros(0)
     step = np.zeros(len(x_m))
-    np.hypot(np.diff(x_m), np.diff(y_m), out=step[1:])
+    across, along = np.diff(x_m), np.diff(y_m)
+    across *= across
+    along *= along
+    across += along
+    np.sqrt(across, out=step[1:])
     step[offsets[:-1]] = 0.0
     return np.add.reduceat(step, offsets[:-1])

@@ -219,7 +219,7 @@ def _answer(view: dict[str, Any], epsilon: Fraction) -> Answer:
     scale, resolution = float(view["scale"]), int(view["resolution"])
     if not (math.isfinite(scale) and scale > 0 and resolution >= 1) or view["mechanism"] not in ("laplace", "gaussian"):
         raise ValueError("scale")
-    if any(type(value) is not int for value in view["noisy"]):
+    if set(map(type, view["noisy"])) != {int}:
         raise ValueError("noisy")
     noisy = np.array(view["noisy"], dtype=np.int64)
     parameters = view["parameters"]

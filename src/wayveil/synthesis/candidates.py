@@ -233,11 +233,15 @@ def loosen(
     padded = np.zeros((rows * side, columns * side))
     padded[: grid.rows, : grid.columns] = attraction + 1e-12 * max(float(attraction.max()), 1e-300)
     inner = padded.reshape(rows, side, columns, side).transpose(0, 2, 1, 3).reshape(rows * columns, side * side)
-    block = (graph.y_m[node[movable]] // graph.block_m).astype(np.int64) * columns + (
-        graph.x_m[node[movable]] // graph.block_m
-    ).astype(np.int64)
-    cell = rows_of(inner, np.minimum(block, rows * columns - 1), random)
+    down, right = (graph.y_m // graph.block_m).astype(np.int64), (graph.x_m // graph.block_m).astype(np.int64)
+    node = node[movable]
+    cell = rows_of(inner, np.minimum(down * columns + right, rows * columns - 1)[node], random)
     x, y = lines.x_m.copy(), lines.y_m.copy()
-    x[movable] = ((block % columns) * side + cell % side + random.random(len(movable))) * grid.cell_m
-    y[movable] = ((block // columns) * side + cell // side + random.random(len(movable))) * grid.cell_m
-    return Polylines(lines.offsets, np.minimum(x, grid.width_m), np.minimum(y, grid.height_m))
+    within = np.arange(side * side)
+    for along, corner, inside in ((x, right * side, within % side), (y, down * side, within // side)):
+        moved = random.random(len(movable))
+        moved += corner.astype(float)[node]
+        moved += inside.astype(float)[cell]
+        moved *= grid.cell_m
+        along[movable] = moved
+    return Polylines(lines.offsets, np.minimum(x, grid.width_m, out=x), np.minimum(y, grid.height_m, out=y))

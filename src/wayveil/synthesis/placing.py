@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
-from wayveil.synthesis.polylines import Polylines, lengths, place, steps, vertices_of
+from wayveil.synthesis.polylines import Polylines, lengths, place, runs, steps, vertices_of
 from wayveil.synthesis.pyramid import Field
 
 _BLOCK = 1 << 12
+_MANY = 1 << 18
 _QUANTILES = 1 << 12
 
 
@@ -75,7 +76,11 @@ def histogram(
     """Σ over trajectories of the share of its points in each cell, times the trajectory's weight."""
     count = np.diff(lines.offsets)
     each = 1.0 / count if weight is None else weight / count
-    cells = np.bincount(grid.index(lines.x_m, lines.y_m), np.repeat(each, count), minlength=grid.cells)
+    cells = np.zeros(grid.cells)
+    for first, last in runs(lines.offsets, _MANY):
+        part = slice(lines.offsets[first], lines.offsets[last])
+        share = np.repeat(each[first:last], count[first:last])
+        cells += np.bincount(grid.index(lines.x_m[part], lines.y_m[part]), share, minlength=grid.cells)
     return cells.reshape(grid.rows, grid.columns)
 
 

@@ -39,9 +39,10 @@ def find_hubs(
     mass = occupancy / occupancy.sum() + ends / ends.sum()
     depth = min(most_depth, max(1, int(np.log2(max(2, min(grid.cells, graph.nodes) // 4)))))
     region = label_regions(grid, cut_regions(mass, depth)).ravel()
-    order = np.argsort(-mass.ravel(), kind="stable")
-    _, first = np.unique(region[order], return_index=True)
-    cell = order[first]
+    busiest = np.zeros(2**depth)
+    np.maximum.at(busiest, region, mass.ravel())
+    found = np.flatnonzero(mass.ravel() == busiest[region])
+    cell = found[np.unique(region[found], return_index=True)[1]]
     x, y = (cell % grid.columns + 0.5) * grid.cell_m, (cell // grid.columns + 0.5) * grid.cell_m
     node, member = np.unique(graph.nearest(x, y), return_inverse=True)
     share = np.bincount(region, occupancy.ravel(), minlength=2**depth)[region[cell]]
