@@ -206,7 +206,7 @@ def test_points_gather_where_time_is_wanted():
     target *= 60 / target.sum()
     offsets, fraction = np.arange(61) * 100, np.tile(np.linspace(0, 1, 100), 60)
     course = course_of(lines, GRID)
-    slowness = fit_slowness(course, offsets, fraction, target, GRID)
+    slowness = fit_slowness(course, np.diff(offsets), offsets, fraction, target, GRID)
     placed = place(lines, slowness_weight(course, slowness), offsets, fraction)
     by_column = histogram(placed, GRID).sum(axis=0)
     assert gap(by_column, target.sum(axis=0)) < 0.1

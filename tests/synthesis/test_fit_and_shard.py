@@ -239,8 +239,8 @@ def test_what_has_no_weight_is_not_drawn(model, monkeypatch):
 
     monkeypatch.setattr("wayveil.synthesis.shard.fit_weights", only_ten)
     made = draw_shard(model.estimates, model.prior, model.router, (), 100, rng(8)).trajectories
-    begins = np.c_[made.lon, made.lat][made.offsets[:-1]]
-    assert len(made) == 100 and len(np.unique(begins, axis=0)) == 10  # of the 200 candidates
+    departures = made.t_utc[made.offsets[:-1]]
+    assert len(made) == 100 and len(np.unique(departures)) == 10  # of the 200 candidates
 
 
 def test_lengths_and_durations_come_out_as_estimated(model):

@@ -8,12 +8,14 @@ Privacy: free (post-processing).
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.synthesis.draw import rows_of, systematic, within_bins, within_groups
+from wayveil.synthesis.ends import pair_order
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.graph import RouteGraph
 from wayveil.synthesis.polylines import Polylines, lengths, place, steps
@@ -45,6 +47,8 @@ class Trips:
     """Index of (origin region, destination region)."""
     origin: NDArray[np.int64]
     """Base cell of the start."""
+    destination: NDArray[np.int64]
+    """Base cell of the end."""
     length_m: NDArray[np.float64]
     duration_s: NDArray[np.float64]
     points: NDArray[np.int64]
@@ -61,7 +65,7 @@ def draw_trips(
     estimates: Estimates, count: int, random: np.random.Generator, place_in_cells: PlaceInCells | None = None
 ) -> Trips:
     """Ends, length, duration and number of points of `count` trips, in the order of their flows."""
-    inside = place_in_cells or (lambda cell, random: _inside(estimates.grid, cell, random))
+    inside = place_in_cells or partial(inside_cells, estimates.grid)
     flow, origin, destination = _draw_ends(estimates, count, random)
     start, end = inside(origin, random), inside(destination, random)
     straight_km = np.hypot(start[0] - end[0], start[1] - end[1]) / 1000
@@ -86,7 +90,7 @@ def draw_trips(
     width = interval_edges[interval + 1] / interval_edges[interval]
     interval_s = interval_edges[interval] * width ** random.random(count)
     points = np.clip(np.rint(duration_s / interval_s).astype(np.int64) + 1, 2, estimates.scope.caps.points)
-    return Trips(start, end, flow, origin, length_km * 1000, duration_s, points)
+    return Trips(start, end, flow, origin, destination, length_km * 1000, duration_s, points)
 
 
 def _draw_ends(
@@ -118,7 +122,8 @@ def _draw_ends(
             factor = np.divide(target, share, out=np.ones(len(target)), where=share > 0)
             weight *= np.clip(factor, 0.2, 5.0)[bin_of]
         weight = np.clip(weight / weight.mean(), 0.05, 20.0)
-    kept = systematic(weight, count, random)
+    order = np.lexsort((pair_order(origin, destination, grid), flow))
+    kept = order[systematic(weight[order], count, random)]
     return flow[kept], origin[kept], destination[kept]
 
 
@@ -127,7 +132,7 @@ def _district_shares(district: NDArray[np.int64], field: Field) -> NDArray[np.fl
     return mass / mass.sum()
 
 
-def _inside(
+def inside_cells(
     grid: Grid, cell: NDArray[np.int64], random: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """A uniform position inside each cell, and inside the scope."""
@@ -201,6 +206,7 @@ def take_trips(trips: Trips, index: NDArray[np.int64]) -> Trips:
         (trips.end[0][index], trips.end[1][index]),
         trips.flow[index],
         trips.origin[index],
+        trips.destination[index],
         trips.length_m[index],
         trips.duration_s[index],
         trips.points[index],

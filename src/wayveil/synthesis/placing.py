@@ -46,6 +46,18 @@ def take_course(course: Course, index: NDArray[np.int64]) -> Course:
     return Course(lines, course.step_m[vertex], course.cell[vertex])
 
 
+def with_ends(course: Course, ends: NDArray[np.float64], grid: Grid) -> Course:
+    """The routes with their first and last vertices at other places: rows start x, start y, end x, end y."""
+    lines, step_m, cell = course.lines, course.step_m.copy(), course.cell.copy()
+    x, y = lines.x_m.copy(), lines.y_m.copy()
+    first, last = lines.offsets[:-1], lines.offsets[1:] - 1
+    x[first], y[first], x[last], y[last] = ends
+    for vertex in (first + 1, last):
+        step_m[vertex] = np.hypot(x[vertex] - x[vertex - 1], y[vertex] - y[vertex - 1])
+        cell[vertex] = grid.index((x[vertex] + x[vertex - 1]) / 2, (y[vertex] + y[vertex - 1]) / 2)
+    return Course(Polylines(lines.offsets, x, y), step_m, cell)
+
+
 def gap_fractions(
     points: NDArray[np.int64], ratio: NDArray[np.float64], ratio_edges: NDArray[np.float64], random: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -86,6 +98,7 @@ def histogram(
 
 def fit_slowness(
     course: Course,
+    points: NDArray[np.int64],
     offsets: NDArray[np.int64],
     fraction: NDArray[np.float64],
     target: Field,
@@ -93,12 +106,15 @@ def fit_slowness(
     rounds: int = 3,
     power: float = 0.8,
 ) -> Field:
-    """S such that points at equal steps of ∫ S ds have the target density: S ← S·(target / realised)^0.8."""
+    """S such that points at equal steps of ∫ S ds have the target density: S ← S·(target / realised)^0.8.
+
+    `points` is how many each route will have in the end, where `fraction` tries fewer of a long one's.
+    """
     slowness = np.ones_like(target)
     softening = 0.02 * target.mean() + 0.05 * target.sum() / 20_000
     for _ in range(rounds):
         placed = place(course.lines, slowness_weight(course, slowness), offsets, fraction)
-        realised = histogram(placed, grid)
+        realised = histogram(placed, grid, points)
         realised *= target.sum() / realised.sum()
         slowness = np.clip(slowness * ((target + softening) / (realised + softening)) ** power, 0.02, 50.0)
     return slowness

@@ -4,14 +4,15 @@ Privacy: free (public by definition).
 """
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayveil.grid import base_grid
+from wayveil.grid import Grid, base_grid
 from wayveil.roads import RoadMap
 from wayveil.scope import Scope
-from wayveil.synthesis.candidates import PlaceInCells
+from wayveil.synthesis.candidates import PlaceInCells, inside_cells
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.graph import RouteGraph, grid_graph
 from wayveil.synthesis.polylines import Polylines
@@ -32,10 +33,9 @@ class Prior:
         """Road length a cell by class, for the density's regression; empty without a map."""
         return () if self.roads is None else self.roads.features
 
-    @property
-    def place_in_cells(self) -> PlaceInCells | None:
-        """Draws end points on the roads of a cell; None draws them anywhere in it."""
-        return None if self.roads is None else self.roads.points.draw_in_cells
+    def places(self, grid: Grid) -> PlaceInCells:
+        """Draws a position in each of many cells: on their roads, or without a map anywhere in them."""
+        return partial(inside_cells, grid) if self.roads is None else self.roads.points.draw_in_cells
 
     def graph(self, estimates: Estimates) -> RouteGraph:
         """The graph that routes are found on."""

@@ -18,6 +18,7 @@ from wayveil.rules.rule import Rule, violating_trajectories
 from wayveil.scope import Scope
 from wayveil.synthesis.candidates import Router, Trips, draw_trips, route_trips
 from wayveil.synthesis.draw import systematic
+from wayveil.synthesis.ends import pair_order, settle_in_cells
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.fit import Fit, HardView, SoftView, fit_weights
 from wayveil.synthesis.physics import Tracks, physical_times, take_tracks, written_degrees
@@ -30,6 +31,7 @@ from wayveil.synthesis.placing import (
     scatter_sparse,
     slowness_weight,
     take_course,
+    with_ends,
 )
 from wayveil.synthesis.polylines import Polylines, lengths, place, runs
 from wayveil.synthesis.prior import Prior
@@ -91,20 +93,22 @@ def draw_shard(
     told(_ROUTED)
     points = np.minimum(pool_of.trips.points, _POOL_POINTS)
     offsets, elapsed = _gaps(estimates, points, random)
-    slowness = fit_slowness(pool_of.course, offsets, elapsed, estimates.occupancy, estimates.grid)
+    slowness = fit_slowness(
+        pool_of.course, pool_of.trips.points, offsets, elapsed, estimates.occupancy, estimates.grid
+    )
     placed = _placed(estimates, prior, pool_of.course, slowness, offsets, elapsed, random)
     told(_PLACED)
     forbidden = _forbidden(estimates, rules, placed, elapsed, pool_of)
     fit = fit_weights(_views(estimates, pool_of.trips, placed), estimates.count, len(pool_of.trips), forbidden)
     told(_FITTED)
-    chosen = _resample(fit, pool_of.trips, count, random)
+    chosen = _resample(fit, pool_of.trips, estimates.grid, count, random)
     return _finish(estimates, prior, rules, pool_of, slowness, fit, chosen, random, told)
 
 
 def _draw_pool(
     estimates: Estimates, prior: Prior, router: Router, count: int, random: np.random.Generator
 ) -> _Pool:
-    trips = draw_trips(estimates, max(round(_POOL * count), _FEWEST), random, prior.place_in_cells)
+    trips = draw_trips(estimates, max(round(_POOL * count), _FEWEST), random, prior.places(estimates.grid))
     lines = prior.as_recorded(route_trips(estimates, router, trips, random), estimates, random)
     return _Pool(trips, course_of(lines, estimates.grid), departures(estimates, len(trips), random))
 
@@ -193,9 +197,9 @@ def _coarse_occupancy(estimates: Estimates, placed: Polylines) -> SoftView:
     return SoftView("occupancy", features, target.ravel() / target.sum(), estimates.noise["occupancy/coarse"], 0.5)
 
 
-def _resample(fit: Fit, trips: Trips, count: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """Systematic in the order of flow and start, so that the sample keeps the ends as well as it can."""
-    order = np.lexsort((random.random(len(trips)), trips.origin, trips.flow))
+def _resample(fit: Fit, trips: Trips, grid: Grid, count: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """Systematic in the order of flow and pair of ends, so that the sample keeps the trips as well as it can."""
+    order = np.lexsort((random.random(len(trips)), pair_order(trips.origin, trips.destination, grid), trips.flow))
     return random.permutation(order[systematic(fit.weight[order], count, random)])
 
 
@@ -211,7 +215,8 @@ def _finish(
     told: Callable[[float], None],
 ) -> Shard:
     """The chosen candidates with all their points and times, made to obey; what resists is replaced by others."""
-    tracks = _timed(estimates, prior, pool_of, slowness, chosen, random)
+    ends = _settled_ends(estimates, prior, pool_of, chosen, random)
+    tracks = _timed(estimates, prior, pool_of, slowness, chosen, random, ends)
     gap = _jsd(histogram(Polylines(tracks.offsets, tracks.x_m, tracks.y_m), estimates.grid), estimates.occupancy)
     refined = _refined(estimates, rules, tracks, random, lambda stage, done: told(_obeying(stage, done)))
     told(_OBEYED)
@@ -256,8 +261,12 @@ def _timed(
     slowness: Field,
     chosen: NDArray[np.int64],
     random: np.random.Generator,
+    ends: NDArray[np.float64] | None = None,
 ) -> Tracks:
-    """Candidates as tracks: every point placed, every time physical, everything inside the scope."""
+    """Candidates as tracks: every point placed, every time physical, everything inside the scope.
+
+    `ends` are other starts and ends (x, y, x, y) for the routes.
+    """
     scope, grid, count = estimates.scope, estimates.grid, pool_of.trips.points[chosen]
     offsets = np.r_[0, np.cumsum(count)]
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
@@ -265,6 +274,8 @@ def _timed(
         which, points = chosen[first:last], slice(offsets[first], offsets[last])
         own, elapsed = _gaps(estimates, count[first:last], random)
         course = take_course(pool_of.course, which)
+        if ends is not None:
+            course = with_ends(course, ends[:, first:last], grid)
         placed = _placed(estimates, prior, course, slowness, own, elapsed, random)
         np.clip(placed.x_m, 0, grid.width_m, out=x_m[points])
         np.clip(placed.y_m, 0, grid.height_m, out=y_m[points])
@@ -272,6 +283,23 @@ def _timed(
         elapsed += np.repeat(np.rint(pool_of.departure_utc[which]), count[first:last])
         t_utc[points] = physical_times(own, x_m[points], y_m[points], elapsed, scope.caps.speed_kmh / 3.6)
     return Tracks(offsets, x_m, y_m, within_days(offsets, t_utc, scope))
+
+
+def _settled_ends(
+    estimates: Estimates, prior: Prior, pool_of: _Pool, chosen: NDArray[np.int64], random: np.random.Generator
+) -> NDArray[np.float64]:
+    """Starts and ends (x, y, x, y) of the chosen trips, some moved to where the fields ask for more of them."""
+    grid, lines, trips = estimates.grid, pool_of.course.lines, pool_of.trips
+    ends = np.empty((4, len(chosen)))
+    for xy, vertex, cell, field in (
+        (ends[:2], lines.offsets[:-1][chosen], trips.origin[chosen], estimates.starts),
+        (ends[2:], lines.offsets[1:][chosen] - 1, trips.destination[chosen], estimates.ends),
+    ):
+        xy[:] = lines.x_m[vertex], lines.y_m[vertex]
+        settled = settle_in_cells(cell, field, grid, random)
+        moved = settled != cell
+        xy[:, moved] = prior.places(grid)(settled[moved], random)
+    return ends
 
 
 def _obeying(stage: str, done: float) -> float:

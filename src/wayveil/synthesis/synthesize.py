@@ -121,7 +121,7 @@ def make_model(
     estimates = estimate(release, prior.features, learned=estimator == "learned")
     progress("estimating", 1.0)
     random = np.random.default_rng(_stream(seed, 0))
-    trips = draw_trips(estimates, _BALANCE_TRIPS, random, prior.place_in_cells)
+    trips = draw_trips(estimates, _BALANCE_TRIPS, random, prior.places(estimates.grid))
     router = balance_routes(estimates, prior.graph(estimates), trips, random)
     progress("balancing routes", 1.0)
     return Model(estimates, prior, router, tuple(rules))
