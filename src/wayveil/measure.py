@@ -250,13 +250,17 @@ def _histograms(
     door: Door, views: Mapping[str, View], sums: Mapping[str, NDArray[np.int64]], count: float
 ) -> list[Answer]:
     answers = []
-    for name in ("length", "displacement", "duration", "mean_interval", "gap_ratio"):
+    for name in ("length", "displacement", "duration", "mean_speed", "mean_interval", "gap_ratio"):
         view = views[name]
         bins = view.bins  # type: ignore[attr-defined]
         if name not in plan.SPIKY:
             bins = plan.histogram_bins(bins, door.signal(name, count))
         merged = _merge(sums[name], view.bins, bins)  # type: ignore[attr-defined]
         answers.append(door.answer(name, merged, view.resolution, merged.shape, edges=list(bins.edges)))
+    # Once more unmerged: recordings that are all cut at the hour are one narrow spike.
+    duration = views["duration"]
+    edges = list(duration.bins.edges)  # type: ignore[attr-defined]
+    answers.append(door.answer("duration/spikes", sums["duration"], 1, duration.shape, edges=edges))
     for name, edges in (
         ("displacement_length", ("displacement", "length")),
         ("length_duration", ("length", "duration")),

@@ -23,13 +23,15 @@ SHARES: dict[str, Fraction] = {
         "end_points/middle": 77,
         "end_points/fine": 88,
         "start_minus_end": 25,
-        "origin_destination/coarse": 42,
-        "origin_destination/fine": 78,
-        "length": 60,
+        "origin_destination/coarse": 36,
+        "origin_destination/fine": 69,
+        "length": 50,
         "displacement": 30,
         "displacement_length": 25,
         "length_duration": 20,
-        "duration": 40,
+        "duration": 30,
+        "duration/spikes": 10,
+        "mean_speed": 25,
         "mean_interval": 20,
         "gap_ratio": 10,
         "departure_hour": 18,
@@ -93,6 +95,11 @@ def length_bins(scope: Scope) -> Bins:
 def duration_bins(scope: Scope) -> Bins:
     """20 s wide up to 20 minutes, then 4 % wide, to the cap."""
     return _mixed(20.0, 1200.0, 0.04, scope.caps.duration_h * 3600)
+
+
+def speed_bins(scope: Scope) -> Bins:
+    """1 km/h wide up to 25 km/h, then 4 % wide, to the cap."""
+    return _mixed(1.0, 25.0, 0.04, scope.caps.speed_kmh)
 
 
 def coarse_length_bins(scope: Scope) -> Bins:

@@ -19,6 +19,8 @@ _NEEDED = {
     "start_minus_end": ("side",),
     "length": ("edges",),
     "duration": ("edges",),
+    "duration/spikes": ("edges",),
+    "mean_speed": ("edges",),
     "mean_interval": ("edges",),
     "gap_ratio": ("edges",),
     "displacement": ("edges",),

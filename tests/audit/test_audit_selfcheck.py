@@ -71,7 +71,7 @@ def test_the_canaries_reach_every_view(world):
 def test_whole_releases_stay_within_epsilon_and_half_noise_does_not(world):
     with_canary = concatenate([world.data, world.standing])
     right, half = (
-        np.abs(np.concatenate(release_scores(world.data, with_canary, world.scope, epsilon=ONE, runs=5, noise=noise)))
+        np.abs(np.concatenate(release_scores(world.data, with_canary, world.scope, epsilon=ONE, runs=25, noise=noise)))
         for noise in (SeededNoise(4), HalfNoise(SeededNoise(4)))
     )
     assert 0 < right.max() <= 1 + 1e-9

@@ -10,7 +10,7 @@ from wayveil.grid import Grid
 from wayveil.synthesis import mapped
 from wayveil.synthesis.estimate import cell_area, estimate, noisy_levels, towards_blocks
 from wayveil.synthesis.field import NoisyLevel, estimate_field, reconcile
-from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins
+from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins, with_spikes
 from wayveil.synthesis.mapped import ROAD_RATES, estimate_mapped_field
 from wayveil.synthesis.nonnegative import nonnegative_fit
 from wayveil.synthesis.posterior import posterior_mean
@@ -334,8 +334,8 @@ def test_everything_estimated_is_a_distribution_and_agrees_with_itself(small_rel
     for field in (found.occupancy, found.starts, found.ends):
         assert field.shape == shape and (field >= 0).all() and field.sum() == pytest.approx(found.count, rel=0.5)
     assert (found.starts + found.ends).sum() == pytest.approx(2 * found.count)
-    for name in ("flows", "length", "displacement_length", "length_duration", "duration", "interval", "gap_ratio",
-                 "departure"):  # fmt: skip
+    for name in ("flows", "length", "displacement_length", "length_duration", "duration", "speed", "interval",
+                 "gap_ratio", "departure"):  # fmt: skip
         shares = getattr(found, name)
         assert (shares >= 0).all() and shares.sum() == pytest.approx(1), name
     assert found.departure.shape == (7, 24) and len(found.length) == len(found.length_bins)
@@ -361,3 +361,31 @@ def test_the_network_keeps_what_the_release_says(small_release, small_estimates)
     assert not np.allclose(learned.occupancy, small_estimates.occupancy)
     assert jsd(pool(learned.occupancy, 16), pool(small_estimates.occupancy, 16)) < 0.02
     np.testing.assert_array_equal(learned.length, small_estimates.length)
+
+
+# spikes --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_spike_takes_its_mass_from_its_own_group():
+    shares, group = np.full(40, 1 / 40), np.repeat(np.arange(5), 8)
+    counts = 1000 * shares
+    counts[11] = 180.0
+    found = with_spikes(shares, counts, 5.0, 1000.0, group)
+    assert found[11] == pytest.approx(0.18)
+    assert found[8:16].sum() == pytest.approx(0.2) and np.ptp(found[[8, 9, 10, 12, 13, 14, 15]]) < 1e-12
+    assert found[group != 1] == pytest.approx(1 / 40)
+
+
+def test_noise_is_no_spike():
+    shares, group = np.full(40, 1 / 40), np.repeat(np.arange(5), 8)
+    noise = np.random.default_rng(3).laplace(0, 20.0, (200, 40))
+    found = [with_spikes(shares, 1000 * shares + each, 20.0, 1000.0, group) for each in noise]
+    assert sum(not np.array_equal(each, shares) for each in found) <= 8  # one in a hundred, by the threshold
+
+
+def test_a_spike_never_empties_its_group_nor_fills_more_than_it():
+    shares, group = np.full(6, 1 / 6), np.array([0, 0, 1, 1, 2, 3])
+    found = with_spikes(shares, np.array([900.0, 0, 0, 0, 800.0, 0]), 10.0, 1000.0, group)
+    assert found[:2].sum() == pytest.approx(1 / 3) and found[1] > 0
+    assert found[4] == pytest.approx(1 / 6)
+    assert found.sum() == pytest.approx(1)

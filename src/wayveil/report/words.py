@@ -16,6 +16,7 @@ MEANINGS = {
     "displacement_length": "how long they are for their distance",
     "length_duration": "how long they take for their length",
     "duration": "how long they take",
+    "mean_speed": "how fast they are",
     "mean_interval": "how often a position is recorded",
     "gap_ratio": "how regularly a position is recorded",
     "departure_hour": "at which hour they start",

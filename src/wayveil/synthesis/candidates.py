@@ -34,6 +34,8 @@ _TRIAL_DEPTH = 7
 _SAMPLE = 4000
 _OVERSAMPLE = 4
 _END_ROUNDS = 8
+_DURATIONS = 6
+_DURATION_ROUNDS = 6
 _DISTRICT_DEPTH = 8
 
 
@@ -77,14 +79,7 @@ def draw_trips(
     length_km = within_bins(estimates.length, length_edges, coarse_of_fine, coarse, random)
     length_km = np.maximum(length_km, 1.01 * straight_km)
 
-    row = estimates.coarse_length_bins.index(length_km)
-    coarse = rows_of(estimates.length_duration, row, random)
-    duration_edges = np.asarray(estimates.duration_bins.edges)
-    coarse_of_fine = estimates.coarse_duration_bins.index((duration_edges[1:] + duration_edges[:-1]) / 2)
-    duration_s = within_bins(estimates.duration, duration_edges, coarse_of_fine, coarse, random)
-    fastest_mps = estimates.scope.caps.speed_kmh / 3.6
-    duration_s = np.maximum(duration_s, np.maximum(_SHORTEST_S, 1.25 * length_km * 1000 / fastest_mps))
-
+    duration_s = _draw_durations(estimates, length_km, random)
     interval_edges = np.asarray(estimates.interval_bins.edges)
     interval = random.permutation(systematic(estimates.interval, count, random))
     width = interval_edges[interval + 1] / interval_edges[interval]
@@ -125,6 +120,37 @@ def _draw_ends(
     order = np.lexsort((pair_order(origin, destination, grid), flow))
     kept = order[systematic(weight[order], count, random)]
     return flow[kept], origin[kept], destination[kept]
+
+
+def _draw_durations(
+    estimates: Estimates, length_km: NDArray[np.float64], random: np.random.Generator
+) -> NDArray[np.float64]:
+    """A duration for each length: one of a few from the table of both, weighed so that speeds have their shares too.
+
+    The table's bins are a third wide each way, which blurs the ratio of the two; speed was measured by itself.
+    """
+    count, proposals = len(length_km), _DURATIONS
+    row = np.repeat(estimates.coarse_length_bins.index(length_km), proposals)
+    coarse = rows_of(estimates.length_duration, row, random)
+    edges = np.asarray(estimates.duration_bins.edges)
+    coarse_of_fine = estimates.coarse_duration_bins.index((edges[1:] + edges[:-1]) / 2)
+    duration_s = within_bins(estimates.duration, edges, coarse_of_fine, coarse, random)
+    fastest_mps = estimates.scope.caps.speed_kmh / 3.6
+    shortest_s = np.maximum(_SHORTEST_S, 1.25 * length_km * 1000 / fastest_mps)
+    duration_s = np.maximum(duration_s, np.repeat(shortest_s, proposals))
+    views = (
+        (estimates.speed_bins.index(np.repeat(length_km, proposals) * 3600 / duration_s), estimates.speed),
+        (estimates.duration_bins.index(duration_s), estimates.duration),
+    )
+    weight = np.full((count, proposals), 1.0 / proposals)
+    for _ in range(_DURATION_ROUNDS):
+        for bin_of, target in views:
+            share = np.bincount(bin_of, weight.ravel(), minlength=len(target)) / count
+            factor = np.divide(target, share, out=np.ones(len(target)), where=share > 0)
+            weight *= np.clip(factor, 0.2, 5.0)[bin_of].reshape(count, proposals)
+            weight /= weight.sum(axis=1, keepdims=True)
+    chosen = (random.random((count, 1)) > np.cumsum(weight, axis=1)).sum(axis=1)
+    return duration_s.reshape(count, proposals)[np.arange(count), np.minimum(chosen, proposals - 1)]
 
 
 def _district_shares(district: NDArray[np.int64], field: Field) -> NDArray[np.float64]:

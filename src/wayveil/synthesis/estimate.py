@@ -15,7 +15,7 @@ from wayveil.grid import Grid, base_grid
 from wayveil.release import Answer, Release
 from wayveil.scope import Scope
 from wayveil.synthesis.field import NoisyLevel, estimate_field
-from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins
+from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins, with_spikes
 from wayveil.synthesis.mapped import estimate_mapped_field
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import Field, pool, spread
@@ -51,6 +51,9 @@ class Estimates:
     coarse_duration_bins: Bins
     duration: NDArray[np.float64]
     duration_bins: Bins
+    speed: NDArray[np.float64]
+    """Share of each bin of the mean speed, length / duration in km/h."""
+    speed_bins: Bins
     interval: NDArray[np.float64]
     interval_bins: Bins
     gap_ratio: NDArray[np.float64]
@@ -72,7 +75,7 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
     length_bins = plan.length_bins(scope)
     length = _fine_histogram(release["length"], length_bins)
     duration_bins = plan.duration_bins(scope)
-    duration = _fine_histogram(release["duration"], duration_bins)
+    duration = _duration(release, duration_bins, count)
     coarse_length, coarse_duration = plan.coarse_length_bins(scope), plan.coarse_duration_bins(scope)
     displacement_bins = plan.displacement_bins(scope)
     apart = release["displacement"]
@@ -112,6 +115,8 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
         coarse_duration_bins=coarse_duration,
         duration=duration,
         duration_bins=duration_bins,
+        speed=_fine_histogram(release["mean_speed"], plan.speed_bins(scope)),
+        speed_bins=plan.speed_bins(scope),
         interval=_fine_histogram(release["mean_interval"], plan.interval_bins(scope)),
         interval_bins=plan.interval_bins(scope),
         gap_ratio=_fine_histogram(release["gap_ratio"], plan.gap_ratio_bins()),
@@ -192,6 +197,14 @@ def _fine_histogram(answer: Answer, fine: Bins) -> NDArray[np.float64]:
     edges = np.asarray(answer.parameters["edges"], float)
     shares = estimate_histogram(answer.counts, answer.noise, (edges[1:] + edges[:-1]) / 2)
     return spread_bins(shares, edges, np.asarray(fine.edges))
+
+
+def _duration(release: Release, bins: Bins, count: float) -> NDArray[np.float64]:
+    """Durations on the finest bins: smooth from the merged answer, spikes from the unmerged one."""
+    merged, spikes = release["duration"], release["duration/spikes"]
+    edges = np.asarray(bins.edges)
+    group = np.searchsorted(np.asarray(merged.parameters["edges"], float), edges[:-1] + 1e-9, side="right") - 1
+    return with_spikes(_fine_histogram(merged, bins), spikes.counts, spikes.noise, count, group)
 
 
 def _coarsen(shares: NDArray[np.float64], fine: Bins, coarse: Bins) -> NDArray[np.float64]:

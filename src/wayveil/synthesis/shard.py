@@ -99,7 +99,7 @@ def draw_shard(
     placed = _placed(estimates, prior, pool_of.course, slowness, offsets, elapsed, random)
     told(_PLACED)
     forbidden = _forbidden(estimates, rules, placed, elapsed, pool_of)
-    fit = fit_weights(_views(estimates, pool_of.trips, placed), estimates.count, len(pool_of.trips), forbidden)
+    fit = fit_weights(_views(estimates, pool_of, placed), estimates.count, len(pool_of.trips), forbidden)
     told(_FITTED)
     chosen = _resample(fit, pool_of.trips, estimates.grid, count, random)
     return _finish(estimates, prior, rules, pool_of, slowness, fit, chosen, random, told)
@@ -156,9 +156,11 @@ def _binds_routes(rule: Rule) -> bool:
     return isinstance(rule, StayWithin | Custom) or (isinstance(rule, Closed) and rule.hours == ALWAYS)
 
 
-def _views(estimates: Estimates, trips: Trips, placed: Polylines) -> list[HardView | SoftView]:
+def _views(estimates: Estimates, pool_of: _Pool, placed: Polylines) -> list[HardView | SoftView]:
     """What weights are fitted to: lengths of the final polylines, flows, displacements, durations, coarse places."""
+    trips = pool_of.trips
     straight_km = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1]) / 1000
+    length_km = _final_lengths(pool_of, placed) / 1000
     noise = estimates.noise
     # Each round ends with what is known best: a later view undoes a little of what an earlier one did.
     return [
@@ -173,9 +175,23 @@ def _views(estimates: Estimates, trips: Trips, placed: Polylines) -> list[HardVi
         HardView(
             "duration", estimates.duration_bins.index(trips.duration_s), estimates.duration, noise["duration"], 0.5
         ),
+        HardView(
+            "speed",
+            estimates.speed_bins.index(length_km * 3600 / trips.duration_s),
+            estimates.speed,
+            noise["mean_speed"],
+            0.5,
+        ),
         HardView("origin_destination", trips.flow, estimates.flows.ravel(), noise["origin_destination/fine"], 0.7),
-        HardView("length", estimates.length_bins.index(lengths(placed) / 1000), estimates.length, noise["length"], 0.7),
+        HardView("length", estimates.length_bins.index(length_km), estimates.length, noise["length"], 0.7),
     ]
+
+
+def _final_lengths(pool_of: _Pool, placed: Polylines) -> NDArray[np.float64]:
+    """Lengths with all points: what chords cut off the route shrinks with their length."""
+    few, tried = np.diff(placed.offsets) - 1, lengths(placed)
+    route = np.add.reduceat(pool_of.course.step_m, pool_of.course.lines.offsets[:-1])
+    return route + (tried - route) * few / (pool_of.trips.points - 1)
 
 
 def _coarse_occupancy(estimates: Estimates, placed: Polylines) -> SoftView:

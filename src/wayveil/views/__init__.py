@@ -17,6 +17,7 @@ from wayveil.views.histograms import (
     Length,
     LengthDuration,
     MeanInterval,
+    MeanSpeed,
 )
 from wayveil.views.places import EndPoints, Occupancy, OriginDestination, StartMinusEnd
 from wayveil.views.relations import AnchorDistance, Relation
@@ -35,6 +36,7 @@ __all__ = [
     "Length",
     "LengthDuration",
     "MeanInterval",
+    "MeanSpeed",
     "Occupancy",
     "OriginDestination",
     "Relation",

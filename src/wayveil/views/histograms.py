@@ -67,6 +67,19 @@ class MeanInterval(_Histogram):
         return one_hot(self.bins.index(batch.duration_s / np.maximum(batch.points - 1, 1)))
 
 
+@dataclass(frozen=True)
+class MeanSpeed(_Histogram):
+    """φ(T) = 1 at the bin of length / duration (km/h); who stays in no time at all has speed 0."""
+
+    name: str = "mean_speed"
+    resolution: int = 1
+
+    def features(self, batch: Prepared) -> Features:
+        taken_h = batch.duration_s / 3600
+        speed_kmh = np.divide(batch.length_m / 1000, taken_h, out=np.zeros(len(batch)), where=taken_h > 0)
+        return one_hot(self.bins.index(speed_kmh))
+
+
 GAP_RESOLUTION = 1 << 16
 
 
