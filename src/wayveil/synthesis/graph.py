@@ -81,6 +81,22 @@ class RouteGraph:
 
         return csr_matrix((self.cost, (self.tail, self.head)), shape=(self.nodes, self.nodes))
 
+    @cached_property
+    def _by_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Keys of (tail, head) in rising order, and the edges in that order."""
+        key = self.tail * self.nodes + self.head
+        order = np.argsort(key, kind="stable")
+        return key[order], order
+
+    def edges_between(
+        self, tail: NDArray[np.int64], head: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The edge from each tail to each head, and whether there is one."""
+        keys, order = self._by_ends
+        wanted = tail * self.nodes + head
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return order[at], keys[at] == wanted
+
     def trees_from(self, roots: NDArray[np.int64]) -> NDArray[np.int32]:
         """(roots, nodes) predecessor of each node on the cheapest path from each root, −9999 at the root itself."""
         from scipy.sparse.csgraph import dijkstra

@@ -133,38 +133,40 @@ def scatter_sparse(
     moving = np.flatnonzero(inner)
     if len(moving) == 0:
         return lines
-    attraction = (density.ravel() / max(float(density.max()), 1e-300) + 1e-12).astype(np.float32)
+    # A rim of the border's cells spares looking whether a proposal is outside.
+    rim = int(np.ceil(furthest_m / grid.cell_m)) + 1
+    padded = np.pad(density / max(float(density.max()), 1e-300) + 1e-12, rim, mode="edge").astype(np.float32)
+    attraction, wide = padded.ravel(), np.int32(padded.shape[1])
     new_x, new_y = lines.x_m.copy(), lines.y_m.copy()
     # Some points at a time: the proposals stay in the processor's cache. Single precision is millimetres.
     for first in range(0, len(moving), _BLOCK):
         some = moving[first : first + _BLOCK]
-        around = reach[some].astype(np.float32)
-        x = _around(new_x[some], around, grid.width_m, proposals, random)
-        y = _around(new_y[some], around, grid.height_m, proposals, random)
-        weight = attraction[grid.index(x, y)]
-        np.cumsum(weight, axis=0, out=weight)
-        chosen = (random.random(len(some), dtype=np.float32) * weight[-1] > weight).sum(axis=0)
+        far = (reach[some] / grid.cell_m).astype(np.float32)
+        column = _around(new_x[some] / grid.cell_m, far, grid.columns, proposals, random)
+        row = _around(new_y[some] / grid.cell_m, far, grid.rows, proposals, random)
+        cell = (row + rim).astype(np.int32)
+        cell *= wide
+        cell += (column + rim).astype(np.int32)
+        weight = attraction[cell]
+        for k in range(1, proposals):
+            weight[k] += weight[k - 1]
+        level = random.random(len(some), dtype=np.float32) * weight[-1]
+        chosen = (level > weight[:-1]).sum(axis=0, dtype=np.int8)
         moves = np.flatnonzero(chosen)  # the first proposal is to stay
-        chosen, some = np.minimum(chosen[moves], proposals - 1), some[moves]
-        new_x[some], new_y[some] = x[chosen, moves], y[chosen, moves]
+        chosen, some = chosen[moves], some[moves]
+        new_x[some] = np.clip(column[chosen, moves] * grid.cell_m, 0, grid.width_m)
+        new_y[some] = np.clip(row[chosen, moves] * grid.cell_m, 0, grid.height_m)
     return Polylines(lines.offsets, new_x, new_y)
 
 
 def _around(
-    at_m: NDArray[np.float64],
-    reach_m: NDArray[np.float32],
-    largest_m: float,
-    proposals: int,
-    random: np.random.Generator,
+    at: NDArray[np.float64], reach: NDArray[np.float32], count: int, proposals: int, random: np.random.Generator
 ) -> NDArray[np.float32]:
-    """(proposals, n) coordinates within reach of each given one and inside the grid; the first is the given one."""
-    result = np.empty((proposals, len(at_m)), np.float32)
-    result[0] = at_m
-    others = result[1:]
-    random.random(out=others, dtype=np.float32)
-    others *= 2 * reach_m
-    others += result[0] - reach_m
-    np.maximum(others, 0, out=others)
-    # Rounded down, so that nothing rounds to beyond the border.
-    np.minimum(others, np.nextafter(np.float32(largest_m), np.float32(0)), out=others)
+    """(proposals, n) coordinates within reach of each given one, all in cells; the first is the given one."""
+    result = np.empty((proposals, len(at)), np.float32)
+    np.clip(at, 0, np.nextafter(count, 0), out=result[0], casting="same_kind")
+    # Two bytes of randomness: steps of a centimetre.
+    uniform = random.integers(1 << 16, size=(proposals - 1, len(at)), dtype=np.uint16)
+    np.multiply(uniform, reach * np.float32(2.0**-15), out=result[1:])
+    result[1:] += result[0] - reach
     return result

@@ -1,6 +1,6 @@
 """Many polylines as flat columns: lengths, and points at equal steps of a weighted arc length."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -74,6 +74,15 @@ def take(lines: Polylines, index: NDArray[np.int64]) -> Polylines:
     """The polylines at the given positions, repeats allowed."""
     offsets, vertex = vertices_of(lines.offsets, index)
     return Polylines(offsets, lines.x_m[vertex], lines.y_m[vertex])
+
+
+def joined(parts: Sequence[Polylines]) -> Polylines:
+    """All polylines of `parts`, one after the other."""
+    if not parts:
+        return Polylines(np.zeros(1, np.int64), np.empty(0), np.empty(0))
+    counts = np.concatenate([np.diff(part.offsets) for part in parts])
+    x_m, y_m = (np.concatenate([getattr(part, name) for part in parts]) for name in ("x_m", "y_m"))
+    return Polylines(np.r_[0, np.cumsum(counts)], x_m, y_m)
 
 
 def place(

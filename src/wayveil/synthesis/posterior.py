@@ -8,6 +8,7 @@ _WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
 _WEIGHTS_32 = _WEIGHTS.astype(np.float32)
 _SPREADS = (0.04, 0.12, 0.25, 0.5, 0.8, 1.2, 1.6, 2.0, 2.5, 3.0)
 _LOG_FLOOR = float(np.log(1e-300))
+_LEAST_EXPONENT = np.float32(-80.0)
 _SAMPLE = 4000
 _BLOCK = 1 << 13
 
@@ -49,13 +50,20 @@ def _best_spread(y: NDArray[np.float64], mean: NDArray[np.float64], noise: float
     if len(y) > _SAMPLE:  # an even subsample: the likelihood of four thousand cells settles σ
         keep = np.linspace(0, len(y) - 1, _SAMPLE).astype(int)
         y, mean = y[keep], mean[keep]
+    # In units of the noise and in single precision: enough to tell ten spreads apart.
+    y_32, mean_32 = (y / noise).astype(np.float32), (mean / noise).astype(np.float32)
+    misfit = np.empty((len(_NODES), len(y)), np.float32)
 
     def log_likelihood(spread: float) -> float:
-        misfit = np.abs(y - np.multiply.outer(_factors(spread), mean))
+        np.multiply.outer(_factors(spread).astype(np.float32), mean_32, out=misfit)
+        np.subtract(misfit, y_32, out=misfit)
+        np.abs(misfit, out=misfit)
         least = misfit.min(axis=0)
-        likelihood = _WEIGHTS_32 @ _exp(misfit - least, noise)
+        np.subtract(least, misfit, out=misfit)
+        np.maximum(misfit, _LEAST_EXPONENT, out=misfit)
+        likelihood = _WEIGHTS_32 @ np.exp(misfit, out=misfit)
         # A floor, so that a few cells far from their prior do not settle the spread of all.
-        return float(np.logaddexp(np.log(likelihood) - least / noise, _LOG_FLOOR).sum())
+        return float(np.logaddexp(np.log(likelihood) - least.astype(float), _LOG_FLOOR).sum())
 
     return max(_SPREADS, key=log_likelihood)
 
@@ -77,4 +85,4 @@ def _mean_given(
 def _exp(score: NDArray[np.float64], noise: float) -> NDArray[np.float32]:
     """exp(−score / noise) in single precision: the least score of each cell is zero, so nothing that counts is lost."""
     shrunk = np.multiply(score, -1 / noise, dtype=np.float32, casting="same_kind")
-    return np.exp(np.maximum(shrunk, -80.0, out=shrunk), out=shrunk)
+    return np.exp(np.maximum(shrunk, _LEAST_EXPONENT, out=shrunk), out=shrunk)

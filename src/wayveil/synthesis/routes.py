@@ -10,13 +10,15 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.synthesis.graph import RouteGraph
-from wayveil.synthesis.polylines import Polylines, step_lengths
+from wayveil.synthesis.polylines import Polylines, joined, step_lengths
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.regions import cut_regions, label_regions
 
 HUB_DEPTH = 8
 _BLOCK = 1 << 9
 """Positions whose distances to all hubs stay in the processor's cache."""
+_TRIPS = 1 << 11
+"""Trips whose routes are put together at a time, for the same reason."""
 _HEAD_M = 4_000.0
 
 
@@ -149,7 +151,13 @@ def route(
     order = np.lexsort((leg, owner))
     offsets, nodes = _walk(hubs.predecessor, tree[order], target[order])
     path_owner = np.repeat(owner[order], np.diff(offsets))
-    return _join(graph, path_owner, nodes, n, start, end)
+    parts = []
+    for first in range(0, n, _TRIPS):
+        some = slice(first, min(first + _TRIPS, n))
+        own = slice(*np.searchsorted(path_owner, [some.start, some.stop]))
+        ends = [(x[some], y[some]) for x, y in (start, end)]
+        parts.append(_join(graph, path_owner[own] - first, nodes[own], some.stop - first, *ends))
+    return joined([lines for lines, _ in parts]), np.concatenate([node for _, node in parts])
 
 
 def _nearest_hub(hubs: Hubs, x_m: NDArray[np.float64], y_m: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -239,11 +247,8 @@ def _with_shapes(
     x, y = graph.x_m[nodes], graph.y_m[nodes]
     if len(graph.shape_x_m) == 0 or len(nodes) < 2:
         return owner, x, y, nodes
-    key = graph.tail * graph.nodes + graph.head
-    order = np.argsort(key, kind="stable")
-    wanted = nodes[:-1] * graph.nodes + nodes[1:]
-    found = order[np.minimum(np.searchsorted(key[order], wanted), len(key) - 1)]
-    hit = (key[found] == wanted) & (owner[1:] == owner[:-1])
+    found, hit = graph.edges_between(nodes[:-1], nodes[1:])
+    hit &= owner[1:] == owner[:-1]
     extra = np.where(hit, np.diff(graph.shape_offsets)[found], 0)
     offsets = np.r_[0, np.cumsum(np.r_[extra + 1, 1])]
     all_x, all_y = np.empty(offsets[-1]), np.empty(offsets[-1])
