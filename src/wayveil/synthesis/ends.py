@@ -49,7 +49,8 @@ def _rounded(
     share = weight / np.bincount(block, weight)[block] * total[block]
     whole = np.floor(share).astype(np.int64)
     missing = total - np.bincount(block, whole, minlength=len(total)).astype(np.int64)
-    order = np.lexsort((random.random(len(weight)), whole - share, block))
+    # One number to sort by: the block, then the remainder from the largest on, then chance.
+    order = np.argsort(block + 0.999 * (whole - share + 1) + 1e-9 * random.random(len(weight)))
     size = np.bincount(block, minlength=len(total))
     rank = np.arange(len(weight)) - np.repeat(np.cumsum(size) - size, size)
     whole[order[rank < missing[block[order]]]] += 1

@@ -34,6 +34,7 @@ from wayveil.synthesis.physics import (
     put_tracks,
     take_tracks,
 )
+from wayveil.synthesis.polylines import runs
 from wayveil.synthesis.pyramid import Field
 
 __all__ = ["Refined", "physical_times", "refine"]
@@ -41,6 +42,7 @@ __all__ = ["Refined", "physical_times", "refine"]
 _DEEP_M = 60.0
 """Deeper in a closed area another departure is the smaller change; nearer to its border, moving points is."""
 _REPAIRS = 3
+_JUDGED_POINTS = 1 << 18
 
 Counts = dict[str, dict[str, int]]
 
@@ -101,18 +103,17 @@ def refine(
     if not any(isinstance(rule, StayWithin) and rule.of_scope for rule in rules):
         rules = (*rules, _bounds(scope))
     progress("rules", 0.0)
-    written = as_written(given, scope)
-    before, broken = _judge(written, rules, scope)
+    before, broken = _judge_written(given, rules, scope)
     which = np.flatnonzero(broken)
     progress("rules", 1.0)
     if len(which) == 0:
         return Refined(given.x_m, given.y_m, given.t_utc, before, before, 0, 0, 0, 0.0, which)
 
-    original = take_tracks(written, which)
-    pool_utc = written.t_utc[written.offsets[:-1]]
+    original = as_written(take_tracks(given, which), scope)
+    pool_utc = np.rint(given.t_utc[given.offsets[:-1]])
     part, iterations, left = _cure(original, rules, scope, pool_utc, random, attraction, grid, progress)
     part = put_tracks(part, left, take_tracks(take_tracks(given, which), left))
-    after, _ = _judge(as_written(part, scope), rules, scope)
+    after, _ = _judge_written(part, rules, scope)
     result = put_tracks(given, which, part)
     far = np.hypot(part.x_m - original.x_m, part.y_m - original.y_m)
     other = part.t_utc != original.t_utc
@@ -203,6 +204,21 @@ def _repaired(
 
 def _with_times(tracks: Tracks, t_utc: NDArray[np.float64]) -> Tracks:
     return Tracks(tracks.offsets, tracks.x_m, tracks.y_m, t_utc)
+
+
+def _judge_written(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> tuple[Counts, NDArray[np.bool_]]:
+    """`_judge` of what a file would hold, some tracks at a time: a copy of all of them would be the largest thing."""
+    broken = np.zeros(len(tracks), bool)
+    counts: Counts = {name: {"points": 0, "trajectories": 0} for name in unique_names(rules)}
+    for first, last in runs(tracks.offsets, _JUDGED_POINTS):
+        points = slice(tracks.offsets[first], tracks.offsets[last])
+        columns = (column[points] for column in (tracks.x_m, tracks.y_m, tracks.t_utc))
+        part = Tracks(tracks.offsets[first : last + 1] - points.start, *columns)
+        found, broken[first:last] = _judge(as_written(part, scope), rules, scope)
+        for name, kinds in found.items():
+            for kind, number in kinds.items():
+                counts[name][kind] += number
+    return counts, broken
 
 
 def _judge(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> tuple[Counts, NDArray[np.bool_]]:
