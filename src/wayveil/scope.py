@@ -8,6 +8,7 @@ import datetime as dt
 import math
 import os
 import tomllib
+from functools import lru_cache
 from importlib import resources
 from pathlib import Path
 from typing import Annotated
@@ -187,6 +188,7 @@ def offsets_s(t_utc: NDArray[np.float64], zone: ZoneInfo) -> NDArray[np.float64]
     return table[quarter_of]
 
 
+@lru_cache(maxsize=1 << 16)
 def _offset_s(t_utc: int, zone: ZoneInfo) -> float:
     offset = dt.datetime.fromtimestamp(t_utc, zone).utcoffset()
     return 0.0 if offset is None else offset.total_seconds()

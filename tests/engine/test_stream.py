@@ -11,7 +11,7 @@ from wayveil.formats import read
 from wayveil.measure import measure
 from wayveil.rules import custom, read_rules
 from wayveil.simulate import rules_text, simulate_city, simulate_trajectories
-from wayveil.synthesis import synthesize
+from wayveil.synthesis import stream, synthesize
 from wayveil.synthesis.run_key import run_key
 from wayveil.synthesis.stream import synthesize_to_parquet
 
@@ -48,6 +48,17 @@ def test_same_as_in_memory(release, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.parquet"]
 
 
+@pytest.mark.parametrize("rows", [1, 7, 64, 10_000])
+def test_row_groups_cut_trajectories_anywhere(release, tmp_path, monkeypatch, rows):
+    monkeypatch.setattr(stream, "_ROW_GROUP_ROWS", rows)
+    for count in (9, 140):  # one shard, and several
+        path = tmp_path / f"{count}.parquet"
+        synthesize_to_parquet(release, path, n=count, seed=5)
+        assert read(path) == synthesize.synthesize(release, n=count, seed=5).trajectories
+        sizes = pq.ParquetFile(path).metadata
+        assert max(sizes.row_group(k).num_rows for k in range(sizes.num_row_groups)) <= rows
+
+
 @pytest.mark.parametrize("seed", [5, None])
 def test_interrupted_twice_and_continued(release, tmp_path, seed):
     path = tmp_path / "a.parquet"
@@ -80,6 +91,20 @@ def test_somebody_elses_folder_is_left_alone(release, tmp_path):
     with pytest.raises(InputError, match="not wayveil's"):
         synthesize_to_parquet(release, tmp_path / "a.parquet", n=70, seed=5)
     assert (folder / "thesis.txt").read_text() == "mine"
+
+
+def test_one_shard_leaves_no_folder_and_removes_an_old_one(release, tmp_path):
+    path, folder = tmp_path / "a.parquet", tmp_path / "a.parquet.parts"
+    with pytest.raises(KeyboardInterrupt):
+        synthesize_to_parquet(release, path, n=210, seed=5, progress=stopping_after(0.3))
+    assert folder.exists()
+    synthesize_to_parquet(release, path, n=30, seed=5)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["a.parquet"]
+    folder.mkdir()
+    (folder / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="not wayveil's"):
+        synthesize_to_parquet(release, path, n=30, seed=5)
+    assert (folder / "mine.txt").exists()
 
 
 def test_damaged_part_is_one_sentence(release, tmp_path):

@@ -256,6 +256,38 @@ def test_points_are_placed_the_same_whether_there_are_many_or_few_of_them():
 # routes --------------------------------------------------------------------------------------------------------------
 
 
+@few
+@given(st.integers(0, 999), st.integers(3, 40), st.integers(3, 40))
+def test_the_nearest_block_is_the_nearest_of_all(seed, columns, rows):
+    random = rng(seed)
+    grid = Grid(100.0, columns, rows, 100.0 * columns, 100.0 * rows)
+    graph = grid_graph(grid, random.gamma(0.1, 1.0, (rows, columns)))
+    x, y = random.uniform(-150, 100 * columns + 150, 200), random.uniform(-150, 100 * rows + 150, 200)
+    x[:50], y[:50] = np.clip(x[:50], 0, grid.width_m), np.clip(y[:50], 0, grid.height_m)
+    apart = np.hypot(graph.x_m - x[:, None], graph.y_m - y[:, None])
+    found = apart[np.arange(200), graph.nearest(x, y)]
+    np.testing.assert_allclose(found[:50], apart[:50].min(axis=1), rtol=1e-12)  # inside; outside it is nearly so
+    assert (found <= apart.min(axis=1) + 2 * graph.block_m).all()
+
+
+def test_edges_are_found_by_their_ends():
+    graph = grid_graph(GRID, np.ones((30, 40)))
+    edge, there = graph.edges_between(graph.tail, graph.head)
+    assert there.all() and (edge == np.arange(len(graph.tail))).all()
+    assert not graph.edges_between(np.array([0]), np.array([graph.nodes - 1]))[1].any()
+
+
+def test_hubs_are_drawn_by_their_mass_where_all_are_equally_good():
+    n, mass = 20_000, np.array([1.0, 2, 3, 4])
+    hubs = Hubs(np.arange(4), np.full(4, 1000.0), np.full(4, 500.0), mass, np.zeros((4, 4), np.int32))
+    start, end = (np.zeros(n), np.zeros(n)), (np.full(n, 2000.0), np.zeros(n))
+    vias = choose_vias(start, end, np.full(n, 3000.0), hubs, 1.0, rng(11))
+    assert (vias[:, :2] == -1).all()
+    np.testing.assert_allclose(np.bincount(vias[:, 2], minlength=4) / n, [0.1, 0.2, 0.3, 0.4], atol=0.02)
+
+
+
+
 def test_hubs_are_busy_places_all_over_the_city():
     graph = grid_graph(GRID, street())
     hubs = find_hubs(graph, GRID, street(), street(), most_depth=4)
