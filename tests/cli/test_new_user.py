@@ -164,6 +164,7 @@ def test_json_stands_alone_on_stdout(wayveil, folder):
 
 def test_an_interrupted_synthesis_says_where_it_goes_on(wayveil, folder, monkeypatch):
     import wayveil.synthesis.stream as stream
+    import wayveil.synthesis.synthesize as synthesis
 
     assert wayveil("measure", "rides.csv", *MEASURE).code == 0
 
@@ -172,6 +173,9 @@ def test_an_interrupted_synthesis_says_where_it_goes_on(wayveil, folder, monkeyp
 
     with monkeypatch.context() as broken:
         broken.setattr(stream, "make_model", stopped)
+        said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.parquet")
+        assert said.code == 130 and "parts" not in said.err and not Path("s.parquet.parts").exists()  # all or nothing
+        broken.setattr(synthesis, "SHARD", 2)
         said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.parquet")
     assert said.code == 130 and "'s.parquet.parts'" in said.err and not Path("s.parquet").exists()
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.parquet").code == 0
