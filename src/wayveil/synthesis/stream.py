@@ -78,7 +78,7 @@ def synthesize_to_parquet(
     check_output(target, force=True)
     count = wanted_count(release, n)
     folder = target.with_name(target.name + ".parts")
-    make = {"roads": roads, "rules": rules, "estimator": estimator, "progress": progress}
+    make: dict[str, Any] = {"roads": roads, "rules": rules, "estimator": estimator, "progress": progress}
     if len(shard_sizes(count)) == 1:  # nothing to continue from: no need of a part
         _clear(folder)
         seed = _chosen(seed)
