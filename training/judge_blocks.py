@@ -31,7 +31,7 @@ MEASURES = (*(f"jsd{side}" for side in SIDES), "far", "spread", "spread_error")
 
 
 def far(p: np.ndarray, q: np.ndarray, side: int = 8) -> float:
-    """Root of the energy distance −Σ d_i·d_j·|x_i − x_j| / Σ p_i·q_j·|x_i − x_j|, d = p − q, on blocks of `side` cells."""
+    """Root of the energy distance −Σ d_i·d_j·|x_i − x_j| / Σ p_i·q_j·|x_i − x_j| with d = p − q, on blocks of cells."""
     a, b = (pool(field / field.sum(), side) for field in (p, q))
     distance = _distances(a.shape)
     gap = (a - b).ravel()

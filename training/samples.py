@@ -247,9 +247,10 @@ def random_samples(seed: int, side: int = SIDE, roaming: bool = False):
     random = np.random.default_rng([seed, 1])
     weight = np.array([_KIND_SHARES.get(kind, 1.0) for kind in KINDS])
     while True:
-        city = build_city(str(random.choice(KINDS, p=weight / weight.sum())), random, outskirts=roaming)
+        free = roaming and random.random() < 0.7  # the others are as in the stages before
+        city = build_city(str(random.choice(KINDS, p=weight / weight.sum())), random, outskirts=free)
         for _ in range(3):
-            view = look(city, random, side=side, roaming=roaming)
+            view = look(city, random, side=side, roaming=free)
             if view.count < 50:
                 continue
             for mapped in (False, True, bool(random.random() < 0.6)):

@@ -93,8 +93,11 @@ def main() -> None:
         for kind in kinds:
             tasks.put((kind, number))
     workers = [
-        fork.Process(target=_work, daemon=True,
-                     args=(1000 * chosen.seed + k, chosen.side, chosen.roaming, tasks, validation, samples))
+        fork.Process(
+            target=_work,
+            daemon=True,
+            args=(1000 * chosen.seed + k, chosen.side, chosen.roaming, tasks, validation, samples),
+        )
         for k in range(chosen.workers)
     ]
     for worker in workers:
