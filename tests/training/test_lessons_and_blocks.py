@@ -143,3 +143,15 @@ def test_the_judge_measures_spread_and_blocks():
     row = {"family": "roaming", "field": "occupancy", "mapped": False, "hours": True, "epsilon": 0.5}
     text = table([row | {"variant": "bayes", "measures": measures(truth, wide)}])
     assert "bayes" in text and f"{other['jsd1']:.4f}" in text
+
+
+def test_the_mean_of_two_weights_lies_between(tmp_path):
+    from average import average
+
+    for name, value in (("a", 1.0), ("b", 3.0)):
+        np.savez(tmp_path / f"{name}.npz", kernel=np.full(4, value, np.float16))
+    mixed = average(tmp_path / "a.npz", tmp_path / "b.npz", 0.25)
+    assert mixed["kernel"].dtype == np.float16 and mixed["kernel"].tolist() == [1.5] * 4
+    np.savez(tmp_path / "c.npz", other=np.zeros(4))
+    with pytest.raises(SystemExit, match="different arrays"):
+        average(tmp_path / "a.npz", tmp_path / "c.npz", 0.5)
