@@ -7,11 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import optax
+from lessons import LESSONS, Lesson, blocks, jsd, kl, score
 from product import features, network
 
-KL_WEIGHT = 0.8
-COARSE_WEIGHT = 0.5
-"""Weight of the divergence on blocks of 4 and of 16 cells."""
 EMA = 0.999
 DTYPE = jnp.bfloat16
 _LOWEST_LOG = features._LOWEST_LOG
@@ -118,31 +116,17 @@ def divergences(truth, log_p):
     """Jensen–Shannon divergence at 1, 4 and 16 cells, and KL(truth ‖ p); nats, one of each a sample."""
     p = jnp.exp(log_p)
     truth = truth / jnp.maximum(truth.sum(axis=(1, 2), keepdims=True), 1e-9)
-    kl = _entropy_sum(truth, jnp.log(jnp.maximum(truth, 1e-20)) - log_p)
-    return [_jsd(_blocks(truth, side), _blocks(p, side)) for side in (1, 4, 16)] + [kl]
+    return [jsd(blocks(truth, side), blocks(p, side)) for side in (1, 4, 16)] + [kl(truth, log_p)]
 
 
-def _entropy_sum(weight, value):
-    return jnp.where(weight > 0, weight * value, 0.0).sum(axis=(1, 2))
-
-
-def _jsd(p, q):
-    middle = jnp.log(jnp.maximum((p + q) / 2, 1e-20))
-    parts = [_entropy_sum(a, jnp.log(jnp.maximum(a, 1e-20)) - middle) for a in (p, q)]
-    return 0.5 * (parts[0] + parts[1])
-
-
-def _blocks(field, side):
-    rows, columns = field.shape[1:]
-    return field.reshape(-1, rows // side, side, columns // side, side).sum(axis=(2, 4))
-
-
-def loss(weights, fields, constants):
-    occupancy, ends = predict(weights, fields, constants)
+def loss(weights, fields, constants, lesson: Lesson = LESSONS["cells"]):
+    """The lesson's score of both fields, mean over the batch."""
+    shares = predict(weights, fields, constants)
+    fields = fields.astype(jnp.float32)
     total = 0.0
-    for truth, log_p in ((fields[..., 9], occupancy), (fields[..., 14], ends)):
-        fine, middle, coarse, kl = divergences(truth.astype(jnp.float32), log_p)
-        total += (fine + KL_WEIGHT * kl + COARSE_WEIGHT * (middle + coarse)).mean()
+    for (truth, bayes), log_p, known in zip(((9, 3), (14, 13)), shares, jnp.split(constants, 2, axis=1)):
+        log_bayes = log_share(fields[..., bayes], 0.0, fields[..., 4])
+        total += score(lesson, fields[..., truth], log_bayes, log_p, known).mean()
     return total
 
 
@@ -153,8 +137,8 @@ def optimiser():
     )
 
 
-@partial(jax.jit, static_argnames=("batch", "steps"), donate_argnums=(0,))
-def train_steps(state, pool, filled, rate, batch: int, steps: int):
+@partial(jax.jit, static_argnames=("batch", "steps", "lesson"), donate_argnums=(0,))
+def train_steps(state, pool, filled, rate, batch: int, steps: int, lesson: Lesson = LESSONS["cells"]):
     """`steps` optimiser steps on random samples of the pool, each batch turned and flipped as a whole."""
 
     def one(state, _):
@@ -166,7 +150,7 @@ def train_steps(state, pool, filled, rate, batch: int, steps: int):
         fields = jnp.where(flips[0], fields[:, ::-1], fields)
         fields = jnp.where(flips[1], fields[:, :, ::-1], fields)
         fields = jnp.where(flips[2], fields.swapaxes(1, 2), fields)
-        value, slope = jax.value_and_grad(loss)(weights, fields, constants)
+        value, slope = jax.value_and_grad(loss)(weights, fields, constants, lesson)
         change, memory = optimiser().update(slope, memory, weights)
         weights = jax.tree.map(lambda w, c: w + rate * c, weights, change)
         decay = jnp.minimum(EMA, (1 + step) / (10 + step))

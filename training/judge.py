@@ -20,10 +20,10 @@ from validate import top_half_holds
 SIDES = (1, 4, 16)
 
 
-def keep_blocks(field: np.ndarray, sums_of: np.ndarray, side: int) -> np.ndarray:
-    """The field with the block sums of another: a rule that was in the product until it lost here."""
+def keep_blocks(field: np.ndarray, sums_of: np.ndarray, side: int, share: float = 1.0) -> np.ndarray:
+    """The field with its block sums moved towards another's: the product's `towards_blocks`, which a test compares."""
     mine, theirs = pool(field, side), pool(sums_of, side)
-    factor = np.divide(theirs, mine, out=np.ones_like(mine), where=mine > 0)
+    factor = np.divide(theirs, mine, out=np.ones_like(mine), where=(mine > 0) & (theirs > 0)) ** share
     kept = field * spread(factor, side, field.shape)
     return kept * (sums_of.sum() / max(kept.sum(), 1e-300))
 

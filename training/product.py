@@ -26,11 +26,12 @@ _register()
 from wayveil.synthesis.field import NoisyLevel, estimate_field  # noqa: E402
 from wayveil.synthesis.learned import features, network  # noqa: E402
 from wayveil.synthesis.learned.refine import refine  # noqa: E402
+from wayveil.synthesis.learned.weights import WEIGHTS_FILE  # noqa: E402
 from wayveil.synthesis.mapped import estimate_mapped_field  # noqa: E402
 from wayveil.synthesis.pyramid import pool, shifted, spread  # noqa: E402
 
-__all__ = ["NoisyLevel", "estimate_field", "estimate_mapped_field", "features", "network", "pool", "refine", "shifted",
-           "spread"]  # fmt: skip
+__all__ = ["WEIGHTS_FILE", "NoisyLevel", "estimate_field", "estimate_mapped_field", "features", "network", "pool",
+           "refine", "shifted", "spread"]  # fmt: skip
 
 OCCUPANCY_SHARES = (0.100, 0.140, 0.150)
 """Shares of ε of the coarse, middle and fine level: `wayveil.plan.SHARES`, which a test compares."""

@@ -1,6 +1,9 @@
-"""The estimates that users get, on real data: JSD of Bayes and network against the true density at 100 m.
+"""The estimates that users get, on real data: Bayes and network against the true density, cell by cell and coarsely.
 
     python training/real.py --data FOLDER --name cabspotting --scope san-francisco --roads FOLDER/roads/sf_roads.parquet
+
+JSD at one cell; under `far` JSD at 20 and 64 cells, the energy distance on blocks of 10 cells, and the spread along x
+and y as a share of the truth's.
 
 Trusted side only: it reads private trajectories. It is run after training and nothing of it goes back into training.
 """
@@ -12,6 +15,9 @@ import warnings
 from pathlib import Path
 
 import numpy as np
+from judge import use_weights
+from judge_blocks import far
+from product import pool
 
 from wayveil.formats.roads import read_roads
 from wayveil.grid import Grid, base_grid
@@ -21,6 +27,7 @@ from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.scope import Scope, read_scope
 from wayveil.source import open_source
+from wayveil.synthesis import estimate
 from wayveil.synthesis.estimate import _fields, cell_area
 from wayveil.synthesis.learned.refine import LearnedFallback
 from wayveil.synthesis.road_features import road_features
@@ -56,6 +63,19 @@ def top_half_holds(estimate: np.ndarray, true: np.ndarray) -> float:
     return float(true.ravel()[order][ahead].sum() / true.sum())
 
 
+def coarsely(true: np.ndarray, found: np.ndarray) -> list[float]:
+    """JSD at 20 and 64 cells, energy distance, spread along x and y as a share of the truth's."""
+    spreads = [_deviation(found.sum(axis=axis)) / _deviation(true.sum(axis=axis)) for axis in (0, 1)]
+    parts = [jsd(pool(true, side), pool(found, side)) for side in (20, 64)]
+    return [round(value, 5) for value in (*parts, far(true, found, side=10) ** 2, *spreads)]
+
+
+def _deviation(mass: np.ndarray) -> float:
+    at = np.arange(len(mass))
+    mean = mass @ at / mass.sum()
+    return float(np.sqrt(mass @ (at - mean) ** 2 / mass.sum()))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, required=True)
@@ -63,7 +83,13 @@ def main() -> None:
     parser.add_argument("--scope", required=True)
     parser.add_argument("--roads", type=Path)
     parser.add_argument("--noises", type=int, default=2)
+    parser.add_argument("--weights", type=Path, help="other weights than the shipped ones")
+    parser.add_argument("--share", type=float, help="of the way back to Bayesian block sums, instead of the product's")
     chosen = parser.parse_args()
+    if chosen.weights:
+        use_weights(chosen.weights)
+    if chosen.share is not None:
+        estimate._KEPT = estimate._KEPT_ON_A_MAP = chosen.share
     scope = read_scope(chosen.scope)
     grid = base_grid(scope)
     area = cell_area(grid)
@@ -86,6 +112,8 @@ def main() -> None:
                 row["stepped_back"] = [str(note.message) for note in said]
                 for name, which in (("points", 0), ("occupancy", 0), ("end_points", 1)):
                     row[name] = [round(jsd(true[name], fields[which]), 4) for fields in found]
+                for name, which in (("occupancy", 0), ("end_points", 1)):
+                    row[f"{name}_far"] = [coarsely(true[name], fields[which]) for fields in found]
                 row["top_half_holds"] = [round(top_half_holds(fields[0], true["occupancy"]), 3) for fields in found]
                 print(json.dumps(row), flush=True)
 

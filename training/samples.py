@@ -4,7 +4,7 @@ Everything a sample holds is computed by the product's own code (`estimate_field
 network is trained on exactly what it will be shown.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from maps import road_map
@@ -26,6 +26,8 @@ from traffic import MOST_POINTS_EACH, Points, Trips, attraction, route_trips, sa
 
 SIDE = 256
 """Most rows and columns of a scope; smaller ones are padded."""
+WIDE_SIDE = 384
+"""The same for the fourth stage, whose scopes roam."""
 FIELDS = ("noisy0", "noisy1", "noisy2", "log_bayes", "area", "road0", "road1", "road2", "covered", "truth",
           "end_noisy0", "end_noisy1", "end_noisy2", "end_log_bayes", "end_truth")  # fmt: skip
 _MOST_POINTS = 700_000
@@ -57,32 +59,70 @@ class View:
     count: float
 
 
-def build_city(kind: str, random: np.random.Generator, trips: int | None = None) -> City:
-    """A city of the given kind with some thousand routed trips."""
+def build_city(kind: str, random: np.random.Generator, trips: int | None = None, outskirts: bool = False) -> City:
+    """A city of the given kind with some thousand routed trips.
+
+    With `outskirts` most cities do not end: streets thin out far into the country, and some places far from the centre
+    draw many trips (an airport, a town). Where nothing lies outside, a network learns to give nothing there.
+    """
     for _ in range(20):
         streets = build_streets(kind, random)
         if len(streets.edges) > 30:
             break
+    outskirts = outskirts and kind != "campus"
+    if outskirts and random.random() < 0.7:
+        streets = _thinning_out(streets, random)
     heat = attraction(streets, random)
+    if outskirts and random.random() < 0.5:
+        heat = _far_places(streets, heat, random)
     count = trips or int(np.exp(random.uniform(np.log(1500), np.log(7000))))
     routed = route_trips(streets, heat, count, random)
     return City(streets, routed, random.gamma(np.exp(random.uniform(-1.2, 2.0)), size=len(routed)) + 1e-6)
 
 
+def _thinning_out(streets: Streets, random: np.random.Generator) -> Streets:
+    """The outer streets stretched away from the centre: r → r·(1 + a·(r/R)^b)."""
+    power, most = random.uniform(1, 3), random.uniform(0.2, 2.5)
+
+    def stretched(xy: NDArray) -> NDArray:
+        return xy * (1 + most * (np.hypot(*xy.T) / streets.radius_m) ** power)[:, None]
+
+    return replace(streets, xy=stretched(streets.xy), centres=stretched(streets.centres))
+
+
+def _far_places(streets: Streets, heat: NDArray, random: np.random.Generator) -> NDArray[np.float64]:
+    """One to three places in the outer third of the streets that draw 2 to 15 % of all trip ends each."""
+    away = np.hypot(*streets.xy.T)
+    outer = np.flatnonzero(away >= np.quantile(away, 0.67))
+    heat = heat / heat.sum()
+    for place in streets.xy[random.choice(outer, int(random.integers(1, 4)))]:
+        reach = np.exp(random.uniform(np.log(0.01), np.log(0.05))) * streets.radius_m
+        near = np.exp(-0.5 * ((streets.xy - place) ** 2).sum(axis=1) / reach**2)
+        heat = heat + random.uniform(0.02, 0.15) * near / max(near.sum(), 1e-9)
+    return heat
+
+
 def look(
-    city: City, random: np.random.Generator, count: float | None = None, side: int = SIDE, hours: bool | None = None
-) -> View:
+    city: City, random: np.random.Generator, count: float | None = None, side: int = SIDE, hours: bool | None = None,
+    roaming: bool = False,
+) -> View:  # fmt: skip
     """Turn and stretch the city, lay a scope over it, sample GPS points and add up the views.
 
-    With `hours` the trajectories are pieces of a day instead of trips; by default some are.
+    With `hours` the trajectories are pieces of a day instead of trips; by default some are. A `roaming` scope may be a
+    quarter of the city or the city with wide country around it, and its middle need not be the city's: a network that
+    only sees cities in the middle of their scope learns that mass belongs there.
     """
     cell_m = 50.0 if city.streets.kind == "campus" else 100.0
     scale = random.uniform(0.75, 1.35)
     angle = random.uniform(0, 2 * np.pi)
     turn = scale * np.array([[np.cos(angle), np.sin(angle)], [-np.sin(angle), np.cos(angle)]])
-    extent = city.streets.radius_m * scale * np.exp(random.uniform(np.log(0.8), np.log(2.6)))
+    low, high = (0.5, 3.4) if roaming else (0.8, 2.6)
+    extent = city.streets.radius_m * scale * np.exp(random.uniform(np.log(low), np.log(high)))
     size_m = np.clip(extent * np.exp(random.normal(0, 0.25, 2)), 24 * cell_m, (side - 1e-6) * cell_m)
-    corner = random.normal(0, 0.15 * extent, 2) - size_m / 2
+    middle = random.normal(0, 0.15 * extent, 2)
+    if roaming and random.random() < 0.6:
+        middle = random.uniform(-0.75, 0.75, 2) * city.streets.radius_m * scale
+    corner = middle - size_m / 2
     columns, rows = np.ceil(size_m / cell_m - 1e-9).astype(int)
 
     low, high = (700, 6000) if random.random() < 0.3 else (700, 200_000)
@@ -168,9 +208,13 @@ def release(view: View, epsilon: float, mapped: bool, random: np.random.Generato
     return Release(view, total, roads, occupancy_levels, end_levels, occupancy, ends)
 
 
-def draw_epsilon(view: View, random: np.random.Generator) -> float:
-    """ε such that a cell's occupancy is worth 2·10⁻⁴ to 6 noise units, and ε itself is one in use."""
-    low, high = (np.clip(worth * view.area.size / (0.4 * max(view.count, 1)), 0.02, 5.0) for worth in (2e-4, 6.0))
+def draw_epsilon(view: View, random: np.random.Generator, usual: float = 0.0) -> float:
+    """ε such that a cell's occupancy is worth 2·10⁻⁴ to 6 noise units, and ε itself is one in use.
+
+    A share `usual` of them lies between .07 and 2 where the worth allows.
+    """
+    least, most = (0.07, 2.0) if usual and random.random() < usual else (0.02, 5.0)
+    low, high = (np.clip(worth * view.area.size / (0.4 * max(view.count, 1)), least, most) for worth in (2e-4, 6.0))
     return float(np.exp(random.uniform(np.log(low), np.log(max(high, low * 1.01)))))
 
 
@@ -198,18 +242,20 @@ def pack(made: Release, side: int = SIDE) -> tuple[NDArray[np.float16], NDArray[
 _KIND_SHARES = {"mixed": 2.5, "organic": 1.5, "grid": 1.2, "river": 1.5, "coast": 1.5}
 
 
-def random_samples(seed: int, side: int = SIDE):
+def random_samples(seed: int, side: int = SIDE, roaming: bool = False):
     """An endless stream of (fields, constants) from ever new cities."""
     random = np.random.default_rng([seed, 1])
     weight = np.array([_KIND_SHARES.get(kind, 1.0) for kind in KINDS])
     while True:
-        city = build_city(str(random.choice(KINDS, p=weight / weight.sum())), random)
+        free = roaming and random.random() < 0.7  # the others are as in the stages before
+        city = build_city(str(random.choice(KINDS, p=weight / weight.sum())), random, outskirts=free)
         for _ in range(3):
-            view = look(city, random, side=side)
+            view = look(city, random, side=side, roaming=free)
             if view.count < 50:
                 continue
             for mapped in (False, True, bool(random.random() < 0.6)):
-                yield pack(release(view, draw_epsilon(view, random), mapped, random), side)
+                epsilon = draw_epsilon(view, random, 0.5 if roaming else 0.0)
+                yield pack(release(view, epsilon, mapped, random), side)
 
 
 VALIDATION_EPSILONS = (0.1, 0.5, 1.0)
@@ -233,6 +279,20 @@ def validation_releases(kind: str, number: int, side: int = SIDE):
     low, high = (1000, 10_000) if hours else (3000, 60_000)
     count = float(np.exp(random.uniform(np.log(low), np.log(high))))
     view = look(city, random, count=count, side=side, hours=hours)
+    for epsilon in VALIDATION_EPSILONS:
+        for mapped in (False, True):
+            yield epsilon, mapped, release(view, epsilon, mapped, random)
+
+
+def roaming_releases(kind: str, number: int, side: int = WIDE_SIDE):
+    """(ε, mapped, release) of a held-out city under a roaming scope: even numbers trips (20,000), odd hours (5,000)."""
+    random = np.random.default_rng([20_261_116, KINDS.index(kind), number])
+    hours = number % 2 == 1
+    for _ in range(20):
+        city = build_city(kind, random, outskirts=True)
+        view = look(city, random, 5000.0 if hours else 20_000.0, side, hours, roaming=True)
+        if view.count >= 500:
+            break
     for epsilon in VALIDATION_EPSILONS:
         for mapped in (False, True):
             yield epsilon, mapped, release(view, epsilon, mapped, random)

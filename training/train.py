@@ -2,8 +2,9 @@
 
     python3 train.py --out OUT --minutes 8 --workers 15          (one GPU)
     python3 train.py --out OUT --smoke                           (any CPU, about a minute)
+    python3 train.py --out OUT --start FILE --roaming --lesson scales --side 384 --batch 16    (the fourth stage)
 
-Writes weights.npz (float16), validation.json and log.jsonl.
+Writes weights.npz (float16), validation.json and log.jsonl; of several networks the others as weights-1.npz and so on.
 """
 
 import argparse
@@ -36,10 +37,11 @@ def _make_validation(tasks, results, side: int) -> None:
             results.put((kind, number, epsilon, mapped, fields, constants))
 
 
-def _work(seed: int, side: int, tasks, validation, samples) -> None:
+def _work(seed: int, side: int, roaming: bool, tasks, validation, samples) -> None:
     _make_validation(tasks, validation, side)
-    for sample in random_samples(seed, side):
-        samples.put(sample)
+    for fields, constants in random_samples(seed, side, roaming):
+        rows, columns = np.argwhere(fields[..., FIELDS.index("area")] > 0).max(axis=0) + 1
+        samples.put((fields[:rows, :columns].copy(), constants))  # without its padding: less to send
 
 
 def arguments() -> argparse.Namespace:
@@ -58,6 +60,10 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--network", action="append", type=_shape, metavar="PATCH:CHANNELS",
                         help="a network's shape, such as 2:48,64,96,96; several share the samples")  # fmt: skip
     parser.add_argument("--start", type=Path, help="weights to go on from instead of random ones")
+    parser.add_argument("--lesson", action="append", help="a loss by its name in lessons.py; a network for each")
+    parser.add_argument("--roaming", action="store_true", help="scopes that need not have the city in their middle")
+    parser.add_argument("--keep", type=Path, help="folder for the samples, for a later run")
+    parser.add_argument("--kept", type=Path, help="folder of samples that an earlier run kept")
     parser.add_argument("--smoke", action="store_true", help="tiny, for a CPU: shows that everything runs")
     chosen = parser.parse_args()
     chosen.network = chosen.network or [(network.PATCH, network.CHANNELS)]
@@ -65,6 +71,9 @@ def arguments() -> argparse.Namespace:
         chosen.workers, chosen.batch, chosen.side, chosen.pool = 1, 2, 64, 16
         chosen.network = [(2, (6, 8))]  # narrow: compiling the real one takes a minute on a CPU
         chosen.first, chosen.most_steps, chosen.validation_cities, chosen.minutes = 8, 4, 1, 10.0
+    chosen.lesson = chosen.lesson or ["cells"]
+    longest = max(len(chosen.network), len(chosen.lesson))  # a network for each lesson, or one lesson for all
+    chosen.network, chosen.lesson = ((part * longest)[:longest] for part in (chosen.network, chosen.lesson))
     return chosen
 
 
@@ -84,7 +93,11 @@ def main() -> None:
         for kind in kinds:
             tasks.put((kind, number))
     workers = [
-        fork.Process(target=_work, args=(1000 * chosen.seed + k, chosen.side, tasks, validation, samples), daemon=True)
+        fork.Process(
+            target=_work,
+            daemon=True,
+            args=(1000 * chosen.seed + k, chosen.side, chosen.roaming, tasks, validation, samples),
+        )
         for k in range(chosen.workers)
     ]
     for worker in workers:
@@ -100,6 +113,7 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
     import jax
     import jax.numpy as jnp
     from denoiser import initial_state, put, train_steps
+    from lessons import LESSONS
     from validate import summarise, validate
 
     log = (chosen.out / "log.jsonl").open("w")
@@ -112,7 +126,8 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
 
     say(python=sys.version.split()[0], jax=jax.__version__, numpy=np.__version__, device=str(jax.devices()[0]),
         seed=chosen.seed, start=str(chosen.start), peak_rate=chosen.rate, batch=chosen.batch,
-        side=chosen.side, workers=chosen.workers, networks=chosen.network)  # fmt: skip
+        side=chosen.side, workers=chosen.workers, networks=chosen.network, lessons=chosen.lesson,
+        roaming=chosen.roaming)  # fmt: skip
     held_out, chunk = [], 8
     pool = (
         jnp.zeros((chosen.pool, chosen.side, chosen.side, len(FIELDS)), jnp.float16),
@@ -120,8 +135,14 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
     )
     begun = _read_weights(chosen.start) if chosen.start else None
     states = [initial_state(chosen.seed, shape, begun) for shape in chosen.network]
-    steppers = _compiled(train_steps, states, pool, chosen.batch, 10 if not chosen.smoke else 2)
+    lessons = [LESSONS[name] for name in chosen.lesson]
+    steppers = _compiled(train_steps, states, lessons, pool, chosen.batch, 10 if not chosen.smoke else 2)
     waiting, made, steps = [], 0, 0
+    if chosen.kept:
+        for part in _chunks(chosen.kept, chunk):
+            pool = put(pool, *part, made)
+            made += chunk
+        say(event="samples of an earlier run", samples=made)
     expected = kinds * chosen.validation_cities * 6
     deadline = 60 * chosen.minutes
     burst = 10 if not chosen.smoke else 2
@@ -133,7 +154,7 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
         while len(waiting) >= chunk:
             part, waiting = waiting[:chunk], waiting[chunk:]
             at = made % (chosen.pool - chosen.pool % chunk)
-            pool = put(pool, np.stack([s[0] for s in part]), np.stack([s[1] for s in part]), at)
+            pool = put(pool, _padded([s[0] for s in part], chosen.side), np.stack([s[1] for s in part]), at)
             made += chunk
         elapsed = time.monotonic() - start
         if made < chosen.first and elapsed < deadline:
@@ -163,6 +184,10 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
     for name, weights in zip(names, averages):
         flat = {f"{kind}/{key}": value for kind, part in weights.items() for key, value in part.items()}
         np.savez(chosen.out / f"weights{name}.npz", **flat)
+    if chosen.keep:
+        chosen.keep.mkdir(parents=True, exist_ok=True)
+        for name, values in zip(("fields", "constants"), pool):
+            _save(chosen.keep / f"{name}.npy", values, min(made, chosen.pool))
     for name, weights in zip(names, averages):
         rows = validate(weights, held_out)
         (chosen.out / f"validation{name}.json").write_text(json.dumps(rows))
@@ -170,9 +195,34 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
     say(event="validated", samples=len(held_out))
 
 
-def _compiled(train_steps, states, pool, batch: int, burst: int) -> list:
+def _compiled(train_steps, states, lessons, pool, batch: int, burst: int) -> list:
     """One compiled step a network, one after the other: at the same time they disturb each other's timing."""
-    return [train_steps.lower(state, pool, np.int32(1), np.float32(0), batch, burst).compile() for state in states]
+    return [
+        train_steps.lower(state, pool, np.int32(1), np.float32(0), batch, burst, lesson).compile()
+        for state, lesson in zip(states, lessons)
+    ]
+
+
+def _padded(parts: list[np.ndarray], side: int) -> np.ndarray:
+    whole = np.zeros((len(parts), side, side, len(FIELDS)), np.float16)
+    for place, part in zip(whole, parts):
+        place[: part.shape[0], : part.shape[1]] = part
+    return whole
+
+
+def _save(path: Path, values, filled: int, part: int = 256) -> None:
+    """The first samples of the pool, a part at a time: they need not fit into the accelerator twice."""
+    file = np.lib.format.open_memmap(path, "w+", np.dtype(values.dtype), (filled, *values.shape[1:]))
+    for start in range(0, filled, part):
+        file[start : start + part] = np.asarray(values[start : min(start + part, filled)])
+    file.flush()
+
+
+def _chunks(folder: Path, size: int):
+    """(fields, constants) of kept samples, `size` at a time."""
+    kept = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("fields", "constants")]
+    for start in range(0, len(kept[0]) - size + 1, size):
+        yield tuple(np.array(values[start : start + size]) for values in kept)
 
 
 def _read_weights(path: Path) -> dict:

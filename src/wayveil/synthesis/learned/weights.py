@@ -12,7 +12,7 @@ from wayveil.synthesis.learned import features
 from wayveil.synthesis.learned.network import Array, parameter_shapes
 
 WEIGHTS_FILE = Path(__file__).with_name("weights.npz")
-WEIGHTS_SHA256 = "bd72ce0f75713063ed3a7913db3b5e8ac63988256e1b33e1e43e9dc0848d7909"
+WEIGHTS_SHA256 = "c394bc0d0d212d0e5439d9406747cdce534faf3b0a5395ff79ba2a4a7f489975"
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
 
 
