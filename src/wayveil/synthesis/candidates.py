@@ -27,6 +27,8 @@ _VERTEX_POWER = 1.5
 _SHORTEST_S = 10.0
 _BALANCE_M = 800.0
 _BALANCE = 0.5
+_FAR = 4
+"""Side of a district, in blocks."""
 _HUB_BALANCE = 2.0
 _ROUNDS = 2
 _TRIAL_DEPTH = 7
@@ -187,20 +189,35 @@ def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random
     side = max(1, round(_BALANCE_M / grid.cell_m))
     wanted = pool(estimates.occupancy, side)
     wanted = wanted / wanted.sum()
-    soft = 0.1 * wanted.mean()
     crowding = np.ones_like(wanted)
     router = Router(graph, find_hubs(graph, grid, estimates.occupancy, ends, _TRIAL_DEPTH), 1.25)
     for left in reversed(range(_ROUNDS)):
         some = take_trips(trips, random.permutation(len(trips))[:_SAMPLE])
         lines, vias, _ = _routes(router, some, random)
         seen = pool(_way_shares(lines, grid), side)
-        crowding = np.clip(crowding * ((seen + soft) / (wanted + soft)) ** _BALANCE, 0.1, 10.0)
+        crowding = np.clip(crowding * _crowding(seen, wanted), 0.1, 10.0)
         fine = interpolate(crowding, side, estimates.occupancy.shape)
         balanced = graph.reweighted(grid, fine)
         hubs = find_hubs(balanced, grid, estimates.occupancy, ends, _TRIAL_DEPTH if left else HUB_DEPTH)
         at_hub = fine.ravel()[grid.index(hubs.x_m, hubs.y_m)]
         router = Router(balanced, replace(hubs, mass=hubs.mass / at_hub**_HUB_BALANCE), _detour(lines, vias, some))
     return router
+
+
+def _crowding(seen: Field, wanted: Field) -> Field:
+    """√(seen / wanted) of each block, times the same of the district around it.
+
+    Cheapest paths are drawn to the centre as a whole, which no single block shows well: with blocks alone the ways were
+    5 % narrower than the occupancy.
+    """
+    far_seen, far_wanted = pool(seen, _FAR), pool(wanted, _FAR)
+    around = interpolate(_ratio(far_seen, far_wanted), _FAR, seen.shape)
+    return (_ratio(seen, wanted) * around) ** _BALANCE
+
+
+def _ratio(seen: Field, wanted: Field) -> Field:
+    soft = 0.1 * wanted.mean()
+    return (seen + soft) / (wanted + soft)
 
 
 def route_trips(estimates: Estimates, router: Router, trips: Trips, random: np.random.Generator) -> Polylines:
