@@ -25,12 +25,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.evaluation.datasets import find_datasets
+from wayveil.evaluation.tally import jsd
 from wayveil.grid import Grid, base_grid
 from wayveil.measure import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.synthesis.polylines import Polylines, lengths
-from wayveil.synthesis.shard import _jsd
 from wayveil.synthesis.synthesize import draw_shards, make_model
 from wayveil.trajectories import Trajectories, concatenate
 
@@ -62,7 +62,7 @@ def main() -> None:
             )
             tracks = Tracks(made.offsets, *scope.to_metres(made.lon, made.lat), grid)
             wanted = model.estimates.occupancy
-            print(f"{dataset.name} epsilon {epsilon}: estimate {_jsd(wanted, truth.density()):.4f} from the truth")
+            print(f"{dataset.name} epsilon {epsilon}: estimate {jsd(wanted, truth.density()):.4f} from the truth")
             descend(tracks, wanted / wanted.sum() * len(tracks.x_m), truth)
 
 
@@ -117,8 +117,8 @@ def _say(when: str, tracks: Tracks, wanted: Floats, truth: Tracks, before: Float
     edges = np.linspace(0, real.max(), LENGTH_BINS + 1)
     found, right = (np.histogram(np.clip(each, 0, edges[-1]), edges)[0].astype(float) for each in (now, real))
     print(
-        f"{when:>10}  gap {_jsd(density, wanted):.4f}  density {_jsd(density, truth.density()):.4f}  "
-        f"length {_jsd(found, right):.4f}  km x{now.mean() / before.mean():.3f}  {time.process_time() - began:5.1f} s",
+        f"{when:>10}  gap {jsd(density, wanted):.4f}  density {jsd(density, truth.density()):.4f}  "
+        f"length {jsd(found, right):.4f}  km x{now.mean() / before.mean():.3f}  {time.process_time() - began:5.1f} s",
         flush=True,
     )
 

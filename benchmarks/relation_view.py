@@ -34,6 +34,7 @@ from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.scope import Scope
 from wayveil.synthesis import shard as shards
+from wayveil.synthesis.candidates import Trips
 from wayveil.synthesis.fit import SoftView
 from wayveil.synthesis.polylines import Polylines
 from wayveil.synthesis.posterior import posterior_mean
@@ -91,13 +92,14 @@ def synthesise(real: Trajectories, scope: Scope, epsilon: Fraction, seed: int, v
     counts, noise = noisy.values / view.resolution, noisy.scale / view.resolution
     expected = count * (_shares(view, pool.vectors).T @ pool.weight)
     target = posterior_mean(counts, expected, noise, groups=1)
-    usual = shards._views
+    usual = shards.fit_views
 
-    def with_relation(estimates: Any, pool_of: Any, placed: Polylines) -> list[Any]:
-        features = _shares(view, _vectors(pool_of, placed, view.time_scale_mps))
-        return [SoftView("relation", features, target / target.sum(), noise, STEP), *usual(estimates, pool_of, placed)]
+    def with_relation(estimates: Any, trips: Trips, course: Any, placed: Polylines) -> list[Any]:
+        features = _shares(view, _vectors(trips, placed, view.time_scale_mps))
+        relation = SoftView("relation", features, target / target.sum(), noise, STEP)
+        return [relation, *usual(estimates, trips, course, placed)]
 
-    with patch.object(shards, "_views", with_relation):
+    with patch.object(shards, "fit_views", with_relation):
         return _drawn(model, count, seed)
 
 
@@ -111,18 +113,18 @@ class _Pool:
     @classmethod
     def of(cls, model: Model, seed: int) -> "_Pool":
         seen: dict[str, Any] = {}
-        usual_views, usual_fit = shards._views, shards.fit_weights
+        usual_views, usual_fit = shards.fit_views, shards.fit_weights
 
-        def views(estimates: Any, pool_of: Any, placed: Polylines) -> Any:
-            seen["vectors"] = _vectors(pool_of, placed, WALKING_MPS)
-            return usual_views(estimates, pool_of, placed)
+        def views(estimates: Any, trips: Trips, course: Any, placed: Polylines) -> Any:
+            seen["vectors"] = _vectors(trips, placed, WALKING_MPS)
+            return usual_views(estimates, trips, course, placed)
 
         def fit(*arguments: Any) -> Any:
             found = usual_fit(*arguments)
             seen["weight"] = found.weight
             return found
 
-        with patch.object(shards, "_views", views), patch.object(shards, "fit_weights", fit):
+        with patch.object(shards, "fit_views", views), patch.object(shards, "fit_weights", fit):
             _drawn(model, POOL, seed)
         return cls(seen["vectors"], seen["weight"])
 
@@ -145,11 +147,11 @@ class _Pool:
         return Relation(anchors, max(bandwidth, 1.0), WALKING_MPS if how == "time" else 0.0)
 
 
-def _vectors(pool_of: Any, placed: Polylines, time_scale_mps: float) -> NDArray[np.float64]:
+def _vectors(trips: Trips, placed: Polylines, time_scale_mps: float) -> NDArray[np.float64]:
     """Way-points of candidates; their points come at about equal steps of time."""
     points = np.diff(placed.offsets)
     passed = np.arange(len(placed.x_m)) - np.repeat(placed.offsets[:-1], points)
-    t_s = passed * np.repeat(pool_of.trips.duration_s / (points - 1), points)
+    t_s = passed * np.repeat(trips.duration_s / (points - 1), points)
     return waypoints(placed.offsets, placed.x_m, placed.y_m, t_s, WAY_POINTS, time_scale_mps)
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wayveil.grid import Grid
-from wayveil.synthesis.candidates import balance_routes, draw_trips, loosen, route_trips, take_trips
+from wayveil.synthesis.candidates import _crowding, balance_routes, draw_trips, loosen, route_trips, take_trips
 from wayveil.synthesis.draw import rows_of, shuffled, systematic, within_bins, within_groups
 from wayveil.synthesis.graph import RouteGraph, block_centres, block_side, grid_graph, relative_density, travel_cost
 from wayveil.synthesis.placing import (
@@ -454,3 +454,34 @@ def test_loose_vertices_stay_in_their_blocks_and_prefer_busy_cells():
     assert ((moved.y_m[1:-1] >= 1100) & (moved.y_m[1:-1] < 1200)).all()  # row 11 of rows 10 and 11
     fixed = replace(graph, loose=None)
     assert loosen(lines, node, fixed, GRID, density, rng(18)) is lines
+
+
+def test_speeds_have_their_shares_and_durations_keep_theirs(small_estimates):
+    """Everybody goes at about 15 km/h, which a table of lengths and durations that knows only its margins forgets."""
+    speeds, durations, coarse = (small_estimates.speed_bins, small_estimates.duration_bins,
+                                 small_estimates.coarse_duration_bins)  # fmt: skip
+    length_km = draw_trips(small_estimates, 6000, rng(15)).length_m / 1000
+    took_s = length_km * 240 * rng(16).lognormal(0, 0.2, 6000)
+
+    def shares(bins, values):
+        return np.bincount(bins.index(values), minlength=len(bins)) / len(values)
+
+    margins = np.outer(small_estimates.length_duration.sum(axis=1), shares(coarse, took_s))
+    said = replace(small_estimates, length_duration=margins, duration=shares(durations, took_s))
+    speed = shares(speeds, length_km * 3600 / took_s)
+    trips = draw_trips(replace(said, speed=speed), 6000, rng(17))
+    blind = draw_trips(replace(said, speed=np.full(len(speeds), 1 / len(speeds))), 6000, rng(17))
+    found, forgotten = (shares(speeds, each.length_m * 3.6 / each.duration_s) for each in (trips, blind))
+    assert gap(forgotten, speed) > 0.4 and gap(found, speed) < 0.5 * gap(forgotten, speed)
+    assert gap(shares(coarse, trips.duration_s), shares(coarse, took_s)) < 0.1
+
+
+def test_a_block_in_a_crowded_district_is_dearer_than_one_outside():
+    wanted = np.full((12, 12), 1 / 144)
+    seen = wanted.copy()
+    seen[:4, :4] *= 3
+    seen[1, 1] = seen[6, 6] = 1 / 144
+    found = _crowding(seen, wanted)
+    assert found[1, 1] > 1.3 * found[6, 6]
+    assert found[2, 2] > 1.5 * found[1, 1]
+    assert _crowding(wanted, wanted) == pytest.approx(1.0)

@@ -20,7 +20,7 @@ from wayveil.synthesis.candidates import Router, Trips, draw_trips, route_trips
 from wayveil.synthesis.draw import systematic
 from wayveil.synthesis.ends import pair_order, settle_in_cells
 from wayveil.synthesis.estimate import Estimates
-from wayveil.synthesis.fit import Fit, HardView, SoftView, fit_weights
+from wayveil.synthesis.fit import Fit, fit_weights
 from wayveil.synthesis.physics import Tracks, physical_times, take_tracks, written_degrees
 from wayveil.synthesis.placing import (
     Course,
@@ -33,10 +33,11 @@ from wayveil.synthesis.placing import (
     take_course,
     with_ends,
 )
-from wayveil.synthesis.polylines import Polylines, lengths, place, runs
+from wayveil.synthesis.polylines import Polylines, place, runs
 from wayveil.synthesis.prior import Prior
-from wayveil.synthesis.pyramid import Field, pool
+from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.refine import Refined, refine
+from wayveil.synthesis.targets import fit_views
 from wayveil.synthesis.timing import departures, within_days
 from wayveil.trajectories import Trajectories
 
@@ -44,7 +45,6 @@ _POOL = 2.0
 _FEWEST = 64
 _REPLACEMENTS = 5
 _POOL_POINTS = 32
-_BLOCK_M = 1_600.0
 _FURTHEST_M = 250.0
 _FURTHEST_ON_ROADS_M = 60.0
 _ROUTED, _PLACED, _FITTED, _OBEYED = 0.25, 0.4, 0.45, 0.95
@@ -99,7 +99,9 @@ def draw_shard(
     placed = _placed(estimates, prior, pool_of.course, slowness, offsets, elapsed, random)
     told(_PLACED)
     forbidden = _forbidden(estimates, rules, placed, elapsed, pool_of)
-    fit = fit_weights(_views(estimates, pool_of, placed), estimates.count, len(pool_of.trips), forbidden)
+    fit = fit_weights(
+        fit_views(estimates, pool_of.trips, pool_of.course, placed), estimates.count, len(pool_of.trips), forbidden
+    )
     told(_FITTED)
     chosen = _resample(fit, pool_of.trips, estimates.grid, count, random)
     return _finish(estimates, prior, rules, pool_of, slowness, fit, chosen, random, told)
@@ -154,63 +156,6 @@ def _forbidden(
 
 def _binds_routes(rule: Rule) -> bool:
     return isinstance(rule, StayWithin | Custom) or (isinstance(rule, Closed) and rule.hours == ALWAYS)
-
-
-def _views(estimates: Estimates, pool_of: _Pool, placed: Polylines) -> list[HardView | SoftView]:
-    """What weights are fitted to: lengths of the final polylines, flows, displacements, durations, coarse places."""
-    trips = pool_of.trips
-    straight_km = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1]) / 1000
-    length_km = _final_lengths(pool_of, placed) / 1000
-    noise = estimates.noise
-    # Each round ends with what is known best: a later view undoes a little of what an earlier one did.
-    return [
-        _coarse_occupancy(estimates, placed),
-        HardView(
-            "displacement",
-            estimates.displacement_bins.index(straight_km),
-            estimates.displacement,
-            noise["displacement"],
-            0.3,
-        ),
-        HardView(
-            "duration", estimates.duration_bins.index(trips.duration_s), estimates.duration, noise["duration"], 0.5
-        ),
-        HardView(
-            "speed",
-            estimates.speed_bins.index(length_km * 3600 / trips.duration_s),
-            estimates.speed,
-            noise["mean_speed"],
-            0.5,
-        ),
-        HardView("origin_destination", trips.flow, estimates.flows.ravel(), noise["origin_destination/fine"], 0.7),
-        HardView("length", estimates.length_bins.index(length_km), estimates.length, noise["length"], 0.7),
-    ]
-
-
-def _final_lengths(pool_of: _Pool, placed: Polylines) -> NDArray[np.float64]:
-    """Lengths with all points: what chords cut off the route shrinks with their length."""
-    few, tried = np.diff(placed.offsets) - 1, lengths(placed)
-    route = np.add.reduceat(pool_of.course.step_m, pool_of.course.lines.offsets[:-1])
-    return route + (tried - route) * few / (pool_of.trips.points - 1)
-
-
-def _coarse_occupancy(estimates: Estimates, placed: Polylines) -> SoftView:
-    """Share of each candidate's points in blocks of 1.6 km: which routes to take, where several fit the ends."""
-    from scipy.sparse import csr_matrix
-
-    grid = estimates.grid
-    side = max(1, round(_BLOCK_M / grid.cell_m))
-    target = pool(estimates.occupancy, side)
-    blocks = Grid(grid.cell_m * side, target.shape[1], target.shape[0], grid.width_m, grid.height_m)
-    block = blocks.index(placed.x_m, placed.y_m)
-    entered = np.r_[True, block[1:] != block[:-1]]
-    entered[placed.offsets[:-1]] = True
-    # One number for points that follow each other in a block.
-    first = np.flatnonzero(entered)
-    offsets = np.searchsorted(first, placed.offsets)
-    share = np.diff(np.r_[first, len(block)]) / np.repeat(np.diff(placed.offsets), np.diff(offsets))
-    features = csr_matrix((share, block[first], offsets), shape=(len(placed), target.size))
-    return SoftView("occupancy", features, target.ravel() / target.sum(), estimates.noise["occupancy/coarse"], 0.5)
 
 
 def _resample(fit: Fit, trips: Trips, grid: Grid, count: int, random: np.random.Generator) -> NDArray[np.int64]:

@@ -1,0 +1,73 @@
+"""targets: what the candidates' weights are fitted to, as views of the candidates.
+
+Privacy: free (post-processing).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.grid import Grid
+from wayveil.synthesis.candidates import Trips
+from wayveil.synthesis.estimate import Estimates
+from wayveil.synthesis.fit import HardView, SoftView
+from wayveil.synthesis.placing import Course
+from wayveil.synthesis.polylines import Polylines, lengths
+from wayveil.synthesis.pyramid import pool
+
+_BLOCK_M = 1_600.0
+
+
+def fit_views(estimates: Estimates, trips: Trips, course: Course, placed: Polylines) -> list[HardView | SoftView]:
+    """What weights are fitted to: lengths of the final polylines, flows, displacements, durations, coarse places."""
+    straight_km = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1]) / 1000
+    length_km = _final_lengths(trips, course, placed) / 1000
+    noise = estimates.noise
+    # Each round ends with what is known best: a later view undoes a little of what an earlier one did.
+    return [
+        _coarse_occupancy(estimates, placed),
+        HardView(
+            "displacement",
+            estimates.displacement_bins.index(straight_km),
+            estimates.displacement,
+            noise["displacement"],
+            0.3,
+        ),
+        HardView(
+            "duration", estimates.duration_bins.index(trips.duration_s), estimates.duration, noise["duration"], 0.5
+        ),
+        HardView(
+            "speed",
+            estimates.speed_bins.index(length_km * 3600 / trips.duration_s),
+            estimates.speed,
+            noise["mean_speed"],
+            0.5,
+        ),
+        HardView("origin_destination", trips.flow, estimates.flows.ravel(), noise["origin_destination/fine"], 0.7),
+        HardView("length", estimates.length_bins.index(length_km), estimates.length, noise["length"], 0.7),
+    ]
+
+
+def _final_lengths(trips: Trips, course: Course, placed: Polylines) -> NDArray[np.float64]:
+    """Lengths with all points: what chords cut off the route shrinks with their length."""
+    few, tried = np.diff(placed.offsets) - 1, lengths(placed)
+    route = np.add.reduceat(course.step_m, course.lines.offsets[:-1])
+    return route + (tried - route) * few / (trips.points - 1)
+
+
+def _coarse_occupancy(estimates: Estimates, placed: Polylines) -> SoftView:
+    """Share of each candidate's points in blocks of 1.6 km: which routes to take, where several fit the ends."""
+    from scipy.sparse import csr_matrix
+
+    grid = estimates.grid
+    side = max(1, round(_BLOCK_M / grid.cell_m))
+    target = pool(estimates.occupancy, side)
+    blocks = Grid(grid.cell_m * side, target.shape[1], target.shape[0], grid.width_m, grid.height_m)
+    block = blocks.index(placed.x_m, placed.y_m)
+    entered = np.r_[True, block[1:] != block[:-1]]
+    entered[placed.offsets[:-1]] = True
+    # One number for points that follow each other in a block.
+    first = np.flatnonzero(entered)
+    offsets = np.searchsorted(first, placed.offsets)
+    share = np.diff(np.r_[first, len(block)]) / np.repeat(np.diff(placed.offsets), np.diff(offsets))
+    features = csr_matrix((share, block[first], offsets), shape=(len(placed), target.size))
+    return SoftView("occupancy", features, target.ravel() / target.sum(), estimates.noise["occupancy/coarse"], 0.5)
