@@ -236,6 +236,18 @@ def test_bins_are_spread_by_width():
     )
 
 
+def test_finer_bins_follow_a_curve_that_keeps_the_coarse_shares():
+    edges = np.array([0.0, 1, 2, 4, 8, 16])
+    shares = np.array([0.1, 0.4, 0.3, 0.15, 0.05])
+    fine = np.unique(np.r_[edges, np.linspace(0, 16, 161)])
+    found = spread_bins(shares, edges, fine)
+    np.testing.assert_allclose(np.add.reduceat(found, np.searchsorted(fine, edges[:-1])), shares, atol=1e-12)
+    density = found / np.diff(fine)
+    # Steps become slopes: no jump between neighbours is near as large as the one between two coarse bins.
+    assert np.abs(np.diff(density)).max() < 0.5 * np.abs(np.diff(shares / np.diff(edges))).max()
+    assert (found > 0).all()
+
+
 # non-negative least squares ------------------------------------------------------------------------------------------
 
 

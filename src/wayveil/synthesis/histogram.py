@@ -156,7 +156,26 @@ def _scale_to_margins(
 def spread_bins(
     shares: NDArray[np.float64], edges: NDArray[np.float64], fine: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Shares on coarse bins, given to finer bins in proportion to their widths."""
-    cumulative = np.interp(fine, edges, np.r_[0.0, np.cumsum(shares)])
-    result = np.maximum(np.diff(cumulative), 0.0)
+    """Shares on coarse bins, given to finer bins along a smooth rising curve through the running sums."""
+    result = np.maximum(np.diff(_rising_curve(fine, edges, np.r_[0.0, np.cumsum(shares)])), 0.0)
     return result / result.sum()
+
+
+def _rising_curve(
+    at: NDArray[np.float64], edges: NDArray[np.float64], running: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Monotone cubic through (edges, running), after Fritsch and Butland: slopes are harmonic means of those beside."""
+    width = np.diff(edges)
+    slope = np.maximum(np.diff(running) / width, 1e-300)
+    before, after = 2 * width[1:] + width[:-1], width[1:] + 2 * width[:-1]
+    inner = (before + after) / (before / slope[:-1] + after / slope[1:])
+    tangent = np.r_[slope[0], inner, slope[-1]]
+    bin_of = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, len(width) - 1)
+    step = width[bin_of]
+    t = np.clip((at - edges[bin_of]) / step, 0.0, 1.0)
+    return np.asarray(
+        (1 + 2 * t) * (1 - t) ** 2 * running[bin_of]
+        + t * (1 - t) ** 2 * step * tangent[bin_of]
+        + t**2 * (3 - 2 * t) * running[bin_of + 1]
+        + t**2 * (t - 1) * step * tangent[bin_of + 1]
+    )
