@@ -70,7 +70,7 @@ __all__ = [
     "without_margin",
 ]
 
-_FILES = {
+_HOMES = {
     "draw_rules": "wayveil.rules.draw",
     "read_rules": "wayveil.rules.geojson",
     "rules_geojson_for_page": "wayveil.rules.draw",
@@ -79,6 +79,6 @@ _FILES = {
 
 def __getattr__(name: str) -> Any:
     # What reads and draws files of rules is fetched when first used: most runs have none.
-    if name not in _FILES:
+    if name not in _HOMES:
         raise AttributeError(f"module 'wayveil.rules' has no attribute '{name}'")
-    return getattr(importlib.import_module(_FILES[name]), name)
+    return getattr(importlib.import_module(_HOMES[name]), name)
