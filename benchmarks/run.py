@@ -83,7 +83,7 @@ def child(arguments: list[str]) -> tuple[float, float]:
 
 def last_result(sizes: list[int]) -> dict[tuple[str, int], Row]:
     """The newest stored result with one of these sizes."""
-    for path in sorted(RESULTS.glob("*.json"), reverse=True):
+    for path in sorted(RESULTS.glob("*T*Z.json"), reverse=True):  # named by their time; others lie there too
         rows = [Row(**row) for row in json.loads(path.read_text())["rows"]]
         if {row.trajectories for row in rows} & set(sizes):
             return {(row.stage, row.trajectories): row for row in rows}
