@@ -16,6 +16,7 @@ MEANINGS = {
     "displacement_length": "how long they are for their distance",
     "length_duration": "how long they take for their length",
     "duration": "how long they take",
+    "duration/spikes": "how long they take, once more in narrow bins",
     "mean_speed": "how fast they are",
     "mean_interval": "how often a position is recorded",
     "gap_ratio": "how regularly a position is recorded",
@@ -29,7 +30,7 @@ LEVELS = ("coarse", "middle", "fine")
 def meaning(name: str) -> str:
     """What a ledger line asked of the data."""
     base, _, level = name.partition("/")
-    text = MEANINGS.get(base, "")
+    text = MEANINGS.get(name) or MEANINGS.get(base, "")
     return f"{text} ({level})" if text and level in LEVELS else text
 
 
