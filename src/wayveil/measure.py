@@ -260,7 +260,7 @@ def _histograms(
     # Once more unmerged: recordings that are all cut at the hour are one narrow spike.
     duration = views["duration"]
     edges = list(duration.bins.edges)  # type: ignore[attr-defined]
-    answers.append(door.answer("duration/spikes", sums["duration"], 1, duration.shape, edges=edges))
+    answers.append(door.answer("duration/spikes", sums["duration"], duration.resolution, duration.shape, edges=edges))
     for name, edges in (
         ("displacement_length", ("displacement", "length")),
         ("length_duration", ("length", "duration")),
