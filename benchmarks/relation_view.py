@@ -1,15 +1,25 @@
 """Does the relation view pay? The five headline metrics with and without a share of ε for it, cell by cell.
 
-usage: relation_view.py DATA [--datasets a,b] [--epsilons .1,1] [--seeds 1] [--variants spread-64-5,...] -o OUT.jsonl
+usage: relation_view.py DATA [--datasets a,b] [--epsilons .1,1] [--seeds 1,2] [--variants spread-64-5,...]
+                        [--reference peers.json] -o OUT.jsonl
 
 DATA is a folder of Parquet files as for `wayveil bench utility`. A variant is HOW-K-PERCENT: how the K anchors are
-chosen, and the share of ε that the view gets (all other views get that much less).
+chosen, and the share of ε that the view gets (all other views get that much less). With 0 percent the view is answered
+exactly and for nothing, which no private run can have: a bound.
 
     spread   anchors far from each other among trajectories that were synthesised from the other answers
     doubt    the same, but drawn where the fit had to bend its candidates most: there answers and pool disagree
     time     as spread, with the elapsed time of each way-point as a third coordinate
     straight as spread, but each anchor is a straight line between the ends of a trajectory: needs no routes
     apart    as straight, but between a start and an end that have nothing to do with each other
+    route    K/4 pairs of ends far from each other, and four routes between each pair
+    given    as route, but only the choice among the four is fitted, not how many travel between the ends
+    flows    as spread, but its share of ε is taken from origin and destination alone
+    less     no view; the share of ε is lost: what the view costs
+
+With `--reference` (scores of the peers and floors: {"floor": {dataset: {metric: v}}, "runs": [{"dataset", "epsilon",
+"scores"}]}) the mean excess over the datasets but T-Drive is printed too, and what rules that switch the view on in
+some of the cells would make of it.
 
 The noise is seeded, the same for every variant: nothing made here is private. Rows go to OUT as they are finished, and
 rows that are there are not made again.
@@ -26,10 +36,11 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.evaluation import HEADLINE, headline, project
+from wayveil import plan
+from wayveil.evaluation import HEADLINE, METRICS, headline, project
 from wayveil.evaluation.datasets import find_datasets
 from wayveil.measure import measure
-from wayveil.prepare import prepare
+from wayveil.prepare import Prepared, prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.scope import Scope
@@ -47,6 +58,9 @@ from wayveil.waypoints import waypoints
 WAY_POINTS = 16
 POOL = 4_000
 STEP = 0.5
+ROUTES = 4
+FLOWS = ("origin_destination/coarse", "origin_destination/fine")
+SHOWN = (*HEADLINE, "relation_time")
 WALKING_MPS = 1.4
 """A second of waiting counts like so many metres of way."""
 
@@ -56,42 +70,52 @@ def main() -> None:
     parser.add_argument("data", type=Path)
     parser.add_argument("--datasets", default="cabspotting,geolife,tdrive_partial")
     parser.add_argument("--epsilons", default=",".join(f"{k / 10:g}" for k in range(1, 11)))
-    parser.add_argument("--seeds", type=int, default=1)
-    parser.add_argument("--variants", default="spread-64-5,doubt-16-2,doubt-64-5,time-64-5")
+    parser.add_argument("--seeds", default="1")
+    parser.add_argument("--variants", default="spread-64-5,doubt-64-5,time-64-5,route-64-5,given-64-5")
+    parser.add_argument("--reference", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     done = {tuple(row[:4]) for row in _rows(options.output)}
-    for dataset in find_datasets(options.data, None, options.datasets.split(",")):
-        scope, real = dataset.scope, dataset.read()
-        truth = project(real, scope)
-        for epsilon in options.epsilons.split(","):
-            for seed in range(1, options.seeds + 1):
+    for seed in map(int, options.seeds.split(",")):
+        for dataset in find_datasets(options.data, None, options.datasets.split(",")):
+            scope, real = dataset.scope, dataset.read()
+            truth, batch = project(real, scope), prepare(real, scope)
+            for epsilon in options.epsilons.split(","):
+                others: dict[Any, _Others] = {}
                 for variant in ("none", *options.variants.split(",")):
                     if (dataset.name, epsilon, seed, variant) in done:
                         continue
-                    scores = headline(truth, synthesise(real, scope, Fraction(epsilon), seed, variant), scope)
+                    how, _, share = _parts(variant)
+                    left = share, how == "flows"
+                    if left not in others:
+                        others[left] = _Others.of(real, scope, Fraction(epsilon), *left, seed)
+                    made = project(synthesise(batch, Fraction(epsilon), others[left], variant), scope)
+                    scores = {**headline(truth, made, scope), "relation_time": METRICS["relation_time"](truth, made)}
                     row = [dataset.name, epsilon, seed, variant, {k: round(v, 5) for k, v in scores.items()}]
                     with options.output.open("a") as out:
-                        out.write(json.dumps(row) + "\n")
+                        out.write(json.dumps([*row, others[left].known]) + "\n")
     summarise(_rows(options.output))
+    if options.reference is not None:
+        summarise_excess(_rows(options.output), json.loads(options.reference.read_text()))
 
 
-def synthesise(real: Trajectories, scope: Scope, epsilon: Fraction, seed: int, variant: str) -> Trajectories:
+def synthesise(batch: Prepared, epsilon: Fraction, others: "_Others", variant: str) -> Trajectories:
     """The product's synthesis, with a relation view where the variant asks for one."""
-    how, anchors, percent = variant.split("-") if variant != "none" else ("none", "0", "0")
-    share = Fraction(int(percent), 100)
-    release = measure(real, scope, epsilon=epsilon * (1 - share), unit=Unit.trajectory(), noise=SeededNoise(seed))
-    model = make_model(release, seed=seed)
-    count = max(round(float(release["count"].counts[0])), 1)
-    if how == "none":
+    how, anchors, share = _parts(variant)
+    model, count, seed, pool = others.model, others.count, others.seed, others.pool
+    if how in ("none", "less"):
         return _drawn(model, count, seed)
-    pool = _Pool.of(model, seed)
-    view = pool.view(how, int(anchors), np.random.default_rng(seed))
-    sums = exact_sums([view], [prepare(real, scope)])[0]
-    noisy = SeededNoise(seed + 1000).laplace(sums, view.resolution, epsilon * share)
-    counts, noise = noisy.values / view.resolution, noisy.scale / view.resolution
+    view = pool.view(how, anchors, np.random.default_rng(seed))
+    sums = exact_sums([view], [batch])[0]
     expected = count * (_shares(view, pool.vectors).T @ pool.weight)
-    target = posterior_mean(counts, expected, noise, groups=1)
+    if share == 0:
+        target, noise = sums / view.resolution, 0.0
+    else:
+        noisy = SeededNoise(seed + 1000).laplace(sums, view.resolution, epsilon * share)
+        noise = noisy.scale / view.resolution
+        target = posterior_mean(noisy.values / view.resolution, expected, noise, groups=1)
+    if how == "given":
+        target = _among_routes(target, expected)
     usual = shards.fit_views
 
     def with_relation(estimates: Any, trips: Trips, course: Any, placed: Polylines) -> list[Any]:
@@ -101,6 +125,34 @@ def synthesise(real: Trajectories, scope: Scope, epsilon: Fraction, seed: int, v
 
     with patch.object(shards, "fit_views", with_relation):
         return _drawn(model, count, seed)
+
+
+@dataclass(frozen=True, eq=False)
+class _Others:
+    """The answers of all other views with what is left of ε, and what is made of them."""
+
+    model: Model
+    count: int
+    seed: int
+    pool: "_Pool"
+    known: dict[str, float]
+    """What a rule that switches the view on may look at: public values and noisy answers."""
+
+    @classmethod
+    def of(
+        cls, real: Trajectories, scope: Scope, epsilon: Fraction, share: Fraction, of_flows: bool, seed: int
+    ) -> "_Others":
+        flows = {name: part for name, part in plan.SHARES.items() if name in FLOWS}
+        fewer = {name: part * (1 - share / sum(flows.values())) for name, part in flows.items()} if of_flows else {}
+        with patch.dict(plan.SHARES, fewer):
+            left, noise = epsilon * (1 - share), SeededNoise(seed)
+            release = measure(real, scope, epsilon=left, unit=Unit.trajectory(), noise=noise)
+        model = make_model(release, seed=seed)
+        count = max(round(float(release["count"].counts[0])), 1)
+        pool = _Pool.of(model, seed)
+        even = float(1 / (pool.weight**2).sum() / len(pool.weight))
+        known = {"epsilon": float(epsilon), "count": count, "signal": float(epsilon) * count, "even": round(even, 4)}
+        return cls(model, count, seed, pool, known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,22 +181,63 @@ class _Pool:
         return cls(seen["vectors"], seen["weight"])
 
     def view(self, how: str, count: int, random: np.random.Generator) -> Relation:
-        """Anchors one by one, each far from those before (k-means++), the bandwidth half of their spacing."""
+        """Anchors far from each other, the bandwidth half of their spacing."""
         vectors = self.vectors * [1.0, 1.0, 1.0 if how == "time" else 0.0]
         if how in ("straight", "apart"):
-            ends = vectors[:, -1:] if how == "straight" else random.permutation(vectors[:, -1:])
-            vectors = vectors[:, :1] + (ends - vectors[:, :1]) * np.linspace(0, 1, WAY_POINTS)[:, None]
+            vectors = _straight(vectors, vectors[:, -1:] if how == "straight" else random.permutation(vectors[:, -1:]))
         want = self.weight if how != "doubt" else np.abs(np.log(self.weight * len(self.weight)))
-        chosen = [int(random.choice(len(vectors), p=want / want.sum()))]
-        nearest = np.full(len(vectors), np.inf)
-        while len(chosen) < count:
-            nearest = np.minimum(nearest, ((vectors - vectors[chosen[-1]]) ** 2).sum(axis=2).mean(axis=1))
-            chosen.append(int(random.choice(len(vectors), p=want * nearest / (want * nearest).sum())))
-        anchors = vectors[chosen]
+        if how in ("route", "given"):
+            anchors = _routes(vectors, want, count, random)
+        else:
+            anchors = vectors[_far_apart(vectors, want, count, random)]
         apart = np.sqrt(((anchors[:, None] - anchors[None]) ** 2).sum(axis=3).mean(axis=2))
         np.fill_diagonal(apart, np.inf)
         bandwidth = float(np.median(apart.min(axis=1))) / 2
         return Relation(anchors, max(bandwidth, 1.0), WALKING_MPS if how == "time" else 0.0)
+
+
+def _far_apart(
+    vectors: NDArray[np.float64], want: NDArray[np.float64], count: int, random: np.random.Generator
+) -> list[int]:
+    """One by one, each far from those before (k-means++)."""
+    chosen = [int(random.choice(len(vectors), p=want / want.sum()))]
+    nearest = np.full(len(vectors), np.inf)
+    while len(chosen) < count:
+        nearest = np.minimum(nearest, _apart(vectors, vectors[chosen[-1]]))
+        chosen.append(int(random.choice(len(vectors), p=want * nearest / (want * nearest).sum())))
+    return chosen
+
+
+def _routes(
+    vectors: NDArray[np.float64], want: NDArray[np.float64], count: int, random: np.random.Generator
+) -> NDArray[np.float64]:
+    """Pairs of ends far from each other, and for each the ways round of candidates with about these ends."""
+    straight = _straight(vectors, vectors[:, -1:])
+    anchors = []
+    for pair in _far_apart(straight, want, count // ROUTES, random):
+        near = np.argsort(_apart(straight, straight[pair]))[: len(vectors) * ROUTES // count]
+        detour = vectors[near] - straight[near]
+        anchors.append(straight[pair] + detour[_far_apart(detour, want[near], ROUTES, random)])
+    return np.concatenate(anchors)
+
+
+def _among_routes(target: NDArray[np.float64], expected: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The wanted shares of the routes of each pair of ends, with as many between the ends as the other answers say."""
+    wanted, have = target.reshape(-1, ROUTES), expected.reshape(-1, ROUTES)
+    return (wanted / np.maximum(wanted.sum(axis=1, keepdims=True), 1e-9) * have.sum(axis=1, keepdims=True)).ravel()
+
+
+def _straight(vectors: NDArray[np.float64], ends: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(vectors[:, :1] + (ends - vectors[:, :1]) * np.linspace(0, 1, WAY_POINTS)[:, None])
+
+
+def _apart(vectors: NDArray[np.float64], one: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(((vectors - one) ** 2).sum(axis=2).mean(axis=1))
+
+
+def _parts(variant: str) -> tuple[str, int, Fraction]:
+    how, anchors, percent = variant.split("-") if variant != "none" else ("none", "0", "0")
+    return how, int(anchors), Fraction(int(percent), 100)
 
 
 def _vectors(trips: Trips, placed: Polylines, time_scale_mps: float) -> NDArray[np.float64]:
@@ -176,16 +269,56 @@ def _rows(path: Path) -> list[Any]:
 def summarise(rows: list[Any]) -> None:
     """For each variant: the mean ratio to the run without the view, and in how many cells it was better."""
     scores = {tuple(row[:4]): row[4] for row in rows}
-    print(f"{'dataset':>16} {'variant':>12}", *(f"{name:>20}" for name in HEADLINE))
+    print(f"{'dataset':>16} {'variant':>12}", *(f"{name:>20}" for name in SHOWN))
     for dataset in sorted({row[0] for row in rows}):
         for variant in sorted({row[3] for row in rows} - {"none"}):
             cells = [key for key in scores if key[0] == dataset and key[3] == variant and (*key[:3], "none") in scores]
             line = []
-            for name in HEADLINE:
+            for name in SHOWN if cells else ():
                 pairs = np.array([(scores[key][name], scores[(*key[:3], "none")][name]) for key in cells])
                 ratio = pairs[:, 0].mean() / pairs[:, 1].mean()
                 line.append(f"x{ratio:.3f} better {(pairs[:, 0] < pairs[:, 1]).sum()}/{len(pairs)}".rjust(20))
             print(f"{dataset:>16} {variant:>12}", *line)
+
+
+def summarise_excess(rows: list[Any], reference: dict[str, Any]) -> None:
+    """Mean excess of each variant, always on, and switched on in some of the cells.
+
+    `hindsight` takes in each cell what turned out better there, which nobody can know. A rule is a threshold on a
+    known value, the best one for the other noise, so that a rule is never judged on the noise that it was found on.
+    """
+    best: dict[Any, float] = {}
+    for run in reference["runs"]:
+        for name in HEADLINE:
+            key = run["dataset"], float(run["epsilon"]), name
+            best[key] = min(best.get(key, np.inf), run["scores"].get(name, np.inf))
+
+    def excess(row: Any) -> float:
+        low = reference["floor"][row[0]]
+        return float(np.mean([(row[4][n] - low[n]) / (best[row[0], float(row[1]), n] - low[n]) for n in HEADLINE]))
+
+    table = {tuple(row[:4]): (excess(row), row[5]) for row in rows if not row[0].startswith("tdrive")}
+    print(f"\n{'variant':>12} cells  without     with better hindsight  change by the best rule of the other noise")
+    for variant in sorted({key[3] for key in table} - {"none"}):
+        keys = [key for key in table if key[3] == variant and (*key[:3], "none") in table]
+        off = np.array([table[(*key[:3], "none")][0] for key in keys])
+        on = np.array([table[key][0] for key in keys])
+        seed = np.array([key[2] for key in keys])
+        line = f"{variant:>12} {len(keys):5d} {off.mean():8.4f} {on.mean():8.4f} {(on < off).sum():6d}"
+        line += f" {np.minimum(on, off).mean():9.4f}"
+        for name in table[keys[0]][1] if len(set(seed)) > 1 else ():
+            value = np.array([table[key][1][name] for key in keys])
+            line += f"  {name} {_judged(value, on - off, seed):+.4f}"
+        print(line)
+
+
+def _judged(value: NDArray[np.float64], gain: NDArray[np.float64], seed: NDArray[np.int64]) -> float:
+    """Change of the mean by the rule `value on this side of t`, found on the other seeds."""
+    total = 0.0
+    for one in set(seed.tolist()):
+        rules = [side * value >= side * t for side in (1, -1) for t in np.r_[value, np.inf, -np.inf]]
+        total += gain[(seed == one) & min(rules, key=lambda rule: gain[rule & (seed != one)].sum())].sum()
+    return total / len(gain)
 
 
 if __name__ == "__main__":
