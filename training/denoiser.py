@@ -151,6 +151,8 @@ def train_steps(state, pool, filled, rate, batch: int, steps: int, lesson: Lesso
         fields = jnp.where(flips[1], fields[:, :, ::-1], fields)
         fields = jnp.where(flips[2], fields.swapaxes(1, 2), fields)
         value, slope = jax.value_and_grad(loss)(weights, fields, constants, lesson)
+        sound = jnp.isfinite(optax.global_norm(slope))  # one bad sample must not end a training
+        slope = jax.tree.map(lambda s: jnp.where(sound, s, 0.0), slope)
         change, memory = optimiser().update(slope, memory, weights)
         weights = jax.tree.map(lambda w, c: w + rate * c, weights, change)
         decay = jnp.minimum(EMA, (1 + step) / (10 + step))

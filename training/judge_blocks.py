@@ -1,18 +1,19 @@
 """What users get, on simulated cities, in large blocks too: which weights, and how far to go back to Bayesian sums.
 
-    python training/judge_blocks.py [--weights FILE ...] [--cities 2] [--workers 15] [--out FOLDER]
+    python training/judge_blocks.py [--weights FILE ...] [--cities 2] [--workers 15] [--out FILE]
 
-Two families: the 30 validation cities of `judge.py`, and held-out cities under roaming scopes (384 cells a side, 20,000
-trips or 5,000 hours). `net` is the guarded network; `net 0.5` and `net 1.0` have their block sums moved that share of
-the way to the Bayesian ones (`towards_blocks`). JSD in nats at 1, 4, 16 and 64 cells; `far`, the root of the energy
-distance; the spread as a share of the truth's.
+Three families: the 30 validation cities of `judge.py`, held-out cities under roaming scopes (384 cells a side, 20,000
+trips or 5,000 hours), and untidy ones under such scopes (ends beside the streets, maps that say less). `net` is the
+guarded network; `net 0.5` and `net 1.0` have their block sums moved that share of the way to the Bayesian ones
+(`towards_blocks`). JSD in nats at 1, 4, 16 and 64 cells; `far`, the root of the energy distance; the spread as a share
+of the truth's.
 """
 
 import argparse
 import json
 import multiprocessing
 import os
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
@@ -27,6 +28,11 @@ from unfamiliar import jsd, refined
 
 SIDES = (1, 4, 16, 64)
 SHARES = (0.0, 0.5, 1.0)
+FAMILIES = {
+    "roaming": roaming_releases,
+    "validation": validation_releases,
+    "untidy": partial(roaming_releases, untidy=True),
+}
 MEASURES = (*(f"jsd{side}" for side in SIDES), "far", "spread", "spread_error")
 
 
@@ -76,8 +82,8 @@ def rows_of(task: tuple[str, str, int, list[Path | None]]) -> list[dict]:
     """One row a release, field and variant."""
     family, kind, number, weights = task
     rows = []
-    for epsilon, mapped, made in (roaming_releases if family == "roaming" else validation_releases)(kind, number):
-        hours = number % 2 == 1 if family == "roaming" else number % 3 == 2
+    for epsilon, mapped, made in FAMILIES[family](kind, number):
+        hours = number % 3 == 2 if family == "validation" else number % 2 == 1
         truth = made.view.occupancy, made.view.end_points
         for name, fields in variants(made, weights):
             for field, true, found in zip(("occupancy", "end_points"), truth, fields, strict=True):
@@ -127,7 +133,7 @@ def main() -> None:
     tasks = [
         (family, kind, number, weights)
         for number in range(chosen.first, chosen.first + chosen.cities)
-        for family in ("roaming", "validation")
+        for family in FAMILIES
         for kind in KINDS
     ]
     rows = []

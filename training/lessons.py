@@ -21,9 +21,11 @@ BLOCK_SIDES = (16, 32, 64)
 class Lesson:
     """Weights of the parts of the loss."""
 
+    cell: float = 1.0
+    """Weight of the divergence cell by cell."""
     kl: float = 0.8
     blocks: tuple[tuple[int, float], ...] = ((4, 0.5), (16, 0.5))
-    """(side in cells, weight) of the divergence of block sums; one cell has weight 1."""
+    """(side in cells, weight) of the divergence of block sums."""
     energy: float = 0.0
     """Weight of the square root of the energy distance."""
     settled: bool = False
@@ -35,8 +37,11 @@ LESSONS = {
     "scales": Lesson(blocks=((4, 0.5), (16, 2.0), (64, 5.0)), energy=2.0),
     "light": Lesson(blocks=((4, 0.5), (16, 1.0), (64, 2.0)), energy=1.0),
     "settled": Lesson(blocks=((4, 0.5), (16, 2.0), (64, 5.0)), energy=2.0, settled=True),
+    "both": Lesson(cell=3.0, kl=0.6, blocks=((4, 1.0), (16, 2.0), (64, 4.0)), energy=2.0),
+    "fine": Lesson(cell=3.0, kl=0.8, blocks=((4, 0.5), (16, 1.0), (64, 2.0)), energy=0.7),
 }
-"""`cells` is the loss of the first three stages, `scales` that of the fourth; the others were tried beside it."""
+"""`cells` is the loss of the first three stages, `scales` that of the fourth, `both` that of the fifth; the others were
+tried beside them."""
 
 
 def score(lesson: Lesson, truth, log_bayes, log_p, constants):
@@ -50,7 +55,7 @@ def score(lesson: Lesson, truth, log_bayes, log_p, constants):
 
 def _score(lesson: Lesson, truth, log_p):
     p = jnp.exp(log_p)
-    value = jsd(truth, p) + lesson.kl * kl(truth, log_p)
+    value = lesson.cell * jsd(truth, p) + lesson.kl * kl(truth, log_p)
     for side, weight in lesson.blocks:
         value += weight * jsd(blocks(truth, side), blocks(p, side))
     if lesson.energy:

@@ -11,11 +11,19 @@ _CLASSES = 6
 
 
 def road_map(
-    streets: Streets, turn: NDArray, corner: NDArray, cell_m: float, shape: tuple[int, int], random: np.random.Generator
+    streets: Streets,
+    turn: NDArray,
+    corner: NDArray,
+    cell_m: float,
+    shape: tuple[int, int],
+    random: np.random.Generator,
+    untidy: bool = False,
 ) -> list[NDArray[np.float64]]:
     """Road length a cell in cell widths for six classes, blurred as GPS sees it, then the mask of what has no map.
 
     Maps are imperfect: classes differ from quarter to quarter, some are missing or unknown, cover is partial.
+    An `untidy` map says still less about traffic: its classes mean something else from district to district or nothing,
+    any street may be missing, and it knows streets that nobody uses.
     """
     steps = np.maximum(1, np.ceil(streets.length_m / _PART_M)).astype(int)
     edge = np.repeat(np.arange(len(steps)), steps)
@@ -26,6 +34,12 @@ def road_map(
     length = (streets.length_m / steps)[edge] * scale / cell_m
     known = _drawn(streets, edge, random)
     label = _labels(streets, edge, a, random)
+    if untidy:
+        known &= (random.random(len(steps)) >= random.uniform(0, 0.3))[edge]
+        label = _muddled(label, edge, a, random)
+        unused, moved = _unused(a, streets.radius_m, random)
+        xy = np.r_[xy, xy[unused] + moved @ turn / cell_m]
+        length, label, known = (np.r_[part, part[unused]] for part in (length, label, known))
     rows, columns = shape
     cell = np.floor(xy).astype(int)
     known &= ((cell >= 0) & (cell < [columns, rows])).all(axis=1)
@@ -42,6 +56,29 @@ def _labels(streets: Streets, edge: NDArray, at: NDArray, random: np.random.Gene
     if random.random() < 0.1:
         label[:] = _CLASSES - 1
     return label
+
+
+def _districts(at: NDArray, size_m: float, random: np.random.Generator) -> NDArray[np.int64]:
+    """A number of 0 to 63 for each point: that of its square of `size_m` metres."""
+    square = np.floor(at / size_m + random.uniform(0, 1, 2)).astype(int)
+    return random.integers(0, 64, (16, 16))[square[:, 1] % 16, square[:, 0] % 16]
+
+
+def _muddled(label: NDArray, edge: NDArray, at: NDArray, random: np.random.Generator) -> NDArray[np.int64]:
+    """In some districts the classes are exchanged, and some streets have any class."""
+    exchanged = np.tile(np.arange(_CLASSES), (64, 1))
+    some = random.random(64) < random.uniform(0, 0.6)
+    exchanged[some] = random.permuted(exchanged[some], axis=1)
+    label = exchanged[_districts(at, random.uniform(800, 4000), random), label]
+    any_class = (random.random(edge.max() + 1) < random.choice([0.0, random.uniform(0, 0.6)]))[edge]
+    return np.where(any_class, random.integers(1, _CLASSES, edge.max() + 1)[edge], label)
+
+
+def _unused(at: NDArray, radius_m: float, random: np.random.Generator) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
+    """Streets without traffic: those of some districts once more, moved by a part of a block or a few blocks."""
+    there = (random.random(64) < random.uniform(0, 0.5))[_districts(at, radius_m * random.uniform(0.1, 0.4), random)]
+    angle = random.uniform(0, 2 * np.pi)
+    return there, random.uniform(0.005, 0.05) * radius_m * np.array([np.cos(angle), np.sin(angle)])
 
 
 def _drawn(streets: Streets, edge: NDArray, random: np.random.Generator) -> NDArray[np.bool_]:

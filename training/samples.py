@@ -22,7 +22,7 @@ from product import (
     pool,
 )
 from streets import KINDS, Streets, build_streets
-from traffic import MOST_POINTS_EACH, Points, Trips, attraction, route_trips, sample_hours, sample_points
+from traffic import MOST_POINTS_EACH, Points, Trips, at_few_places, attraction, route_trips, sample_hours, sample_points
 
 SIDE = 256
 """Most rows and columns of a scope; smaller ones are padded."""
@@ -45,6 +45,8 @@ class City:
     trips: Trips
     popularity: NDArray[np.float64]
     """How often each trip is made, relative: commuters repeat themselves."""
+    untidy: bool = False
+    """Ends beside the streets, and maps that say less about traffic."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,11 +61,14 @@ class View:
     count: float
 
 
-def build_city(kind: str, random: np.random.Generator, trips: int | None = None, outskirts: bool = False) -> City:
+def build_city(
+    kind: str, random: np.random.Generator, trips: int | None = None, outskirts: bool = False, untidy: bool = False
+) -> City:
     """A city of the given kind with some thousand routed trips.
 
     With `outskirts` most cities do not end: streets thin out far into the country, and some places far from the centre
     draw many trips (an airport, a town). Where nothing lies outside, a network learns to give nothing there.
+    `untidy` trips end beside the streets, many of them at few places, and maps say less about them.
     """
     for _ in range(20):
         streets = build_streets(kind, random)
@@ -75,9 +80,11 @@ def build_city(kind: str, random: np.random.Generator, trips: int | None = None,
     heat = attraction(streets, random)
     if outskirts and random.random() < 0.5:
         heat = _far_places(streets, heat, random)
+    if untidy and random.random() < 0.6:
+        heat = at_few_places(heat, random)
     count = trips or int(np.exp(random.uniform(np.log(1500), np.log(7000))))
-    routed = route_trips(streets, heat, count, random)
-    return City(streets, routed, random.gamma(np.exp(random.uniform(-1.2, 2.0)), size=len(routed)) + 1e-6)
+    routed = route_trips(streets, heat, count, random, untidy)
+    return City(streets, routed, random.gamma(np.exp(random.uniform(-1.2, 2.0)), size=len(routed)) + 1e-6, untidy)
 
 
 def _thinning_out(streets: Streets, random: np.random.Generator) -> Streets:
@@ -133,7 +140,8 @@ def look(
     area = np.outer(
         np.clip(size_m[1] / cell_m - np.arange(rows), 0, 1), np.clip(size_m[0] / cell_m - np.arange(columns), 0, 1)
     )
-    roads = road_map(city.streets, turn, corner, cell_m, (rows, columns), random)
+    untidy = city.untidy and random.random() < 0.7
+    roads = road_map(city.streets, turn, corner, cell_m, (rows, columns), random, untidy)
     return View(city.streets.kind, occupancy * weight, ends * weight, area, roads, seen * weight)
 
 
@@ -242,13 +250,16 @@ def pack(made: Release, side: int = SIDE) -> tuple[NDArray[np.float16], NDArray[
 _KIND_SHARES = {"mixed": 2.5, "organic": 1.5, "grid": 1.2, "river": 1.5, "coast": 1.5}
 
 
-def random_samples(seed: int, side: int = SIDE, roaming: bool = False):
+def random_samples(seed: int, side: int = SIDE, roaming: bool = False, untidy: bool = False):
     """An endless stream of (fields, constants) from ever new cities."""
     random = np.random.default_rng([seed, 1])
     weight = np.array([_KIND_SHARES.get(kind, 1.0) for kind in KINDS])
     while True:
         free = roaming and random.random() < 0.7  # the others are as in the stages before
-        city = build_city(str(random.choice(KINDS, p=weight / weight.sum())), random, outskirts=free)
+        city = build_city(
+            str(random.choice(KINDS, p=weight / weight.sum())), random, outskirts=free,
+            untidy=untidy and random.random() < 0.5,
+        )  # fmt: skip
         for _ in range(3):
             view = look(city, random, side=side, roaming=free)
             if view.count < 50:
@@ -284,12 +295,12 @@ def validation_releases(kind: str, number: int, side: int = SIDE):
             yield epsilon, mapped, release(view, epsilon, mapped, random)
 
 
-def roaming_releases(kind: str, number: int, side: int = WIDE_SIDE):
+def roaming_releases(kind: str, number: int, side: int = WIDE_SIDE, untidy: bool = False):
     """(ε, mapped, release) of a held-out city under a roaming scope: even numbers trips (20,000), odd hours (5,000)."""
-    random = np.random.default_rng([20_261_116, KINDS.index(kind), number])
+    random = np.random.default_rng([20_261_117 if untidy else 20_261_116, KINDS.index(kind), number])
     hours = number % 2 == 1
     for _ in range(20):
-        city = build_city(kind, random, outskirts=True)
+        city = build_city(kind, random, outskirts=True, untidy=untidy)
         view = look(city, random, 5000.0 if hours else 20_000.0, side, hours, roaming=True)
         if view.count >= 500:
             break

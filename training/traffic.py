@@ -58,8 +58,19 @@ def attraction(streets: Streets, random: np.random.Generator) -> Array:
     return (share * heat / heat.sum() + (1 - share) / len(xy)) * uneven
 
 
-def route_trips(streets: Streets, heat: Array, count: int, random: np.random.Generator) -> Trips:
-    """`count` trips on shortest paths of randomly perturbed travel times, with congestion that stays where it is."""
+def at_few_places(heat: Array, random: np.random.Generator) -> Array:
+    """Single junctions of any class that draw a large part of the trips: stations, halls, car parks, large houses."""
+    chosen = random.integers(0, len(heat), int(np.exp(random.uniform(np.log(10), np.log(400)))))
+    spikes = np.bincount(chosen, random.pareto(random.uniform(0.9, 2.0), len(chosen)) + 0.1, minlength=len(heat))
+    share = random.uniform(0.1, 0.7)
+    return share * spikes / spikes.sum() + (1 - share) * heat / heat.sum()
+
+
+def route_trips(streets: Streets, heat: Array, count: int, random: np.random.Generator, untidy: bool = False) -> Trips:
+    """`count` trips on shortest paths of randomly perturbed travel times, with congestion that stays where it is.
+
+    `untidy` trips end at places beside the streets and are in some cities partly made on foot.
+    """
     roots = int(np.clip(count / 50, 20, 130))
     slow = np.exp(random.normal(0, random.uniform(0.1, 0.6), len(streets.edges)))
     faster = random.uniform(0.0, 1.6)
@@ -80,7 +91,7 @@ def route_trips(streets: Streets, heat: Array, count: int, random: np.random.Gen
     length = np.concatenate([piece[0] for piece in pieces])
     nodes = np.concatenate([piece[1] for piece in pieces])
     offsets = np.r_[0, np.cumsum(length)]
-    return _timed(streets, slow, seconds, offsets, nodes, random)
+    return _timed(streets, slow, seconds, offsets, nodes, random, untidy)
 
 
 def _sub_paths(before, xy, heat, wander, far, count, random) -> tuple[NDArray, NDArray]:
@@ -110,7 +121,7 @@ def _sub_paths(before, xy, heat, wander, far, count, random) -> tuple[NDArray, N
     return length, chain[row, position]
 
 
-def _timed(streets, slow, seconds, offsets, nodes, random) -> Trips:
+def _timed(streets, slow, seconds, offsets, nodes, random, untidy) -> Trips:
     """Travel times along the chains, waiting at junctions, and ends that lie off the road and last for a while."""
     count = len(offsets) - 1
     trip = np.repeat(np.arange(count), np.diff(offsets))
@@ -122,13 +133,22 @@ def _timed(streets, slow, seconds, offsets, nodes, random) -> Trips:
     wanted = np.minimum(a, b) * size + np.maximum(a, b)
     found = order[np.clip(np.searchsorted(key[order], wanted), 0, len(key) - 1)]
     pace = np.exp(random.normal(0, 0.25, count)) * (5.0 if streets.kind == "campus" else 1.0)
+    if untidy:
+        walks = random.random(count) < random.choice([0.0, 0.0, random.uniform(0, 1)])
+        aside = random.uniform(5, 40) * (0.4 if streets.kind == "campus" else 1.0)
+        xy = xy + np.where(walks[trip], aside, 0.0)[:, None] * random.normal(size=xy.shape)  # paths, yards, squares
+        pace = np.where(walks, 5.0 * np.exp(random.normal(0, 0.15, count)), pace)
     dt = np.r_[0.0, (seconds * slow)[found]] * pace[trip]
     wait = random.random(size) < random.uniform(0, 0.3)
     dt += np.where(wait[nodes] & (random.random(len(nodes)) < 0.5), random.exponential(25.0, len(nodes)), 0.0)
     first = offsets[:-1]
     dt[first] = 0.0
     off_road = random.uniform(0, 70) * (0.4 if streets.kind == "campus" else 1.0)
-    head, tail = (random.normal(0, off_road, (count, 2)) for _ in range(2))
+    if untidy:
+        places = _places(streets, random)
+        head, tail = (_way_to_a_place(places, nodes[ends], streets, random) for ends in (first, offsets[1:] - 1))
+    else:
+        head, tail = (random.normal(0, off_road, (count, 2)) for _ in range(2))
     stay = random.random() < 0.5
     rest = [random.exponential(random.uniform(30, 600), count) * (random.random(count) < 0.5) * stay for _ in range(2)]
     # Two more vertices on each side: where the stay begins, and where the way to the road begins.
@@ -143,6 +163,29 @@ def _timed(streets, slow, seconds, offsets, nodes, random) -> Trips:
     total = np.cumsum(dt)
     start = np.repeat(total[offsets[:-1]], np.diff(offsets))
     return Trips(offsets, xy, total - start)
+
+
+def _places(streets: Streets, random: np.random.Generator, each: int = 3) -> Array:
+    """(each, junctions, 2): points of interest 10 to 80 m beside a street at the junction, whatever its class."""
+    scale = 0.4 if streets.kind == "campus" else 1.0
+    u, v = streets.edges.T
+    places = []
+    for _ in range(each):
+        order = random.permutation(len(u))
+        other = np.arange(len(streets.xy))
+        other[u[order]], other[v[order]] = v[order], u[order]  # of several streets the last one counts
+        along = (streets.xy[other] - streets.xy) * random.uniform(0, 0.6, (len(other), 1))
+        across = along[:, ::-1] * [1, -1] / np.maximum(np.hypot(*along.T), 1.0)[:, None]
+        aside = random.uniform(10, 80, len(other)) * random.choice([-1, 1], len(other)) * scale
+        places.append(streets.xy + along + across * aside[:, None])
+    return np.stack(places)
+
+
+def _way_to_a_place(places: Array, node: NDArray, streets: Streets, random: np.random.Generator) -> Array:
+    """From each trip's last junction to one of its places; the first of them draws the most."""
+    which = np.minimum(random.geometric(random.uniform(0.4, 0.9), len(node)) - 1, len(places) - 1)
+    entrance = random.normal(0, random.uniform(2, 25), (len(node), 2))
+    return places[which, node] - streets.xy[node] + entrance
 
 
 def _off_road(xy: Array, offsets: NDArray, trip: NDArray, random: np.random.Generator) -> Array:

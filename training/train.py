@@ -1,8 +1,9 @@
 """Train the denoiser on simulated cities: generation on the CPU cores, training on the accelerator, at the same time.
 
     python3 train.py --out OUT --minutes 8 --workers 15          (one GPU)
-    python3 train.py --out OUT --smoke                           (any CPU, about a minute)
+    python3 train.py --out OUT --smoke                           (any CPU, two minutes)
     python3 train.py --out OUT --start FILE --roaming --lesson scales --side 384 --batch 16    (the fourth stage)
+    python3 train.py --out OUT --start FILE --roaming --untidy --lesson both --side 384        (the fifth stage)
 
 Writes weights.npz (float16), validation.json and log.jsonl; of several networks the others as weights-1.npz and so on.
 """
@@ -14,6 +15,7 @@ import multiprocessing
 import os
 import queue
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -37,9 +39,9 @@ def _make_validation(tasks, results, side: int) -> None:
             results.put((kind, number, epsilon, mapped, fields, constants))
 
 
-def _work(seed: int, side: int, roaming: bool, tasks, validation, samples) -> None:
+def _work(seed: int, side: int, roaming: bool, untidy: bool, tasks, validation, samples) -> None:
     _make_validation(tasks, validation, side)
-    for fields, constants in random_samples(seed, side, roaming):
+    for fields, constants in random_samples(seed, side, roaming, untidy):
         rows, columns = np.argwhere(fields[..., FIELDS.index("area")] > 0).max(axis=0) + 1
         samples.put((fields[:rows, :columns].copy(), constants))  # without its padding: less to send
 
@@ -52,7 +54,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--batch", type=int, default=24)
     parser.add_argument("--side", type=int, default=SIDE)
-    parser.add_argument("--pool", type=int, default=20_000, help="samples kept on the accelerator")
+    parser.add_argument(
+        "--pool",
+        type=int,
+        default=20_000,
+        help="samples of the smaller side kept on the accelerator; a third of it of the larger",
+    )
     parser.add_argument("--first", type=int, default=600, help="samples to wait for before the first step")
     parser.add_argument("--most-steps", type=int, default=10**9)
     parser.add_argument("--validation-cities", type=int, default=2, help="of each kind")
@@ -62,13 +69,12 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--start", type=Path, help="weights to go on from instead of random ones")
     parser.add_argument("--lesson", action="append", help="a loss by its name in lessons.py; a network for each")
     parser.add_argument("--roaming", action="store_true", help="scopes that need not have the city in their middle")
-    parser.add_argument("--keep", type=Path, help="folder for the samples, for a later run")
-    parser.add_argument("--kept", type=Path, help="folder of samples that an earlier run kept")
+    parser.add_argument("--untidy", action="store_true", help="half of the cities with ends beside the streets")
     parser.add_argument("--smoke", action="store_true", help="tiny, for a CPU: shows that everything runs")
     chosen = parser.parse_args()
     chosen.network = chosen.network or [(network.PATCH, network.CHANNELS)]
     if chosen.smoke:
-        chosen.workers, chosen.batch, chosen.side, chosen.pool = 1, 2, 64, 16
+        chosen.workers, chosen.batch, chosen.side, chosen.pool = 1, 2, 128, 48
         chosen.network = [(2, (6, 8))]  # narrow: compiling the real one takes a minute on a CPU
         chosen.first, chosen.most_steps, chosen.validation_cities, chosen.minutes = 8, 4, 1, 10.0
     chosen.lesson = chosen.lesson or ["cells"]
@@ -96,7 +102,7 @@ def main() -> None:
         fork.Process(
             target=_work,
             daemon=True,
-            args=(1000 * chosen.seed + k, chosen.side, chosen.roaming, tasks, validation, samples),
+            args=(1000 * chosen.seed + k, chosen.side, chosen.roaming, chosen.untidy, tasks, validation, samples),
         )
         for k in range(chosen.workers)
     ]
@@ -127,68 +133,65 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
     say(python=sys.version.split()[0], jax=jax.__version__, numpy=np.__version__, device=str(jax.devices()[0]),
         seed=chosen.seed, start=str(chosen.start), peak_rate=chosen.rate, batch=chosen.batch,
         side=chosen.side, workers=chosen.workers, networks=chosen.network, lessons=chosen.lesson,
-        roaming=chosen.roaming)  # fmt: skip
+        roaming=chosen.roaming, untidy=chosen.untidy)  # fmt: skip
     held_out, chunk = [], 8
-    pool = (
-        jnp.zeros((chosen.pool, chosen.side, chosen.side, len(FIELDS)), jnp.float16),
-        jnp.zeros((chosen.pool, 12), jnp.float32),
-    )
+    room = {chosen.side // 2: chosen.pool, chosen.side: chosen.pool // 3}  # most scopes are small: no step on padding
+    room = {side: size - size % chunk for side, size in room.items()}
+    pools = {
+        side: (jnp.zeros((size, side, side, len(FIELDS)), jnp.float16), jnp.zeros((size, 12), jnp.float32))
+        for side, size in room.items()
+    }
+    made, steps, random = dict.fromkeys(room, 0), 0, np.random.default_rng(chosen.seed)
+    ready = queue.Queue(maxsize=64)
+    threading.Thread(target=_gather, args=(samples, ready, chunk, tuple(room)), daemon=True).start()
     begun = _read_weights(chosen.start) if chosen.start else None
     states = [initial_state(chosen.seed, shape, begun) for shape in chosen.network]
     lessons = [LESSONS[name] for name in chosen.lesson]
-    steppers = _compiled(train_steps, states, lessons, pool, chosen.batch, 10 if not chosen.smoke else 2)
-    waiting, made, steps = [], 0, 0
-    if chosen.kept:
-        for part in _chunks(chosen.kept, chunk):
-            pool = put(pool, *part, made)
-            made += chunk
-        say(event="samples of an earlier run", samples=made)
+    burst = 10 if not chosen.smoke else 2
+    steppers = {
+        side: _compiled(train_steps, states, lessons, pool, chosen.batch, burst) for side, pool in pools.items()
+    }
+    say(event="compiled")
     expected = kinds * chosen.validation_cities * 6
     deadline = 60 * chosen.minutes
-    burst = 10 if not chosen.smoke else 2
-    training_began, rate, values, said = None, 0.0, [math.nan], 0.0
+    training_began, rate, values, said, saved = None, 0.0, [math.nan], 0.0, 0.0
 
     while True:
         _drain(validation, held_out)
-        _drain(samples, waiting, most=64)
-        while len(waiting) >= chunk:
-            part, waiting = waiting[:chunk], waiting[chunk:]
-            at = made % (chosen.pool - chosen.pool % chunk)
-            pool = put(pool, _padded([s[0] for s in part], chosen.side), np.stack([s[1] for s in part]), at)
-            made += chunk
+        arrived = []
+        _drain(ready, arrived, most=8)
+        for side, *part in arrived:
+            pools[side] = put(pools[side], *part, made[side] % room[side])
+            made[side] += chunk
         elapsed = time.monotonic() - start
-        if made < chosen.first and elapsed < deadline:
+        if sum(made.values()) < chosen.first and elapsed < deadline:
             time.sleep(0.05)
             continue
         if training_began is None:
             training_began = elapsed
-            say(event="first step", samples=made)
+            say(event="first step", samples=sum(made.values()))
         done = max((elapsed - training_began) / max(deadline - training_began, 1e-9), steps / chosen.most_steps)
         if done >= 1:
             break
         rate = chosen.rate * min(1.0, (steps + 1) / 300) * 0.5 * (1 + math.cos(math.pi * done))
-        filled, now = np.int32(min(made, chosen.pool)), np.float32(rate)
-        results = [step(state, pool, filled, now) for step, state in zip(steppers, states)]
+        side = int(random.choice(list(made), p=np.array(list(made.values())) / sum(made.values())))
+        filled, now = np.int32(min(made[side], room[side])), np.float32(rate)
+        results = [step(state, pools[side], filled, now) for step, state in zip(steppers[side], states)]
         states, values = zip(*results)
         values[-1].block_until_ready()
         steps += burst
         if elapsed - said > 10:
-            say(step=steps, loss=[round(float(v), 4) for v in values], rate=round(rate, 6), samples=made)
+            say(step=steps, loss=[round(float(v), 4) for v in values], rate=round(rate, 6), samples=sum(made.values()))
             said = elapsed
-    say(event="trained", steps=steps, samples=made, loss=[round(float(v), 4) for v in values])
+        if elapsed - saved > 150:  # a machine that is lent can be taken back
+            _save_weights(chosen.out, states)
+            saved = elapsed
+    say(event="trained", steps=steps, samples=sum(made.values()), loss=[round(float(v), 4) for v in values])
     while len(held_out) < expected and time.monotonic() - start < deadline + 20:
         _drain(validation, held_out)
         time.sleep(0.05)
-    averages = [jax.tree.map(lambda a: np.asarray(a, np.float16), state[1]) for state in states]
-    names = [""] + [f"-{number}" for number in range(1, len(averages))]
-    for name, weights in zip(names, averages):
-        flat = {f"{kind}/{key}": value for kind, part in weights.items() for key, value in part.items()}
-        np.savez(chosen.out / f"weights{name}.npz", **flat)
-    if chosen.keep:
-        chosen.keep.mkdir(parents=True, exist_ok=True)
-        for name, values in zip(("fields", "constants"), pool):
-            _save(chosen.keep / f"{name}.npy", values, min(made, chosen.pool))
-    for name, weights in zip(names, averages):
+    named = _save_weights(chosen.out, states)
+    for name, weights in named.items():
         rows = validate(weights, held_out)
         (chosen.out / f"validation{name}.json").write_text(json.dumps(rows))
         print(summarise(rows), flush=True)
@@ -203,26 +206,36 @@ def _compiled(train_steps, states, lessons, pool, batch: int, burst: int) -> lis
     ]
 
 
+def _gather(samples, ready: queue.Queue, size: int, sides: tuple[int, ...]) -> None:
+    """Thread: samples off the pipe as they come, in chunks of one side; workers stand still while nobody reads it."""
+    waiting = {side: [] for side in sides}
+    while True:
+        fields, constants = samples.get()
+        side = min(side for side in sides if side >= max(fields.shape[:2]))
+        waiting[side].append((fields, constants))
+        if len(waiting[side]) == size:
+            part, waiting[side] = waiting[side], []
+            ready.put((side, _padded([s[0] for s in part], side), np.stack([s[1] for s in part])))
+
+
+def _save_weights(folder: Path, states) -> dict[str, dict]:
+    """weights.npz, weights-1.npz and so on: the averages as float16; returns them by the end of their name."""
+    named = {}
+    for number, state in enumerate(states):
+        name = f"-{number}" if number else ""
+        named[name] = {
+            kind: {key: np.asarray(value, np.float16) for key, value in part.items()} for kind, part in state[1].items()
+        }
+        flat = {f"{kind}/{key}": value for kind, part in named[name].items() for key, value in part.items()}
+        np.savez(folder / f"weights{name}.npz", **flat)
+    return named
+
+
 def _padded(parts: list[np.ndarray], side: int) -> np.ndarray:
     whole = np.zeros((len(parts), side, side, len(FIELDS)), np.float16)
     for place, part in zip(whole, parts):
         place[: part.shape[0], : part.shape[1]] = part
     return whole
-
-
-def _save(path: Path, values, filled: int, part: int = 256) -> None:
-    """The first samples of the pool, a part at a time: they need not fit into the accelerator twice."""
-    file = np.lib.format.open_memmap(path, "w+", np.dtype(values.dtype), (filled, *values.shape[1:]))
-    for start in range(0, filled, part):
-        file[start : start + part] = np.asarray(values[start : min(start + part, filled)])
-    file.flush()
-
-
-def _chunks(folder: Path, size: int):
-    """(fields, constants) of kept samples, `size` at a time."""
-    kept = [np.load(folder / f"{name}.npy", mmap_mode="r") for name in ("fields", "constants")]
-    for start in range(0, len(kept[0]) - size + 1, size):
-        yield tuple(np.array(values[start : start + size]) for values in kept)
 
 
 def _read_weights(path: Path) -> dict:

@@ -129,3 +129,44 @@ def test_jax_and_numpy_networks_agree_and_training_runs(monkeypatch, request):
     state, second = denoiser.train_steps(state, pool, 2, 3e-3, 2, 10)
     assert float(second) < float(first)
     assert int(state[4]) == 20 and all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state[1]))
+
+
+def test_untidy_ends_lie_beside_the_streets_at_shared_places():
+    import samples
+    from streets import Streets
+    from traffic import _places, _way_to_a_place
+
+    street = Streets("grid", 1000.0, np.array([[0.0, 0.0], [200.0, 0.0]]), np.array([[0, 1]]), np.array([2]),
+                     np.zeros((1, 2)))  # fmt: skip
+    random = np.random.default_rng(4)
+    places = np.concatenate([_places(street, random) for _ in range(50)])
+    aside = np.abs(places[:, 0, 1])
+    assert aside.min() >= 10 and 60 < aside.max() <= 80
+    assert places[:, 0, 0].min() >= 0 and places[:, 0, 0].max() <= 120
+    way = _way_to_a_place(places[:3], np.zeros(300, int), street, random)
+    nearest = np.hypot(*(way[:, None] - places[:3, 0]).transpose(2, 0, 1)).min(axis=1)
+    assert np.median(nearest) < 40  # around one of the three, not anywhere
+    view = samples.look(samples.build_city("organic", random, trips=60, untidy=True), random, count=200.0, side=48)
+    assert view.end_points.sum() == pytest.approx(view.count)
+
+
+def test_untidy_maps_have_other_classes_and_streets_that_nobody_uses():
+    import maps
+    from streets import Streets
+
+    along = np.arange(0.0, 16_000.0, 200.0)
+    xy = np.stack([along, np.full(len(along), 2000.0)], axis=1)
+    edges = np.stack([np.arange(len(along) - 1), np.arange(1, len(along))], axis=1)
+    street = Streets("grid", 10_000.0, xy, edges, np.full(len(edges), 2), np.zeros((1, 2)))
+
+    def seen(untidy):
+        made = [
+            maps.road_map(street, np.eye(2), np.zeros(2), 100.0, (40, 160), np.random.default_rng(seed), untidy)[:-1]
+            for seed in range(8)
+        ]
+        elsewhere = [sum(each)[[*range(17), *range(23, 40)]].sum() for each in made]  # the street is in rows 19 and 20
+        classes = [sum(field.sum() > 1 for field in each) for each in made]
+        return max(elsewhere), max(classes)
+
+    assert seen(False)[0] < 1e-3 and seen(False)[1] <= 2
+    assert seen(True)[0] > 5 and seen(True)[1] >= 4
