@@ -1,7 +1,7 @@
 """Does the relation view pay? The five headline metrics with and without a share of ε for it, cell by cell.
 
 usage: relation_view.py DATA [--datasets a,b] [--epsilons .1,1] [--seeds 1,2] [--variants spread-64-5,...]
-                        [--reference peers.json] -o OUT.jsonl
+                        -o OUT.jsonl
 
 DATA is a folder of Parquet files as for `wayveil bench utility`. A variant is HOW-K-PERCENT: how the K anchors are
 chosen, and the share of ε that the view gets (all other views get that much less). With 0 percent the view is answered
@@ -16,13 +16,11 @@ exactly and for nothing, which no private run can have: a bound.
     given    as route, but only the choice among the four is fitted, not how many travel between the ends
     flows    as spread, but its share of ε is taken from origin and destination alone
     less     no view; the share of ε is lost: what the view costs
+    lessflows  no view; its share is taken from origin and destination, and lost
 
-With `--reference` (scores of the peers and floors: {"floor": {dataset: {metric: v}}, "runs": [{"dataset", "epsilon",
-"scores"}]}) the mean excess over the datasets but T-Drive is printed too, and what rules that switch the view on in
-some of the cells would make of it.
-
-The noise is seeded, the same for every variant: nothing made here is private. Rows go to OUT as they are finished, and
-rows that are there are not made again.
+The noise is seeded, the same for every variant: nothing made here is private. A seed draws the same noise, scaled, at
+every ε; `110+` is a seed of its own for each ε (111 at ε = .1, 120 at 1). Rows go to OUT as they are finished, and rows
+that are there are not made again. `relation_view_table.py OUT.jsonl` makes tables of them.
 """
 
 import argparse
@@ -37,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil import plan
-from wayveil.evaluation import HEADLINE, METRICS, headline, project
+from wayveil.evaluation import METRICS, headline, project
 from wayveil.evaluation.datasets import find_datasets
 from wayveil.measure import measure
 from wayveil.prepare import Prepared, prepare
@@ -60,7 +58,6 @@ POOL = 4_000
 STEP = 0.5
 ROUTES = 4
 FLOWS = ("origin_destination/coarse", "origin_destination/fine")
-SHOWN = (*HEADLINE, "relation_time")
 WALKING_MPS = 1.4
 """A second of waiting counts like so many metres of way."""
 
@@ -72,21 +69,21 @@ def main() -> None:
     parser.add_argument("--epsilons", default=",".join(f"{k / 10:g}" for k in range(1, 11)))
     parser.add_argument("--seeds", default="1")
     parser.add_argument("--variants", default="spread-64-5,doubt-64-5,time-64-5,route-64-5,given-64-5")
-    parser.add_argument("--reference", type=Path)
     parser.add_argument("-o", "--output", type=Path, required=True)
     options = parser.parse_args()
     done = {tuple(row[:4]) for row in _rows(options.output)}
-    for seed in map(int, options.seeds.split(",")):
+    for seeds in options.seeds.split(","):
         for dataset in find_datasets(options.data, None, options.datasets.split(",")):
             scope, real = dataset.scope, dataset.read()
             truth, batch = project(real, scope), prepare(real, scope)
             for epsilon in options.epsilons.split(","):
+                seed = int(seeds) if not seeds.endswith("+") else int(seeds[:-1]) + round(10 * float(epsilon))
                 others: dict[Any, _Others] = {}
                 for variant in ("none", *options.variants.split(",")):
                     if (dataset.name, epsilon, seed, variant) in done:
                         continue
                     how, _, share = _parts(variant)
-                    left = share, how == "flows"
+                    left = share, how in ("flows", "lessflows")
                     if left not in others:
                         others[left] = _Others.of(real, scope, Fraction(epsilon), *left, seed)
                     made = project(synthesise(batch, Fraction(epsilon), others[left], variant), scope)
@@ -94,16 +91,13 @@ def main() -> None:
                     row = [dataset.name, epsilon, seed, variant, {k: round(v, 5) for k, v in scores.items()}]
                     with options.output.open("a") as out:
                         out.write(json.dumps([*row, others[left].known]) + "\n")
-    summarise(_rows(options.output))
-    if options.reference is not None:
-        summarise_excess(_rows(options.output), json.loads(options.reference.read_text()))
 
 
 def synthesise(batch: Prepared, epsilon: Fraction, others: "_Others", variant: str) -> Trajectories:
     """The product's synthesis, with a relation view where the variant asks for one."""
     how, anchors, share = _parts(variant)
     model, count, seed, pool = others.model, others.count, others.seed, others.pool
-    if how in ("none", "less"):
+    if how in ("none", "less", "lessflows"):
         return _drawn(model, count, seed)
     view = pool.view(how, anchors, np.random.default_rng(seed))
     sums = exact_sums([view], [batch])[0]
@@ -264,61 +258,6 @@ def _drawn(model: Model, count: int, seed: int) -> Trajectories:
 
 def _rows(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-
-
-def summarise(rows: list[Any]) -> None:
-    """For each variant: the mean ratio to the run without the view, and in how many cells it was better."""
-    scores = {tuple(row[:4]): row[4] for row in rows}
-    print(f"{'dataset':>16} {'variant':>12}", *(f"{name:>20}" for name in SHOWN))
-    for dataset in sorted({row[0] for row in rows}):
-        for variant in sorted({row[3] for row in rows} - {"none"}):
-            cells = [key for key in scores if key[0] == dataset and key[3] == variant and (*key[:3], "none") in scores]
-            line = []
-            for name in SHOWN if cells else ():
-                pairs = np.array([(scores[key][name], scores[(*key[:3], "none")][name]) for key in cells])
-                ratio = pairs[:, 0].mean() / pairs[:, 1].mean()
-                line.append(f"x{ratio:.3f} better {(pairs[:, 0] < pairs[:, 1]).sum()}/{len(pairs)}".rjust(20))
-            print(f"{dataset:>16} {variant:>12}", *line)
-
-
-def summarise_excess(rows: list[Any], reference: dict[str, Any]) -> None:
-    """Mean excess of each variant, always on, and switched on in some of the cells.
-
-    `hindsight` takes in each cell what turned out better there, which nobody can know. A rule is a threshold on a
-    known value, the best one for the other noise, so that a rule is never judged on the noise that it was found on.
-    """
-    best: dict[Any, float] = {}
-    for run in reference["runs"]:
-        for name in HEADLINE:
-            key = run["dataset"], float(run["epsilon"]), name
-            best[key] = min(best.get(key, np.inf), run["scores"].get(name, np.inf))
-
-    def excess(row: Any) -> float:
-        low = reference["floor"][row[0]]
-        return float(np.mean([(row[4][n] - low[n]) / (best[row[0], float(row[1]), n] - low[n]) for n in HEADLINE]))
-
-    table = {tuple(row[:4]): (excess(row), row[5]) for row in rows if not row[0].startswith("tdrive")}
-    print(f"\n{'variant':>12} cells  without     with better hindsight  change by the best rule of the other noise")
-    for variant in sorted({key[3] for key in table} - {"none"}):
-        keys = [key for key in table if key[3] == variant and (*key[:3], "none") in table]
-        off = np.array([table[(*key[:3], "none")][0] for key in keys])
-        on = np.array([table[key][0] for key in keys])
-        seed = np.array([key[2] for key in keys])
-        line = f"{variant:>12} {len(keys):5d} {off.mean():8.4f} {on.mean():8.4f} {(on < off).sum():6d}"
-        line += f" {np.minimum(on, off).mean():9.4f}"
-        for name in table[keys[0]][1] if len(set(seed)) > 1 else ():
-            value = np.array([table[key][1][name] for key in keys])
-            line += f"  {name} {_judged(value, on - off, seed):+.4f}"
-        print(line)
-
-
-def _judged(value: NDArray[np.float64], gain: NDArray[np.float64], seed: NDArray[np.int64]) -> float:
-    """Change of the mean by the rule `value on this side of t`, found on the other seeds."""
-    total = 0.0
-    for one in set(seed.tolist()):
-        rules = [side * value >= side * t for side in (1, -1) for t in np.r_[value, np.inf, -np.inf]]
-        total += gain[(seed == one) & min(rules, key=lambda rule: gain[rule & (seed != one)].sum())].sum()
-    return total / len(gain)
 
 
 if __name__ == "__main__":
