@@ -68,8 +68,8 @@ def switched(excess: dict[Any, float], known: dict[Any, dict[str, float]]) -> No
     """Print the mean excess of each variant, always on, and switched on in some of the cells.
 
     Hindsight takes in each cell what turned out better there, which nobody can know. A rule is a threshold on one known
-    value (ε, the noisy count, their product, how evenly the fit weighs the pool), the best one for all other noise, so
-    that no rule is judged on the noise that it was found on.
+    value (ε, the noisy count, their product, how evenly the fit weighs the pool), the best one for all other seeds, and
+    after the comma the best one for the other dataset: no rule is judged on what it was found on.
     """
     names = list(next(iter(known.values())))
     head = ["variant", "runs", "without", "with", "change", "better", "hindsight", *(f"rule on {n}" for n in names)]
@@ -83,7 +83,8 @@ def switched(excess: dict[Any, float], known: dict[Any, dict[str, float]]) -> No
         line += [f"{np.minimum(gain, 0).mean():+.4f}"]
         for name in names:
             value = np.array([known[key][name] for key in keys])
-            line.append(f"{_ruled(value, gain, keys):+.4f}" if len({key[2] for key in keys}) > 1 else "–")
+            found_on = [_ruled(value, gain, [key[part] for key in keys]) for part in (2, 0)]
+            line.append(", ".join("–" if change is None else f"{change:+.4f}" for change in found_on))
         print("| " + " | ".join(line) + " |")
 
 
@@ -95,14 +96,16 @@ def _error(gain: NDArray[np.float64], keys: list[Key]) -> float:
     return float(np.sqrt(np.sum(np.square(together))) / len(gain))
 
 
-def _ruled(value: NDArray[np.float64], gain: NDArray[np.float64], keys: list[Key]) -> float:
-    """Change of the mean by the rule "on where the value lies on this side of t", found on the other seeds."""
-    seed = np.array([key[2] for key in keys])
-    rules = [side * value >= side * t for side in (1, -1) for t in np.r_[value, np.inf, -np.inf]]
+def _ruled(value: NDArray[np.float64], gain: NDArray[np.float64], groups: list[Any]) -> float | None:
+    """Change of the mean by the rule "on where the value lies on this side of t", in each group found on the others."""
+    if len(set(groups)) < 2:
+        return None
+    rules = [side * value >= side * t for side in (1, -1) for t in np.r_[np.inf, value, -np.inf]]
     total = 0.0
-    for one in set(seed.tolist()):
-        found = min(rules, key=lambda rule: gain[rule & (seed != one)].sum())
-        total += gain[(seed == one) & found].sum()
+    for one in sorted(set(groups)):
+        inside = np.array([group == one for group in groups])
+        best = int(np.argmin([gain[rule & ~inside].sum() for rule in rules]))
+        total += gain[rules[best] & inside].sum()
     return total / len(gain)
 
 
