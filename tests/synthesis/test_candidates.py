@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wayveil.grid import Grid
-from wayveil.synthesis.candidates import _crowding, balance_routes, draw_trips, loosen, route_trips, take_trips
+from wayveil.synthesis.candidates import Trips, _crowding, balance_routes, draw_trips, loosen, route_trips, take_trips
 from wayveil.synthesis.draw import rows_of, shuffled, systematic, within_bins, within_groups
 from wayveil.synthesis.graph import RouteGraph, block_centres, block_side, grid_graph, relative_density, travel_cost
 from wayveil.synthesis.placing import (
@@ -21,7 +21,9 @@ from wayveil.synthesis.placing import (
     take_course,
 )
 from wayveil.synthesis.polylines import Polylines, lengths, place, steps, take
+from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import pool
+from wayveil.synthesis.realise import Pool, gaps, settled_slowness, timed_tracks
 from wayveil.synthesis.routes import Hubs, choose_vias, find_hubs, route
 
 few = settings(max_examples=25, deadline=None)
@@ -233,6 +235,35 @@ def test_sparse_fixes_move_to_busy_cells_nearby_and_dense_tracks_stay():
     assert busy_share(sparse) < 0.5 < 0.85 < busy_share(moved)
     dense = Polylines(np.array([0, 400]), np.linspace(0, 4000, 400), np.full(400, 150.0))
     assert scatter_sparse(dense, busy, GRID, 250.0, rng(8)) is dense
+    thinned = Polylines(np.array([0, 5]), dense.x_m[::99], dense.y_m[::99])
+    assert scatter_sparse(thinned, busy, GRID, 250.0, rng(8), points=np.array([400])) is thinned
+    assert scatter_sparse(thinned, busy, GRID, 250.0, rng(8)) is not thinned
+
+
+def test_slowness_is_fitted_again_to_the_chosen_routes(small_estimates):
+    """Half of the pool drives only the first half of one street; those who are chosen drive all of it."""
+    x = np.r_[np.tile(np.linspace(0, 2000, 41), 40), np.tile(np.linspace(0, 4000, 41), 40)]
+    lines = Polylines(np.arange(81) * 41, x, np.full(len(x), 150.0))
+    street = np.full((30, 40), 1e-6)
+    street[1] = 1.0
+    points = np.full(80, 60)
+    nowhere, none = (np.zeros(80), np.zeros(80)), np.zeros(80, np.int64)
+    trips = Trips(nowhere, nowhere, none, none, none, np.full(80, 4e3), np.full(80, 600.0), points)
+    pool_of = Pool(trips, course_of(lines, GRID), np.zeros(80))
+    estimates = replace(small_estimates, grid=GRID, occupancy=street)
+    offsets, elapsed = gaps(estimates, points, rng(1))
+    before = fit_slowness(pool_of.course, points, offsets, elapsed, street, GRID)
+    chosen = np.arange(40, 80)
+    first, last = lines.offsets[:-1][chosen], lines.offsets[1:][chosen] - 1
+    ends = np.stack([lines.x_m[first], lines.y_m[first], lines.x_m[last], lines.y_m[last]])
+    after = settled_slowness(estimates, Prior(), pool_of, before, chosen, ends, rng(2))
+    worse, better = (timed_gap(estimates, pool_of, slowness, chosen, ends) for slowness in (before, after))
+    assert better < 0.5 * worse
+
+
+def timed_gap(estimates, pool_of, slowness, chosen, ends):
+    tracks = timed_tracks(estimates, Prior(), pool_of, slowness, chosen, rng(3), ends)
+    return gap(histogram(Polylines(tracks.offsets, tracks.x_m, tracks.y_m), GRID), estimates.occupancy)
 
 
 def test_a_course_taken_apart_is_the_course_of_the_parts():

@@ -6,6 +6,7 @@ of wanted to realised density bring the points to where time is spent. Sparse fi
 Privacy: free (post-processing).
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -105,15 +106,18 @@ def fit_slowness(
     grid: Grid,
     rounds: int = 3,
     power: float = 0.8,
+    start: Field | None = None,
+    moved: Callable[[Polylines], Polylines] = lambda placed: placed,
 ) -> Field:
-    """S such that points at equal steps of ∫ S ds have the target density: S ← S·(target / realised)^0.8.
+    """S such that points at equal steps of ∫ S ds have the target density: S ← S·(target / realised)^power.
 
-    `points` is how many each route will have in the end, where `fraction` tries fewer of a long one's.
+    `points` is how many each route will have in the end, where `fraction` tries fewer of a long one's; `moved` is what
+    happens to the points after they are placed.
     """
-    slowness = np.ones_like(target)
+    slowness = np.ones_like(target) if start is None else start
     softening = 0.02 * target.mean() + 0.05 * target.sum() / 20_000
     for _ in range(rounds):
-        placed = place(course.lines, slowness_weight(course, slowness), offsets, fraction)
+        placed = moved(place(course.lines, slowness_weight(course, slowness), offsets, fraction))
         realised = histogram(placed, grid, points)
         realised *= target.sum() / realised.sum()
         slowness = np.clip(slowness * ((target + softening) / (realised + softening)) ** power, 0.02, 50.0)
@@ -121,11 +125,20 @@ def fit_slowness(
 
 
 def scatter_sparse(
-    lines: Polylines, density: Field, grid: Grid, furthest_m: float, random: np.random.Generator, proposals: int = 8
+    lines: Polylines,
+    density: Field,
+    grid: Grid,
+    furthest_m: float,
+    random: np.random.Generator,
+    points: NDArray[np.int64] | None = None,
+    proposals: int = 8,
 ) -> Polylines:
-    """Move each sparse fix to one of a few places nearby, in proportion to density; dense tracks stay as they are."""
+    """Move each sparse fix to one of a few places nearby, in proportion to density; dense tracks stay as they are.
+
+    `points` is how many fixes each track will have in the end, where `lines` has fewer.
+    """
     count = np.diff(lines.offsets)
-    spacing = lengths(lines) / np.maximum(count - 1, 1)
+    spacing = lengths(lines) / np.maximum((count if points is None else points) - 1, 1)
     reach = np.repeat(np.minimum(furthest_m, 0.4 * spacing), count)
     inner = reach > 15.0
     inner[lines.offsets[:-1]] = False

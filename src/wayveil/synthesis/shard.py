@@ -18,35 +18,24 @@ from wayveil.rules.rule import Rule, violating_trajectories
 from wayveil.scope import Scope
 from wayveil.synthesis.candidates import Router, Trips, draw_trips, route_trips
 from wayveil.synthesis.draw import systematic
-from wayveil.synthesis.ends import pair_order, settle_in_cells
+from wayveil.synthesis.ends import pair_order
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.fit import Fit, fit_weights
-from wayveil.synthesis.physics import Tracks, physical_times, take_tracks, written_degrees
-from wayveil.synthesis.placing import (
-    Course,
-    course_of,
-    fit_slowness,
-    gap_fractions,
-    histogram,
-    scatter_sparse,
-    slowness_weight,
-    take_course,
-    with_ends,
-)
-from wayveil.synthesis.polylines import Polylines, place, runs
+from wayveil.synthesis.physics import Tracks, take_tracks, written_degrees
+from wayveil.synthesis.placing import course_of, fit_slowness, histogram
+from wayveil.synthesis.polylines import Polylines
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field
+from wayveil.synthesis.realise import Pool, gaps, placed_points, settled_ends, settled_slowness, timed_tracks
 from wayveil.synthesis.refine import Refined, refine
 from wayveil.synthesis.targets import fit_views
-from wayveil.synthesis.timing import departures, within_days
+from wayveil.synthesis.timing import departures
 from wayveil.trajectories import Trajectories
 
 _POOL = 2.0
 _FEWEST = 64
 _REPLACEMENTS = 5
 _POOL_POINTS = 32
-_FURTHEST_M = 250.0
-_FURTHEST_ON_ROADS_M = 60.0
 _ROUTED, _PLACED, _FITTED, _OBEYED = 0.25, 0.4, 0.45, 0.95
 _OBEYING = {"rules": (0.55, 0.6), "refine": (0.6, 0.9), "repair": (0.9, _OBEYED)}
 """About how much of a shard's time has gone after each step; for progress only."""
@@ -63,15 +52,6 @@ class Shard:
     """Of the points' density against the estimated one, in nats: the realisation gap."""
     violations_before: dict[str, dict[str, int]]
     violations_after: dict[str, dict[str, int]]
-
-
-@dataclass(frozen=True, eq=False)
-class _Pool:
-    """Candidates: trips, their routes, their departures."""
-
-    trips: Trips
-    course: Course
-    departure_utc: NDArray[np.float64]
 
 
 def _nobody(done: float) -> None:
@@ -91,12 +71,11 @@ def draw_shard(
     told(0.0)
     pool_of = _draw_pool(estimates, prior, router, count, random)
     told(_ROUTED)
-    points = np.minimum(pool_of.trips.points, _POOL_POINTS)
-    offsets, elapsed = _gaps(estimates, points, random)
+    offsets, elapsed = gaps(estimates, np.minimum(pool_of.trips.points, _POOL_POINTS), random)
     slowness = fit_slowness(
         pool_of.course, pool_of.trips.points, offsets, elapsed, estimates.occupancy, estimates.grid
     )
-    placed = _placed(estimates, prior, pool_of.course, slowness, offsets, elapsed, random)
+    placed = placed_points(estimates, prior, pool_of.course, slowness, offsets, elapsed, random)
     told(_PLACED)
     forbidden = _forbidden(estimates, rules, placed, elapsed, pool_of)
     fit = fit_weights(
@@ -109,36 +88,14 @@ def draw_shard(
 
 def _draw_pool(
     estimates: Estimates, prior: Prior, router: Router, count: int, random: np.random.Generator
-) -> _Pool:
+) -> Pool:
     trips = draw_trips(estimates, max(round(_POOL * count), _FEWEST), random, prior.places(estimates.grid))
     lines = prior.as_recorded(route_trips(estimates, router, trips, random), estimates, random)
-    return _Pool(trips, course_of(lines, estimates.grid), departures(estimates, len(trips), random))
-
-
-def _gaps(
-    estimates: Estimates, points: NDArray[np.int64], random: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    return gap_fractions(points, estimates.gap_ratio, np.asarray(estimates.gap_ratio_bins.edges), random)
-
-
-def _placed(
-    estimates: Estimates,
-    prior: Prior,
-    course: Course,
-    slowness: Field,
-    offsets: NDArray[np.int64],
-    elapsed: NDArray[np.float64],
-    random: np.random.Generator,
-) -> Polylines:
-    """Points on the routes, sparse ones drawn to the busy places around."""
-    grid = estimates.grid
-    placed = place(course.lines, slowness_weight(course, slowness), offsets, elapsed)
-    furthest = _FURTHEST_M if prior.roads is None else _FURTHEST_ON_ROADS_M
-    return scatter_sparse(placed, estimates.occupancy, grid, furthest, random)
+    return Pool(trips, course_of(lines, estimates.grid), departures(estimates, len(trips), random))
 
 
 def _forbidden(
-    estimates: Estimates, rules: Sequence[Rule], placed: Polylines, elapsed: NDArray[np.float64], pool_of: _Pool
+    estimates: Estimates, rules: Sequence[Rule], placed: Polylines, elapsed: NDArray[np.float64], pool_of: Pool
 ) -> NDArray[np.bool_] | None:
     """Candidates that break a rule which only another route would cure: their penalty weighs infinitely.
 
@@ -168,7 +125,7 @@ def _finish(
     estimates: Estimates,
     prior: Prior,
     rules: Sequence[Rule],
-    pool_of: _Pool,
+    pool_of: Pool,
     slowness: Field,
     fit: Fit,
     chosen: NDArray[np.int64],
@@ -176,8 +133,9 @@ def _finish(
     told: Callable[[float], None],
 ) -> Shard:
     """The chosen candidates with all their points and times, made to obey; what resists is replaced by others."""
-    ends = _settled_ends(estimates, prior, pool_of, chosen, random)
-    tracks = _timed(estimates, prior, pool_of, slowness, chosen, random, ends)
+    ends = settled_ends(estimates, prior, pool_of, chosen, random)
+    slowness = settled_slowness(estimates, prior, pool_of, slowness, chosen, ends, random)
+    tracks = timed_tracks(estimates, prior, pool_of, slowness, chosen, random, ends)
     gap = _jsd(histogram(Polylines(tracks.offsets, tracks.x_m, tracks.y_m), estimates.grid), estimates.occupancy)
     refined = _refined(estimates, rules, tracks, random, lambda stage, done: told(_obeying(stage, done)))
     told(_OBEYED)
@@ -189,7 +147,7 @@ def _finish(
             break
         others = systematic(fit.weight, len(refined.unresolved), random)
         tracks = _without(tracks, refined.unresolved)
-        fresh = _timed(estimates, prior, pool_of, slowness, others, random)
+        fresh = timed_tracks(estimates, prior, pool_of, slowness, others, random)
         refined = _refined(estimates, rules, fresh, random)
         tracks = _joined(tracks, replace(fresh, x_m=refined.x_m, y_m=refined.y_m, t_utc=refined.t_utc))
         refined = replace(refined, unresolved=refined.unresolved + (len(tracks) - len(fresh)))
@@ -213,54 +171,6 @@ def count_violations(
 ) -> dict[str, dict[str, int]]:
     """Exact violations of what goes out, by rule."""
     return count_rules(rules, motion_of(trajectories, scope))
-
-
-def _timed(
-    estimates: Estimates,
-    prior: Prior,
-    pool_of: _Pool,
-    slowness: Field,
-    chosen: NDArray[np.int64],
-    random: np.random.Generator,
-    ends: NDArray[np.float64] | None = None,
-) -> Tracks:
-    """Candidates as tracks: every point placed, every time physical, everything inside the scope.
-
-    `ends` are other starts and ends (x, y, x, y) for the routes.
-    """
-    scope, grid, count = estimates.scope, estimates.grid, pool_of.trips.points[chosen]
-    offsets = np.r_[0, np.cumsum(count)]
-    x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
-    for first, last in runs(offsets):
-        which, points = chosen[first:last], slice(offsets[first], offsets[last])
-        own, elapsed = _gaps(estimates, count[first:last], random)
-        course = take_course(pool_of.course, which)
-        if ends is not None:
-            course = with_ends(course, ends[:, first:last], grid)
-        placed = _placed(estimates, prior, course, slowness, own, elapsed, random)
-        np.clip(placed.x_m, 0, grid.width_m, out=x_m[points])
-        np.clip(placed.y_m, 0, grid.height_m, out=y_m[points])
-        elapsed *= np.repeat(pool_of.trips.duration_s[which], count[first:last])
-        elapsed += np.repeat(np.rint(pool_of.departure_utc[which]), count[first:last])
-        t_utc[points] = physical_times(own, x_m[points], y_m[points], elapsed, scope.caps.speed_kmh / 3.6)
-    return Tracks(offsets, x_m, y_m, within_days(offsets, t_utc, scope))
-
-
-def _settled_ends(
-    estimates: Estimates, prior: Prior, pool_of: _Pool, chosen: NDArray[np.int64], random: np.random.Generator
-) -> NDArray[np.float64]:
-    """Starts and ends (x, y, x, y) of the chosen trips, some moved to where the fields ask for more of them."""
-    grid, lines, trips = estimates.grid, pool_of.course.lines, pool_of.trips
-    ends = np.empty((4, len(chosen)))
-    for xy, vertex, cell, field in (
-        (ends[:2], lines.offsets[:-1][chosen], trips.origin[chosen], estimates.starts),
-        (ends[2:], lines.offsets[1:][chosen] - 1, trips.destination[chosen], estimates.ends),
-    ):
-        xy[:] = lines.x_m[vertex], lines.y_m[vertex]
-        settled = settle_in_cells(cell, field, grid, random)
-        moved = settled != cell
-        xy[:, moved] = prior.places(grid)(settled[moved], random)
-    return ends
 
 
 def _obeying(stage: str, done: float) -> float:

@@ -1,0 +1,138 @@
+"""realise: chosen candidates → tracks, with every point on its route, every time physical, everything in the scope.
+
+Privacy: free (post-processing).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.synthesis.candidates import Trips
+from wayveil.synthesis.ends import settle_in_cells
+from wayveil.synthesis.estimate import Estimates
+from wayveil.synthesis.physics import Tracks, physical_times
+from wayveil.synthesis.placing import (
+    Course,
+    fit_slowness,
+    gap_fractions,
+    scatter_sparse,
+    slowness_weight,
+    take_course,
+    with_ends,
+)
+from wayveil.synthesis.polylines import Polylines, place, runs
+from wayveil.synthesis.prior import Prior
+from wayveil.synthesis.pyramid import Field
+from wayveil.synthesis.timing import within_days
+
+_FURTHEST_M = 250.0
+_FURTHEST_ON_ROADS_M = 60.0
+_TRIED_POINTS = 64
+_ROUNDS, _POWER = 6, 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class Pool:
+    """Candidates: trips, their routes, their departures."""
+
+    trips: Trips
+    course: Course
+    departure_utc: NDArray[np.float64]
+
+
+def gaps(
+    estimates: Estimates, points: NDArray[np.int64], random: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """Offsets, and the elapsed share of the duration at each of so many points."""
+    return gap_fractions(points, estimates.gap_ratio, np.asarray(estimates.gap_ratio_bins.edges), random)
+
+
+def placed_points(
+    estimates: Estimates,
+    prior: Prior,
+    course: Course,
+    slowness: Field,
+    offsets: NDArray[np.int64],
+    elapsed: NDArray[np.float64],
+    random: np.random.Generator,
+) -> Polylines:
+    """Points on the routes, sparse ones drawn to the busy places around."""
+    placed = place(course.lines, slowness_weight(course, slowness), offsets, elapsed)
+    return scatter_sparse(placed, estimates.occupancy, estimates.grid, _furthest_m(prior), random)
+
+
+def _furthest_m(prior: Prior) -> float:
+    return _FURTHEST_M if prior.roads is None else _FURTHEST_ON_ROADS_M
+
+
+def settled_ends(
+    estimates: Estimates, prior: Prior, pool_of: Pool, chosen: NDArray[np.int64], random: np.random.Generator
+) -> NDArray[np.float64]:
+    """Starts and ends (x, y, x, y) of the chosen trips, some moved to where the fields ask for more of them."""
+    grid, lines, trips = estimates.grid, pool_of.course.lines, pool_of.trips
+    ends = np.empty((4, len(chosen)))
+    for xy, vertex, cell, field in (
+        (ends[:2], lines.offsets[:-1][chosen], trips.origin[chosen], estimates.starts),
+        (ends[2:], lines.offsets[1:][chosen] - 1, trips.destination[chosen], estimates.ends),
+    ):
+        xy[:] = lines.x_m[vertex], lines.y_m[vertex]
+        settled = settle_in_cells(cell, field, grid, random)
+        moved = settled != cell
+        xy[:, moved] = prior.places(grid)(settled[moved], random)
+    return ends
+
+
+def settled_slowness(
+    estimates: Estimates,
+    prior: Prior,
+    pool_of: Pool,
+    slowness: Field,
+    chosen: NDArray[np.int64],
+    ends: NDArray[np.float64],
+    random: np.random.Generator,
+) -> Field:
+    """The pool's slowness fitted once more to the chosen routes: they pass places more or less often than the pool.
+
+    Smaller steps than for the pool, since points of few trajectories are few and their number in a cell is chance.
+    """
+    course = with_ends(take_course(pool_of.course, chosen), ends, estimates.grid)
+    points = pool_of.trips.points[chosen]
+    offsets, elapsed = gaps(estimates, np.minimum(points, _TRIED_POINTS), random)
+    target, grid = estimates.occupancy, estimates.grid
+
+    def scattered(placed: Polylines) -> Polylines:
+        return scatter_sparse(placed, target, grid, _furthest_m(prior), random, points)
+
+    return fit_slowness(course, points, offsets, elapsed, target, grid, _ROUNDS, _POWER, slowness, scattered)
+
+
+def timed_tracks(
+    estimates: Estimates,
+    prior: Prior,
+    pool_of: Pool,
+    slowness: Field,
+    chosen: NDArray[np.int64],
+    random: np.random.Generator,
+    ends: NDArray[np.float64] | None = None,
+) -> Tracks:
+    """Candidates as tracks: every point placed, every time physical, everything inside the scope.
+
+    `ends` are other starts and ends (x, y, x, y) for the routes.
+    """
+    scope, grid, count = estimates.scope, estimates.grid, pool_of.trips.points[chosen]
+    offsets = np.r_[0, np.cumsum(count)]
+    x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
+    for first, last in runs(offsets):
+        which, points = chosen[first:last], slice(offsets[first], offsets[last])
+        own, elapsed = gaps(estimates, count[first:last], random)
+        course = take_course(pool_of.course, which)
+        if ends is not None:
+            course = with_ends(course, ends[:, first:last], grid)
+        placed = placed_points(estimates, prior, course, slowness, own, elapsed, random)
+        np.clip(placed.x_m, 0, grid.width_m, out=x_m[points])
+        np.clip(placed.y_m, 0, grid.height_m, out=y_m[points])
+        elapsed *= np.repeat(pool_of.trips.duration_s[which], count[first:last])
+        elapsed += np.repeat(np.rint(pool_of.departure_utc[which]), count[first:last])
+        t_utc[points] = physical_times(own, x_m[points], y_m[points], elapsed, scope.caps.speed_kmh / 3.6)
+    return Tracks(offsets, x_m, y_m, within_days(offsets, t_utc, scope))
