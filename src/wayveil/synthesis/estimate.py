@@ -315,6 +315,8 @@ def _departure(release: Release) -> NDArray[np.float64]:
     """(weekday, hour): the hours of the day, well measured, times the weekdays, with the joint's posterior on top."""
     hour, week = release["departure_hour"], release["departure_week"]
     hours = estimate_histogram(hour.counts, hour.noise)
-    days = estimate_histogram(week.counts.sum(axis=1), week.noise * np.sqrt(24.0))
+    # If every day had these hours, hours² would weigh a day's counts with least noise: empty hours have none to tell.
+    sharpness = float((hours**2).sum())
+    days = estimate_histogram(week.counts @ hours / sharpness, week.noise / np.sqrt(sharpness))
     total = max(float(release["count"].counts[0]), 1.0)
     return estimate_table(week.counts, week.noise, days, hours, total)
