@@ -21,8 +21,9 @@ from unfamiliar import jsd
 
 from wayveil import plan
 from wayveil.grid import Grid
-from wayveil.synthesis.estimate import _gravity, _split_ends
+from wayveil.synthesis.estimate import _gravity
 from wayveil.synthesis.field import estimate_field
+from wayveil.synthesis.fields import split_ends
 from wayveil.synthesis.histogram import estimate_histogram
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import spread
@@ -68,7 +69,7 @@ def observe(kind: str, epsilon: float, random: np.random.Generator, hours: bool 
     answer = SimpleNamespace(
         parameters={"side": side}, counts=difference + random.laplace(0, noise, difference.shape), noise=noise
     )
-    starts, stops = _split_ends(answer, ends)
+    starts, stops = split_ends(answer, ends)
     shares = [float(plan.SHARES[f"origin_destination/{level}"]) for level in ("coarse", "fine")]
     depth = plan.region_depth(count * epsilon * sum(shares))
     size = 2**depth

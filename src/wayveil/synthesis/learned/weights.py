@@ -12,7 +12,7 @@ from wayveil.synthesis.learned import features
 from wayveil.synthesis.learned.network import Array, parameter_shapes
 
 WEIGHTS_FILE = Path(__file__).with_name("weights.npz")
-WEIGHTS_SHA256 = "c394bc0d0d212d0e5439d9406747cdce534faf3b0a5395ff79ba2a4a7f489975"
+WEIGHTS_SHA256 = "6f1bc8173297b9c0916fed11aa91d424b5ccacced677ce1651b19d612493f017"
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
 
 

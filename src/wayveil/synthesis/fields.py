@@ -1,0 +1,148 @@
+"""fields: the noisy grids of a release → where points lie and where trajectories begin and end.
+
+With a map three opinions about the same noisy counts are pooled: the Bayesian estimate, the network's correction of it,
+and what the network says without the map. They err in different places, so their geometric mean errs less.
+
+Privacy: free (post-processing of the release).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from wayveil.grid import Grid
+from wayveil.release import Answer, Release
+from wayveil.synthesis.field import NoisyLevel, estimate_field
+from wayveil.synthesis.mapped import estimate_mapped_field
+from wayveil.synthesis.pyramid import Field, pool, spread
+
+if TYPE_CHECKING:
+    from wayveil.synthesis.learned.refine import Kind
+
+_END_POINT_POWER = 1.5
+_LEAST = 1e-300
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """Weights of two opinions beside the network's own on a map."""
+
+    bayes: float
+    unmapped: float
+
+
+OCCUPANCY, END_POINTS = Pooling(bayes=0.2, unmapped=0.05), Pooling(bayes=0.2, unmapped=0.2)
+"""Seen on the trial data, one rule for all of it (docs/model-card.md): a map tells less about ends than about ways."""
+
+
+def estimate_fields(
+    release: Release, count: float, area: Field, road_features: Sequence[Field] = (), learned: bool = False
+) -> tuple[Field, Field]:
+    """Occupancy, and starts and ends together, each adding up to `count` or nearly so.
+
+    Parameters
+    ----------
+    road_features
+        Of a public map; empty without one.
+    learned
+        Whether the network is asked too; without it the Bayesian estimate is all there is.
+    """
+    points, ends = noisy_levels(release, "occupancy"), noisy_levels(release, "end_points")
+    bayes = _bayes(points, ends, count, area, road_features)
+    if not learned:
+        return bayes
+    seen = _learned(points, ends, count, area, bayes, road_features)
+    if not road_features:
+        return seen
+    unmapped = _learned(points, ends, count, area, _bayes(points, ends, count, area, ()), (), aloud=False)
+    found = []
+    for own, other, plain, levels, rule in zip(
+        seen, bayes, unmapped, (points, ends), (OCCUPANCY, END_POINTS), strict=True
+    ):
+        pooled = pool_opinions(own, [(other, rule.bayes), (plain, rule.unmapped)])
+        # Simulated maps say more about their traffic than real ones do: how much there is in which part of the city is
+        # told better without the map, and in which street with it.
+        found.append(with_blocks_of(pooled, plain, levels[0].side))
+    return found[0], found[1]
+
+
+def pool_opinions(own: Field, others: Sequence[tuple[Field, float]]) -> Field:
+    """own^(1 − Σw) · Π other^w, with the sum of `own`: the geometric mean of distributions over the same cells."""
+    log = (1 - sum(weight for _, weight in others)) * np.log(np.maximum(own, _LEAST))
+    for field, weight in others:
+        log += weight * np.log(np.maximum(field, _LEAST))
+    pooled = np.where(own > 0, np.exp(log - log.max()), 0.0)
+    return pooled * (own.sum() / max(pooled.sum(), _LEAST))
+
+
+def with_blocks_of(field: Field, sums_of: Field, side: int) -> Field:
+    """The field with each block scaled to another's sum; a block that is empty in either stays as it is."""
+    mine, theirs = pool(field, side), pool(sums_of, side)
+    factor = np.divide(theirs, mine, out=np.ones_like(mine), where=(mine > 0) & (theirs > 0))
+    moved = field * spread(factor, side, field.shape)
+    return moved * (sums_of.sum() / max(moved.sum(), _LEAST))
+
+
+def cell_area(grid: Grid) -> Field:
+    """Share of each base cell that lies inside the scope."""
+    columns = np.clip(grid.width_m / grid.cell_m - np.arange(grid.columns), 0.0, 1.0)
+    rows = np.clip(grid.height_m / grid.cell_m - np.arange(grid.rows), 0.0, 1.0)
+    return np.outer(rows, columns)
+
+
+def noisy_levels(release: Release, name: str) -> list[NoisyLevel]:
+    """The three noisy grids of a field, from coarse to fine."""
+    answers = [release[f"{name}/{level}"] for level in ("coarse", "middle", "fine")]
+    return [NoisyLevel(answer.counts, int(answer.parameters["side"]), answer.noise) for answer in answers]
+
+
+def split_ends(answer: Answer, both: Field) -> tuple[Field, Field]:
+    """Starts and ends from their sum and from the noisy difference on blocks, shrunk by its known noise."""
+    side = int(answer.parameters["side"])
+    difference = answer.counts
+    kept = np.maximum(0.0, 1 - 2 * answer.noise**2 / np.maximum(difference**2, 1e-9))
+    blocks = pool(both, side)
+    limited = np.clip(difference * kept, -0.9 * blocks, 0.9 * blocks)
+    tilt = np.divide(limited, blocks, out=np.zeros_like(blocks), where=blocks > 0)
+    fine_tilt = spread(tilt, side, both.shape)
+    return both * (1 + fine_tilt), both * (1 - fine_tilt)
+
+
+def _bayes(
+    points: Sequence[NoisyLevel],
+    ends: Sequence[NoisyLevel],
+    count: float,
+    area: Field,
+    road_features: Sequence[Field],
+) -> tuple[Field, Field]:
+    if road_features:
+        occupancy = estimate_mapped_field(points, count, area, road_features)
+    else:
+        occupancy = estimate_field(points, count, area)
+    # Ends lie where points lie; within a block they keep to its busiest cells.
+    sharp = (occupancy / max(float(occupancy.max()), _LEAST)) ** _END_POINT_POWER
+    return occupancy, estimate_field(ends, count, area, base=sharp, coarse_base=occupancy, neighbours=False)
+
+
+def _learned(
+    points: Sequence[NoisyLevel],
+    ends: Sequence[NoisyLevel],
+    count: float,
+    area: Field,
+    bayes: tuple[Field, Field],
+    road_features: Sequence[Field],
+    aloud: bool = True,
+) -> tuple[Field, Field]:
+    """Both fields corrected by the network, with a warning where it steps back if `aloud`."""
+    from wayveil.synthesis.learned.refine import refine, refine_field
+
+    def corrected(levels: Sequence[NoisyLevel], field: Field, kind: "Kind", occupancy: Field | None = None) -> Field:
+        given = {"kind": kind, "occupancy": occupancy, "road_features": road_features or None}
+        if aloud:
+            return refine_field(levels, count, area, field, **given)
+        return refine(levels, count, area, field, **given).field
+
+    occupancy = corrected(points, bayes[0], "occupancy")
+    return occupancy, corrected(ends, bayes[1], "end_points", occupancy)
