@@ -11,7 +11,7 @@ from wayveil.synthesis import mapped
 from wayveil.synthesis.estimate import estimate
 from wayveil.synthesis.field import NoisyLevel, estimate_field, reconcile
 from wayveil.synthesis.fields import cell_area, noisy_levels, pool_opinions, with_blocks_of
-from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins, with_spikes
+from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins, with_spikes
 from wayveil.synthesis.mapped import ROAD_RATES, estimate_mapped_field
 from wayveil.synthesis.nonnegative import nonnegative_fit
 from wayveil.synthesis.posterior import posterior_mean
@@ -398,6 +398,19 @@ def test_no_hour_is_empty_beside_a_sharp_peak():
     elsewhere = found.sum(axis=1) - found[:, 16]
     assert np.mean([jsd(each, hours) for each in found]) < 0.02
     assert elsewhere.min() > 0.01
+
+
+def test_a_curve_that_adds_up_to_nothing_is_not_believed_against_the_count():
+    """Noise as large as the bins: a curve near zero explains them nearly as well, but not how many there are."""
+    middles = np.geomspace(0.05, 40, 15)
+    truth = 5000 * np.array([1, 1, 2, 3, 6, 11, 13, 19, 30, 35, 28, 22, 11, 3, 1]) / 186
+    noise = np.random.default_rng(9).laplace(0, 250.0, (80, 15))
+    plain, counted = (
+        [jsd(estimate_histogram(truth + each, 250.0, middles, total), truth) for each in noise]
+        for total in (None, Total(5000.0, 500.0))
+    )
+    assert np.mean(counted) < 0.9 * np.mean(plain)
+    assert max(counted) < 0.2 < max(plain)
 
 
 # spikes --------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from wayveil.grid import Grid, base_grid
 from wayveil.release import Answer, Release
 from wayveil.scope import Scope
 from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
-from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins, with_spikes
+from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins, with_spikes
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import Field, pool, spread
 from wayveil.synthesis.regions import cuts_from_json, label_regions
@@ -66,17 +66,18 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
     scope = release.scope
     grid = base_grid(scope)
     count = max(float(release["count"].counts[0]), 1.0)
+    total = Total(count, release["count"].noise)
     occupancy, both_ends = estimate_fields(release, count, cell_area(grid), road_features, learned)
     starts, ends = split_ends(release["start_minus_end"], both_ends)
 
     length_bins = plan.length_bins(scope)
-    length = _fine_histogram(release["length"], length_bins)
+    length = _fine_histogram(release["length"], length_bins, total)
     duration_bins = plan.duration_bins(scope)
-    duration = _duration(release, duration_bins, count)
+    duration = _duration(release, duration_bins, total)
     coarse_length, coarse_duration = plan.coarse_length_bins(scope), plan.coarse_duration_bins(scope)
     displacement_bins = plan.displacement_bins(scope)
     apart = release["displacement"]
-    displacement = estimate_histogram(apart.counts, apart.noise, _middles(displacement_bins))
+    displacement = estimate_histogram(apart.counts, apart.noise, _middles(displacement_bins), total)
     length_margin = _coarsen(length, length_bins, coarse_length)
     displacement_length = _displacement_length(
         release["displacement_length"], displacement, displacement_bins, coarse_length, length_margin, count
@@ -112,29 +113,29 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
         coarse_duration_bins=coarse_duration,
         duration=duration,
         duration_bins=duration_bins,
-        speed=_fine_histogram(release["mean_speed"], plan.speed_bins(scope)),
+        speed=_fine_histogram(release["mean_speed"], plan.speed_bins(scope), total),
         speed_bins=plan.speed_bins(scope),
-        interval=_fine_histogram(release["mean_interval"], plan.interval_bins(scope)),
+        interval=_fine_histogram(release["mean_interval"], plan.interval_bins(scope), total),
         interval_bins=plan.interval_bins(scope),
-        gap_ratio=_fine_histogram(release["gap_ratio"], plan.gap_ratio_bins()),
+        gap_ratio=_fine_histogram(release["gap_ratio"], plan.gap_ratio_bins(), total),
         gap_ratio_bins=plan.gap_ratio_bins(),
         departure=_departure(release),
         noise={answer.name: answer.noise for answer in release.answers},
     )
 
 
-def _fine_histogram(answer: Answer, fine: Bins) -> NDArray[np.float64]:
+def _fine_histogram(answer: Answer, fine: Bins, total: Total) -> NDArray[np.float64]:
     edges = np.asarray(answer.parameters["edges"], float)
-    shares = estimate_histogram(answer.counts, answer.noise, (edges[1:] + edges[:-1]) / 2)
+    shares = estimate_histogram(answer.counts, answer.noise, (edges[1:] + edges[:-1]) / 2, total)
     return spread_bins(shares, edges, np.asarray(fine.edges))
 
 
-def _duration(release: Release, bins: Bins, count: float) -> NDArray[np.float64]:
+def _duration(release: Release, bins: Bins, total: Total) -> NDArray[np.float64]:
     """Durations on the finest bins: smooth from the merged answer, spikes from the unmerged one."""
     merged, spikes = release["duration"], release["duration/spikes"]
     edges = np.asarray(bins.edges)
     group = np.searchsorted(np.asarray(merged.parameters["edges"], float), edges[:-1] + 1e-9, side="right") - 1
-    return with_spikes(_fine_histogram(merged, bins), spikes.counts, spikes.noise, count, group)
+    return with_spikes(_fine_histogram(merged, bins, total), spikes.counts, spikes.noise, total.count, group)
 
 
 def _coarsen(shares: NDArray[np.float64], fine: Bins, coarse: Bins) -> NDArray[np.float64]:

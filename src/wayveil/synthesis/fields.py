@@ -57,15 +57,21 @@ def estimate_fields(
     if not road_features:
         return seen
     unmapped = _learned(points, ends, count, area, _bayes(points, ends, count, area, ()), (), aloud=False)
-    found = []
-    for own, other, plain, levels, rule in zip(
-        seen, bayes, unmapped, (points, ends), (OCCUPANCY, END_POINTS), strict=True
-    ):
-        pooled = pool_opinions(own, [(other, rule.bayes), (plain, rule.unmapped)])
-        # Simulated maps say more about their traffic than real ones do: how much there is in which part of the city is
-        # told better without the map, and in which street with it.
-        found.append(with_blocks_of(pooled, plain, levels[0].side))
-    return found[0], found[1]
+    occupancy, both_ends = (
+        on_a_map(*each)
+        for each in zip(seen, bayes, unmapped, (points[0].side, ends[0].side), (OCCUPANCY, END_POINTS), strict=True)
+    )
+    return occupancy, both_ends
+
+
+def on_a_map(own: Field, bayes: Field, unmapped: Field, side: int, rule: Pooling) -> Field:
+    """Three opinions pooled, with the block sums of the network without the map.
+
+    Simulated maps say more about their traffic than real ones do: how much there is in which part of the city is told
+    better without the map, and in which street with it.
+    """
+    pooled = pool_opinions(own, [(bayes, rule.bayes), (unmapped, rule.unmapped)])
+    return with_blocks_of(pooled, unmapped, side)
 
 
 def pool_opinions(own: Field, others: Sequence[tuple[Field, float]]) -> Field:

@@ -5,16 +5,27 @@ Counts of lengths, durations and intervals rise, bend and fade. For a decay κ a
     η = argmin  Σ (y_i − e^(η_i − κ·v_i))² / (2·var)  +  λ/2 Σ (Δ²η)_i²,   v_i the bin's middle as a share of the top,
 
 so that where the noise drowns everything the counts fade like a gamma distribution (a straight η) instead of adding up
-clipped noise. The curves of all κ and λ are averaged with their evidence as weights. Spikes come back with the
-posterior mean around the average.
+clipped noise. The curves of all κ and λ are averaged with their evidence as weights, and so is how far their sum is
+from the noisy count. Spikes come back with the posterior mean around the average.
 
 Privacy: free (post-processing).
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.synthesis.posterior import posterior_mean
+
+
+@dataclass(frozen=True)
+class Total:
+    """How many trajectories there are, and the scale of that answer's noise."""
+
+    count: float
+    noise: float
+
 
 _STIFFNESS = tuple(float(v) for v in np.exp(np.linspace(np.log(3e4), np.log(0.3), 7)))
 _DECAYS = (0.0, 4.0, 12.0, 36.0)
@@ -30,16 +41,20 @@ _SPIKE_SIZES = np.linspace(0.1, 0.95, 12)
 
 
 def estimate_histogram(
-    counts: NDArray[np.float64], noise: float, middles: NDArray[np.float64] | None = None
+    counts: NDArray[np.float64],
+    noise: float,
+    middles: NDArray[np.float64] | None = None,
+    total: Total | None = None,
 ) -> NDArray[np.float64]:
     """Shares of each bin, adding up to one, never zero.
 
     `middles` are the bins' values where large ones fade (a length); none for hours or weekdays, of which none is empty.
+    `total` is what the counts add up to, where another answer tells.
     """
     noisy = np.asarray(counts, float)
     # Three bins have no shape to be smooth: what was counted is all there is.
     few = len(noisy) <= 3
-    smooth = np.maximum(noisy, noise) if few else _averaged_curves(noisy, 2 * noise**2, middles)
+    smooth = np.maximum(noisy, noise) if few else _averaged_curves(noisy, 2 * noise**2, middles, total)
     if middles is None:
         smooth = (1 - _EVEN) * smooth + _EVEN * smooth.mean()
     estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)
@@ -79,7 +94,7 @@ def _with_a_spike(
 
 
 def _averaged_curves(
-    counts: NDArray[np.float64], variance: float, middles: NDArray[np.float64] | None
+    counts: NDArray[np.float64], variance: float, middles: NDArray[np.float64] | None, total: Total | None = None
 ) -> NDArray[np.float64]:
     """Σ over κ, λ of evidence × curve: none is chosen, since the noise seldom settles which one is right."""
     share_of_top = np.zeros(len(counts)) if middles is None else middles / middles[-1]
@@ -92,8 +107,11 @@ def _averaged_curves(
             log_curve, evidence = _fit_curve(counts, variance, fading, stiffness, log_curve)
             curves.append(np.exp(log_curve + fading))
             evidences.append(evidence)
-    weight = np.exp(np.array(evidences) - max(evidences))
-    return np.asarray(weight @ np.array(curves) / weight.sum())
+    found, evidence = np.array(curves), np.array(evidences)
+    if total is not None:
+        evidence -= (found.sum(axis=1) - total.count) ** 2 / (4 * total.noise**2)
+    weight = np.exp(evidence - evidence.max())
+    return np.asarray(weight @ found / weight.sum())
 
 
 def _fit_curve(
