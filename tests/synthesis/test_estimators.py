@@ -11,7 +11,14 @@ from wayveil.synthesis import mapped
 from wayveil.synthesis.estimate import estimate
 from wayveil.synthesis.field import NoisyLevel, estimate_field, reconcile
 from wayveil.synthesis.fields import cell_area, noisy_levels, pool_opinions, with_blocks_of
-from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins, with_spikes
+from wayveil.synthesis.histogram import (
+    Total,
+    estimate_categories,
+    estimate_histogram,
+    estimate_table,
+    spread_bins,
+    with_spikes,
+)
 from wayveil.synthesis.mapped import ROAD_RATES, estimate_mapped_field
 from wayveil.synthesis.nonnegative import nonnegative_fit
 from wayveil.synthesis.posterior import posterior_mean
@@ -398,6 +405,23 @@ def test_no_hour_is_empty_beside_a_sharp_peak():
     elsewhere = found.sum(axis=1) - found[:, 16]
     assert np.mean([jsd(each, hours) for each in found]) < 0.02
     assert elsewhere.min() > 0.01
+
+
+def test_days_that_noise_hides_are_even_and_a_single_busy_day_is_found():
+    random = np.random.default_rng(10)
+    even = [estimate_categories(43 + random.laplace(0, 370.0, 7), 370.0, 300.0) for _ in range(60)]
+    assert np.mean([each.max() > 0.5 for each in even]) < 0.1
+    busy = np.array([150.0, 10, 10, 10, 10, 4900, 130])
+    found = [estimate_categories(busy + random.laplace(0, 90.0, 7), 90.0, 5220.0) for _ in range(20)]
+    assert np.mean([jsd(each, busy) for each in found]) < 0.02
+
+
+def test_hours_that_noise_hides_are_even():
+    random = np.random.default_rng(11)
+    found = [
+        estimate_histogram(12.5 + random.laplace(0, 55.0, 24), 55.0, total=Total(300.0, 100.0)) for _ in range(60)
+    ]
+    assert np.mean([jsd(each, np.ones(24)) for each in found]) < 0.05
 
 
 def test_a_curve_that_adds_up_to_nothing_is_not_believed_against_the_count():

@@ -15,7 +15,14 @@ from wayveil.grid import Grid, base_grid
 from wayveil.release import Answer, Release
 from wayveil.scope import Scope
 from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
-from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins, with_spikes
+from wayveil.synthesis.histogram import (
+    Total,
+    estimate_categories,
+    estimate_histogram,
+    estimate_table,
+    spread_bins,
+    with_spikes,
+)
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import Field, pool, spread
 from wayveil.synthesis.regions import cuts_from_json, label_regions
@@ -119,7 +126,7 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
         interval_bins=plan.interval_bins(scope),
         gap_ratio=_fine_histogram(release["gap_ratio"], plan.gap_ratio_bins(), total),
         gap_ratio_bins=plan.gap_ratio_bins(),
-        departure=_departure(release),
+        departure=_departure(release, total),
         noise={answer.name: answer.noise for answer in release.answers},
     )
 
@@ -241,12 +248,11 @@ def _systematic_cells(field: Field, count: int, random: np.random.Generator) -> 
     return systematic(field.ravel(), count, random)
 
 
-def _departure(release: Release) -> NDArray[np.float64]:
+def _departure(release: Release, total: Total) -> NDArray[np.float64]:
     """(weekday, hour): the hours of the day, well measured, times the weekdays, with the joint's posterior on top."""
     hour, week = release["departure_hour"], release["departure_week"]
-    hours = estimate_histogram(hour.counts, hour.noise)
+    hours = estimate_histogram(hour.counts, hour.noise, total=total)
     # If every day had these hours, hours² would weigh a day's counts with least noise: empty hours have none to tell.
     sharpness = float((hours**2).sum())
-    days = estimate_histogram(week.counts @ hours / sharpness, week.noise / np.sqrt(sharpness))
-    total = max(float(release["count"].counts[0]), 1.0)
-    return estimate_table(week.counts, week.noise, days, hours, total)
+    days = estimate_categories(week.counts @ hours / sharpness, week.noise / np.sqrt(sharpness), total.count)
+    return estimate_table(week.counts, week.noise, days, hours, total.count)

@@ -34,8 +34,9 @@ _FIRST_STEPS = 40
 _LONGEST_STEP = 1.5
 _DEEPEST = -60.0
 _EVEN = 0.03
-"""Share of departures that may be at any hour: beside a sharp peak a smooth curve falls to nothing, and one trajectory
-in twenty at the other hours is dearer to miss than to have."""
+"""Least share of departures that may be at any hour: beside a sharp peak a smooth curve falls to nothing, and one
+trajectory in twenty at the other hours is dearer to miss than to have. A quarter of the noise in all hours where that
+is more, since a curve through noise alone is steep somewhere."""
 _SPIKE_CHANCE = 0.05
 _SPIKE_SIZES = np.linspace(0.1, 0.95, 12)
 
@@ -56,8 +57,17 @@ def estimate_histogram(
     few = len(noisy) <= 3
     smooth = np.maximum(noisy, noise) if few else _averaged_curves(noisy, 2 * noise**2, middles, total)
     if middles is None:
-        smooth = (1 - _EVEN) * smooth + _EVEN * smooth.mean()
+        count = max(noisy.sum(), noise) if total is None else total.count
+        even = np.clip(len(noisy) * noise / (4 * count), _EVEN, 1.0)
+        smooth = (1 - even) * smooth + even * smooth.mean()
     estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)
+    return estimate / estimate.sum()
+
+
+def estimate_categories(counts: NDArray[np.float64], noise: float, count: float) -> NDArray[np.float64]:
+    """Shares of bins that are no scale, such as weekdays: the posterior mean around all being the same."""
+    noisy = np.asarray(counts, float)
+    estimate = posterior_mean(noisy, np.full(len(noisy), max(count, noise) / len(noisy)), noise, groups=1)
     return estimate / estimate.sum()
 
 
