@@ -31,7 +31,7 @@ from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import Answer, Release
-from wayveil.roads import RoadMap, clip_roads
+from wayveil.roads import RoadMap, check_inside
 from wayveil.scope import Scope, read_scope
 from wayveil.source import open_source
 from wayveil.synthesis.pyramid import pool
@@ -96,8 +96,8 @@ def measure(
     unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
     cost = Cost.of(exact_epsilon(epsilon), exact_delta(delta), unit)
     account = _account(ledger, dataset)
-    if roads is not None and len(clip_roads(roads, scope)) == 0:
-        raise InputError("No road of the map lies inside the scope; give the map of the same city, or none.")
+    if roads is not None:
+        check_inside(roads, scope)
     source = open_source(data, **read_options)
     # Read before the data: a ledger that is locked, lost or rolled back is known at once.
     secret = None if account is None else account.secret

@@ -61,6 +61,15 @@ def roads_digest(roads: RoadMap) -> str:
     return digest.hexdigest()
 
 
+def check_inside(roads: RoadMap, scope: Scope) -> None:
+    """InputError where no road lies inside the scope: it is the map of another city.
+
+    Privacy: free (the map is public).
+    """
+    if len(clip_roads(roads, scope)) == 0:
+        raise InputError("No road of the map lies inside the scope; give the map of the same city, or none.")
+
+
 def clip_roads(roads: RoadMap, scope: Scope) -> RoadMap:
     """The parts of the roads inside the scope's box, cut at its border; a road that leaves and returns becomes two.
 

@@ -1,5 +1,6 @@
 """From file to file: what the verbs `measure`, `synthesize` and `run` do, each output tried before the work begins."""
 
+import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,8 +10,8 @@ from wayveil.atomic import check_output
 from wayveil.errors import InputError
 from wayveil.privacy.budget import Number, decimal_text
 from wayveil.progress import Progress, quiet
-from wayveil.release import Release, read_release, write_release
-from wayveil.roads import RoadMap
+from wayveil.release import Release, read_release, release_to_json, write_release
+from wayveil.roads import RoadMap, check_inside
 from wayveil.scope import read_scope
 
 if TYPE_CHECKING:
@@ -100,6 +101,8 @@ def synthesize_file(
     release = read_release(release_file)
     check_complete(release)
     roadmap = read_roadmap(roads)
+    if roadmap is not None:
+        check_inside(roadmap, release.scope)
     laws = _read_laws(rules, release, roadmap, progress)
     how: dict[str, Any] = {
         "roads": roadmap, "rules": laws, "n": n, "seed": seed, "estimator": estimator or DEFAULT_ESTIMATOR,
@@ -169,7 +172,24 @@ def origin_notes(release: Release) -> dict[str, str]:
         "unit": release.unit,
         "neighbours": release.neighbours,
         "scope": release.scope.name,
+        "release": hashlib.sha256(release_to_json(release).encode()).hexdigest(),
     }
+
+
+def check_origin(synthetic: Path, release: Release) -> None:
+    """InputError unless the file says of itself that it is synthetic and was made from this very release."""
+    from wayveil.formats.reading import metadata_of
+
+    # Of a folder only one part would be asked, and `synthesize` writes none.
+    said = {} if synthetic.is_dir() else metadata_of(synthetic)
+    cure = "or synthesize again, which costs nothing."
+    if not said.get("origin", "").startswith(_SYNTHETIC):
+        raise InputError(
+            f"'{synthetic.name}' does not say that it is synthetic, so no public page is made of it; give the file "
+            f"that `wayveil synthesize` wrote, as it wrote it, {cure}"
+        )
+    if any(said.get(name) != value for name, value in origin_notes(release).items()):
+        raise InputError(f"'{synthetic.name}' was made from another release; give the release that it is from, {cure}")
 
 
 def read_roadmap(path: Path | None) -> RoadMap | None:

@@ -222,9 +222,10 @@ def files(tmp_path, small_release, small_synthetic, small_real, small_city):
     from wayveil.formats import write
     from wayveil.formats.roads import write_roads
     from wayveil.simulate import rules_text
+    from wayveil.steps import origin_notes
 
     write_release(small_release, tmp_path / "r.release.json")
-    write(small_synthetic, tmp_path / "s.parquet")
+    write(small_synthetic, tmp_path / "s.parquet", extra_metadata=origin_notes(small_release))
     write(small_real, tmp_path / "real.parquet")
     write_roads(small_city.roadmap, tmp_path / "roads.parquet")
     (tmp_path / "rules.geojson").write_text(rules_text(small_city))

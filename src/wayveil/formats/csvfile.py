@@ -1,6 +1,7 @@
 """CSV: one row a point, one header line."""
 
 import csv
+import hashlib
 import io
 import json
 import re
@@ -18,6 +19,7 @@ from wayveil.formats.tables import points_of_table, table_of
 from wayveil.trajectories import Trajectories
 
 _MAX_HEADER_BYTES = 1 << 20
+_CONTENT = "sha256 of the file"
 _BLOCK_BYTES = 8 << 20
 _INTEGER = r"^(0|-?[1-9][0-9]{0,18})$"
 
@@ -122,7 +124,10 @@ def _header(path: Path) -> tuple[list[str], list[bool], str, int]:
 
 
 def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str] | None) -> None:
-    """Write a CSV; what CSV has no place for (`extra_metadata`) goes to `<name>.meta.json` beside it."""
+    """Write a CSV; what CSV has no place for (`extra_metadata`) goes to `<name>.meta.json` beside it.
+
+    The notes name the content they are about: put another CSV in this one's place and they no longer hold.
+    """
     table = table_of(trajectories)
     header = ",".join(table.column_names)
     if "user_id" in table.column_names and pa.types.is_string(table.schema.field("user_id").type):
@@ -132,20 +137,28 @@ def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str]
             stream.write(header.encode() + b"\n")
             pacsv.write_csv(table, stream, pacsv.WriteOptions(include_header=False))
     if extra_metadata:
-        write_text(_beside(path), json.dumps(extra_metadata, indent=2, ensure_ascii=False) + "\n")
+        notes = {**extra_metadata, _CONTENT: _digest(path)}
+        write_text(_beside(path), json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
     else:
         _beside(path).unlink(missing_ok=True)
 
 
 def metadata(path: Path) -> dict[str, str]:
-    """What stands in `<name>.meta.json`."""
+    """What stands in `<name>.meta.json`, if it is about the file as it is now."""
     try:
         if _beside(path).stat().st_size > _MAX_HEADER_BYTES:
             return {}
         found = json.loads(_beside(path).read_text(encoding="utf-8"))
+        if not isinstance(found, dict) or found.pop(_CONTENT, None) != _digest(path):
+            return {}
     except (OSError, ValueError, RecursionError):
         return {}
-    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
+    return {str(key): str(value) for key, value in found.items()}
+
+
+def _digest(path: Path) -> str:
+    with open(path, "rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _beside(path: Path) -> Path:

@@ -30,13 +30,17 @@ def make_page(
 ) -> None:
     """Write the public data sheet, or the internal report, which only its owner may read.
 
+    A public sheet is made only of a file that says it is synthetic and from this release.
+
     `real_options` are keyword arguments of `wayveil.formats.read` for the private file.
 
     Privacy: free (post-processing); with `internal`, not private (trusted side only).
     """
     from wayveil.formats import read
     from wayveil.formats.roads import read_roads
+    from wayveil.roads import check_inside
     from wayveil.rules import read_rules
+    from wayveil.steps import check_origin
 
     if not internal and (real is not None or audit is not None or evaluation is not None):
         raise InputError("--real, --audit and --evaluation belong to the internal report; add --internal.")
@@ -45,8 +49,12 @@ def make_page(
     _check_page(output)
     progress("read", 0.0)
     released = read_release(release)
+    if not internal:
+        check_origin(synthetic, released)
     made = read(synthetic)
     roadmap = None if roads is None else read_roads(roads)
+    if roadmap is not None:
+        check_inside(roadmap, released.scope)
     laws = None if rules is None else read_rules(rules, released.scope, roadmap)
     if not internal:
         progress("page", 0.5)

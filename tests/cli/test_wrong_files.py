@@ -1,0 +1,98 @@
+"""Files given in the wrong place: the private one as the synthetic one, the map or the scope of another city."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+import wayveil as wv
+
+SCOPE = """name = "small"
+south = 30.0
+west = -40.0
+north = 30.04
+east = -39.96
+"""
+MEASURE = (
+    "--dataset", "rides", "--scope", "small.toml", "--epsilon", "1", "--unit", "trajectory", "-o", "x.release.json",
+)  # fmt: skip
+
+
+@pytest.fixture
+def folder(tmp_path, wayveil):
+    points = [(k, 30.01 + i / 1000, -39.99, 1_700_000_000 + 60 * i) for k in range(6) for i in range(4)]
+    (tmp_path / "small.toml").write_text(SCOPE)
+    (tmp_path / "far.toml").write_text(SCOPE.replace("30.0", "50.0"))
+    (tmp_path / "rides.csv").write_text("traj_id,lat,lon,t\n" + "".join(f"{k},{y},{x},{t}\n" for k, y, x, t in points))
+    return tmp_path
+
+
+@pytest.fixture
+def released(wayveil, folder):
+    assert wayveil("measure", "rides.csv", *MEASURE).code == 0
+    return folder
+
+
+def a_map(path, lat):
+    line = {"type": "LineString", "coordinates": [[-39.99, lat], [-39.97, lat]]}
+    features = [{"type": "Feature", "geometry": line, "properties": {"highway": "primary"}}]
+    Path(path).write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+
+
+@pytest.mark.parametrize("ending", ["parquet", "geo.parquet", "csv", "gpx"])
+def test_no_public_page_of_private_data(wayveil, released, ending):
+    assert wayveil("convert", "rides.csv", f"p.{ending}").code == 0
+    said = wayveil("report", "x.release.json", f"p.{ending}", "-o", "page.html")
+    assert said.code == 2 and "does not say that it is synthetic" in said.err and "synthesize again" in said.err, said
+    assert said.err.count("\n") == 1 and not Path("page.html").exists()
+    assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", f"s.{ending}").code == 0
+    assert wayveil("report", "x.release.json", f"s.{ending}", "-o", "page.html").code == 0
+    assert "Public data sheet" in Path("page.html").read_text()
+
+
+def test_notes_do_not_hold_for_another_csv_put_in_their_place(wayveil, released):
+    assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").code == 0
+    assert wv.formats.read_metadata("s.csv")["private"] == "true"
+    shutil.copy("rides.csv", "s.csv")
+    assert wv.formats.read_metadata("s.csv") == {}
+    said = wayveil("report", "x.release.json", "s.csv", "-o", "page.html")
+    assert said.code == 2 and "does not say that it is synthetic" in said.err
+    # Nor does `synthesize` take it for its own and replace it.
+    assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").code == 2
+
+
+def test_a_folder_is_no_synthetic_file(wayveil, released):
+    Path("parts").mkdir()
+    assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "parts/a.parquet").code == 0
+    assert wayveil("convert", "rides.csv", "parts/b.parquet").code == 0
+    assert wayveil("report", "x.release.json", "parts", "-o", "page.html").code == 2
+
+
+def test_no_page_of_another_release(wayveil, released):
+    again = [{"rides": "more", "x.release.json": "y.release.json"}.get(word, word) for word in MEASURE]
+    assert wayveil("measure", "rides.csv", *again).code == 0
+    assert wayveil("synthesize", "y.release.json", "-n", "5", "-o", "s.parquet").code == 0
+    said = wayveil("report", "x.release.json", "s.parquet", "-o", "page.html")
+    assert said.code == 2 and "another release" in said.err and not Path("page.html").exists(), said
+    assert wayveil("report", "y.release.json", "s.parquet", "-o", "page.html").code == 0
+
+
+def test_a_page_of_what_is_in_memory(released):
+    release = wv.read_release("x.release.json")
+    made = wv.synthesize(release, n=5, seed=1)
+    assert "Public data sheet" in wv.report.public_sheet(release, made.trajectories)
+
+
+def test_the_map_of_another_city(wayveil, released):
+    a_map("far.geojson", 50.01)
+    a_map("near.geojson", 30.01)
+    words = ("synthesize", "x.release.json", "-n", "5", "-o", "s.parquet", "--roads")
+    said = wayveil(*words, "far.geojson")
+    assert said.code == 2 and "No road of the map lies inside the scope" in said.err, said
+    assert not Path("s.parquet").exists()
+    assert wayveil(*words, "near.geojson").code == 0
+    page = ("report", "x.release.json", "s.parquet", "-o", "page.html", "--roads")
+    said = wayveil(*page, "far.geojson")
+    assert said.code == 2 and "No road of the map lies inside the scope" in said.err, said
+    assert wayveil(*page, "near.geojson").code == 0
