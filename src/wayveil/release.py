@@ -3,8 +3,10 @@
 It holds noisy integers, their scales and the receipt. It holds no seed, no digest of the data and no exact count.
 """
 
+import hashlib
 import json
 import math
+import os
 import re
 from dataclasses import dataclass
 from fractions import Fraction
@@ -22,6 +24,8 @@ from wayveil.scope import Scope
 
 FORMAT = "wayveil-release"
 VERSION = 1
+SYNTHETIC = "synthetic trajectories"
+"""How the origin of every synthetic file begins."""
 _MOST_BYTES = 1 << 30
 _MOST_VALUES = 1 << 24
 _MOST_ANSWERS = 1000
@@ -128,6 +132,23 @@ def release_to_json(release: Release) -> str:
     return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
+def origin_notes(release: Release) -> dict[str, str]:
+    """What a synthetic file says about itself, its very release included.
+
+    Privacy: free (post-processing).
+    """
+    return {
+        "origin": f"{SYNTHETIC}, made by {release.software} from noisy counts; nobody drove them",
+        "private": "true" if release.private else "false",
+        "epsilon": decimal_text(release.epsilon),
+        "delta": f"{release.delta:g}",
+        "unit": release.unit,
+        "neighbours": release.neighbours,
+        "scope": release.scope.name,
+        "release": hashlib.sha256(release_to_json(release).encode()).hexdigest(),
+    }
+
+
 def write_release(release: Release, path: str | Path) -> None:
     """Write the release, whole or not at all, readable by everybody."""
     write_text(path, release_to_json(release), mode=0o644)
@@ -139,6 +160,8 @@ def read_release(path: str | Path) -> Release:
     Privacy: free (post-processing).
     """
     path = Path(path)
+    if not os.path.exists(path):
+        raise ReleaseError(f"There is no file '{path.name}'; `wayveil measure` writes a release.")
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise ReleaseError(f"'{path.name}' is larger than 1 GB; that is not a release.")

@@ -1,6 +1,5 @@
 """From file to file: what the verbs `measure`, `synthesize` and `run` do, each output tried before the work begins."""
 
-import hashlib
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,7 +9,7 @@ from wayveil.atomic import check_output
 from wayveil.errors import InputError
 from wayveil.privacy.budget import Number, decimal_text
 from wayveil.progress import Progress, quiet
-from wayveil.release import Release, read_release, release_to_json, write_release
+from wayveil.release import SYNTHETIC, Release, origin_notes, read_release, write_release
 from wayveil.roads import RoadMap, check_inside
 from wayveil.scope import read_scope
 
@@ -21,7 +20,6 @@ if TYPE_CHECKING:
 
 ESTIMATORS = ("bayes", "learned")
 DEFAULT_ESTIMATOR = "learned"
-_SYNTHETIC = "synthetic trajectories"
 _ROOM_BYTES = 32 << 20  # a release has a few megabytes; a full disk after the spend would lose what was paid for
 
 
@@ -153,27 +151,13 @@ def check_replaceable(output: Path, *, force: bool = False) -> None:
     from wayveil.formats.reading import metadata_of
 
     try:
-        synthetic = metadata_of(output).get("origin", "").startswith(_SYNTHETIC)
+        synthetic = metadata_of(output).get("origin", "").startswith(SYNTHETIC)
     except InputError:
         synthetic = False
     if not synthetic:
         raise InputError(
             f"'{output.name}' is there and is not a synthetic file of wayveil; choose another -o or add --force."
         )
-
-
-def origin_notes(release: Release) -> dict[str, str]:
-    """What a synthetic file says about itself."""
-    return {
-        "origin": f"{_SYNTHETIC}, made by {release.software} from noisy counts; nobody drove them",
-        "private": "true" if release.private else "false",
-        "epsilon": decimal_text(release.epsilon),
-        "delta": f"{release.delta:g}",
-        "unit": release.unit,
-        "neighbours": release.neighbours,
-        "scope": release.scope.name,
-        "release": hashlib.sha256(release_to_json(release).encode()).hexdigest(),
-    }
 
 
 def check_origin(synthetic: Path, release: Release) -> None:
@@ -183,7 +167,7 @@ def check_origin(synthetic: Path, release: Release) -> None:
     # Of a folder only one part would be asked, and `synthesize` writes none.
     said = {} if synthetic.is_dir() else metadata_of(synthetic)
     cure = "or synthesize again, which costs nothing."
-    if not said.get("origin", "").startswith(_SYNTHETIC):
+    if not said.get("origin", "").startswith(SYNTHETIC):
         raise InputError(
             f"'{synthetic.name}' does not say that it is synthetic, so no public page is made of it; give the file "
             f"that `wayveil synthesize` wrote, as it wrote it, {cure}"

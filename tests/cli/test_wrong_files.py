@@ -78,10 +78,21 @@ def test_no_page_of_another_release(wayveil, released):
     assert wayveil("report", "y.release.json", "s.parquet", "-o", "page.html").code == 0
 
 
-def test_a_page_of_what_is_in_memory(released):
-    release = wv.read_release("x.release.json")
+def test_a_page_of_what_is_in_memory_and_of_what_was_written_from_there(wayveil, folder):
+    release = wv.measure("rides.csv", "small.toml", epsilon="0.7", unit="trajectory")
     made = wv.synthesize(release, n=5, seed=1)
     assert "Public data sheet" in wv.report.public_sheet(release, made.trajectories)
+    wv.write_release(release, "y.release.json")
+    wv.write(made, "s.parquet")
+    said = wayveil("report", "y.release.json", "s.parquet", "-o", "page.html")
+    assert said.code == 0 and Path("page.html").exists(), said
+    wv.write(made.trajectories, "bare.parquet")
+    assert wayveil("report", "y.release.json", "bare.parquet", "-o", "page.html").code == 2
+
+
+def test_a_release_that_is_not_there(wayveil, folder):
+    said = wayveil("describe", "none.release.json")
+    assert said.code == 2 and "There is no file 'none.release.json'" in said.err
 
 
 def test_the_map_of_another_city(wayveil, released):

@@ -7,11 +7,14 @@ polars and pyarrow frames through Arrow.
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wayveil.formats.options import FORMATS, WRITABLE, OnBadRows, ReadOptions
 from wayveil.progress import Progress, quiet
 from wayveil.trajectories import Trajectories
+
+if TYPE_CHECKING:
+    from wayveil.synthesis.synthesize import Synthesis
 
 __all__ = ["FORMATS", "WRITABLE", "ReadOptions", "read", "read_metadata", "read_synthetic", "write"]
 
@@ -58,13 +61,16 @@ def read(
 
 
 def write(
-    trajectories: Trajectories,
+    trajectories: "Trajectories | Synthesis",
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
     extra_metadata: dict[str, str] | None = None,
 ) -> None:
     """Write trajectories so that `read` gives back the same; the format follows from the name, or from `format`.
+
+    Given what `wayveil.synthesize` returned, the file also says that it is synthetic and of which release; `wayveil
+    report` asks for that.
 
     The file is complete or not there. `extra_metadata` is kept in the file (beside it, for CSV) and given back by
     `read_metadata`.
@@ -73,6 +79,9 @@ def write(
     """
     from wayveil.formats.reading import write_trajectories
 
+    if not isinstance(trajectories, Trajectories):
+        extra_metadata = {**trajectories.notes, **(extra_metadata or {})}
+        trajectories = trajectories.trajectories
     write_trajectories(trajectories, Path(path), format, extra_metadata)
 
 

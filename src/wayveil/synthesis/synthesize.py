@@ -9,7 +9,7 @@ Privacy: free (post-processing).
 
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from wayveil.engine.pieces import Pieces
 from wayveil.errors import InputError
 from wayveil.progress import Progress, part, quiet
-from wayveil.release import Release
+from wayveil.release import Release, origin_notes
 from wayveil.roads import RoadMap
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.candidates import Router, balance_routes, draw_trips
@@ -44,6 +44,8 @@ class Synthesis:
     trajectories: Trajectories
     diagnostics: dict[str, Any]
     private: bool
+    notes: dict[str, str] = field(default_factory=dict)
+    """What a file of them says about itself; `wayveil.write(synthesis, FILE)` keeps it there."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +90,7 @@ def synthesize(
     model = make_model(release, roads=roads, rules=rules, seed=seed, estimator=estimator, progress=progress)
     shards = list(draw_shards(model, count, seed, engine, progress))
     trajectories = concatenate([shard.trajectories for shard in shards])
-    return Synthesis(trajectories, diagnostics_of(shards), release.private)
+    return Synthesis(trajectories, diagnostics_of(shards), release.private, origin_notes(release))
 
 
 def wanted_count(release: Release, n: int | None) -> int:
