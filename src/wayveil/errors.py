@@ -28,6 +28,10 @@ class ReleaseError(InputError):
     """A release that cannot be read, is of another version, or was altered."""
 
 
+class FewTrajectoriesWarning(UserWarning):
+    """A release whose noise is large against what was counted."""
+
+
 class BudgetError(WayveilError):
     """A privacy budget that does not allow what was asked."""
 

@@ -107,7 +107,11 @@ def measure(
     if account is not None:
         _pay(account, dataset or "", cost, unit, exact.digest)
     with stays_charged(account is not None):
-        return _draw(Door(scope, cost, unit, noise or OpenDPNoise()), exact, progress)
+        release = _draw(Door(scope, cost, unit, noise or OpenDPNoise()), exact, progress)
+    from wayveil.report.words import warn_few
+
+    warn_few(release)
+    return release
 
 
 @contextmanager

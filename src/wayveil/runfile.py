@@ -101,7 +101,8 @@ def read_run(path: Path) -> RunFile:
     except (OSError, UnicodeDecodeError):
         raise InputError(f"'{path.name}' cannot be read; `wayveil run --template` prints one to fill in.") from None
     except ValidationError as error:
-        raise InputError(f"'{path.name}': {first_fault(error, 'run')}; see `wayveil run --template`.") from None
+        fault = first_fault(error, "run", RunFile)
+        raise InputError(f"'{path.name}': {fault}; see `wayveil run --template`.") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and numbers too long to be read
         why = in_short(error)
         raise InputError(f"'{path.name}' is not valid TOML ({why}); see `wayveil run --template`.") from None

@@ -5,6 +5,7 @@ the data: the city's box, its time zone, the days that are covered, and caps tha
 """
 
 import datetime as dt
+import difflib
 import math
 import os
 import tomllib
@@ -220,16 +221,29 @@ def parse_scope(text: str, origin: str) -> Scope:
     try:
         return Scope.model_validate(tomllib.loads(text))
     except ValidationError as error:
-        raise InputError(f"Scope '{origin}': {first_fault(error, 'scope')}; see `wayveil scope new`.") from None
+        raise InputError(f"Scope '{origin}': {first_fault(error, 'scope', Scope)}; see `wayveil scope new`.") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and numbers too long to be read
         raise InputError(f"Scope '{origin}' is not valid TOML ({in_short(error)}); see `wayveil scope new`.") from None
 
 
-def first_fault(error: ValidationError, whole: str) -> str:
-    """Where a file is wrong and why, on one line; `whole` names the place if it is the file as such."""
+def first_fault(error: ValidationError, whole: str, model: type[BaseModel]) -> str:
+    """Where a file of `model` is wrong and why, on one line; `whole` names the place if it is the file as such."""
     first = error.errors(include_url=False, include_context=False)[0]
     where = ".".join(in_short(part) for part in first["loc"]) or whole
+    if first["type"] == "extra_forbidden":
+        return f"{where} is not a known key{_perhaps(first['loc'], model)}"
     return f"{where}: {in_short(first['msg'])}"
+
+
+def _perhaps(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    """The known key that a misspelt one resembles."""
+    for part in place[:-1]:
+        found = model.model_fields[str(part)].annotation if str(part) in model.model_fields else None
+        if not (isinstance(found, type) and issubclass(found, BaseModel)):
+            return ""
+        model = found
+    close = difflib.get_close_matches(str(place[-1])[:50], model.model_fields, n=1)
+    return f", perhaps '{close[0]}' is meant" if close else ""
 
 
 def in_short(value: object) -> str:

@@ -121,6 +121,7 @@ def synthesize_file(
         "private": release.private,
         "epsilon": decimal_text(release.epsilon),
         "resumed": resumed,
+        "rules": len(laws),
         "few": few_words(release, cure=True),
         "diagnostics": diagnostics,
     }

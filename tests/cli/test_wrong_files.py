@@ -107,3 +107,71 @@ def test_the_map_of_another_city(wayveil, released):
     said = wayveil(*page, "far.geojson")
     assert said.code == 2 and "No road of the map lies inside the scope" in said.err, said
     assert wayveil(*page, "near.geojson").code == 0
+
+
+def test_the_scope_of_another_city(wayveil, folder):
+    Path("far.csv").write_text(Path("rides.csv").read_text().replace(",30.0", ",50.0"))
+    for real, made, scope, whose in (
+        ("rides.csv", "rides.csv", "far.toml", "rides.csv"),
+        ("far.csv", "rides.csv", "small.toml", "far.csv"),
+        ("rides.csv", "far.csv", "small.toml", "far.csv"),
+    ):
+        said = wayveil("evaluate", real, made, "--scope", scope, "--headline")
+        assert said.code == 2 and f"No point of '{whose}' lies inside the scope" in said.err, said
+        assert said.err.count("\n") == 1 and said.out == ""
+    with pytest.raises(wv.errors.InputError, match="No point of the synthetic data"):
+        wv.evaluate("rides.csv", "far.csv", "small.toml", metrics=["length"])
+
+
+def test_check_says_so_where_every_row_is_outside(wayveil, folder):
+    Path("days.toml").write_text(SCOPE + "first_day = 2001-01-01\nlast_day = 2001-01-02\n")
+    with open("rides.csv", "a") as data:
+        data.write("9,,,1700000000\n")  # a row without a place is neither inside nor outside
+    for scope in ("far.toml", "days.toml"):
+        assert "scope is probably wrong" in wayveil("check", "rides.csv", "--scope", scope).out
+    advice = json.loads(wayveil("check", "rides.csv", "--scope", "far.toml", "--json").out)["advice"]
+    assert "probably wrong" in advice["outside the scope's box"]
+    with open("rides.csv", "a") as data:
+        data.write("9,50.01,-39.99,1700000000\n")
+    shown = wayveil("check", "rides.csv", "--scope", "small.toml").out
+    assert "outside the scope's box" in shown and "probably wrong" not in shown
+
+
+def test_few_trajectories_are_said_to_be_few_in_python_too(folder, recwarn):
+    import warnings
+
+    import pandas as pd
+
+    frame, promise = pd.read_csv("rides.csv"), {"epsilon": "0.5", "unit": "trajectory"}
+    wv.measure(frame, "small.toml", **promise)
+    wv.Synthesizer(scope="small.toml", **promise).fit(frame)
+    said = [one for one in recwarn if issubclass(one.category, wv.errors.FewTrajectoriesWarning)]
+    assert [one.filename for one in said] == [__file__] * 2 and said[0].lineno + 1 == said[1].lineno
+    assert "are few for ε = 0.5" in str(said[1].message) and "n=" in str(said[1].message)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert wv.measure(frame, "small.toml", **promise).private  # paid for, so not lost to a warning
+    recwarn.clear()
+    wv.measure(frame, "small.toml", epsilon="900", unit="trajectory")
+    assert not [one for one in recwarn if issubclass(one.category, wv.errors.FewTrajectoriesWarning)]
+
+
+def test_small_words(wayveil, folder):
+    assert "needs wayveil[ray]" in wayveil("measure", "-h").out
+    words = list(MEASURE)
+    at = words.index("--epsilon")
+    said = wayveil("measure", "rides.csv", *words[:at], *words[at + 2 :])
+    assert said.code == 2 and "--epsilon 1 is a usual start; see docs/which-epsilon.md" in said.err
+    assert "usual start" not in wayveil("measure", "rides.csv", *words[:-2]).err
+    for key, sentence in {
+        'time_zone = "UTC"\n': "time_zone is not a known key, perhaps 'timezone' is meant; see `wayveil scope new`.",
+        "[caps]\nlength_m = 3\n": "caps.length_m is not a known key, perhaps 'length_km' is meant; see",
+        "zzz = 1\n": "zzz is not a known key; see",
+    }.items():
+        Path("odd.toml").write_text(SCOPE + key)
+        said = wayveil("check", "rides.csv", "--scope", "odd.toml")
+        assert said.code == 2 and sentence in said.err and "Extra inputs" not in said.err, said
+    feature = {"type": "Feature", "geometry": None, "properties": {"rule": "speed_limit", "kmph": 50}}
+    Path("rules.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
+    said = wayveil("rules", "check", "rules.geojson", "--scope", "small.toml")
+    assert said.code == 2 and said.err.endswith("meant?\n"), said

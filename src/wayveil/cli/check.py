@@ -26,7 +26,6 @@ def check(
 ) -> None:
     """Say what a file holds and what is wrong with it; spends nothing. Not for publication."""
     from wayveil.cli.console import NOT_FOR_PUBLICATION, print_json, progress_bar
-    from wayveil.formats.check import ADVICE
     from wayveil.formats.check import check as check_data
     from wayveil.scope import read_scope
 
@@ -37,8 +36,7 @@ def check(
     with progress_bar() as progress:
         report = check_data(file, frame, progress=progress, **options)
     if as_json:
-        advice = {name: ADVICE[name] for name in report.problems}
-        print_json({"notice": NOT_FOR_PUBLICATION, **report.to_dict(), "advice": advice})
+        print_json({"notice": NOT_FOR_PUBLICATION, **report.to_dict(), "advice": report.advice})
         return
     _print_tables(report, NOT_FOR_PUBLICATION)
 
@@ -49,7 +47,7 @@ def _print_tables(report, notice: str) -> None:  # type: ignore[no-untyped-def]
     from rich.console import Console
     from rich.table import Table
 
-    from wayveil.formats.check import ADVICE, PROBLEMS
+    from wayveil.formats.check import PROBLEMS
 
     def moment(seconds: float | None) -> str:
         if seconds is None:
@@ -68,7 +66,7 @@ def _print_tables(report, notice: str) -> None:  # type: ignore[no-untyped-def]
         found.add_row("north, east", f"{report.north:.5f}, {report.east:.5f}")
     wrong = Table("problem", "how many", "what to do", title="Problems", title_justify="left")
     for name, count in report.problems.items():
-        wrong.add_row(name, f"{count:,} {PROBLEMS[name]}", ADVICE[name])
+        wrong.add_row(name, f"{count:,} {PROBLEMS[name]}", report.advice[name])
     console = Console(highlight=False)
     console.print(notice)
     console.print(found)

@@ -26,7 +26,9 @@ def made_words(made: dict[str, Any]) -> str:
     """What `wayveil.steps.synthesize_file` made, in a sentence: how many, and how many break a rule."""
     broken = {name: found["trajectories"] for name, found in made["diagnostics"]["violations_after"].items()}
     rules = ", ".join(f"{count:,} break '{name}'" for name, count in broken.items() if count)
-    return f"{made['trajectories']:,} synthetic trajectories; {rules or 'none breaks a rule'}."
+    if not rules and made.get("rules"):
+        rules = "none breaks a rule"
+    return f"{made['trajectories']:,} synthetic trajectories{'; ' + rules if rules else ''}."
 
 
 def _can_draw() -> bool:

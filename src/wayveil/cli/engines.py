@@ -7,7 +7,7 @@ import typer
 _PANEL = "Where the work runs"
 
 EngineName = Annotated[
-    str, typer.Option("--engine", help="serial, or ray (needs wayveil[ray]).", rich_help_panel=_PANEL)
+    str, typer.Option("--engine", help=r"serial, or ray (needs wayveil\[ray]).", rich_help_panel=_PANEL)
 ]
 Address = Annotated[
     str | None,

@@ -97,6 +97,8 @@ def main() -> None:
     except Exception as error:
         if hasattr(error, "show") and hasattr(error, "exit_code"):  # the command line itself was wrong
             error.show()
+            if hint := _hint(error):
+                print(hint, file=sys.stderr)
             raise SystemExit(error.exit_code) from None
         if _state["debug"]:
             raise
@@ -104,6 +106,15 @@ def main() -> None:
         kind, place = type(error).__name__, _own_frame(error)
         _stop(f"unexpected {kind} {place}; run with --debug to see it in full.{_notes(error)}", 1)
     raise SystemExit(code if isinstance(code, int) else 0)
+
+
+def _hint(error: Any) -> str:
+    """What helps with the one choice that nobody can guess."""
+    verb = getattr(getattr(error, "ctx", None), "info_name", None)
+    option = getattr(getattr(error, "param", None), "name", None)
+    if (type(error).__name__, verb, option) != ("MissingParameter", "measure", "epsilon"):
+        return ""
+    return "How much privacy to spend is your choice: --epsilon 1 is a usual start; see docs/which-epsilon.md."
 
 
 def _as_note(message: Warning | str, category: type[Warning], *place: object) -> None:

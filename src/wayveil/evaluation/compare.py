@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wayveil.evaluation.paths import project
+from wayveil.evaluation.paths import check_in_scope, project
 from wayveil.evaluation.score import HEADLINE, Evaluation, evaluate
 from wayveil.progress import Progress, quiet
 from wayveil.scope import read_scope
@@ -48,10 +48,12 @@ def compare_files(
     frame = read_scope(scope)
     read_as = dict(options or {})
     true_paths = project(read(real, **read_as), frame)
+    check_in_scope(true_paths, f"'{Path(real).name}'")
     evaluations: dict[str, Evaluation] = {}
     warnings: list[str] = []
     for path in synthetic:
         made = project(read_synthetic(path, read_as), frame)
+        check_in_scope(made, f"'{Path(path).name}'")
         name = _new_name(Path(path).name, evaluations)
         evaluations[name] = evaluate(
             true_paths, made, frame, metrics=HEADLINE if headline else None, with_time=with_time, progress=progress

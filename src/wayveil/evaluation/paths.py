@@ -91,6 +91,13 @@ def project(trajectories: Trajectories, scope: Scope) -> Paths:
     return Paths(trajectories.offsets, x_m, y_m, trajectories.t_utc, clock_s, scope.width_m, scope.height_m)
 
 
+def check_in_scope(paths: Paths, what: str) -> None:
+    """InputError where not one point lies inside the scope: every score would compare nothing with nothing."""
+    inside = (paths.x_m >= 0) & (paths.x_m <= paths.width_m) & (paths.y_m >= 0) & (paths.y_m <= paths.height_m)
+    if not inside.any():
+        raise InputError(f"No point of {what} lies inside the scope; check its box and the column names.")
+
+
 def along(
     paths: Paths, which: NDArray[np.int64], distance_m: NDArray[np.float64], value: NDArray[np.float64]
 ) -> NDArray[np.float64]:

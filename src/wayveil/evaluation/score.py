@@ -12,7 +12,7 @@ from wayveil.errors import InputError
 from wayveil.evaluation import adatrace_metrics as ada
 from wayveil.evaluation import metrics as m
 from wayveil.evaluation.metrics import Metric, as_paths
-from wayveil.evaluation.paths import Paths
+from wayveil.evaluation.paths import Paths, check_in_scope
 from wayveil.evaluation.tally import GROUPS, Tally
 from wayveil.progress import Progress, quiet
 from wayveil.scope import Scope, read_scope
@@ -152,6 +152,8 @@ def evaluate(
     scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
     made_columns = {} if isinstance(synthetic, str | os.PathLike) else columns
     a, b = as_paths(_opened(real, columns), scope), as_paths(_opened(synthetic, made_columns), scope)
+    check_in_scope(a, "the real data")
+    check_in_scope(b, "the synthetic data")
     scores = {}
     for position, name in enumerate(names):
         progress("evaluate", position / len(names))

@@ -57,6 +57,12 @@ ADVICE = {
     "longer than the scope's hours": "cut recordings into trips: wayveil convert --split-minutes 10",
 }
 """What to do about each kind."""
+_ALL_OUTSIDE = {
+    "outside the scope's box": "every row is: the scope is probably wrong, or the columns; see its box",
+    "outside the scope's days": "every row is: the scope is probably wrong, or --timezone; see its days",
+}
+_BAD = tuple(PROBLEMS)[:6]
+"""The kinds of `bad_rows`; such rows are not looked up in the scope."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +83,13 @@ class CheckReport:
     east: float | None
     problems: dict[str, int]
     """Counts by kind, only those that occur; kinds as in `PROBLEMS`."""
+
+    @property
+    def advice(self) -> dict[str, str]:
+        """What to do about each kind that occurs."""
+        usable = self.rows - sum(self.problems.get(name, 0) for name in _BAD)
+        everywhere = {name: text for name, text in _ALL_OUTSIDE.items() if self.problems.get(name) == usable}
+        return {name: everywhere.get(name, ADVICE[name]) for name in self.problems}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""

@@ -1,8 +1,11 @@
 """What a page says about a promise, in plain words."""
 
 import math
+import sys
+import warnings
 from fractions import Fraction
 
+from wayveil.errors import FewTrajectoriesWarning
 from wayveil.release import Release
 
 MEANINGS = {
@@ -95,6 +98,26 @@ def few_words(release: Release, cure: bool = False) -> str | None:
         f"About {number:,.0f} trajectories are few for ε = {decimal(release.epsilon)}{at_most}: much of the result is "
         "what cities usually look like, not what the data says."
     ) + (f" More data{fewer} or a larger ε would help (docs/which-epsilon.md)." if cure else "")
+
+
+def warn_few(release: Release) -> None:
+    """`few_words` as a warning that points at the line that called `measure` or `Synthesizer.fit`.
+
+    The verbs, the audit and the benchmark, which also measure, say so in their own way or not at all.
+
+    Privacy: free (post-processing).
+    """
+    few = few_words(release, cure=True)
+    level, caller = 3, sys._getframe(2)
+    if caller.f_globals.get("__name__") == "wayveil.synthesizer" and caller.f_back is not None:
+        level, caller = level + 1, caller.f_back
+    if few is None or str(caller.f_globals.get("__name__")).partition(".")[0] == "wayveil":
+        return
+    more = "Unless n= is given, as many synthetic trajectories are made as the noisy count says."
+    try:
+        warnings.warn(f"{few} {more}", FewTrajectoriesWarning, stacklevel=level)
+    except FewTrajectoriesWarning:
+        pass  # where warnings are errors: a release that has been paid for must not be lost to one
 
 
 def not_promised(release: Release) -> list[str]:

@@ -127,7 +127,8 @@ def read_rules(
             rules.append(_rule(feature, number, scope, roadmap))
         except RuleError as error:
             message = str(error).rstrip(".")
-            raise RuleError(f"Rules '{origin}', feature {number}: {message}.") from None
+            stop = "" if message.endswith("?") else "."
+            raise RuleError(f"Rules '{origin}', feature {number}: {message}{stop}") from None
     try:
         refuse_contradictions(rules, scope)
     except RuleError as error:
