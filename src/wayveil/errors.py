@@ -32,6 +32,10 @@ class FewTrajectoriesWarning(UserWarning):
     """A release whose noise is large against what was counted."""
 
 
+class UnusedMapWarning(UserWarning):
+    """A road map without a road inside the scope."""
+
+
 class BudgetError(WayveilError):
     """A privacy budget that does not allow what was asked."""
 

@@ -67,6 +67,8 @@ def test_a_folder_is_no_synthetic_file(wayveil, released):
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "parts/a.parquet").code == 0
     assert wayveil("convert", "rides.csv", "parts/b.parquet").code == 0
     assert wayveil("report", "x.release.json", "parts", "-o", "page.html").code == 2
+    # Nor does one synthetic file vouch for the others of its folder.
+    assert wv.formats.read_metadata("parts/a.parquet") and wv.formats.read_metadata("parts") == {}
 
 
 def test_no_page_of_another_release(wayveil, released):
@@ -107,6 +109,13 @@ def test_the_map_of_another_city(wayveil, released):
     said = wayveil(*page, "far.geojson")
     assert said.code == 2 and "No road of the map lies inside the scope" in said.err, said
     assert wayveil(*page, "near.geojson").code == 0
+
+
+def test_the_map_of_another_city_in_python(released):
+    a_map("far.geojson", 50.01)
+    with pytest.warns(wv.errors.UnusedMapWarning, match="the map is not used") as said:
+        wv.synthesize(wv.read_release("x.release.json"), roads=wv.read_roads("far.geojson"), n=5, seed=1)
+    assert [one.filename for one in said if one.category is wv.errors.UnusedMapWarning] == [__file__]
 
 
 def test_the_scope_of_another_city(wayveil, folder):

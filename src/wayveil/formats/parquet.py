@@ -231,7 +231,18 @@ def write_parts(
 
 
 def metadata(path: str | Path) -> dict[str, str]:
-    """Key-value metadata of a file, without the bookkeeping of Arrow, pandas and GeoParquet."""
-    with opened(part_files(path)[0]) as parquet:
-        found = parquet.schema_arrow.metadata or {}
+    """Key-value metadata of a file, without the bookkeeping of Arrow, pandas and GeoParquet.
+
+    Of a folder, what all its files say: what one of them says does not hold for the others.
+    """
+    first, *others = part_files(path)
+    found = _notes(first)
+    for other in others:
+        more = _notes(other)
+        found = {key: value for key, value in found.items() if more.get(key) == value}
     return {key.decode("utf-8", "replace"): found[key].decode("utf-8", "replace") for key in drop_metadata(list(found))}
+
+
+def _notes(file: str) -> dict[bytes, bytes]:
+    with opened(file) as parquet:
+        return dict(parquet.schema_arrow.metadata or {})

@@ -3,12 +3,14 @@
 Privacy: free (public by definition).
 """
 
+import warnings
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from wayveil.errors import UnusedMapWarning
 from wayveil.grid import Grid, base_grid
 from wayveil.roads import RoadMap
 from wayveil.scope import Scope
@@ -53,10 +55,14 @@ class Prior:
 
 
 def public_prior(scope: Scope, roads: RoadMap | None) -> Prior:
-    """The prior for a scope; a map without a road inside it is as good as none."""
+    """The prior for a scope; a map without a road inside it is as good as none, and a warning says so."""
     if roads is None:
         return Prior()
     from wayveil.synthesis.roads import prepare_roads
 
     prepared = prepare_roads(roads, base_grid(scope), scope)
-    return Prior(prepared if len(prepared) and prepared.features else None)
+    if len(prepared) and prepared.features:
+        return Prior(prepared)
+    # At the line that called `synthesize`, through `make_model`.
+    warnings.warn("No road of the map lies inside the scope; the map is not used.", UnusedMapWarning, stacklevel=4)
+    return Prior()
