@@ -29,7 +29,6 @@ from wayveil.synthesis.timing import within_days
 _FURTHEST_M = 250.0
 _FURTHEST_ON_ROADS_M = 60.0
 _TRIED_POINTS = 64
-_ROUNDS, _POWER = 6, 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,10 +91,7 @@ def settled_slowness(
     ends: NDArray[np.float64],
     random: np.random.Generator,
 ) -> Field:
-    """The pool's slowness fitted once more to the chosen routes: they pass places more or less often than the pool.
-
-    Smaller steps than for the pool, since points of few trajectories are few and their number in a cell is chance.
-    """
+    """The pool's slowness fitted once more to the chosen routes: they pass places more or less often than the pool."""
     course = with_ends(take_course(pool_of.course, chosen), ends, estimates.grid)
     points = pool_of.trips.points[chosen]
     offsets, elapsed = gaps(estimates, np.minimum(points, _TRIED_POINTS), random)
@@ -104,7 +100,7 @@ def settled_slowness(
     def scattered(placed: Polylines) -> Polylines:
         return scatter_sparse(placed, target, grid, _furthest_m(prior), random, points)
 
-    return fit_slowness(course, points, offsets, elapsed, target, grid, _ROUNDS, _POWER, slowness, scattered)
+    return fit_slowness(course, points, offsets, elapsed, target, grid, start=slowness, moved=scattered)
 
 
 def timed_tracks(
