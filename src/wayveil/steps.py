@@ -165,7 +165,7 @@ def check_origin(synthetic: Path, release: Release) -> None:
     """InputError unless the file says of itself that it is synthetic and was made from this very release."""
     from wayveil.formats.reading import metadata_of
 
-    # Of a folder only one part would be asked, and `synthesize` writes none.
+    # `synthesize` writes no folders.
     said = {} if synthetic.is_dir() else metadata_of(synthetic)
     cure = "or synthesize again, which costs nothing."
     if not said.get("origin", "").startswith(SYNTHETIC):
