@@ -36,7 +36,10 @@ def initial_weights(seed: int, shape: tuple[int, tuple[int, ...]] | None = None,
             scale = re.search(r"\d", name.split("/")[0])
             theirs = name.replace(scale[0], str(int(scale[0]) + skipped), 1) if scale else name
             old = known.get(theirs)
-            if old is not None and old.shape == size:
+            if old is not None and name == "stem/w" and old.shape[2] < size[2] and patch == 1:
+                values = np.zeros(size)  # new inputs come last and are not listened to at first
+                values[:, :, : old.shape[2]] = old
+            elif old is not None and old.shape == size:
                 values = old
             weights[kind][name] = jnp.array(values, jnp.float32)  # a copy: the states are donated
     return weights
@@ -98,7 +101,9 @@ def predict(weights, fields, constants, dtype=None):
     fields = fields.astype(jnp.float32)
     area, roads = fields[..., 4], fields[..., 5:9]
     log_bayes, end_log_bayes = fields[..., 3], fields[..., 13]
-    shown = jnp.concatenate([fields[..., 0:3], log_bayes[..., None] / 4, area[..., None], roads], axis=-1)
+    shown = jnp.concatenate(
+        [fields[..., 0:3], log_bayes[..., None] / 4, area[..., None], roads, fields[..., 15:17]], axis=-1
+    )
     half = features.CONSTANTS
     correction = log_correction(weights["occupancy"], shown, constants[:, :half], dtype)
     occupancy = log_share(log_bayes, correction, area)
@@ -106,7 +111,7 @@ def predict(weights, fields, constants, dtype=None):
     log_occupancy = jnp.where(area > 0, jnp.maximum(occupancy + jnp.log(cells), _LOWEST_LOG), 0.0)
     shown = jnp.concatenate(
         [fields[..., 10:13], end_log_bayes[..., None] / 4, area[..., None], roads,
-         jax.lax.stop_gradient(log_occupancy)[..., None] / 4], axis=-1
+         jax.lax.stop_gradient(log_occupancy)[..., None] / 4, fields[..., 17:19]], axis=-1
     )  # fmt: skip
     correction = log_correction(weights["end_points"], shown, constants[:, half:], dtype)
     return occupancy, log_share(end_log_bayes, correction, area)

@@ -23,6 +23,7 @@ def _register() -> None:
 
 _register()
 
+from wayveil.focus import FOCUS, PARTS, fine_parts, parts_of_cells  # noqa: E402
 from wayveil.synthesis.field import NoisyLevel, estimate_field  # noqa: E402
 from wayveil.synthesis.learned import features, network  # noqa: E402
 from wayveil.synthesis.learned.refine import refine  # noqa: E402
@@ -30,12 +31,12 @@ from wayveil.synthesis.learned.weights import WEIGHTS_FILE  # noqa: E402
 from wayveil.synthesis.mapped import estimate_mapped_field  # noqa: E402
 from wayveil.synthesis.pyramid import pool, shifted, spread  # noqa: E402
 
-__all__ = ["WEIGHTS_FILE", "NoisyLevel", "estimate_field", "estimate_mapped_field", "features", "network", "pool",
-           "refine", "shifted", "spread"]  # fmt: skip
+__all__ = ["FOCUS", "PARTS", "WEIGHTS_FILE", "NoisyLevel", "estimate_field", "estimate_mapped_field", "features", "fine_parts", "network",
+           "parts_of_cells", "pool", "refine", "shifted", "spread"]  # fmt: skip
 
-OCCUPANCY_SHARES = (0.100, 0.140, 0.150)
-"""Shares of ε of the coarse, middle and fine level: `wayveil.plan.SHARES`, which a test compares."""
-END_POINT_SHARES = (0.055, 0.077, 0.088)
+OCCUPANCY_SHARES = (0.070, 0.320)
+"""Shares of ε of the coarse blocks and of the detail inside them: `wayveil.plan.SHARES`, which a test compares."""
+END_POINT_SHARES = (0.040, 0.180)
 COUNT_SHARE = 0.010
 END_POINT_POWER = 1.5
 

@@ -14,11 +14,14 @@ from product import (
     END_POINT_POWER,
     END_POINT_SHARES,
     OCCUPANCY_SHARES,
+    PARTS,
     NoisyLevel,
     estimate_field,
     estimate_mapped_field,
     features,
+    fine_parts,
     level_sides,
+    parts_of_cells,
     pool,
 )
 from streets import KINDS, Streets, build_streets
@@ -29,10 +32,13 @@ SIDE = 256
 WIDE_SIDE = 384
 """The same for the fourth stage, whose scopes roam."""
 FIELDS = ("noisy0", "noisy1", "noisy2", "log_bayes", "area", "road0", "road1", "road2", "covered", "truth",
-          "end_noisy0", "end_noisy1", "end_noisy2", "end_log_bayes", "end_truth")  # fmt: skip
+          "end_noisy0", "end_noisy1", "end_noisy2", "end_log_bayes", "end_truth",
+          "heard1", "heard2", "end_heard1", "end_heard2")  # fmt: skip
 _MOST_POINTS = 700_000
 _INTERVALS_S = (5.0, 15.0, 60.0, 150.0, 400.0)
 _HOURS_INTERVALS_S = (15.0, 60.0, 150.0, 300.0, 600.0)
+_UNFOCUSED = 0.15
+"""Of the samples, how many divide their questions alike in all blocks."""
 _HOURS_SHARE = 0.35
 """Of the views, how many are of days cut into pieces."""
 
@@ -176,16 +182,29 @@ def _add_up(points: Points, rows: int, columns: int, size: NDArray) -> tuple[NDA
 
 
 def noisy_levels(
-    exact: NDArray, shares: tuple[float, ...], epsilon: float, signal_count: float, random: np.random.Generator
-) -> list[NoisyLevel]:
-    """The three levels with Laplace noise, sized by the plan's rule."""
+    exact: NDArray, shares: tuple[float, float], epsilon: float, signal_count: float, random: np.random.Generator,
+    unfocused: float = 0.0,
+) -> list[NoisyLevel]:  # fmt: skip
+    """The three levels with Laplace noise, sized and focused by the product's rule.
+
+    A share `unfocused` of them has the same division in every block, whatever it is: as releases of older versions do.
+    """
     sides = level_sides(exact.size, max(signal_count, 1.0) * epsilon * sum(shares))
-    levels = []
-    for side, share in zip(sides, shares):
-        noise = 1 / (epsilon * share)
+    coarse = _heard(pool(exact, sides[0]), sides[0], 1 / (epsilon * shares[0]), random)
+    noise = 1 / (epsilon * shares[1])
+    parts = fine_parts(coarse.counts, (sides[0] // sides[2]) ** 2, noise)
+    if unfocused and random.random() < unfocused:
+        parts = np.full_like(parts, random.integers(3, 16))
+    levels = [coarse]
+    for side in sides[1:]:
         pooled = pool(exact, side)
-        levels.append(NoisyLevel(pooled + random.laplace(0, noise, pooled.shape), side, noise))
+        own = parts_of_cells(parts, sides[0] // side, pooled.shape)
+        levels.append(_heard(pooled, side, noise * PARTS / (own if side == sides[2] else PARTS - own), random))
     return levels
+
+
+def _heard(exact: NDArray, side: int, noise: float | NDArray, random: np.random.Generator) -> NoisyLevel:
+    return NoisyLevel(exact + noise * random.laplace(0, 1, exact.shape), side, noise)
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,11 +220,11 @@ class Release:
     end_points: NDArray[np.float64]
 
 
-def release(view: View, epsilon: float, mapped: bool, random: np.random.Generator) -> Release:
+def release(view: View, epsilon: float, mapped: bool, random: np.random.Generator, unfocused: float = 0.0) -> Release:
     """Draw noise and estimate, as `measure` and `estimate` do."""
     total = max(view.count + random.laplace(0, 1 / (epsilon * COUNT_SHARE)), 1.0)
-    occupancy_levels = noisy_levels(view.occupancy, OCCUPANCY_SHARES, epsilon, total, random)
-    end_levels = noisy_levels(view.end_points, END_POINT_SHARES, epsilon, total, random)
+    occupancy_levels = noisy_levels(view.occupancy, OCCUPANCY_SHARES, epsilon, total, random, unfocused)
+    end_levels = noisy_levels(view.end_points, END_POINT_SHARES, epsilon, total, random, unfocused)
     roads = view.roads if mapped else None
     if roads:
         occupancy = estimate_mapped_field(occupancy_levels, total, view.area, roads)
@@ -241,6 +260,8 @@ def pack(made: Release, side: int = SIDE) -> tuple[NDArray[np.float16], NDArray[
     part[..., 10:13] = features.noisy_channels(made.end_levels, shape)
     part[..., 13] = features.log_density(made.end_points, view.area)
     part[..., 14] = np.minimum(view.end_points * cells / max(view.count, 1e-9), 60_000)
+    part[..., 15:17] = features.heard_channels(made.occupancy_levels, shape)
+    part[..., 17:19] = features.heard_channels(made.end_levels, shape)
     mapped = made.roads is not None
     constants = [features.constants(levels, made.total, view.area, mapped)
                  for levels in (made.occupancy_levels, made.end_levels)]  # fmt: skip
@@ -266,7 +287,7 @@ def random_samples(seed: int, side: int = SIDE, roaming: bool = False, untidy: b
                 continue
             for mapped in (False, True, bool(random.random() < 0.6)):
                 epsilon = draw_epsilon(view, random, 0.5 if roaming else 0.0)
-                yield pack(release(view, epsilon, mapped, random), side)
+                yield pack(release(view, epsilon, mapped, random, _UNFOCUSED), side)
 
 
 VALIDATION_EPSILONS = (0.1, 0.5, 1.0)

@@ -322,12 +322,8 @@ def _account(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None
 def _pay(ledger: Ledger, dataset: str, cost: Cost, unit: Unit, digest: str | None) -> None:
     """All shares on the ledger in one go; with a δ only their sum is a guarantee, so it is divided alike."""
     budget, purpose = cost.budget, f"measure, {unit.kind} level" + (", Gaussian" if cost.rho else "")
-    lines = [
-        Spend(name, share, purpose, cost.delta * share / budget.epsilon) for name, share in budget.shares.items()
-    ]
-    receipt = ledger.spend(
-        dataset, lines, total_if_new=budget.epsilon, total_delta_if_new=cost.delta, digest=digest
-    )
+    lines = [Spend(name, share, purpose, cost.delta * share / budget.epsilon) for name, share in budget.shares.items()]
+    receipt = ledger.spend(dataset, lines, total_if_new=budget.epsilon, total_delta_if_new=cost.delta, digest=digest)
     for warning in receipt.warnings:
         warnings.warn(warning, SameContentWarning, stacklevel=3)
 

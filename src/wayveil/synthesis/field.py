@@ -28,7 +28,13 @@ class NoisyLevel:
 
     counts: Field
     side: int
-    noise: float
+    noise: float | Field
+    """One scale for all cells, or each cell's own."""
+
+    @property
+    def mean_noise(self) -> float:
+        """The scale that has the mean precision: what a cell would have if all had the same."""
+        return float(1 / np.mean(1 / np.asarray(self.noise)))
 
 
 def estimate_field(
@@ -123,7 +129,7 @@ def _blind_spot(
                 if reach == 1:  # a street goes on: both sides of a cell on one line are busy
                     columns.append(np.sqrt(ahead * behind))
     design = np.stack([column.ravel() for column in columns], axis=1)
-    precision = 1 / np.sqrt(2 * level.noise**2 + mean.ravel() ** 2)
+    precision = 1 / np.sqrt(2 * np.ravel(level.noise) ** 2 + mean.ravel() ** 2)
     scaled = design * precision[:, None]
     gram = scaled.T @ scaled
     gram += (1e-10 * np.trace(gram) + 1e-300) * np.eye(len(gram))

@@ -111,7 +111,7 @@ def _ridge(
     spread_of: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     """argmin over c ≥ 0 of Σ (y − Xc)² / (2b² + μ²) + Σ ((c − centre) / spread)²: Laplace noise and lognormal cells."""
-    precision = 1 / np.sqrt(2 * level.noise**2 + mean.ravel() ** 2 + 1e-300)
+    precision = 1 / np.sqrt(2 * np.ravel(level.noise) ** 2 + mean.ravel() ** 2 + 1e-300)
     scaled = columns.reshape(len(columns), -1) * precision
     gram = scaled @ scaled.T + np.diag(spread_of**-2.0)
     right = scaled @ (level.counts.ravel() * precision) + centre / spread_of**2

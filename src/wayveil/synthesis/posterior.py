@@ -14,9 +14,11 @@ _BLOCK = 1 << 13
 
 
 def posterior_mean(
-    noisy: NDArray[np.float64], prior_mean: NDArray[np.float64], noise: float, groups: int = 4
+    noisy: NDArray[np.float64], prior_mean: NDArray[np.float64], noise: float | NDArray[np.float64], groups: int = 4
 ) -> NDArray[np.float64]:
     """E[λ | y] for y = λ + Laplace(noise), λ lognormal with mean `prior_mean` and spread σ.
+
+    `noise` is one scale for all cells or one for each.
 
     σ is found by marginal likelihood, separately in `groups` groups of cells of similar prior mean (empirical Bayes).
     Cells whose prior mean is zero stay zero.
@@ -28,14 +30,15 @@ def posterior_mean(
     if len(possible) == 0:
         return result
     y, mean = np.asarray(noisy, float).ravel()[possible], result.ravel()[possible]
+    scale = np.broadcast_to(noise, result.shape).ravel()[possible]
     edges = np.quantile(mean, np.linspace(0, 1, groups + 1)[1:-1])
     group = np.searchsorted(edges, mean, side="right")
     estimate = np.empty_like(mean)
     for k in range(groups):
         member = np.flatnonzero(group == k)
         if len(member):
-            factors = _factors(_best_spread(y[member], mean[member], noise))
-            estimate[member] = _mean_given(y[member], mean[member], noise, factors)
+            factors = _factors(_best_spread(y[member], mean[member], scale[member]))
+            estimate[member] = _mean_given(y[member], mean[member], scale[member], factors)
     result.ravel()[possible] = estimate
     return result
 
@@ -46,10 +49,10 @@ def _factors(spread: float) -> NDArray[np.float64]:
     return factors / (_WEIGHTS * factors).sum()
 
 
-def _best_spread(y: NDArray[np.float64], mean: NDArray[np.float64], noise: float) -> float:
+def _best_spread(y: NDArray[np.float64], mean: NDArray[np.float64], noise: NDArray[np.float64]) -> float:
     if len(y) > _SAMPLE:  # an even subsample: the likelihood of four thousand cells settles σ
         keep = np.linspace(0, len(y) - 1, _SAMPLE).astype(int)
-        y, mean = y[keep], mean[keep]
+        y, mean, noise = y[keep], mean[keep], noise[keep]
     # In units of the noise and in single precision: enough to tell ten spreads apart.
     y_32, mean_32 = (y / noise).astype(np.float32), (mean / noise).astype(np.float32)
     misfit = np.empty((len(_NODES), len(y)), np.float32)
@@ -69,7 +72,7 @@ def _best_spread(y: NDArray[np.float64], mean: NDArray[np.float64], noise: float
 
 
 def _mean_given(
-    y: NDArray[np.float64], mean: NDArray[np.float64], noise: float, factors: NDArray[np.float64]
+    y: NDArray[np.float64], mean: NDArray[np.float64], noise: NDArray[np.float64], factors: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     estimate = np.empty_like(mean)
     weighted = np.stack([_WEIGHTS, _WEIGHTS * factors]).astype(np.float32)
@@ -77,12 +80,12 @@ def _mean_given(
         part = slice(start, start + _BLOCK)
         score = np.abs(y[part] - np.multiply.outer(factors, mean[part]))
         score -= score.min(axis=0)
-        sums = weighted @ _exp(score, noise)
+        sums = weighted @ _exp(score, noise[part])
         estimate[part] = mean[part] * sums[1] / sums[0]
     return estimate
 
 
-def _exp(score: NDArray[np.float64], noise: float) -> NDArray[np.float32]:
+def _exp(score: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float32]:
     """exp(−score / noise) in single precision: the least score of each cell is zero, so nothing that counts is lost."""
     shrunk = np.multiply(score, -1 / noise, dtype=np.float32, casting="same_kind")
     return np.exp(np.maximum(shrunk, _LEAST_EXPONENT, out=shrunk), out=shrunk)

@@ -11,16 +11,28 @@ from numpy.typing import NDArray
 from wayveil.synthesis.field import NoisyLevel
 from wayveil.synthesis.pyramid import Field, spread
 
-OCCUPANCY_INPUTS = 9
-END_POINT_INPUTS = 10
+OCCUPANCY_INPUTS = 11
+END_POINT_INPUTS = 12
 CONSTANTS = 6
 _LOWEST_LOG = -10.0
 
 
 def noisy_channels(levels: Sequence[NoisyLevel], shape: tuple[int, int]) -> NDArray[np.float32]:
     """(rows, columns, 3): asinh(count / noise) of each level, repeated over its base cells."""
-    channels = [np.arcsinh(spread(level.counts, level.side, shape) / level.noise) / 3 for level in levels]
+    channels = [np.arcsinh(spread(level.counts / level.noise, level.side, shape)) / 3 for level in levels]
     return np.stack(channels, axis=-1).astype(np.float32)
+
+
+def heard_channels(levels: Sequence[NoisyLevel], shape: tuple[int, int]) -> NDArray[np.float32]:
+    """(rows, columns, 2): how much better than on average the two finer levels were heard here, log(mean noise / noise).
+
+    Zero everywhere where a level has the same noise in all cells.
+    """
+    channels = np.zeros((*shape, 2), np.float32)
+    for k, level in enumerate(levels[1:]):
+        noise = np.broadcast_to(level.noise, level.counts.shape)
+        channels[..., k] = np.log(level.mean_noise / spread(noise, level.side, shape))
+    return channels
 
 
 def log_density(field: Field, area: Field) -> NDArray[np.float32]:
@@ -52,7 +64,7 @@ def constants(levels: Sequence[NoisyLevel], total: float, area: Field, mapped: b
     """Noise of each level against its mean count, the finest side, the total, whether there is a map."""
     cells = max(area.sum(), 1.0)
     total = max(total, 1.0)
-    relative = [np.log(level.noise * cells / (total * level.side**2)) / 4 for level in levels]
+    relative = [np.log(level.mean_noise * cells / (total * level.side**2)) / 4 for level in levels]
     return np.array([*relative, np.log2(levels[-1].side) / 4, np.log10(total) / 5, float(mapped)], np.float32)
 
 
@@ -61,10 +73,12 @@ def assemble(
     log_bayes: NDArray[np.float32],
     area: Field,
     roads: NDArray[np.float32],
+    heard: NDArray[np.float32],
     log_occupancy: NDArray[np.float32] | None = None,
 ) -> NDArray[np.float32]:
     """The network's input fields, in the order in which it was trained."""
     channels = [noisy, log_bayes[..., None] / 4, (area > 0)[..., None], roads]
     if log_occupancy is not None:
         channels.append(log_occupancy[..., None] / 4)
+    channels.append(heard)
     return np.concatenate(channels, axis=-1, dtype=np.float32)

@@ -35,7 +35,7 @@ _TOWARDS_COARSE = 0.5
 
 def worth(levels: Sequence[NoisyLevel], total: float) -> float:
     """total · Σ(1 / noise): how many noise units the whole field is worth."""
-    return total * sum(1 / level.noise for level in levels)
+    return total * sum(1 / level.mean_noise for level in levels)
 
 
 def towards_coarse(levels: Sequence[NoisyLevel], estimate: Field) -> Field:
@@ -50,7 +50,7 @@ def towards_coarse(levels: Sequence[NoisyLevel], estimate: Field) -> Field:
 
 def log_likelihood(levels: Sequence[NoisyLevel], estimate: Field) -> float:
     """−Σ|count − estimate| / noise over all levels, in nats."""
-    return -sum(float(np.abs(level.counts - pool(estimate, level.side)).sum() / level.noise) for level in levels)
+    return -sum(float((np.abs(level.counts - pool(estimate, level.side)) / level.noise).sum()) for level in levels)
 
 
 def mix(bayes: Field, learned: Field, share: float) -> Field:

@@ -124,6 +124,7 @@ def _corrected(
         log_bayes,
         area,
         features.road_channels(road_features, shape),
+        features.heard_channels(levels, shape),
         log_occupancy,
     )
     constants = features.constants(levels, total, area, bool(road_features))

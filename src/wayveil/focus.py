@@ -1,0 +1,63 @@
+"""focus: how closely a field is looked at, block by block.
+
+A field is asked in coarse blocks first. What is left of its share is divided in sixteen parts, in each block by itself,
+between the block's middle and its fine cells: many parts to the fine ones where the noisy coarse answer promises that
+they can be heard, few where they would drown. One point then adds `parts` to its fine cell and `PARTS − parts` to its
+middle cell, PARTS in all wherever it lies, so a trajectory's norm does not depend on the division (docs/method.md).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Parts = NDArray[np.int64]
+PARTS = 16
+FEWEST, MOST = 3, 15
+"""Never none and never all: both sizes are always heard a little."""
+
+
+@dataclass(frozen=True)
+class Focus:
+    """Shares of the fine cells where one of them is worth `low` and `high` noise units; between them logarithmic."""
+
+    low: float = 0.03
+    share_at_low: float = 0.2
+    high: float = 1.0
+    share_at_high: float = 0.95
+
+
+FOCUS = Focus()
+"""Best of four on simulated cities (docs/model-card.md); it holds for every field, dataset and ε."""
+
+
+def fine_parts(coarse: NDArray[np.float64], cells: int, noise: float, focus: Focus = FOCUS) -> Parts:
+    """Of PARTS, how many go to the fine cells of each coarse block.
+
+    Parameters
+    ----------
+    coarse
+        Noisy counts of the blocks, in trajectories.
+    cells
+        Fine cells in a whole block.
+    noise
+        What the noise of a fine cell would be if it got all parts.
+    """
+    units = np.maximum(coarse, 1e-9) / (cells * noise)
+    step = np.log(units / focus.low) / np.log(focus.high / focus.low)
+    share = focus.share_at_low + (focus.share_at_high - focus.share_at_low) * step
+    return np.clip(np.rint(PARTS * share), FEWEST, MOST).astype(np.int64)
+
+
+def parts_of_cells(parts: Parts, ratio: int, shape: tuple[int, int]) -> Parts:
+    """Each block's parts, repeated for its `ratio` × `ratio` cells of a finer level of the given shape."""
+    return np.repeat(np.repeat(parts, ratio, axis=0)[: shape[0]], ratio, axis=1)[:, : shape[1]]
+
+
+def weigh(middle: NDArray[np.int64], fine: NDArray[np.int64], parts: Parts, ratios: tuple[int, int]) -> Parts:
+    """Middle and fine sums, each times its parts, as one long answer; `ratios` are cells of each level along a block.
+
+    If ‖φ(T)‖₁ ≤ R on the fine cells, and the middle ones are their sums, the result has L1 norm at most PARTS·R.
+    """
+    of_middle, of_fine = (parts_of_cells(parts, r, x.shape) for r, x in zip(ratios, (middle, fine), strict=True))
+    return np.concatenate([(middle * (PARTS - of_middle)).ravel(), (fine * of_fine).ravel()])
