@@ -61,3 +61,18 @@ def weigh(middle: NDArray[np.int64], fine: NDArray[np.int64], parts: Parts, rati
     """
     of_middle, of_fine = (parts_of_cells(parts, r, x.shape) for r, x in zip(ratios, (middle, fine), strict=True))
     return np.concatenate([(middle * (PARTS - of_middle)).ravel(), (fine * of_fine).ravel()])
+
+
+def unweigh(
+    weighed: NDArray[np.float64], parts: Parts, ratios: tuple[int, int], shapes: tuple[tuple[int, int], tuple[int, int]]
+) -> tuple[tuple[NDArray[np.float64], Parts], tuple[NDArray[np.float64], Parts]]:
+    """The opposite of `weigh`: (sums, parts of each cell) of the middle level and of the fine one.
+
+    Noise of scale b on the long answer is noise of scale b / parts on the sums of a cell that got so many parts.
+
+    Privacy: free (post-processing).
+    """
+    of_middle, of_fine = (parts_of_cells(parts, *level) for level in zip(ratios, shapes, strict=True))
+    of_middle = PARTS - of_middle
+    middle, fine = np.split(weighed, [of_middle.size])
+    return (middle.reshape(shapes[0]) / of_middle, of_middle), (fine.reshape(shapes[1]) / of_fine, of_fine)

@@ -62,6 +62,11 @@ def base_grid(scope: Scope) -> Grid:
     return Grid(cell_m, _across(scope.width_m, cell_m), _across(scope.height_m, cell_m), scope.width_m, scope.height_m)
 
 
+def level_shape(grid: Grid, side: int) -> tuple[int, int]:
+    """Rows and columns of blocks of `side` × `side` cells; the last ones may be partly outside."""
+    return -(-grid.rows // side), -(-grid.columns // side)
+
+
 def _across(extent_m: float, cell_m: float) -> int:
     return max(1, int(np.ceil(extent_m / cell_m)))
 

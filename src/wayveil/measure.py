@@ -2,7 +2,8 @@
 
 The order matters. All exact sums are added up first; nothing has been spent yet, and an interruption costs nothing.
 Then the ledger refuses or commits the whole budget. Only then is noise drawn: first the count, which sets the sizes
-of the other views; then the fields, whose noisy end points set the regions of the origin–destination view.
+of the other views; then the fields, whose noisy blocks set how closely each of them is looked at and whose noisy end
+points set the regions of the origin–destination view.
 """
 
 import math
@@ -23,6 +24,7 @@ from wayveil.bins import Bins
 from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import CHARGED, BudgetError, InputError, WayveilError
 from wayveil.exact import Exact, exact_answers, first_views, kept_trajectories, read_exact
+from wayveil.focus import PARTS, Parts, fine_parts, weigh
 from wayveil.grid import Grid, base_grid
 from wayveil.privacy.budget import Budget, Number, exact_delta, exact_epsilon
 from wayveil.privacy.fixedpoint import LARGEST_SUM, check_overflow
@@ -146,7 +148,7 @@ class Cost:
         from wayveil.privacy.zcdp import rho_for
 
         cost = cls(Budget.split(epsilon, plan.SHARES), delta, rho_for(epsilon, delta) if delta else None)
-        finest = OCCUPANCY_RESOLUTION
+        finest = PARTS * OCCUPANCY_RESOLUTION
         check_overflow(_MOST_TRAJECTORIES, finest)
         # Sixty-four scales of noise must fit beside the sums; beyond that only noise is left anyway.
         if 64 * finest * max(cost.noise(name, unit) for name in cost.budget.shares) >= LARGEST_SUM:
@@ -234,14 +236,28 @@ def _draw(door: Door, exact: Exact, progress: Progress) -> Release:
 def _field_answers(
     door: Door, name: str, view: View, sums: NDArray[np.int64], grid: Grid, count: float
 ) -> Iterator[Answer]:
-    """The three levels of a field. Pooling adds cells up, so a trajectory's L1 norm cannot grow."""
-    signal = sum(door.signal(f"{name}/{level}", count) for level in ("coarse", "middle", "fine"))
-    levels = plan.field_levels(grid, signal)
+    """Coarse blocks, then middle and fine cells together. Pooling adds cells up: a trajectory's L1 norm cannot grow."""
+    detail = f"{name}/detail"
+    levels = plan.field_levels(grid, door.signal(f"{name}/coarse", count) + door.signal(detail, count))
     exact = sums.reshape(grid.rows, grid.columns)
-    for level in ("coarse", "middle", "fine"):
-        side = getattr(levels, level)
-        pooled = _pooled(exact, side)
-        yield door.answer(f"{name}/{level}", pooled, view.resolution, pooled.shape, side=side, cell_m=grid.cell_m)
+    pooled = _pooled(exact, levels.coarse)
+    resolution, cell_m = view.resolution, grid.cell_m
+    coarse = door.answer(f"{name}/coarse", pooled, resolution, pooled.shape, side=levels.coarse, cell_m=cell_m)
+    yield coarse
+    # From the noisy blocks, never from the exact ones: how a block is looked at is part of the release.
+    parts = fine_parts(coarse.counts, (levels.coarse // levels.fine) ** 2, door.cost.noise(detail, door.unit))
+    weighed = detail_sums(exact, levels, parts)
+    known = {"sides": [levels.middle, levels.fine], "cell_m": cell_m, "parts": parts.tolist()}
+    yield door.answer(detail, weighed, PARTS * resolution, weighed.shape, **known)
+
+
+def detail_sums(exact: NDArray[np.int64], levels: plan.Levels, parts: Parts) -> NDArray[np.int64]:
+    """Middle and fine sums of a field, weighed block by block: PARTS times the norm of a trajectory, wherever it lies.
+
+    Privacy: not private (trusted side only).
+    """
+    ratios = levels.coarse // levels.middle, levels.coarse // levels.fine
+    return weigh(_pooled(exact, levels.middle), _pooled(exact, levels.fine), parts, ratios)
 
 
 def _asymmetry(door: Door, view: View, sums: NDArray[np.int64], grid: Grid, count: float) -> Answer:
@@ -292,7 +308,7 @@ def _origin_destination(
     """Both levels of the origin–destination view, on regions cut from the noisy end points."""
     names = ("origin_destination/coarse", "origin_destination/fine")
     depth = plan.region_depth(sum(door.signal(name, count) for name in names))
-    cuts = cut_regions(rough_field(end_points, grid, max(count, 1.0)), depth)
+    cuts = cut_regions(rough_field(*end_points, grid, max(count, 1.0)), depth)
     view = OriginDestination(grid, label_regions(grid, cuts).ravel(), 2**depth)
     fine = exact.origin_destination(view, progress).reshape(view.shape)
     coarse = _pooled(fine, 4)
@@ -302,11 +318,12 @@ def _origin_destination(
     ]
 
 
-def rough_field(levels: Sequence[Answer], grid: Grid, count: float) -> NDArray[np.float64]:
+def rough_field(coarse: Answer, detail: Answer, grid: Grid, count: float) -> NDArray[np.float64]:
     """A quick density from the two coarser noisy levels: good enough to cut regions of about equal mass."""
-    from wayveil.synthesis.field import NoisyLevel, estimate_field
+    from wayveil.synthesis.field import estimate_field
+    from wayveil.synthesis.fields import focused_levels
 
-    noisy = [NoisyLevel(answer.counts, int(answer.parameters["side"]), answer.noise) for answer in levels[:2]]
+    noisy = focused_levels(coarse, detail, grid)[:2]
     return estimate_field(noisy, count, np.ones((grid.rows, grid.columns)), neighbours=False)
 
 

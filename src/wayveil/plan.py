@@ -13,15 +13,13 @@ from wayveil.grid import Grid
 from wayveil.scope import Scope
 
 SHARES: dict[str, Fraction] = {
-    name: Fraction(percent, 1000)
-    for name, percent in {
+    name: Fraction(per_mille, 1000)
+    for name, per_mille in {
         "count": 10,
-        "occupancy/coarse": 100,
-        "occupancy/middle": 140,
-        "occupancy/fine": 150,
-        "end_points/coarse": 55,
-        "end_points/middle": 77,
-        "end_points/fine": 88,
+        "occupancy/coarse": 70,
+        "occupancy/detail": 320,
+        "end_points/coarse": 40,
+        "end_points/detail": 180,
         "start_minus_end": 25,
         "origin_destination/coarse": 30,
         "origin_destination/fine": 55,
@@ -40,6 +38,9 @@ SHARES: dict[str, Fraction] = {
 }
 """Share of ε of each view; they add up to one. The optimum is flat (docs/method.md)."""
 
+DETAILS = tuple(name for name in SHARES if name.endswith("/detail"))
+"""Answers about the middle and the fine cells of a field at once, weighed as `wayveil.focus` says."""
+
 
 SPIKY = frozenset({"mean_interval", "gap_ratio"})
 """Views whose mass sits in one or two bins: merging bins would blur it more than the noise does."""
@@ -47,7 +48,7 @@ SPIKY = frozenset({"mean_interval", "gap_ratio"})
 
 @dataclass(frozen=True)
 class Levels:
-    """Side of a cell at the three levels of a field, in cells of the base grid."""
+    """Side of a cell at the three levels of a field, in cells of the base grid; each divides the one before it."""
 
     coarse: int
     middle: int

@@ -6,7 +6,8 @@ from typing import Any
 
 from wayveil import plan
 from wayveil.errors import ReleaseError
-from wayveil.grid import Grid, base_grid
+from wayveil.focus import FEWEST, MOST
+from wayveil.grid import Grid, base_grid, level_shape
 from wayveil.privacy.unit import Unit
 from wayveil.release import Answer, Release
 
@@ -16,6 +17,8 @@ _FIELDS = ("occupancy", "end_points", "start_minus_end")
 _NEEDED = {
     "occupancy": ("side",),
     "end_points": ("side",),
+    "occupancy/detail": ("sides", "parts"),
+    "end_points/detail": ("sides", "parts"),
     "start_minus_end": ("side",),
     "length": ("edges",),
     "duration": ("edges",),
@@ -42,17 +45,27 @@ def check_release(release: Release) -> None:
     _check_noise(release)
     grid = base_grid(release.scope)
     for answer in release.answers:
-        if not _fits(answer, grid):
+        if not (_fits_detail(answer, release, grid) if answer.name in plan.DETAILS else _fits(answer, grid)):
             raise ReleaseError(f"The answer '{answer.name}' does not fit its own description; the release was altered.")
 
 
 def check_complete(release: Release) -> None:
     """ReleaseError unless every answer that synthesis needs is there, with what it needs to know about it."""
-    for name in plan.SHARES:
+    for name in _needed_names(release):
         answer = release[name]
         for parameter in _NEEDED.get(name, _NEEDED.get(name.partition("/")[0], ())):
             if parameter not in answer.parameters:
                 raise ReleaseError(f"The answer '{name}' lacks its '{parameter}'; the release was altered.")
+
+
+def _needed_names(release: Release) -> list[str]:
+    """The plan's answers; in a release that was made before there was a detail, its middle and fine cells instead."""
+    earlier = [name.replace("detail", level) for name in plan.DETAILS for level in ("middle", "fine")]
+    if not any(name in release for name in earlier):
+        return list(plan.SHARES)
+    if any(name in release for name in plan.DETAILS):
+        raise ReleaseError("The release has the answers of two versions of wayveil; the release was altered.")
+    return [name for name in plan.SHARES if name not in plan.DETAILS] + earlier
 
 
 def _check_noise(release: Release) -> None:
@@ -78,7 +91,7 @@ def _fits(answer: Answer, grid: Grid) -> bool:
         side = known["side"]
         if not (type(side) is int and 1 <= side <= 1 << 20 and known.get("cell_m") == grid.cell_m):
             return False
-        if shape != (math.ceil(grid.rows / side), math.ceil(grid.columns / side)):
+        if shape != level_shape(grid, side):
             return False
     edges = [known[name] for name in _NEEDED.get(answer.name, ()) if name.endswith("edges") and name in known]
     if edges and not (all(_rising(one) for one in edges) and shape == tuple(len(one) - 1 for one in edges)):
@@ -92,6 +105,29 @@ def _fits(answer: Answer, grid: Grid) -> bool:
     if "merged" in known:
         return known["merged"] == 4 and len(shape) == 2 and shape[0] == shape[1]
     return True
+
+
+def _fits_detail(answer: Answer, release: Release, grid: Grid) -> bool:
+    """Sides that divide each other, a value for each cell of both levels, and possible parts for each coarse block."""
+    known, coarse = answer.parameters, answer.name.replace("detail", "coarse")
+    whole = release[coarse].parameters.get("side") if coarse in release else None
+    sides, parts = known.get("sides"), known.get("parts")
+    if not (isinstance(sides, list) and len(sides) == 2 and known.get("cell_m") == grid.cell_m):
+        return False
+    middle, fine = sides
+    if not all(type(side) is int and 1 <= side <= 1 << 20 for side in (whole, middle, fine)):
+        return False
+    if whole % middle or middle % fine:
+        return False
+    if answer.shape != (sum(math.prod(level_shape(grid, side)) for side in (middle, fine)),):
+        return False
+    rows, columns = level_shape(grid, whole)
+    return (
+        isinstance(parts, list)
+        and len(parts) == rows
+        and all(isinstance(row, list) and len(row) == columns for row in parts)
+        and all(type(part) is int and FEWEST <= part <= MOST for row in parts for part in row)
+    )
 
 
 def _rising(edges: Any) -> bool:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from wayveil.grid import Grid
+from wayveil.focus import PARTS, unweigh
+from wayveil.grid import Grid, base_grid, level_shape
 from wayveil.release import Answer, Release
 from wayveil.synthesis.field import NoisyLevel, estimate_field
 from wayveil.synthesis.mapped import estimate_mapped_field
@@ -100,8 +101,30 @@ def cell_area(grid: Grid) -> Field:
 
 def noisy_levels(release: Release, name: str) -> list[NoisyLevel]:
     """The three noisy grids of a field, from coarse to fine."""
-    answers = [release[f"{name}/{level}"] for level in ("coarse", "middle", "fine")]
-    return [NoisyLevel(answer.counts, int(answer.parameters["side"]), answer.noise) for answer in answers]
+    coarse = release[f"{name}/coarse"]
+    if f"{name}/fine" not in release:
+        return focused_levels(coarse, release[f"{name}/detail"], base_grid(release.scope))
+    # Before there was a detail, each level was asked by itself.
+    return [_level(coarse), _level(release[f"{name}/middle"]), _level(release[f"{name}/fine"])]
+
+
+def focused_levels(coarse: Answer, detail: Answer, grid: Grid) -> list[NoisyLevel]:
+    """Coarse, middle and fine: the joint answer about the finer two taken apart, each cell with the noise it got."""
+    whole = int(coarse.parameters["side"])
+    middle, fine = (int(side) for side in detail.parameters["sides"])
+    ratios, shapes = (whole // middle, whole // fine), (level_shape(grid, middle), level_shape(grid, fine))
+    parts = np.asarray(detail.parameters["parts"], np.int64)
+    # One trajectory is worth PARTS if a cell gets all of them.
+    heard = unweigh(PARTS * detail.counts, parts, ratios, shapes)
+    finer = [
+        NoisyLevel(counts, side, detail.noise * PARTS / own)
+        for side, (counts, own) in zip((middle, fine), heard, strict=True)
+    ]
+    return [_level(coarse), *finer]
+
+
+def _level(answer: Answer) -> NoisyLevel:
+    return NoisyLevel(answer.counts, int(answer.parameters["side"]), answer.noise)
 
 
 def split_ends(answer: Answer, both: Field) -> tuple[Field, Field]:
