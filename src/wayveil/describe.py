@@ -7,8 +7,8 @@ import textwrap
 from typing import Any
 
 from wayveil.privacy.budget import decimal_text
-from wayveil.release import Release
-from wayveil.report.words import meaning, not_promised, promise, protected
+from wayveil.release import Answer, Release
+from wayveil.report.words import meaning, noise_factors, not_promised, promise, protected
 
 NOT_PRIVATE = (
     "This release is NOT private: its noise came from a seed, for a test. Nothing in it, and nothing made from it, may "
@@ -48,17 +48,21 @@ def description(release: Release) -> dict[str, Any]:
         "promise": promise(release) if release.private else [NOT_PRIVATE],
         "not_promised": not_promised(release),
         "scope": release.scope.model_dump(mode="json"),
-        "ledger": [
-            {
-                "name": answer.name,
-                "epsilon": decimal_text(answer.epsilon),
-                "asks": meaning(answer.name),
-                "mechanism": answer.mechanism,
-                "noise": answer.scale / answer.resolution,
-                "values": len(answer.noisy),
-            }
-            for answer in release.answers
-        ],
+        "ledger": [_line(answer) for answer in release.answers],
+    }
+
+
+def _line(answer: Answer) -> dict[str, Any]:
+    scale = answer.scale / answer.resolution
+    least, most = noise_factors(answer)
+    return {
+        "name": answer.name,
+        "epsilon": decimal_text(answer.epsilon),
+        "asks": meaning(answer.name),
+        "mechanism": answer.mechanism,
+        "noise": scale * least,
+        "most_noise": scale * most,
+        "values": len(answer.noisy),
     }
 
 

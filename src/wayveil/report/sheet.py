@@ -112,7 +112,7 @@ def _ledger(release: Release) -> tuple[LedgerLine, ...]:
             words.meaning(answer.name),
             words.decimal(answer.epsilon),
             100 * float(answer.epsilon / release.epsilon),
-            f"± {words.number(answer.noise)}",
+            words.noise_words(answer),
         )
         for answer in release.answers
     )

@@ -14,7 +14,8 @@ _MOST_CELLS = 14_000
 _MOST_BASE_CELLS = 400_000
 """Above this the estimate is made on the finest level's own cells, not on smaller ones: the page takes seconds."""
 _EDGES = (0.0, 0.1, 0.3, 0.6, 0.9)
-_LEVELS = ("coarse", "middle", "fine")
+_LEVELS = (("coarse", "detail"), ("coarse", "middle", "fine"))
+"""How places are asked about: now, and by earlier versions."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ def make_support(release: Release) -> Support | None:
     Privacy: free (post-processing).
     """
     names = {answer.name for answer in release.answers}
-    if not {"count", *(f"occupancy/{level}" for level in _LEVELS)} <= names:
+    if "count" not in names or not any({f"occupancy/{level}" for level in levels} <= names for levels in _LEVELS):
         return None
     from wayveil.grid import base_grid
     from wayveil.synthesis.field import NoisyLevel, estimate_field

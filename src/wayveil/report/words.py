@@ -5,8 +5,10 @@ import sys
 import warnings
 from fractions import Fraction
 
+from wayveil import plan
 from wayveil.errors import FewTrajectoriesWarning
-from wayveil.release import Release
+from wayveil.focus import PARTS
+from wayveil.release import Answer, Release
 
 MEANINGS = {
     "count": "how many trajectories there are",
@@ -27,14 +29,29 @@ MEANINGS = {
     "departure_week": "on which day of the week and at which hour they start",
     "relation": "how whole trajectories relate to each other",
 }
-LEVELS = ("coarse", "middle", "fine")
+LEVELS = {"coarse": "coarse", "detail": "middle and fine", "middle": "middle", "fine": "fine"}
 
 
 def meaning(name: str) -> str:
     """What a ledger line asked of the data."""
     base, _, level = name.partition("/")
     text = MEANINGS.get(name) or MEANINGS.get(base, "")
-    return f"{text} ({level})" if text and level in LEVELS else text
+    return f"{text} ({LEVELS[level]})" if text and level in LEVELS else text
+
+
+def noise_factors(answer: Answer) -> tuple[float, float]:
+    """The least and the most noise of any value, in `answer.noise`; above one where a value got some of the parts."""
+    if answer.name not in plan.DETAILS:
+        return 1.0, 1.0
+    fine = {part for row in answer.parameters["parts"] for part in row}
+    heard = fine | {PARTS - part for part in fine}
+    return PARTS / max(heard), PARTS / min(heard)
+
+
+def noise_words(answer: Answer) -> str:
+    """The noise of an answer in trajectories: one number, or from where to where."""
+    least, most = (number(answer.noise * factor) for factor in noise_factors(answer))
+    return f"± {least}" if least == most else f"± {least} to {most}"
 
 
 def number(value: float) -> str:
