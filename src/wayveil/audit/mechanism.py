@@ -3,7 +3,7 @@
 Privacy: not private (trusted side only); the auditor knows both datasets and spends nothing, because nothing leaves.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
@@ -13,8 +13,10 @@ from numpy.typing import NDArray
 from wayveil.engine.serial import Kept, Serial, prepared_batches
 from wayveil.errors import InputError
 from wayveil.exact import exact_answers, first_views
-from wayveil.grid import base_grid
-from wayveil.measure import Cost, Door, measure
+from wayveil.focus import FEWEST, MOST, PARTS
+from wayveil.grid import base_grid, level_shape
+from wayveil.measure import Cost, Door, detail_sums, measure
+from wayveil.plan import Levels
 from wayveil.prepare import Prepared
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.noise import NoiseSource, Noisy, OpenDPNoise
@@ -24,9 +26,10 @@ from wayveil.scope import Scope
 from wayveil.source import MemorySource, Source
 from wayveil.synthesis.regions import cut_regions, label_regions
 from wayveil.trajectories import Trajectories
-from wayveil.views import OriginDestination, View, exact_sums
+from wayveil.views import EndPoints, Occupancy, OriginDestination, View, exact_sums
 
 _DEPTH = 4
+_LEVELS = Levels(coarse=16, middle=4, fine=1)
 _CERTAIN = 1e6
 Sums = NDArray[np.int64]
 
@@ -54,7 +57,7 @@ def audited_views(scope: Scope) -> list[View]:
     """Every view of the plan at its finest public size; origin–destination on sixteen equal regions.
 
     The plan pools cells of these before the noise. Pooling adds a trajectory's features up, so it cannot make its L1
-    norm larger than what is audited here.
+    norm larger than what is audited here. What it weighs, the detail of a field, is audited besides.
     """
     grid = base_grid(scope)
     regions = label_regions(grid, cut_regions(np.ones((grid.rows, grid.columns)), _DEPTH))
@@ -82,20 +85,34 @@ def view_scores(
     views = audited_views(scope) if views is None else views
     unit = Unit.trajectory()
     exact = [exact_answers(data, scope, views) for data in (without, with_canary)]
+    asked = [question for view, *sums in zip(views, *exact) for question in _questions(view, *sums)]
     scores = {}
-    for position, (view, zero, one) in enumerate(zip(views, *exact)):
-        progress("one view at a time", (position + 1) / len(views))
+    for position, (name, resolution, zero, one) in enumerate(asked):
+        progress("one view at a time", (position + 1) / len(asked))
         differs = np.flatnonzero(zero != one)
         if not len(differs):
             continue
-        door = Door(scope, Cost(Budget(epsilon, {view.name: epsilon}), Fraction(0), None), unit, noise)
+        door = Door(scope, Cost(Budget(epsilon, {name: epsilon}), Fraction(0), None), unit, noise)
         sides = []
         for sums in (zero[differs], one[differs]):
-            answer = door.answer(view.name, np.tile(sums, runs), view.resolution, (runs, len(differs)))
+            answer = door.answer(name, np.tile(sums, runs), resolution, (runs, len(differs)))
             noisy = answer.noisy.reshape(runs, len(differs))
             sides.append(log_ratio(noisy, zero[differs], one[differs], answer.scale))
-        scores[view.name] = (sides[0], sides[1])
+        scores[name] = (sides[0], sides[1])
     return scores
+
+
+def _questions(view: View, without: Sums, with_canary: Sums) -> Iterator[tuple[str, int, Sums, Sums]]:
+    """(name, resolution, exact sums of both datasets): the view itself, and of a field also its detail.
+
+    The detail is weighed by the plan's own function, with parts of every size: which ones, no sensitivity depends on.
+    """
+    yield view.name, view.resolution, without, with_canary
+    if isinstance(view, Occupancy | EndPoints):
+        rows, columns = (np.arange(cells) for cells in level_shape(view.grid, _LEVELS.coarse))
+        parts = FEWEST + (7 * rows[:, None] + 5 * columns) % (MOST - FEWEST + 1)
+        zero, one = (detail_sums(sums.reshape(view.shape), _LEVELS, parts) for sums in (without, with_canary))
+        yield f"{view.name}/detail", PARTS * view.resolution, zero, one
 
 
 def log_ratio(noisy: Sums, without: Sums, with_canary: Sums, scale: float) -> NDArray[np.float64]:
