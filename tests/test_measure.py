@@ -10,6 +10,7 @@ import pytest
 
 import wayveil.exact
 from wayveil.errors import CHARGED, BudgetError, InputError
+from wayveil.focus import PARTS, fine_parts
 from wayveil.measure import SameContentWarning, exact_answers, first_views, measure
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import OpenDPNoise, SeededNoise
@@ -18,6 +19,8 @@ from wayveil.privacy.zcdp import epsilon_of
 from wayveil.release import release_to_json
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.source import MemorySource
+from wayveil.synthesis.fields import noisy_levels
+from wayveil.synthesis.pyramid import pool
 from wayveil.trajectories import Trajectories, select
 
 
@@ -75,6 +78,32 @@ def test_gaussian_noise_costs_what_it_says(city, data, ledger):
     # It pays where many views share one budget.
     pure = measure(data, city.scope, epsilon=1, unit="trajectory")
     assert release["departure_week"].noise < pure["departure_week"].noise / 2
+
+
+@pytest.mark.parametrize(("epsilon", "delta"), [("0.1", 0), ("5", 0), ("1", "1e-6")])
+def test_how_closely_a_block_is_looked_at_follows_from_the_release_alone(city, data, epsilon, delta):
+    release = measure(data, city.scope, epsilon=epsilon, delta=delta, unit="user", max_per_user=3)
+    for name in ("occupancy", "end_points"):
+        coarse, detail = release[f"{name}/coarse"], release[f"{name}/detail"]
+        middle, fine = detail.parameters["sides"]
+        assert coarse.parameters["side"] % middle == middle % fine == 0
+        cells = (coarse.parameters["side"] // fine) ** 2
+        assert detail.parameters["parts"] == fine_parts(coarse.counts, cells, detail.noise).tolist()
+        assert detail.resolution == PARTS * coarse.resolution
+
+
+def test_each_cell_of_a_detail_is_as_far_from_the_truth_as_its_own_noise_says(city, data):
+    release = measure(data, city.scope, epsilon=20, unit="trajectory", noise=SeededNoise(1))
+    views = first_views(city.scope)
+    exact = dict(zip(views, exact_answers(data, city.scope, list(views.values())), strict=True))
+    for name in ("occupancy", "end_points"):
+        true_field = exact[name].reshape(views[name].shape) / views[name].resolution
+        coarse, middle, fine = (
+            np.abs(level.counts - pool(true_field, level.side)) / level.noise for level in noisy_levels(release, name)
+        )
+        assert max(coarse.max(), middle.max(), fine.max()) < 20
+        assert 0.7 < middle.mean() < 1.3 and 0.9 < fine.mean() < 1.1
+        assert len({part for row in release[f"{name}/detail"].parameters["parts"] for part in row}) > 1
 
 
 def test_users_pay_for_all_their_trajectories(city, data):

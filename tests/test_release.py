@@ -4,12 +4,16 @@ import json
 import os
 import sqlite3
 import stat
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from earlier import earlier_release
 from wayveil.errors import ReleaseError
+from wayveil.focus import FEWEST, MOST
 from wayveil.measure import measure
+from wayveil.plan import DETAILS
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import SeededNoise
 from wayveil.release import read_release, release_from_json, release_to_json, write_release
@@ -58,7 +62,8 @@ def test_it_holds_nothing_to_test_a_record_with(city, data, tmp_path):
         assert set(view) == {"name", "parameters", "shape", "resolution", "mechanism", "scale", "noisy"}
         assert all(type(value) is int for value in view["noisy"])
         assert set(view["parameters"]) <= {
-            "side", "cell_m", "edges", "displacement_edges", "length_edges", "duration_edges", "merged", "cuts",
+            "side", "sides", "parts", "cell_m", "edges", "displacement_edges", "length_edges", "duration_edges",
+            "merged", "cuts",
         }  # fmt: skip
     lowered = text.lower()
     assert not any(word in lowered for word in ("digest", "secret", "seed", "hash", "sha256", "d.sqlite"))
@@ -175,6 +180,72 @@ def test_altered_parameters_are_refused(release, name):
                 continue  # other cuts of the same number are other regions, no contradiction
             with pytest.raises(ReleaseError):
                 release_from_json(json.dumps(altered))
+
+
+def first_part(parts, value):
+    return [[value, *parts[0][1:]], *parts[1:]]
+
+
+DETAIL = {
+    "no sides": ("sides", lambda known: None),
+    "three sides": ("sides", lambda known: [*known["sides"], 1]),
+    "sides that do not divide": ("sides", lambda known: [known["sides"][0] - 1, known["sides"][1]]),
+    "sides the wrong way round": ("sides", lambda known: known["sides"][::-1]),
+    "sides as large as blocks": ("sides", lambda known: [16, 16]),
+    "sides of no kind": ("sides", lambda known: [float(side) for side in known["sides"]]),
+    "truth for a side": ("sides", lambda known: [known["sides"][0], True]),
+    "a side of zero": ("sides", lambda known: [known["sides"][0], 0]),
+    "cell": ("cell_m", lambda known: 99.0),
+    "no cell": ("cell_m", lambda known: None),
+    "no parts": ("parts", lambda known: None),
+    "empty parts": ("parts", lambda known: []),
+    "parts in one row": ("parts", lambda known: [part for row in known["parts"] for part in row]),
+    "a row lost": ("parts", lambda known: known["parts"][:-1]),
+    "a column lost": ("parts", lambda known: [row[:-1] for row in known["parts"]]),
+    "a part lost": ("parts", lambda known: [known["parts"][0][1:], *known["parts"][1:]]),
+    "too few parts": ("parts", lambda known: first_part(known["parts"], FEWEST - 1)),
+    "too many parts": ("parts", lambda known: first_part(known["parts"], MOST + 1)),
+    "parts of no kind": ("parts", lambda known: first_part(known["parts"], 5.0)),
+    "truth for parts": ("parts", lambda known: first_part(known["parts"], True)),
+}
+
+
+@pytest.mark.parametrize("name", DETAILS)
+@pytest.mark.parametrize(("key", "value"), DETAIL.values(), ids=DETAIL.keys())
+def test_an_altered_detail_is_refused(release, name, key, value):
+    document = json.loads(release_to_json(release))
+    (view,) = [view for view in document["views"] if view["name"] == name]
+    view["parameters"][key] = value(view["parameters"])
+    with pytest.raises(ReleaseError, match=f"'{name}' does not fit its own description; the release was altered"):
+        release_from_json(json.dumps(document))
+    del view["parameters"][key]
+    with pytest.raises(ReleaseError, match="does not fit"):
+        release_from_json(json.dumps(document))
+
+
+def test_other_possible_parts_are_no_contradiction(release):
+    """The rule that chose them may change; what they mean does not."""
+    document = json.loads(release_to_json(release))
+    (view,) = [view for view in document["views"] if view["name"] == "occupancy/detail"]
+    view["parameters"]["parts"] = [[FEWEST + MOST - part for part in row] for row in view["parameters"]["parts"]]
+    check_complete(release_from_json(json.dumps(document)))
+
+
+def test_an_earlier_release_is_complete_but_no_mixture_is(release):
+    earlier = earlier_release(release)
+    assert [name for name, _ in earlier.ledger if name.startswith("occupancy")] == [
+        f"occupancy/{level}" for level in ("coarse", "middle", "fine")
+    ]
+    check_complete(release_from_json(release_to_json(earlier)))
+    for name in DETAILS:
+        with pytest.raises(ReleaseError, match="two versions"):
+            check_complete(release_from_json(release_to_json(earlier_release(release, (name,)))))
+    without = [answer for answer in earlier.answers if answer.name != "end_points/middle"]
+    with pytest.raises(ReleaseError, match="no answer 'end_points/middle'"):
+        check_complete(replace(earlier, answers=tuple(without)))
+    without = [answer for answer in release.answers if answer.name != "end_points/detail"]
+    with pytest.raises(ReleaseError, match="no answer 'end_points/detail'"):
+        check_complete(replace(release, answers=tuple(without)))
 
 
 EMPTY = '{"format": "wayveil-release", "version": 1}'

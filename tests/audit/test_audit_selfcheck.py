@@ -11,11 +11,14 @@ import typer
 from typer.testing import CliRunner
 
 from stats import ALPHA
-from wayveil.audit import audit_method
+from wayveil.audit import audit_method, mechanism
 from wayveil.audit.bounds import epsilon_bound
 from wayveil.audit.mechanism import HalfNoise, audited_views, release_scores, view_scores
 from wayveil.audit.selfcheck import ONE, Effort, make_world, sampler_bound, self_check, views_bound
+from wayveil.focus import PARTS
+from wayveil.plan import DETAILS
 from wayveil.privacy.noise import Noisy, OpenDPNoise, SeededNoise
+from wayveil.synthesis.pyramid import pool
 from wayveil.trajectories import concatenate
 from wayveil.views import Features
 
@@ -65,7 +68,24 @@ def test_the_canaries_reach_every_view(world):
     for canary in (world.standing, world.crossing):
         names |= set(view_scores(world.data, concatenate([world.data, canary]), world.scope, epsilon=ONE, runs=4,
                                  noise=SeededNoise(0)))  # fmt: skip
-    assert names == {view.name for view in audited_views(world.scope)}
+    assert names == {view.name for view in audited_views(world.scope)} | set(DETAILS)
+
+
+def test_a_detail_that_weighs_more_than_its_parts_is_convicted(world, monkeypatch):
+    """Both levels with all the parts: twice the norm that is claimed."""
+
+    def careless(exact, levels, parts):
+        return PARTS * np.concatenate([pool(exact, side).ravel() for side in (levels.middle, levels.fine)])
+
+    def bounds():
+        views = [view for view in audited_views(world.scope) if f"{view.name}/detail" in DETAILS]
+        found = view_scores(world.data, concatenate([world.data, world.standing]), world.scope, epsilon=ONE, runs=3_000,
+                            noise=SeededNoise(3), views=views)  # fmt: skip
+        return [epsilon_bound(*found[name], confidence=SURE).epsilon for name in DETAILS]
+
+    assert all(0.3 < bound <= 1 for bound in bounds())
+    monkeypatch.setattr(mechanism, "detail_sums", careless)
+    assert all(bound > 1 for bound in bounds())
 
 
 def test_whole_releases_stay_within_epsilon_and_half_noise_does_not(world):

@@ -5,10 +5,14 @@ import re
 import numpy as np
 import pytest
 
+from earlier import earlier_release
+from wayveil.describe import description
 from wayveil.measure import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.report import internal_report, public_sheet, support
 from wayveil.report.support import make_support
+from wayveil.report.words import noise_words, number
+from wayveil.synthesis.fields import noisy_levels
 
 
 @pytest.fixture(scope="module")
@@ -32,6 +36,25 @@ def test_more_epsilon_more_data(measured):
     assert quiet.percent < 5 < plain.percent < 90 < loud.percent
     assert areas(quiet.figure)[0] == areas(quiet.figure).sum()
     assert areas(loud.figure)[4] > areas(plain.figure)[4]
+
+
+def test_a_detail_says_from_where_to_where_its_noise_goes(measured):
+    release = measured["10"]
+    detail, lines = release["occupancy/detail"], {line["name"]: line for line in description(release)["ledger"]}
+    _, *finer = noisy_levels(release, "occupancy")
+    least, most = (find([find(level.noise) for level in finer]) for find in (np.min, np.max))
+    assert [lines[detail.name][key] for key in ("noise", "most_noise")] == pytest.approx([least, most])
+    assert noise_words(detail) == f"± {number(least)} to {number(most)}"
+    assert noise_words(release["count"]) == f"± {number(release['count'].noise)}"
+    assert lines["count"]["noise"] == lines["count"]["most_noise"] == release["count"].noise
+    assert lines[detail.name]["asks"] == "which places are passed through (middle and fine)"
+
+
+def test_an_earlier_release_has_its_map_and_its_lines(measured, small_synthetic):
+    earlier = earlier_release(measured["10"])
+    assert make_support(earlier).percent == pytest.approx(make_support(measured["10"]).percent, abs=20)
+    page = public_sheet(earlier, small_synthetic)
+    assert "passed through (middle)" in page and "passed through (fine)" in page
 
 
 def test_every_cell_is_drawn_once_and_north_is_up():

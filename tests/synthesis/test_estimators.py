@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from earlier import earlier_release
 from wayveil.grid import Grid
-from wayveil.synthesis import mapped
+from wayveil.synthesis import mapped, posterior
 from wayveil.synthesis.estimate import estimate
 from wayveil.synthesis.field import NoisyLevel, estimate_field, reconcile
 from wayveil.synthesis.fields import cell_area, noisy_levels, pool_opinions, with_blocks_of
@@ -24,6 +25,7 @@ from wayveil.synthesis.nonnegative import nonnegative_fit
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import interpolate, pool, shifted, spread
 from wayveil.synthesis.regions import cut_regions, cuts_from_json, cuts_to_json, label_regions
+from wayveil.synthesis.synthesize import synthesize
 
 few = settings(max_examples=25, deadline=None)
 fields = arrays(float, st.tuples(st.integers(1, 9), st.integers(1, 9)), elements=st.floats(0, 100))
@@ -67,6 +69,23 @@ def test_a_posterior_is_finite_ordered_and_zero_where_the_prior_is(seen, noise, 
     assert (np.diff(found) >= -1e-4 * found[1:]).all()
     means[::2] = 0.0
     assert (posterior_mean(seen, means, noise)[::2] == 0).all()
+
+
+def test_one_noise_for_each_cell_is_the_noise_of_that_cell(monkeypatch):
+    random = np.random.default_rng(3)
+    prior = 20 * np.exp(random.normal(0, 1, (30, 20)))
+    seen = prior * np.exp(random.normal(0, 0.6, prior.shape)) + random.laplace(0, 8, prior.shape)
+    for noise in (0.5, 8.0):
+        np.testing.assert_array_equal(
+            posterior_mean(seen, prior, np.full(prior.shape, noise)), posterior_mean(seen, prior, noise)
+        )
+    # Given the spread, which cells settle together, each is heard as among cells with its own noise.
+    monkeypatch.setattr(posterior, "_best_spread", lambda y, mean, noise: 0.8)
+    noises = np.where(random.random(prior.shape) < 0.5, 2.0, 30.0)
+    mixed = posterior_mean(seen, prior, noises)
+    alone = {noise: posterior_mean(seen, prior, noise) for noise in (2.0, 30.0)}
+    np.testing.assert_allclose(mixed, np.where(noises == 2.0, alone[2.0], alone[30.0]), rtol=1e-5)
+    assert not np.allclose(alone[2.0], alone[30.0], rtol=0.1)
 
 
 # pyramid -------------------------------------------------------------------------------------------------------------
@@ -358,7 +377,28 @@ def test_cells_at_the_border_count_by_what_lies_inside():
 def test_levels_go_from_coarse_to_fine(small_release):
     levels = noisy_levels(small_release, "occupancy")
     assert [level.side for level in levels] == sorted((level.side for level in levels), reverse=True)
-    assert levels[-1].counts.size > levels[0].counts.size and all(level.noise > 0 for level in levels)
+    assert levels[-1].counts.size > levels[0].counts.size and isinstance(levels[0].noise, float)
+    detail = small_release["occupancy/detail"]
+    for level in levels[1:]:
+        assert level.noise.shape == level.counts.shape and level.noise.min() > detail.noise
+    # What of a block's share the fine cells do not get, the middle ones do: 1/noise adds up to that of all of it.
+    middle, fine = levels[1:]
+    both = 1 / fine.noise + 1 / spread(middle.noise, middle.side // fine.side, fine.noise.shape)
+    np.testing.assert_allclose(both, 1 / detail.noise)
+
+
+def test_an_earlier_release_is_read_as_it_was_and_synthesised(small_release, small_estimates):
+    earlier = earlier_release(small_release)
+    for name in ("occupancy", "end_points"):
+        for level, new in zip(noisy_levels(earlier, name), noisy_levels(small_release, name), strict=True):
+            assert isinstance(level.noise, float) and level.side == new.side
+            np.testing.assert_allclose(level.counts, new.counts, atol=0.5)
+        assert noisy_levels(earlier, name)[2].noise == pytest.approx(2 * small_release[f"{name}/detail"].noise)
+    found = estimate(earlier)
+    assert found.occupancy.sum() == pytest.approx(small_estimates.occupancy.sum(), rel=0.01)
+    assert jsd(pool(found.occupancy, 16), pool(small_estimates.occupancy, 16)) < 0.02
+    made = synthesize(earlier, n=30, seed=1, estimator="bayes").trajectories
+    assert len(made) == 30 and np.isfinite(made.lon).all()
 
 
 def test_everything_estimated_is_a_distribution_and_agrees_with_itself(small_release, small_estimates):

@@ -20,7 +20,7 @@ def test_shares_and_levels_are_the_plans():
     import product
 
     for name, shares in (("occupancy", product.OCCUPANCY_SHARES), ("end_points", product.END_POINT_SHARES)):
-        planned = [float(plan.SHARES[f"{name}/{level}"]) for level in ("coarse", "middle", "fine")]
+        planned = [float(plan.SHARES[f"{name}/{level}"]) for level in ("coarse", "detail")]
         # The plan may move a little without a new training; the network knows the noise of each release.
         assert planned == pytest.approx(list(shares), rel=0.1)
     assert float(plan.SHARES["count"]) == product.COUNT_SHARE

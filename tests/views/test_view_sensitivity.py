@@ -1,6 +1,7 @@
 """Adding or removing one unit moves the exact sums by at most the claimed sensitivity; partitions and order do not."""
 
 import datetime as dt
+import warnings
 
 import numpy as np
 import pytest
@@ -9,13 +10,18 @@ from hypothesis import strategies as st
 
 from wayveil.engine.serial import Serial
 from wayveil.exact import exact_answers, first_views, kept_trajectories
+from wayveil.focus import PARTS
 from wayveil.grid import base_grid
+from wayveil.measure import measure
+from wayveil.plan import DETAILS
 from wayveil.prepare import prepare
+from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.scope import Scope
 from wayveil.source import MemorySource
 from wayveil.trajectories import Trajectories, concatenate, select
 from wayveil.views import AnchorDistance, OriginDestination, Relation
+from wayveil.views.places import OCCUPANCY_RESOLUTION
 
 SCOPE = Scope(name="small", south=0.0, west=0.0, north=0.05, east=0.05, timezone="Europe/Paris", caps={"points": 50})
 DATED = SCOPE.model_copy(update={"first_day": dt.date(1970, 1, 1), "last_day": dt.date(1970, 1, 2)})
@@ -105,6 +111,41 @@ def test_one_user_moves_each_view_by_at_most_c_resolutions(parts, own, cap, shuf
     without = exact_answers(select(whole, others), SCOPE, VIEWS, kept=kept[others])
     for name, view, old, new in zip(NAMES, VIEWS, without, with_user):
         assert np.abs(new - old).sum() <= view.resolution * unit.sensitivity, name
+
+
+class Noted(SeededNoise):
+    """Seeded noise, or answers that were given before; with a note of each question's exact sums and sensitivity."""
+
+    def __init__(self, seed, before=None):
+        super().__init__(seed)
+        self.asked, self.given, self._before = [], [], before
+
+    def laplace(self, sums, sensitivity, epsilon):
+        self.asked.append((sums, sensitivity))
+        made = super().laplace(sums, sensitivity, epsilon) if self._before is None else self._before[len(self.given)]
+        self.given.append(made)
+        return made
+
+
+@settings(max_examples=15, deadline=None)
+@given(DATASET, TRAJECTORY, st.integers(0, 99), st.sampled_from(["0.1", "3", "100"]))
+def test_one_trajectory_moves_each_answer_of_a_release_by_at_most_its_sensitivity(parts, extra, seed, epsilon):
+    """Pooled, weighed and cut into regions, given the same noisy answers so far: what the noise is really put on."""
+    sides, notes = [[wanders(50, 1), *parts]], [Noted(seed)]
+    sides.append([*sides[0], extra])
+    for data in sides:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            release = measure(concatenate(data), SCOPE, epsilon=epsilon, unit="trajectory", noise=notes[-1])
+        notes.append(Noted(seed, notes[0].given))
+    names = [answer.name for answer in release.answers]
+    assert len(notes[0].asked) == len(notes[1].asked) == len(names) and set(DETAILS) <= set(names)
+    sizes = {}
+    for answer, (old, sensitivity), (new, same) in zip(release.answers, notes[0].asked, notes[1].asked, strict=True):
+        assert sensitivity == same == answer.resolution, answer.name
+        assert np.abs(new - old).sum() <= sensitivity, answer.name
+        sizes[answer.name] = sensitivity
+    assert sizes["occupancy/detail"] == PARTS * sizes["occupancy/coarse"] == PARTS * OCCUPANCY_RESOLUTION
 
 
 @settings(max_examples=15, deadline=None)

@@ -1,0 +1,131 @@
+"""How a detail is weighed: never more than PARTS times a trajectory's norm, and taken apart again without loss."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from wayveil.focus import FEWEST, MOST, PARTS, fine_parts, parts_of_cells, unweigh, weigh
+from wayveil.synthesis.pyramid import pool
+
+R = 1 << 16
+many = settings(max_examples=150, deadline=None)
+BLOCKS = arrays(float, st.tuples(st.integers(1, 5), st.integers(1, 5)), elements=st.floats(-1e12, 1e12))
+SIGNS = {"counts": [1], "differences": [1, -1]}
+
+
+@st.composite
+def looks(draw):
+    """A small grid, three sides that divide each other, and any parts of its blocks."""
+    shape = draw(st.integers(1, 17)), draw(st.integers(1, 17))
+    fine = draw(st.sampled_from([1, 2]))
+    middle = fine * draw(st.integers(1, 4))
+    coarse = middle * draw(st.integers(1, 4))
+    blocks = tuple(-(-cells // coarse) for cells in shape)
+    parts = draw(arrays(np.int64, blocks, elements=st.integers(FEWEST, MOST)))
+    return shape, (coarse, middle, fine), parts
+
+
+@st.composite
+def one_trajectory(draw, shape, signs):
+    """Whole numbers on the grid whose sizes add up to R at most: in one cell, in several, here and there twice."""
+    phi, left = np.zeros(shape, np.int64), draw(st.sampled_from([R, R, R - 1, 3]))
+    for _ in range(draw(st.integers(1, 8))):
+        size = draw(st.one_of(st.just(left), st.integers(0, left)))
+        left -= size
+        phi[draw(st.integers(0, shape[0] - 1)), draw(st.integers(0, shape[1] - 1))] += (
+            draw(st.sampled_from(signs)) * size
+        )
+    return phi
+
+
+def asked(sums, sides, parts):
+    coarse, middle, fine = sides
+    return weigh(pool(sums, middle), pool(sums, fine), parts, (coarse // middle, coarse // fine))
+
+
+@pytest.mark.parametrize("signs", SIGNS.values(), ids=SIGNS.keys())
+def test_a_trajectory_weighs_at_most_all_parts_of_its_norm(signs):
+    reached = []
+
+    @many
+    @given(st.data())
+    def each(data):
+        shape, sides, parts = data.draw(looks())
+        phi = data.draw(one_trajectory(shape, signs))
+        weighed = asked(phi, sides, parts)
+        assert weighed.dtype == np.int64 and np.abs(weighed).sum() <= PARTS * np.abs(phi).sum() <= PARTS * R
+        reached.append(np.abs(weighed).sum())
+
+    each()
+    assert max(reached) == PARTS * R  # the bound is no larger than it has to be
+
+
+@many
+@given(looks(), st.data())
+def test_neighbours_differ_by_at_most_all_parts_when_only_noisy_blocks_decide(look, data):
+    shape, sides, _ = look
+    others = data.draw(arrays(np.int64, shape, elements=st.integers(0, 1 << 40)))
+    phi = data.draw(one_trajectory(shape, [1]))
+    # Any noisy answer at all is a possible one; it is the same on both sides, and so are the parts.
+    noisy = data.draw(arrays(float, pool(others, sides[0]).shape, elements=st.floats(-1e6, 1e9)))
+    noise = data.draw(st.floats(1e-3, 1e6))
+    vectors = []
+    for sums in (others, others + phi):
+        parts = fine_parts(noisy, (sides[0] // sides[2]) ** 2, noise)
+        vectors.append(asked(sums, sides, parts))
+    assert np.abs(vectors[1] - vectors[0]).sum() <= PARTS * R
+
+
+def test_parts_from_exact_blocks_would_break_the_bound():
+    """The test above can fail: blocks that know their exact sums weigh all of their other trajectories anew."""
+    others, phi = np.full((16, 16), 100 * R), np.zeros((16, 16), np.int64)
+    phi[3, 3] = R
+    vectors = []
+    for sums in (others, others + phi):
+        # A noise for which the one trajectory decides between two parts.
+        noise = 25_600.5 / 256 / (0.03 * (1 / 0.03) ** ((10.5 / PARTS - 0.2) / 0.75))
+        vectors.append(asked(sums, (16, 4, 1), fine_parts(pool(sums, 16) / R, 256, noise)))
+    assert np.abs(vectors[1] - vectors[0]).sum() > 100 * PARTS * R
+
+
+@many
+@given(looks(), st.data())
+def test_taken_apart_a_detail_gives_back_what_was_weighed(look, data):
+    shape, (coarse, middle, fine), parts = look
+    sums = data.draw(arrays(np.int64, shape, elements=st.integers(-(1 << 40), 1 << 40)))
+    levels, ratios = [pool(sums, side) for side in (middle, fine)], (coarse // middle, coarse // fine)
+    weighed = weigh(*levels, parts, ratios)
+    found = unweigh(weighed.astype(float), parts, ratios, tuple(level.shape for level in levels))
+    for (counts, own), level in zip(found, levels, strict=True):
+        assert np.array_equal(counts, level) and own.shape == level.shape
+    assert np.array_equal(found[1][1], parts_of_cells(parts, ratios[1], levels[1].shape))
+    # The parts of a fine cell and of the middle cell around it are all there are.
+    around = np.repeat(np.repeat(found[0][1], middle // fine, 0), middle // fine, 1)
+    assert (found[1][1] + around[: found[1][1].shape[0], : found[1][1].shape[1]] == PARTS).all()
+
+
+@many
+@given(BLOCKS, st.sampled_from([1, 16, 256]), st.floats(1e-6, 1e9))
+def test_parts_are_always_possible_and_never_fewer_for_more(blocks, cells, noise):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        parts = fine_parts(blocks, cells, noise)
+    assert parts.dtype == np.int64 and parts.shape == blocks.shape
+    assert parts.min() >= FEWEST and parts.max() <= MOST
+    order = np.argsort(blocks, axis=None)
+    assert (np.diff(parts.ravel()[order]) >= 0).all()
+    assert (fine_parts(blocks, cells, 2 * noise) <= parts).all()
+
+
+def test_parts_of_blocks_without_anybody_and_of_very_full_ones():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = fine_parts(np.array([-1e300, -5.0, 0.0, 5e-324, 1e300]), 256, 3.0)
+    assert found.tolist() == [FEWEST] * 4 + [MOST]
+    assert 1 <= FEWEST < MOST <= PARTS - 1  # both levels are heard everywhere, or nothing could be taken apart
+    # Where a fine cell is worth one noise unit, nearly all of the share is its own; at three percent a fifth is.
+    assert fine_parts(np.array([256 * 3.0, 0.03 * 256 * 3.0]), 256, 3.0).tolist() == [15, 3]
