@@ -16,10 +16,10 @@ SHARES: dict[str, Fraction] = {
     name: Fraction(per_mille, 1000)
     for name, per_mille in {
         "count": 10,
-        "occupancy/coarse": 70,
-        "occupancy/detail": 320,
-        "end_points/coarse": 40,
-        "end_points/detail": 180,
+        "occupancy/coarse": 85,
+        "occupancy/detail": 305,
+        "end_points/coarse": 48,
+        "end_points/detail": 172,
         "start_minus_end": 25,
         "origin_destination/coarse": 30,
         "origin_destination/fine": 55,

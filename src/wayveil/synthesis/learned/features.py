@@ -24,7 +24,7 @@ def noisy_channels(levels: Sequence[NoisyLevel], shape: tuple[int, int]) -> NDAr
 
 
 def heard_channels(levels: Sequence[NoisyLevel], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """(rows, columns, 2): how much better than on average the two finer levels were heard here, log(mean noise / noise).
+    """(rows, columns, 2): how much better than on average the two finer levels were heard, log(mean noise / noise).
 
     Zero everywhere where a level has the same noise in all cells.
     """

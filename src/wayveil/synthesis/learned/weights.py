@@ -12,7 +12,7 @@ from wayveil.synthesis.learned import features
 from wayveil.synthesis.learned.network import Array, parameter_shapes
 
 WEIGHTS_FILE = Path(__file__).with_name("weights.npz")
-WEIGHTS_SHA256 = "6f1bc8173297b9c0916fed11aa91d424b5ccacced677ce1651b19d612493f017"
+WEIGHTS_SHA256 = "59c53295c51bc1b8530806083b6d096039d549143744a41949ecfc00fd0b44d3"
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
 
 
