@@ -1,6 +1,7 @@
 """How a detail is weighed: never more than PARTS times a trajectory's norm, and taken apart again without loss."""
 
 import warnings
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -8,7 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from wayveil.focus import FEWEST, MOST, PARTS, fine_parts, parts_of_cells, unweigh, weigh
+from wayveil import plan
+from wayveil.focus import FEWEST, MOST, PARTS, coarse_parts, fine_parts, parts_of_cells, unweigh, weigh
+from wayveil.grid import Grid
+from wayveil.privacy.budget import Budget
 from wayveil.synthesis.pyramid import pool
 
 R = 1 << 16
@@ -129,3 +133,25 @@ def test_parts_of_blocks_without_anybody_and_of_very_full_ones():
     assert 1 <= FEWEST < MOST <= PARTS - 1  # both levels are heard everywhere, or nothing could be taken apart
     # Where a fine cell is worth one noise unit, nearly all of the share is its own; at three percent a fifth is.
     assert fine_parts(np.array([256 * 3.0, 0.03 * 256 * 3.0]), 256, 3.0).tolist() == [15, 3]
+
+
+@pytest.mark.parametrize("cells", [400, 36_750, 1 << 20])
+def test_more_trajectories_leave_less_to_the_coarse_blocks(cells):
+    parts = [coarse_parts(signal, cells) for signal in (0.0, 1.0, cells / 500, cells / 50, cells / 5, 1e12)]
+    assert parts[0] == parts[1] == 6 and parts[2:] == [6, 4, 2, 2]
+
+
+def test_the_division_of_a_field_keeps_its_share_and_every_other_line():
+    budget = Budget.split(Fraction(3, 10), plan.SHARES)
+    grid = Grid(100.0, 150, 245, 15_000.0, 24_500.0)
+    for signal in (1.0, 800.0, 1e6):
+        found = plan.focused(budget, {"occupancy": signal, "end_points": signal / 2}, grid)
+        assert found.epsilon == budget.epsilon == sum(found.shares.values())
+        for name in plan.FIELDS:
+            both = [sum(each[f"{name}/{part}"] for part in ("coarse", "detail")) for each in (budget, found)]
+            assert both[0] == both[1]
+            assert found[f"{name}/coarse"] / both[0] == Fraction(
+                coarse_parts(signal if name == "occupancy" else signal / 2, grid.cells), PARTS
+            )
+        others = [name for name in plan.SHARES if name.partition("/")[0] not in plan.FIELDS]
+        assert all(found[name] == budget[name] for name in others)

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 
 import numpy as np
 from product import pool
-from samples import END_POINT_POWER, END_POINT_SHARES, OCCUPANCY_SHARES, _drive, build_city, noisy_levels
+from samples import END_POINT_POWER, END_POINT_SHARE, OCCUPANCY_SHARE, _drive, build_city, noisy_levels
 from streets import KINDS
 from unfamiliar import jsd
 
@@ -57,8 +57,8 @@ def observe(kind: str, epsilon: float, random: np.random.Generator, hours: bool 
     grid, occupancy, start, end = trajectories(kind, random, hours)
     count, area = float(len(start)), np.ones((SIDE, SIDE))
     both = 0.5 * np.bincount(np.r_[start, end], minlength=grid.cells).reshape(SIDE, SIDE)
-    seen = estimate_field(noisy_levels(occupancy, OCCUPANCY_SHARES, epsilon, count, random), count, area)
-    levels = noisy_levels(both, END_POINT_SHARES, epsilon, count, random)
+    seen = estimate_field(noisy_levels(occupancy, OCCUPANCY_SHARE, epsilon, count, random), count, area)
+    levels = noisy_levels(both, END_POINT_SHARE, epsilon, count, random)
     sharp = (seen / seen.max()) ** END_POINT_POWER
     ends = estimate_field(levels, count, area, base=sharp, coarse_base=seen, neighbours=False)
     share = float(plan.SHARES["start_minus_end"])

@@ -23,7 +23,7 @@ def _register() -> None:
 
 _register()
 
-from wayveil.focus import FOCUS, PARTS, fine_parts, parts_of_cells  # noqa: E402
+from wayveil.focus import PARTS, coarse_parts, fine_parts, parts_of_cells  # noqa: E402
 from wayveil.synthesis.field import NoisyLevel, estimate_field  # noqa: E402
 from wayveil.synthesis.learned import features, network  # noqa: E402
 from wayveil.synthesis.learned.refine import refine  # noqa: E402
@@ -31,12 +31,12 @@ from wayveil.synthesis.learned.weights import WEIGHTS_FILE  # noqa: E402
 from wayveil.synthesis.mapped import estimate_mapped_field  # noqa: E402
 from wayveil.synthesis.pyramid import pool, shifted, spread  # noqa: E402
 
-__all__ = ["FOCUS", "PARTS", "WEIGHTS_FILE", "NoisyLevel", "estimate_field", "estimate_mapped_field", "features",
+__all__ = ["PARTS", "WEIGHTS_FILE", "NoisyLevel", "coarse_parts", "estimate_field", "estimate_mapped_field", "features",
            "fine_parts", "network", "parts_of_cells", "pool", "refine", "shifted", "spread"]  # fmt: skip
 
-OCCUPANCY_SHARES = (0.085, 0.305)
-"""Shares of ε of the coarse blocks and of the detail inside them: `wayveil.plan.SHARES`, which a test compares."""
-END_POINT_SHARES = (0.048, 0.172)
+OCCUPANCY_SHARE = 0.390
+"""Share of ε of the coarse blocks and of the detail inside them: `wayveil.plan.SHARES`, which a test compares."""
+END_POINT_SHARE = 0.220
 COUNT_SHARE = 0.010
 END_POINT_POWER = 1.5
 

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from product import (
     COUNT_SHARE,
     END_POINT_POWER,
-    END_POINT_SHARES,
-    OCCUPANCY_SHARES,
+    END_POINT_SHARE,
+    OCCUPANCY_SHARE,
     PARTS,
     NoisyLevel,
+    coarse_parts,
     estimate_field,
     estimate_mapped_field,
     features,
@@ -182,16 +183,17 @@ def _add_up(points: Points, rows: int, columns: int, size: NDArray) -> tuple[NDA
 
 
 def noisy_levels(
-    exact: NDArray, shares: tuple[float, float], epsilon: float, signal_count: float, random: np.random.Generator,
+    exact: NDArray, share: float, epsilon: float, signal_count: float, random: np.random.Generator,
     unfocused: float = 0.0,
 ) -> list[NoisyLevel]:  # fmt: skip
     """The three levels with Laplace noise, sized and focused by the product's rule.
 
     A share `unfocused` of them has the same division in every block, whatever it is: as releases of older versions do.
     """
-    sides = level_sides(exact.size, max(signal_count, 1.0) * epsilon * sum(shares))
-    coarse = _heard(pool(exact, sides[0]), sides[0], 1 / (epsilon * shares[0]), random)
-    noise = 1 / (epsilon * shares[1])
+    signal = max(signal_count, 1.0) * epsilon * share
+    sides, blocks = level_sides(exact.size, signal), coarse_parts(signal, exact.size) / PARTS
+    coarse = _heard(pool(exact, sides[0]), sides[0], 1 / (epsilon * share * blocks), random)
+    noise = 1 / (epsilon * share * (1 - blocks))
     parts = fine_parts(coarse.counts, (sides[0] // sides[2]) ** 2, noise)
     if unfocused and random.random() < unfocused:
         parts = np.full_like(parts, random.integers(3, 16))
@@ -223,8 +225,8 @@ class Release:
 def release(view: View, epsilon: float, mapped: bool, random: np.random.Generator, unfocused: float = 0.0) -> Release:
     """Draw noise and estimate, as `measure` and `estimate` do."""
     total = max(view.count + random.laplace(0, 1 / (epsilon * COUNT_SHARE)), 1.0)
-    occupancy_levels = noisy_levels(view.occupancy, OCCUPANCY_SHARES, epsilon, total, random, unfocused)
-    end_levels = noisy_levels(view.end_points, END_POINT_SHARES, epsilon, total, random, unfocused)
+    occupancy_levels = noisy_levels(view.occupancy, OCCUPANCY_SHARE, epsilon, total, random, unfocused)
+    end_levels = noisy_levels(view.end_points, END_POINT_SHARE, epsilon, total, random, unfocused)
     roads = view.roads if mapped else None
     if roads:
         occupancy = estimate_mapped_field(occupancy_levels, total, view.area, roads)

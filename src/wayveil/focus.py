@@ -1,6 +1,7 @@
 """focus: how closely a field is looked at, block by block.
 
-A field is asked in coarse blocks first. What is left of its share is divided in sixteen parts, in each block by itself,
+A field is asked in coarse blocks first, for two to six sixteenths of its share: the fewer, the more trajectories there
+are. What is left of its share is divided in sixteen parts, in each block by itself,
 between the block's middle and its fine cells: many parts to the fine ones where the noisy coarse answer promises that
 they can be heard, few where they would drown. One point then adds `parts` to its fine cell and `PARTS − parts` to its
 middle cell, PARTS in all wherever it lies, so a trajectory's norm does not depend on the division (docs/method.md).
@@ -29,6 +30,16 @@ class Focus:
 
 FOCUS = Focus()
 """Best of four on simulated cities (docs/model-card.md); it holds for every field, dataset and ε."""
+
+
+def coarse_parts(signal: float, cells: int) -> int:
+    """Of PARTS of a field's share, how many go to its coarse blocks: 6 − 2·log10(units a cell / 0.002), from 2 to 6.
+
+    `signal` is how many noise units the whole field is worth, from the noisy count. Where a cell is worth little the
+    sums of large blocks are most of what can be heard; where it is worth much they are heard anyway.
+    """
+    units = max(signal, 1e-9) / max(cells, 1)
+    return int(np.clip(np.rint(6 - 2 * np.log10(units / 0.002)), 2, 6))
 
 
 def fine_parts(coarse: NDArray[np.float64], cells: int, noise: float, focus: Focus = FOCUS) -> Parts:

@@ -11,7 +11,7 @@ import os
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -210,9 +210,12 @@ def _draw(door: Door, exact: Exact, progress: Progress) -> Release:
     grid, views, sums = base_grid(door.scope), exact.views, exact.sums
     count = door.answer("count", sums["count"], 1, (1,))
     noisy_count = float(count.counts[0])
+    signals = {name: _field_signal(door, name, noisy_count) for name in plan.FIELDS}
+    # In between only the noisy count has been seen, so what it decides is post-processing; the sum stays the same.
+    door = replace(door, cost=replace(door.cost, budget=plan.focused(door.cost.budget, signals, grid)))
     answers = [count]
     fields: dict[str, list[Answer]] = {}
-    for name in ("occupancy", "end_points"):
+    for name in plan.FIELDS:
         fields[name] = list(_field_answers(door, name, views[name], sums[name], grid, noisy_count))
         answers += fields[name]
         progress("drawing noise", 0.4 if name == "occupancy" else 0.8)
@@ -233,12 +236,16 @@ def _draw(door: Door, exact: Exact, progress: Progress) -> Release:
     )
 
 
+def _field_signal(door: Door, name: str, count: float) -> float:
+    return door.signal(f"{name}/coarse", count) + door.signal(f"{name}/detail", count)
+
+
 def _field_answers(
     door: Door, name: str, view: View, sums: NDArray[np.int64], grid: Grid, count: float
 ) -> Iterator[Answer]:
     """Coarse blocks, then middle and fine cells together. Pooling adds cells up: a trajectory's L1 norm cannot grow."""
     detail = f"{name}/detail"
-    levels = plan.field_levels(grid, door.signal(f"{name}/coarse", count) + door.signal(detail, count))
+    levels = plan.field_levels(grid, _field_signal(door, name, count))
     exact = sums.reshape(grid.rows, grid.columns)
     pooled = _pooled(exact, levels.coarse)
     resolution, cell_m = view.resolution, grid.cell_m
@@ -339,10 +346,20 @@ def _account(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None
 def _pay(ledger: Ledger, dataset: str, cost: Cost, unit: Unit, digest: str | None) -> None:
     """All shares on the ledger in one go; with a δ only their sum is a guarantee, so it is divided alike."""
     budget, purpose = cost.budget, f"measure, {unit.kind} level" + (", Gaussian" if cost.rho else "")
-    lines = [Spend(name, share, purpose, cost.delta * share / budget.epsilon) for name, share in budget.shares.items()]
+    lines = [Spend(name, share, purpose, cost.delta * share / budget.epsilon) for name, share in _lines(budget).items()]
     receipt = ledger.spend(dataset, lines, total_if_new=budget.epsilon, total_delta_if_new=cost.delta, digest=digest)
     for warning in receipt.warnings:
         warnings.warn(warning, SameContentWarning, stacklevel=3)
+
+
+def _lines(budget: Budget) -> dict[str, Fraction]:
+    """Shares by view; a field's coarse blocks and their detail are one line, because they are divided later."""
+    lines: dict[str, Fraction] = {}
+    for name, share in budget.shares.items():
+        field = name.partition("/")[0]
+        line = field if field in plan.FIELDS else name
+        lines[line] = lines.get(line, Fraction(0)) + share
+    return lines
 
 
 def _software() -> str:

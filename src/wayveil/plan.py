@@ -3,23 +3,26 @@
 Everything here follows from the scope, ε and noisy answers given earlier; the same for every dataset.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from wayveil.bins import Bins, merge_bins
+from wayveil.focus import PARTS, coarse_parts
 from wayveil.grid import Grid
+from wayveil.privacy.budget import Budget
 from wayveil.scope import Scope
 
 SHARES: dict[str, Fraction] = {
     name: Fraction(per_mille, 1000)
     for name, per_mille in {
         "count": 10,
-        "occupancy/coarse": 85,
-        "occupancy/detail": 305,
-        "end_points/coarse": 48,
-        "end_points/detail": 172,
+        "occupancy/coarse": 90,
+        "occupancy/detail": 300,
+        "end_points/coarse": 50,
+        "end_points/detail": 170,
         "start_minus_end": 25,
         "origin_destination/coarse": 30,
         "origin_destination/fine": 55,
@@ -36,8 +39,10 @@ SHARES: dict[str, Fraction] = {
         "departure_week": 12,
     }.items()
 }
-"""Share of ε of each view; they add up to one. The optimum is flat (docs/method.md)."""
+"""Share of ε of each view; they add up to one. The optimum is flat (docs/method.md). How a field's share is divided
+between its coarse blocks and their detail is settled after the noisy count is known (`focused`)."""
 
+FIELDS = ("occupancy", "end_points")
 DETAILS = tuple(name for name in SHARES if name.endswith("/detail"))
 """Answers about the middle and the fine cells of a field at once, weighed as `wayveil.focus` says."""
 
@@ -53,6 +58,20 @@ class Levels:
     coarse: int
     middle: int
     fine: int
+
+
+def focused(budget: Budget, signals: Mapping[str, float], grid: Grid) -> Budget:
+    """The same budget with each field's own share divided between coarse blocks and detail by what it is worth.
+
+    `signals` are the fields' m̃·ε_v / c, coarse blocks and detail together.
+    """
+    shares = dict(budget.shares)
+    for field, signal in signals.items():
+        coarse, detail = f"{field}/coarse", f"{field}/detail"
+        both = shares[coarse] + shares[detail]
+        shares[coarse] = both * coarse_parts(signal, grid.cells) / PARTS
+        shares[detail] = both - shares[coarse]
+    return Budget(budget.epsilon, shares)
 
 
 def field_levels(grid: Grid, signal: float) -> Levels:

@@ -249,9 +249,7 @@ def test_a_table_keeps_its_margins_its_dependence_and_what_is_impossible():
     # Drowned in noise: the product of the margins, bent by what is known beforehand.
     random = np.random.default_rng(0)
     counts = random.laplace(0, 1e5, (3, 3))
-    np.testing.assert_allclose(
-        estimate_table(counts, 1e5, rows, columns, 1000.0), np.outer(rows, columns), atol=0.02
-    )
+    np.testing.assert_allclose(estimate_table(counts, 1e5, rows, columns, 1000.0), np.outer(rows, columns), atol=0.02)
     bent = estimate_table(counts, 1e5, rows, columns, 1000.0, affinity=np.eye(3) * 50 + 1)
     assert (np.diag(bent) > np.diag(np.outer(rows, columns)) + 0.05).all()
 
@@ -458,9 +456,7 @@ def test_days_that_noise_hides_are_even_and_a_single_busy_day_is_found():
 
 def test_hours_that_noise_hides_are_even():
     random = np.random.default_rng(11)
-    found = [
-        estimate_histogram(12.5 + random.laplace(0, 55.0, 24), 55.0, total=Total(300.0, 100.0)) for _ in range(60)
-    ]
+    found = [estimate_histogram(12.5 + random.laplace(0, 55.0, 24), 55.0, total=Total(300.0, 100.0)) for _ in range(60)]
     assert np.mean([jsd(each, np.ones(24)) for each in found]) < 0.05
 
 

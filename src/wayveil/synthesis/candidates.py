@@ -182,25 +182,38 @@ def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random
     """Costs under which routes pass where the occupancy says that people are.
 
     Routes of a sample show where cheapest paths crowd: there travel is made dearer and detours less likely, and where
-    too few pass the opposite, until the blocks see about the share of the way that the occupancy gives them.
+    too few pass the opposite, until the blocks see about the share of the way that the occupancy gives them. A last
+    step that leaves the ways further from the occupancy than they were has gone too far; only half of it is taken.
     """
     grid = estimates.grid
-    ends = estimates.starts + estimates.ends
     side = max(1, round(_BALANCE_M / grid.cell_m))
     wanted = pool(estimates.occupancy, side)
     wanted = wanted / wanted.sum()
-    crowding = np.ones_like(wanted)
-    router = Router(graph, find_hubs(graph, grid, estimates.occupancy, ends, _TRIAL_DEPTH), 1.25)
-    for left in reversed(range(_ROUNDS)):
+    ends = estimates.starts + estimates.ends
+
+    def tried(router: Router) -> tuple[Field, float]:
+        """Where the routes of a sample pass, and how much longer they are than straight lines."""
         some = take_trips(trips, random.permutation(len(trips))[:_SAMPLE])
         lines, vias, _ = _routes(router, some, random)
-        seen = pool(_way_shares(lines, grid), side)
-        crowding = np.clip(crowding * _crowding(seen, wanted), 0.1, 10.0)
+        return pool(_way_shares(lines, grid), side), _detour(lines, vias, some)
+
+    def built(crowding: Field, depth: int, detour: float) -> Router:
         fine = interpolate(crowding, side, estimates.occupancy.shape)
         balanced = graph.reweighted(grid, fine)
-        hubs = find_hubs(balanced, grid, estimates.occupancy, ends, _TRIAL_DEPTH if left else HUB_DEPTH)
+        hubs = find_hubs(balanced, grid, estimates.occupancy, ends, depth)
         at_hub = fine.ravel()[grid.index(hubs.x_m, hubs.y_m)]
-        router = Router(balanced, replace(hubs, mass=hubs.mass / at_hub**_HUB_BALANCE), _detour(lines, vias, some))
+        return Router(balanced, replace(hubs, mass=hubs.mass / at_hub**_HUB_BALANCE), detour)
+
+    router = Router(graph, find_hubs(graph, grid, estimates.occupancy, ends, _TRIAL_DEPTH), 1.25)
+    crowding = before = np.ones_like(wanted)
+    gap, detour = np.inf, router.detour
+    for left in reversed(range(_ROUNDS)):
+        seen, detour = tried(router)
+        gap = np.abs(seen - wanted).sum()
+        before, crowding = crowding, np.clip(crowding * _crowding(seen, wanted), 0.1, 10.0)
+        router = built(crowding, _TRIAL_DEPTH if left else HUB_DEPTH, detour)
+    if np.abs(tried(router)[0] - wanted).sum() > gap:
+        return built(np.sqrt(before * crowding), HUB_DEPTH, detour)
     return router
 
 
