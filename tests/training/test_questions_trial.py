@@ -70,16 +70,15 @@ def test_a_focused_design_spends_the_share_in_every_cell_and_more_on_cells_where
 
     design = DESIGNS[name]
     rest = 0.39 - design.shares["16"]
-    coarse = np.array([-5.0, 0.0, 0.05, 0.3, 1.0, 3.0, 1000.0])[None, :, None]
+    # Halfway, in logs, between the two signals of the rule lies halfway between its two shares.
+    middle = np.sqrt(design.focus.at * design.focus.until) / (2.0 * rest)
+    coarse = np.array([-5.0, 0.0, middle / 2, middle, middle * 2, 1000.0])[None, :, None]
     divided = {key: np.asarray(value).ravel() for key, value in focused(coarse, 2.0, design).items()}
     np.testing.assert_allclose(divided["4"] + divided["1"], rest, rtol=1e-5)
     fine = divided["1"] / rest
-    assert (np.diff(fine) >= 0).all()
-    np.testing.assert_allclose(fine[[0, -1]], [design.focus.low, design.focus.high], rtol=1e-5)
-    # Halfway, in logs, between the two signals of the rule lies halfway between its two shares.
-    middle = np.sqrt(design.focus.at * design.focus.until) / (2.0 * rest)
-    half = np.asarray(focused(np.full((1, 1, 1), middle), 2.0, design)["1"]).item() / rest
-    assert half == pytest.approx((design.focus.low + design.focus.high) / 2, rel=1e-4)
+    assert (np.diff(fine[1:]) > 0).all()
+    low, high = design.focus.low, design.focus.high
+    np.testing.assert_allclose(fine[[0, 1, 3, -1]], [low, low, (low + high) / 2, high], rtol=1e-4)
 
 
 def test_the_network_sees_every_answer_in_units_of_its_noise(monkeypatch):
