@@ -11,7 +11,20 @@ import pytest
 import wayveil.errors
 
 ROOT = Path(wayveil.errors.__file__).parent
-PRIVATE = ("formats", "source", "prepare", "views", "exact", "measure", "evaluation", "audit", "baselines", "paper")
+PRIVATE = (
+    "formats",
+    "source",
+    "prepare",
+    "views",
+    "exact",
+    "door",
+    "questions",
+    "measure",
+    "evaluation",
+    "audit",
+    "baselines",
+    "paper",
+)
 WALLED = sorted(path for part in ("synthesis", "rules") for path in (ROOT / part).rglob("*.py"))
 
 
