@@ -2,7 +2,7 @@
 
     python3 questions_trial.py --out OUT --gather 75 --seconds 38 --workers 16                                (one GPU)
     python3 questions_trial.py --out OUT --gather 50 --seconds 26 --workers 16 --designs adaptive,lesscoarse,wide,finer
-    python3 questions_trial.py --out OUT --smoke                                                (any CPU, half a minute)
+    python3 questions_trial.py --out OUT --smoke                                                (any CPU, one minute)
 
 A design says which partitions of the cells are asked for their noisy sums, and with which share of ε; every cell is in
 one sum of each partition, so the shares add up to what the occupancy may spend. All designs see the same crops of
@@ -350,7 +350,7 @@ def arguments() -> argparse.Namespace:
     chosen.burst, chosen.enough = 20, None
     if chosen.smoke:
         chosen.workers, chosen.batch, chosen.channels, chosen.designs = 2, 2, (4, 6), ["four8", "adaptive"]
-        chosen.burst, chosen.most_steps, chosen.enough = 2, 4, 4
+        chosen.burst, chosen.most_steps, chosen.enough = 1, 2, 2
     if chosen.workers < 2:
         parser.error("--workers must be at least 2: the crops of the first one are held out")
     return chosen
