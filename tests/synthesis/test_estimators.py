@@ -11,7 +11,7 @@ from wayveil.grid import Grid
 from wayveil.synthesis import mapped, posterior
 from wayveil.synthesis.estimate import estimate
 from wayveil.synthesis.field import NoisyLevel, estimate_field, reconcile
-from wayveil.synthesis.fields import cell_area, noisy_levels, pool_opinions, with_blocks_of
+from wayveil.synthesis.fields import OCCUPANCY, cell_area, noisy_levels, on_a_map, pool_opinions, with_blocks_of
 from wayveil.synthesis.histogram import (
     Total,
     estimate_categories,
@@ -365,6 +365,15 @@ def test_pooled_opinions_are_a_geometric_mean_with_the_sum_of_the_first():
 def test_three_opinions_that_agree_are_that_opinion():
     field = np.random.default_rng(7).random((6, 6)) * 40
     np.testing.assert_allclose(pool_opinions(field, [(field * 3, 0.2), (field, 0.3)]), field)
+
+
+def test_where_the_network_has_no_opinion_without_the_map_its_sums_are_not_taken():
+    own, bayes, unmapped = (np.random.default_rng(seed).gamma(1.0, size=(8, 8)) for seed in (5, 6, 7))
+    three, two = on_a_map(own, bayes, unmapped, 4, OCCUPANCY), on_a_map(own, bayes, None, 4, OCCUPANCY)
+    shares = [pool(field, 4) / field.sum() for field in (three, unmapped, two)]
+    np.testing.assert_allclose(shares[0], shares[1])
+    assert np.abs(shares[2] - shares[1]).max() > 0.01
+    np.testing.assert_allclose(two, pool_opinions(own, [(bayes, OCCUPANCY.bayes)]))
 
 
 def test_cells_at_the_border_count_by_what_lies_inside():

@@ -10,7 +10,7 @@ import pytest
 
 from wayveil.synthesis.field import NoisyLevel, estimate_field
 from wayveil.synthesis.learned import features, guard, refine, weights
-from wayveil.synthesis.learned.refine import LearnedFallback, refine_field
+from wayveil.synthesis.learned.refine import LearnedFallback
 from wayveil.synthesis.learned.support import data_share
 from wayveil.synthesis.pyramid import pool
 
@@ -35,6 +35,10 @@ def noisy(field, epsilon_v, seed=3, sides=(16, 4, 1)):
         pooled = pool(field, side)
         levels.append(NoisyLevel(pooled + random.laplace(0, scale, pooled.shape), side, scale))
     return levels
+
+
+def refine_field(*given, **options):
+    return refine.aloud(refine.refine(*given, **options)).field
 
 
 def jsd(p, q):

@@ -20,7 +20,7 @@ from wayveil.synthesis.mapped import estimate_mapped_field
 from wayveil.synthesis.pyramid import Field, pool, spread
 
 if TYPE_CHECKING:
-    from wayveil.synthesis.learned.refine import Kind
+    from wayveil.synthesis.learned.refine import Kind, Refined
 
 _END_POINT_POWER = 1.5
 _LEAST = 1e-300
@@ -54,23 +54,26 @@ def estimate_fields(
     bayes = _bayes(points, ends, count, area, road_features)
     if not learned:
         return bayes
-    seen = _learned(points, ends, count, area, bayes, road_features)
+    seen = [part.field for part in _learned(points, ends, count, area, bayes, road_features)]
     if not road_features:
-        return seen
+        return seen[0], seen[1]
     unmapped = _learned(points, ends, count, area, _bayes(points, ends, count, area, ()), (), aloud=False)
+    sides, rules = (points[0].side, ends[0].side), (OCCUPANCY, END_POINTS)
     occupancy, both_ends = (
-        on_a_map(*each)
-        for each in zip(seen, bayes, unmapped, (points[0].side, ends[0].side), (OCCUPANCY, END_POINTS), strict=True)
+        on_a_map(own, other, third.field if third.share > 0 else None, side, rule)
+        for own, other, third, side, rule in zip(seen, bayes, unmapped, sides, rules, strict=True)
     )
     return occupancy, both_ends
 
 
-def on_a_map(own: Field, bayes: Field, unmapped: Field, side: int, rule: Pooling) -> Field:
-    """Three opinions pooled, with the block sums of the network without the map.
+def on_a_map(own: Field, bayes: Field, unmapped: Field | None, side: int, rule: Pooling) -> Field:
+    """Three opinions pooled, with the block sums of the network without the map; two where that has none (None).
 
     Simulated maps say more about their traffic than real ones do: how much there is in which part of the city is told
     better without the map, and in which street with it.
     """
+    if unmapped is None:
+        return pool_opinions(own, [(bayes, rule.bayes)])
     pooled = pool_opinions(own, [(bayes, rule.bayes), (unmapped, rule.unmapped)])
     return with_blocks_of(pooled, unmapped, side)
 
@@ -163,15 +166,14 @@ def _learned(
     bayes: tuple[Field, Field],
     road_features: Sequence[Field],
     aloud: bool = True,
-) -> tuple[Field, Field]:
+) -> "tuple[Refined, Refined]":
     """Both fields corrected by the network, with a warning where it steps back if `aloud`."""
-    from wayveil.synthesis.learned.refine import refine, refine_field
+    from wayveil.synthesis.learned import refine as eye
 
-    def corrected(levels: Sequence[NoisyLevel], field: Field, kind: "Kind", occupancy: Field | None = None) -> Field:
-        given = {"kind": kind, "occupancy": occupancy, "road_features": road_features or None}
-        if aloud:
-            return refine_field(levels, count, area, field, **given)
-        return refine(levels, count, area, field, **given).field
+    def corrected(levels: Sequence[NoisyLevel], field: Field, kind: "Kind", seen: Field | None = None) -> "Refined":
+        roads = road_features or None
+        found = eye.refine(levels, count, area, field, kind=kind, occupancy=seen, road_features=roads)
+        return eye.aloud(found) if aloud else found
 
     occupancy = corrected(points, bayes[0], "occupancy")
-    return occupancy, corrected(ends, bayes[1], "end_points", occupancy)
+    return occupancy, corrected(ends, bayes[1], "end_points", occupancy.field)

@@ -35,7 +35,7 @@ class Refined:
     reason: str | None
 
 
-def refine_field(
+def refine(
     levels: Sequence[NoisyLevel],
     total: float,
     area: Field,
@@ -44,8 +44,8 @@ def refine_field(
     kind: Kind,
     occupancy: Field | None = None,
     road_features: Sequence[Field] | None = None,
-) -> Field:
-    """softmax(log bayes + correction(levels, bayes, map)) · Σ bayes; where unsure `bayes` itself, with a warning.
+) -> Refined:
+    """softmax(log bayes + correction(levels, bayes, map)) · Σ bayes; where unsure `bayes` itself, with the reason.
 
     Parameters
     ----------
@@ -61,23 +61,6 @@ def refine_field(
 
     Privacy: free (post-processing).
     """
-    refined = refine(levels, total, area, bayes, kind=kind, occupancy=occupancy, road_features=road_features)
-    if refined.reason is not None:
-        warnings.warn(refined.reason, LearnedFallback, stacklevel=2)
-    return refined.field
-
-
-def refine(
-    levels: Sequence[NoisyLevel],
-    total: float,
-    area: Field,
-    bayes: Field,
-    *,
-    kind: Kind,
-    occupancy: Field | None = None,
-    road_features: Sequence[Field] | None = None,
-) -> Refined:
-    """As `refine_field`, with the share and the reason instead of a warning."""
     worth = guard.worth(levels, total) / max(area.sum(), 1.0)
     if not guard.LEAST_WORTH <= worth <= guard.MOST_WORTH[kind] or len(levels) != 3:
         return Refined(bayes, 0.0, f"The {_words(kind)} are outside what the network was trained on; Bayes is used.")
@@ -100,6 +83,13 @@ def refine(
         return Refined(learned, 1.0, None)
     reason = f"The network's {_words(kind)} fit the release less well; {share:.0%} of it is mixed with Bayes."
     return Refined(guard.mix(bayes, learned, share) if share else bayes, share, reason)
+
+
+def aloud(refined: Refined) -> Refined:
+    """The same, with a warning where the network stepped back."""
+    if refined.reason is not None:
+        warnings.warn(refined.reason, LearnedFallback, stacklevel=3)
+    return refined
 
 
 def _corrected(
