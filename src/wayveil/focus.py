@@ -33,13 +33,13 @@ FOCUS = Focus()
 
 
 def coarse_parts(signal: float, cells: int) -> int:
-    """Of PARTS of a field's share, how many go to its coarse blocks: 6 − 2·log10(units a cell / 0.002), from 2 to 6.
+    """Of PARTS of a field's share, how many go to its coarse blocks: 6 − 2·log10(units a cell / 0.0025), from 2 to 6.
 
     `signal` is how many noise units the whole field is worth, from the noisy count. Where a cell is worth little the
     sums of large blocks are most of what can be heard; where it is worth much they are heard anyway.
     """
     units = max(signal, 1e-9) / max(cells, 1)
-    return int(np.clip(np.rint(6 - 2 * np.log10(units / 0.002)), 2, 6))
+    return int(np.clip(np.rint(6 - 2 * np.log10(units / 0.0025)), 2, 6))
 
 
 def fine_parts(coarse: NDArray[np.float64], cells: int, noise: float, focus: Focus = FOCUS) -> Parts:
