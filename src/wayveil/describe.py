@@ -58,7 +58,7 @@ def _line(answer: Answer) -> dict[str, Any]:
     return {
         "name": answer.name,
         "epsilon": decimal_text(answer.epsilon),
-        "asks": meaning(answer.name),
+        "asks": meaning(answer),
         "mechanism": answer.mechanism,
         "noise": scale * least,
         "most_noise": scale * most,

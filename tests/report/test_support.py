@@ -47,14 +47,17 @@ def test_a_detail_says_from_where_to_where_its_noise_goes(measured):
     assert noise_words(detail) == f"± {number(least)} to {number(most)}"
     assert noise_words(release["count"]) == f"± {number(release['count'].noise)}"
     assert lines["count"]["noise"] == lines["count"]["most_noise"] == release["count"].noise
-    assert lines[detail.name]["asks"] == "which places are passed through (middle and fine)"
+    middle, fine = (level.side * detail.parameters["cell_m"] for level in finer)
+    assert middle == 4 * fine and fine < 250
+    assert lines[detail.name]["asks"] == f"which places are passed through (cells of {middle:g} m and {fine:g} m)"
+    assert lines["origin_destination/coarse"]["asks"] == "from which region to which (coarse)"
 
 
 def test_an_earlier_release_has_its_map_and_its_lines(measured, small_synthetic):
     earlier = earlier_release(measured["10"])
     assert make_support(earlier).percent == pytest.approx(make_support(measured["10"]).percent, abs=20)
     page = public_sheet(earlier, small_synthetic)
-    assert "passed through (middle)" in page and "passed through (fine)" in page
+    assert page.count("passed through (cells of ") == 3 and " m and " not in page
 
 
 def test_every_cell_is_drawn_once_and_north_is_up():

@@ -109,7 +109,7 @@ def _ledger(release: Release) -> tuple[LedgerLine, ...]:
     return tuple(
         LedgerLine(
             answer.name,
-            words.meaning(answer.name),
+            words.meaning(answer),
             words.decimal(answer.epsilon),
             100 * float(answer.epsilon / release.epsilon),
             words.noise_words(answer),

@@ -29,14 +29,21 @@ MEANINGS = {
     "departure_week": "on which day of the week and at which hour they start",
     "relation": "how whole trajectories relate to each other",
 }
-LEVELS = {"coarse": "coarse", "detail": "middle and fine", "middle": "middle", "fine": "fine"}
+LEVELS = ("coarse", "fine")
 
 
-def meaning(name: str) -> str:
-    """What a ledger line asked of the data."""
-    base, _, level = name.partition("/")
-    text = MEANINGS.get(name) or MEANINGS.get(base, "")
-    return f"{text} ({LEVELS[level]})" if text and level in LEVELS else text
+def meaning(answer: Answer) -> str:
+    """What an answer asked of the data, and in cells of which size: that depends on ε and on how much data there is."""
+    base, _, level = answer.name.partition("/")
+    text, known = MEANINGS.get(answer.name) or MEANINGS.get(base, ""), answer.parameters
+    sides = known.get("sides") or ([known["side"]] if "side" in known else [])
+    if text and sides:
+        return f"{text} (cells of {' and '.join(_metres(side * known['cell_m']) for side in sides)})"
+    return f"{text} ({level})" if text and level in LEVELS else text
+
+
+def _metres(size_m: float) -> str:
+    return f"{size_m:g} m" if size_m < 1000 else f"{size_m / 1000:g} km"
 
 
 def noise_factors(answer: Answer) -> tuple[float, float]:
