@@ -182,6 +182,18 @@ def test_altered_parameters_are_refused(release, name):
                 release_from_json(json.dumps(altered))
 
 
+@pytest.mark.parametrize("place", [-1, 100_000])
+def test_regions_cut_outside_the_grid_are_refused(release, place):
+    document = json.loads(release_to_json(release))
+    (view,) = [view for view in document["views"] if view["name"] == "origin_destination/fine"]
+    for cut in view["parameters"]["cuts"][:2]:
+        kept, cut[1] = cut[1], place
+        with pytest.raises(ReleaseError, match="altered"):
+            release_from_json(json.dumps(document))
+        cut[1] = kept
+    assert release_from_json(json.dumps(document)).epsilon == release.epsilon
+
+
 def first_part(parts, value):
     return [[value, *parts[0][1:]], *parts[1:]]
 

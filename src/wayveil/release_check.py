@@ -101,7 +101,7 @@ def _fits(answer: Answer, grid: Grid) -> bool:
     if base == "departure_week":
         return shape == (7, 24)
     if "cuts" in known:
-        return _are_cuts(known["cuts"], shape)
+        return _are_cuts(known["cuts"], shape, grid)
     if "merged" in known:
         return known["merged"] == 4 and len(shape) == 2 and shape[0] == shape[1]
     return True
@@ -139,10 +139,12 @@ def _rising(edges: Any) -> bool:
     )
 
 
-def _are_cuts(cuts: Any, shape: tuple[int, ...]) -> bool:
+def _are_cuts(cuts: Any, shape: tuple[int, ...], grid: Grid) -> bool:
     if not isinstance(cuts, list) or not 1 <= len(cuts) < 1 << 16 or (len(cuts) + 1) & len(cuts):
         return False
     for cut in cuts:
         if not (isinstance(cut, list) and len(cut) == 2 and cut[0] in ("x", "y") and type(cut[1]) is int):
+            return False
+        if not 0 <= cut[1] <= (grid.columns if cut[0] == "x" else grid.rows):
             return False
     return shape == (len(cuts) + 1, len(cuts) + 1)

@@ -88,8 +88,8 @@ def promise(release: Release) -> list[str]:
     lines = [
         f"Whether {thing} in the original data or not, the probability of every possible result, this one "
         f"included, changes at most by the factor e^ε = {factor_text}.",
-        f"So if somebody was 50 % sure that {thing} in the data, this release can make them at most "
-        f"{_percent(sure)} sure, whatever else they know and however much they compute.",
+        f"So if somebody was 50 % sure that {thing} in the data, this release can make them {_percent(sure)} sure, "
+        "whatever else they know and however much they compute.",
         "Nothing here was copied: the synthetic trajectories were drawn from noisy counts, without another look at "
         "the data. Whatever is computed from them costs no more privacy.",
     ]
@@ -172,4 +172,4 @@ def not_promised(release: Release) -> list[str]:
 def _percent(share: float) -> str:
     if share > 0.9995:
         return "almost 100 %"
-    return f"{100 * share:.1f} %" if share > 0.99 else f"{100 * share:.0f} %"
+    return f"at most {100 * share:.1f} %" if share > 0.99 else f"at most {100 * share:.0f} %"
