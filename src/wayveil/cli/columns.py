@@ -27,7 +27,9 @@ Timezone = Annotated[
 ]
 DropBadRows = Annotated[
     bool,
-    typer.Option("--drop-bad-rows", help="Leave out rows with missing or impossible values.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--drop-bad-rows", help="Leave out rows with missing or impossible values.", rich_help_panel=_PANEL
+    ),
 ]
 
 
