@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from small_town import MEASURE, SCOPE
 
 import wayveil.steps as steps
 from wayveil.cli.main import VERBS
@@ -14,15 +15,6 @@ from wayveil.errors import CHARGED
 from wayveil.privacy.ledger import Ledger
 from wayveil.release import read_release
 
-SCOPE = """name = "small"
-south = 30.0
-west = -40.0
-north = 30.04
-east = -39.96
-"""
-MEASURE = (
-    "--dataset", "rides", "--scope", "small.toml", "--epsilon", "1", "--unit", "trajectory", "-o", "x.release.json",
-)  # fmt: skip
 HEAD = "traj_id,lat,lon,t\n"
 
 

@@ -7,19 +7,10 @@ from pathlib import Path
 
 import pytest
 import typer.main
+from small_town import MEASURE, SCOPE
 
 from wayveil.cli.main import app
 from wayveil.privacy.ledger import Ledger
-
-SCOPE = """name = "small"
-south = 30.0
-west = -40.0
-north = 30.04
-east = -39.96
-"""
-MEASURE = (
-    "--dataset", "rides", "--scope", "small.toml", "--epsilon", "1", "--unit", "trajectory", "-o", "x.release.json",
-)  # fmt: skip
 
 
 @pytest.fixture

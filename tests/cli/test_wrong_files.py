@@ -5,18 +5,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from small_town import MEASURE, SCOPE
 
 import wayveil as wv
-
-SCOPE = """name = "small"
-south = 30.0
-west = -40.0
-north = 30.04
-east = -39.96
-"""
-MEASURE = (
-    "--dataset", "rides", "--scope", "small.toml", "--epsilon", "1", "--unit", "trajectory", "-o", "x.release.json",
-)  # fmt: skip
 
 
 @pytest.fixture
