@@ -1,6 +1,7 @@
 """The map of what rests on data: more where counts are loud, nothing where there is only noise, none without places."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from wayveil.measure import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.report import internal_report, public_sheet, support
 from wayveil.report.support import make_support
-from wayveil.report.words import noise_words, number
+from wayveil.report.words import meaning, noise_words, number
 from wayveil.synthesis.fields import noisy_levels
 
 
@@ -51,6 +52,14 @@ def test_a_detail_says_from_where_to_where_its_noise_goes(measured):
     assert middle == 4 * fine and fine < 250
     assert lines[detail.name]["asks"] == f"which places are passed through (cells of {middle:g} m and {fine:g} m)"
     assert lines["origin_destination/coarse"]["asks"] == "from which region to which (coarse)"
+
+
+def test_a_side_of_something_that_is_no_place_is_not_read(measured):
+    release = measured["10"]
+    for name in ("length", "occupancy/coarse"):
+        odd = replace(release[name], parameters={**release[name].parameters, "sides": ["x"]})
+        assert meaning(odd) == meaning(release[name])
+    assert meaning(replace(release["length"], parameters={"side": "x"})) == "how long trajectories are"
 
 
 def test_an_earlier_release_has_its_map_and_its_lines(measured, small_synthetic):

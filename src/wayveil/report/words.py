@@ -36,8 +36,12 @@ def meaning(answer: Answer) -> str:
     """What an answer asked of the data, and in cells of which size: that depends on ε and on how much data there is."""
     base, _, level = answer.name.partition("/")
     text, known = MEANINGS.get(answer.name) or MEANINGS.get(base, ""), answer.parameters
-    sides = known.get("sides") or ([known["side"]] if "side" in known else [])
-    if text and sides:
+    sides: list[int] = []  # of the places only: what else an altered file may call so was never checked
+    if answer.name in plan.DETAILS:
+        sides = known["sides"]
+    elif base in (*plan.FIELDS, "start_minus_end") and "side" in known:
+        sides = [known["side"]]
+    if sides:
         return f"{text} (cells of {' and '.join(_metres(side * known['cell_m']) for side in sides)})"
     return f"{text} ({level})" if text and level in LEVELS else text
 
