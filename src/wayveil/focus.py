@@ -29,7 +29,7 @@ class Focus:
 
 
 FOCUS = Focus()
-"""Best of four on simulated cities (docs/model-card.md); it holds for every field, dataset and ε."""
+"""Of three on simulated cities the best for weak signals (docs/model-card.md); for every field, dataset and ε."""
 
 
 def coarse_parts(signal: float, cells: int) -> int:

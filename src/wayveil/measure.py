@@ -31,8 +31,6 @@ from wayveil.scope import Scope, read_scope
 from wayveil.source import open_source
 
 __all__ = [
-    "Cost",
-    "Door",
     "SameContentWarning",
     "exact_answers",
     "first_views",
