@@ -83,12 +83,14 @@ def observe(kind: str, epsilon: float, random: np.random.Generator, hours: bool 
     bins = plan.displacement_bins(box)
     moved = np.hypot(start % SIDE - end % SIDE, start // SIDE - end // SIDE) * grid.cell_m / 1000
     displaced = np.bincount(bins.index(moved), minlength=len(bins)).astype(float)
+    edges = np.asarray(bins.edges)
+    middles = (edges[1:] + edges[:-1]) / 2
     # The product adds up the rows of a table of displacement and length, 18 bins wide.
     noise = np.sqrt(18) / (epsilon * float(plan.SHARES["displacement_length"]))
     return SimpleNamespace(
         grid=grid, regions=regions, size=size, starts=starts, ends=stops, count=count, true=true, bins=bins,
         displaced=displaced / displaced.sum(), signal=count * epsilon,
-        displacement=estimate_histogram(displaced + random.laplace(0, noise, len(bins)), noise),
+        displacement=estimate_histogram(displaced + random.laplace(0, noise, len(bins)), noise, middles),
         coarse=coarse + random.laplace(0, noises[0], coarse.shape), coarse_noise=noises[0],
         fine=true + random.laplace(0, noises[1], true.shape), fine_noise=noises[1],
     )  # fmt: skip

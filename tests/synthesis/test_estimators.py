@@ -8,24 +8,18 @@ from hypothesis.extra.numpy import arrays
 
 from earlier import earlier_release
 from wayveil.grid import Grid
-from wayveil.synthesis import mapped, posterior
+from wayveil.synthesis import mapped, posterior, weekly
 from wayveil.synthesis.estimate import estimate
 from wayveil.synthesis.field import NoisyLevel, estimate_field, reconcile
 from wayveil.synthesis.fields import OCCUPANCY, cell_area, noisy_levels, on_a_map, pool_opinions, with_blocks_of
-from wayveil.synthesis.histogram import (
-    Total,
-    estimate_categories,
-    estimate_histogram,
-    estimate_table,
-    spread_bins,
-    with_spikes,
-)
+from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins, with_spikes
 from wayveil.synthesis.mapped import ROAD_RATES, estimate_mapped_field
 from wayveil.synthesis.nonnegative import nonnegative_fit
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import interpolate, pool, shifted, spread
 from wayveil.synthesis.regions import cut_regions, cuts_from_json, cuts_to_json, label_regions
 from wayveil.synthesis.synthesize import synthesize
+from wayveil.synthesis.weekly import estimate_hours, estimate_weekdays
 
 few = settings(max_examples=25, deadline=None)
 fields = arrays(float, st.tuples(st.integers(1, 9), st.integers(1, 9)), elements=st.floats(0, 100))
@@ -223,17 +217,20 @@ def test_a_histogram_without_noise_stays_and_with_noise_fades():
 def test_a_spike_comes_back_and_few_bins_are_no_curve():
     truth = np.full(40, 5.0)
     truth[17] = 2000.0
-    found = estimate_histogram(truth + np.random.default_rng(3).laplace(0, 4, 40), 4.0)
+    middles = np.arange(40) + 0.5
+    found = estimate_histogram(truth + np.random.default_rng(3).laplace(0, 4, 40), 4.0, middles)
     assert found[17] == pytest.approx(2000 / truth.sum(), rel=0.1)
-    two = estimate_histogram(np.array([300.0, 100.0]), 20.0)
+    two = estimate_histogram(np.array([300.0, 100.0]), 20.0, middles[:2])
     assert two.sum() == pytest.approx(1) and two[0] > 2 * two[1] > 0
 
 
 @settings(max_examples=8, deadline=None)
 @given(arrays(float, 30, elements=st.floats(-1e6, 1e6)), st.floats(0.1, 1e5))
 def test_any_counts_make_a_distribution(counts, noise):
-    for middles in (None, np.arange(1.0, 31)):
-        found = estimate_histogram(counts, noise, middles)
+    for found in (
+        estimate_histogram(counts, noise, np.arange(1.0, 31)),
+        estimate_hours(counts[:24], noise, Total(max(counts.sum(), 1.0), noise)),
+    ):
         assert np.isfinite(found).all() and (found > 0).all() and found.sum() == pytest.approx(1)
 
 
@@ -448,24 +445,36 @@ def test_no_hour_is_empty_beside_a_sharp_peak():
     hours = np.full(24, 10.0)
     hours[16] = 5000.0
     noise = np.random.default_rng(8).laplace(0, 50.0, (20, 24))
-    found = np.array([estimate_histogram(hours + each, 50.0) for each in noise])
+    found = np.array([estimate_hours(hours + each, 50.0, Total(5230.0, 100.0)) for each in noise])
     elsewhere = found.sum(axis=1) - found[:, 16]
-    assert np.mean([jsd(each, hours) for each in found]) < 0.02
+    assert np.mean([jsd(each, hours) for each in found]) < 0.007  # with curves alone it was .01
     assert elsewhere.min() > 0.01
+
+
+def test_a_rush_hour_is_no_single_peak():
+    """Where one hour does not hold most departures, the hours are what smooth curves alone make of them."""
+    hours = np.arange(24.0)
+    truth = 200 + 2500 * np.exp(-0.5 * ((hours - 8) / 1.2) ** 2) + 1500 * np.exp(-0.5 * ((hours - 18) / 2) ** 2)
+    total = Total(truth.sum(), 100.0)
+    for each in np.random.default_rng(12).laplace(0, 110.0, (10, 24)):
+        with pytest.MonkeyPatch.context() as patch:
+            found = estimate_hours(truth + each, 110.0, total)
+            patch.setattr(weekly, "_PEAK_CHANCE", 1e-300)
+            np.testing.assert_allclose(found, estimate_hours(truth + each, 110.0, total), rtol=1e-6)
 
 
 def test_days_that_noise_hides_are_even_and_a_single_busy_day_is_found():
     random = np.random.default_rng(10)
-    even = [estimate_categories(43 + random.laplace(0, 370.0, 7), 370.0, 300.0) for _ in range(60)]
+    even = [estimate_weekdays(43 + random.laplace(0, 370.0, 7), 370.0, 300.0) for _ in range(60)]
     assert np.mean([each.max() > 0.5 for each in even]) < 0.1
     busy = np.array([150.0, 10, 10, 10, 10, 4900, 130])
-    found = [estimate_categories(busy + random.laplace(0, 90.0, 7), 90.0, 5220.0) for _ in range(20)]
+    found = [estimate_weekdays(busy + random.laplace(0, 90.0, 7), 90.0, 5220.0) for _ in range(20)]
     assert np.mean([jsd(each, busy) for each in found]) < 0.02
 
 
 def test_hours_that_noise_hides_are_even():
     random = np.random.default_rng(11)
-    found = [estimate_histogram(12.5 + random.laplace(0, 55.0, 24), 55.0, total=Total(300.0, 100.0)) for _ in range(60)]
+    found = [estimate_hours(12.5 + random.laplace(0, 55.0, 24), 55.0, Total(300.0, 100.0)) for _ in range(60)]
     assert np.mean([jsd(each, np.ones(24)) for each in found]) < 0.05
 
 

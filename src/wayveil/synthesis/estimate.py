@@ -15,17 +15,11 @@ from wayveil.grid import Grid, base_grid
 from wayveil.release import Answer, Release
 from wayveil.scope import Scope
 from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
-from wayveil.synthesis.histogram import (
-    Total,
-    estimate_categories,
-    estimate_histogram,
-    estimate_table,
-    spread_bins,
-    with_spikes,
-)
+from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins, with_spikes
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import Field, pool, spread
 from wayveil.synthesis.regions import cuts_from_json, label_regions
+from wayveil.synthesis.weekly import estimate_week
 
 _SPEED_SPREAD = 1.5
 
@@ -98,6 +92,7 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
         count,
         affinity=_same_speed(coarse_length, coarse_duration, length_margin, duration_margin),
     )
+    hour, week = release["departure_hour"], release["departure_week"]
     cuts = cuts_from_json(release["origin_destination/fine"].parameters["cuts"])
     regions = label_regions(grid, cuts)
     flows = _flows(release, grid, regions, starts, ends, displacement_bins, displacement, count)
@@ -126,7 +121,7 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
         interval_bins=plan.interval_bins(scope),
         gap_ratio=_fine_histogram(release["gap_ratio"], plan.gap_ratio_bins(), total),
         gap_ratio_bins=plan.gap_ratio_bins(),
-        departure=_departure(release, total),
+        departure=estimate_week(hour.counts, hour.noise, week.counts, week.noise, total),
         noise={answer.name: answer.noise for answer in release.answers},
     )
 
@@ -246,13 +241,3 @@ def _systematic_cells(field: Field, count: int, random: np.random.Generator) -> 
     from wayveil.synthesis.draw import systematic
 
     return systematic(field.ravel(), count, random)
-
-
-def _departure(release: Release, total: Total) -> NDArray[np.float64]:
-    """(weekday, hour): the hours of the day, well measured, times the weekdays, with the joint's posterior on top."""
-    hour, week = release["departure_hour"], release["departure_week"]
-    hours = estimate_histogram(hour.counts, hour.noise, total=total)
-    # If every day had these hours, hours² would weigh a day's counts with least noise: empty hours have none to tell.
-    sharpness = float((hours**2).sum())
-    days = estimate_categories(week.counts @ hours / sharpness, week.noise / np.sqrt(sharpness), total.count)
-    return estimate_table(week.counts, week.noise, days, hours, total.count)

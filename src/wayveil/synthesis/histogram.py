@@ -33,41 +33,23 @@ _STEPS = 12
 _FIRST_STEPS = 40
 _LONGEST_STEP = 1.5
 _DEEPEST = -60.0
-_EVEN = 0.03
-"""Least share of departures that may be at any hour: beside a sharp peak a smooth curve falls to nothing, and one
-trajectory in twenty at the other hours is dearer to miss than to have. A quarter of the noise in all hours where that
-is more, since a curve through noise alone is steep somewhere."""
 _SPIKE_CHANCE = 0.05
 _SPIKE_SIZES = np.linspace(0.1, 0.95, 12)
 
 
 def estimate_histogram(
-    counts: NDArray[np.float64],
-    noise: float,
-    middles: NDArray[np.float64] | None = None,
-    total: Total | None = None,
+    counts: NDArray[np.float64], noise: float, middles: NDArray[np.float64], total: Total | None = None
 ) -> NDArray[np.float64]:
     """Shares of each bin, adding up to one, never zero.
 
-    `middles` are the bins' values where large ones fade (a length); none for hours or weekdays, of which none is empty.
-    `total` is what the counts add up to, where another answer tells.
+    `middles` are the bins' values, of which large ones fade (a length). `total` is what the counts add up to, where
+    another answer tells.
     """
     noisy = np.asarray(counts, float)
     # Three bins have no shape to be smooth: what was counted is all there is.
     few = len(noisy) <= 3
-    smooth = np.maximum(noisy, noise) if few else _averaged_curves(noisy, 2 * noise**2, middles, total)
-    if middles is None:
-        count = max(noisy.sum(), noise) if total is None else total.count
-        even = np.clip(len(noisy) * noise / (4 * count), _EVEN, 1.0)
-        smooth = (1 - even) * smooth + even * smooth.mean()
+    smooth = np.maximum(noisy, noise) if few else averaged(*smooth_curves(noisy, noise, middles, total))
     estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)
-    return estimate / estimate.sum()
-
-
-def estimate_categories(counts: NDArray[np.float64], noise: float, count: float) -> NDArray[np.float64]:
-    """Shares of bins that are no scale, such as weekdays: the posterior mean around all being the same."""
-    noisy = np.asarray(counts, float)
-    estimate = posterior_mean(noisy, np.full(len(noisy), max(count, noise) / len(noisy)), noise, groups=1)
     return estimate / estimate.sum()
 
 
@@ -103,10 +85,17 @@ def _with_a_spike(
     return np.asarray(weight @ shapes / weight.sum())
 
 
-def _averaged_curves(
-    counts: NDArray[np.float64], variance: float, middles: NDArray[np.float64] | None, total: Total | None = None
-) -> NDArray[np.float64]:
-    """Σ over κ, λ of evidence × curve: none is chosen, since the noise seldom settles which one is right."""
+def averaged(curves: NDArray[np.float64], evidence: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Σ evidence × curve: none is chosen, since the noise seldom settles which one is right."""
+    weight = np.exp(evidence - evidence.max())
+    return np.asarray(weight @ curves / weight.sum())
+
+
+def smooth_curves(
+    counts: NDArray[np.float64], noise: float, middles: NDArray[np.float64] | None, total: Total | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A curve through the counts for each κ (without `middles` none fades) and λ, and the logarithm of its evidence."""
+    variance = 2 * noise**2
     share_of_top = np.zeros(len(counts)) if middles is None else middles / middles[-1]
     curves, evidences = [], []
     for decay in _DECAYS if middles is not None else _DECAYS[:1]:
@@ -120,8 +109,7 @@ def _averaged_curves(
     found, evidence = np.array(curves), np.array(evidences)
     if total is not None:
         evidence -= (found.sum(axis=1) - total.count) ** 2 / (4 * total.noise**2)
-    weight = np.exp(evidence - evidence.max())
-    return np.asarray(weight @ found / weight.sum())
+    return found, evidence
 
 
 def _fit_curve(
