@@ -39,9 +39,10 @@ LESSONS = {
     "settled": Lesson(blocks=((4, 0.5), (16, 2.0), (64, 5.0)), energy=2.0, settled=True),
     "both": Lesson(cell=3.0, kl=0.6, blocks=((4, 1.0), (16, 2.0), (64, 4.0)), energy=2.0),
     "fine": Lesson(cell=3.0, kl=0.8, blocks=((4, 0.5), (16, 1.0), (64, 2.0)), energy=0.7),
+    "far": Lesson(cell=3.0, kl=0.6, blocks=((4, 1.0), (16, 2.0), (64, 6.0)), energy=4.0),
 }
-"""`cells` is the loss of the first three stages, `scales` that of the fourth, `both` that of the fifth; the others were
-tried beside them."""
+"""`cells` is the loss of the first three stages, `scales` that of the fourth, `both` that of the fifth and sixth; the
+others were tried beside them."""
 
 
 def score(lesson: Lesson, truth, log_bayes, log_p, constants):

@@ -12,7 +12,7 @@ from wayveil.synthesis.learned import features
 from wayveil.synthesis.learned.network import Array, parameter_shapes
 
 WEIGHTS_FILE = Path(__file__).with_name("weights.npz")
-WEIGHTS_SHA256 = "59c53295c51bc1b8530806083b6d096039d549143744a41949ecfc00fd0b44d3"
+WEIGHTS_SHA256 = "751b5414be2985231263d1981501782b38ab3f082deef17ab5f213e39f2133ea"
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
 
 
