@@ -21,10 +21,13 @@ from wayveil.synthesis.graph import RouteGraph
 from wayveil.synthesis.polylines import Polylines, lengths, place, steps
 from wayveil.synthesis.pyramid import Field, interpolate, pool
 from wayveil.synthesis.regions import cut_regions, label_regions
+from wayveil.synthesis.road_shapes import with_short_steps
 from wayveil.synthesis.routes import HUB_DEPTH, Hubs, choose_vias, find_hubs, route
 
 _VERTEX_POWER = 1.5
 _SHORTEST_S = 10.0
+_STEP_CELLS = 2.0
+"""Places are slow or fast by the step: one across a whole block could not be slow in the middle of it."""
 _BALANCE_M = 800.0
 _BALANCE = 0.5
 _FAR = 4
@@ -236,7 +239,8 @@ def _ratio(seen: Field, wanted: Field) -> Field:
 def route_trips(estimates: Estimates, router: Router, trips: Trips, random: np.random.Generator) -> Polylines:
     """A polyline for each trip; where the graph is only a grid, it passes anywhere inside its blocks."""
     lines, _, node = _routes(router, trips, random)
-    return loosen(lines, node, router.graph, estimates.grid, estimates.occupancy**_VERTEX_POWER, random)
+    loose = loosen(lines, node, router.graph, estimates.grid, estimates.occupancy**_VERTEX_POWER, random)
+    return with_short_steps(loose, _STEP_CELLS * estimates.grid.cell_m)
 
 
 def _routes(

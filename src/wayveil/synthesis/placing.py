@@ -115,13 +115,18 @@ def fit_slowness(
     happens to the points after they are placed.
     """
     slowness = np.ones_like(target) if start is None else start
-    softening = 0.02 * target.mean() + 0.05 * target.sum() / 20_000
     for _ in range(rounds):
         placed = moved(place(course.lines, slowness_weight(course, slowness), offsets, fraction))
         realised = histogram(placed, grid, points)
         realised *= target.sum() / realised.sum()
-        slowness = np.clip(slowness * ((target + softening) / (realised + softening)) ** power, 0.02, 50.0)
+        slowness = adjusted(slowness, target, realised, power)
     return slowness
+
+
+def adjusted(slowness: Field, target: Field, realised: Field, power: float = 0.8) -> Field:
+    """S·(target / realised)^power, within limits; `realised` has the target's sum."""
+    softening = 0.02 * target.mean() + 0.05 * target.sum() / 20_000 + 1e-300
+    return np.asarray(np.clip(slowness * ((target + softening) / (realised + softening)) ** power, 0.02, 50.0))
 
 
 def scatter_sparse(

@@ -6,6 +6,8 @@ Privacy: free (applied to public maps and to estimates).
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.synthesis.polylines import Polylines, joined, runs
+
 _STRAIGHT_M = 2.0
 _SIMPLIFY_ROUNDS = 6
 
@@ -55,3 +57,13 @@ def densified(
     new_x = np.where(rank == 0, x[begin], x[begin] + share * (x[after] - x[begin]))
     new_y = np.where(rank == 0, y[begin], y[begin] + share * (y[after] - y[begin]))
     return np.r_[0, np.cumsum(np.add.reduceat(parts, offsets[:-1]))], new_x, new_y
+
+
+def with_short_steps(lines: Polylines, longest_m: float) -> Polylines:
+    """The same polylines with no step longer than that, some at a time: the pieces need little memory."""
+    parts = []
+    for first, last in runs(lines.offsets):
+        vertices = slice(lines.offsets[first], lines.offsets[last])
+        offsets = lines.offsets[first : last + 1] - lines.offsets[first]
+        parts.append(Polylines(*densified(offsets, lines.x_m[vertices], lines.y_m[vertices], longest_m)))
+    return joined(parts)

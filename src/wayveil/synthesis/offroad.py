@@ -1,0 +1,109 @@
+"""offroad: where the map's roads do not lead to what the release says is there, some routes leave them.
+
+A campus has few of its ways on the map, and cheapest paths go around it; however slow its streets are made, the few
+routes on them cannot bring there the time that people spend. There the routes that come by take a walk through it.
+
+Privacy: free (post-processing).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.grid import Grid
+from wayveil.synthesis.draw import rows_of
+from wayveil.synthesis.placing import Course, adjusted, course_of, slowness_weight
+from wayveil.synthesis.polylines import Polylines
+from wayveil.synthesis.pyramid import Field, pool
+from wayveil.synthesis.road_shapes import with_short_steps
+
+_BLOCK_M = 800.0
+_STEP_CELLS = 1.2
+_ROUNDS = 3
+_USUAL = 0.4
+"""Share of a block's time that may stay out of reach: a field and routes never agree cell by cell."""
+
+
+def leave_roads(
+    lines: Polylines, points: NDArray[np.int64], target: Field, grid: Grid, random: np.random.Generator
+) -> Polylines:
+    """The routes, some with a visit to a place off their road in blocks that the roads do not fill.
+
+    A route passes a block on its road, or straight by one place in it that is drawn in proportion to what is missing;
+    the second as often as a part of the block's time is missing. Ends stay where they are.
+
+    Parameters
+    ----------
+    points
+        How many fixes each route will have: how much its time counts.
+    target
+        Where the release says that time is spent.
+    """
+    missing = _out_of_reach(course_of(lines, grid), points, target, grid)
+    side = max(1, round(_BLOCK_M / grid.cell_m))
+    wanted = pool(target, side)
+    share = np.divide(pool(missing, side), wanted, out=np.zeros_like(wanted), where=wanted > 0)
+    chance = np.clip((share - _USUAL) / (1 - _USUAL), 0.0, 1.0)
+    if not chance.any():
+        return lines
+    rows, columns = chance.shape
+    blocks = Grid(grid.cell_m * side, columns, rows, grid.width_m, grid.height_m)
+    block = blocks.index(lines.x_m, lines.y_m)
+    first = _first_of_passages(lines, block)
+    passage = np.cumsum(first) - 1
+    leaves = random.random(passage[-1] + 1) < chance.ravel()[block[first]]
+    ends = np.r_[lines.offsets[:-1], lines.offsets[1:] - 1]
+    leaves[passage[ends]] = False
+    away = np.flatnonzero(first & leaves[passage])
+    kept = first | ~leaves[passage]
+    x, y = lines.x_m.copy(), lines.y_m.copy()
+    x[away], y[away] = _places(missing, side, block[away], grid, random)
+    offsets = np.r_[0, np.cumsum(np.add.reduceat(kept, lines.offsets[:-1], dtype=np.int64))]
+    return with_short_steps(Polylines(offsets, x[kept], y[kept]), _STEP_CELLS * grid.cell_m)
+
+
+def _out_of_reach(course: Course, points: NDArray[np.int64], target: Field, grid: Grid) -> Field:
+    """What the routes leave of the target, with each place made as slow or fast as it takes."""
+    slowness, begin = np.ones_like(target), course.lines.offsets[:-1]
+    for _ in range(_ROUNDS):
+        slowness = adjusted(slowness, target, _time_spent(course, slowness, points, begin, target, grid))
+    return np.asarray(np.maximum(target - _time_spent(course, slowness, points, begin, target, grid), 0.0))
+
+
+def _time_spent(
+    course: Course,
+    slowness: Field,
+    points: NDArray[np.int64],
+    begin: NDArray[np.int64],
+    target: Field,
+    grid: Grid,
+) -> Field:
+    """Time of all routes in each cell, scaled to the target's sum."""
+    time = slowness_weight(course, slowness)
+    each = points / np.maximum(np.add.reduceat(time, begin), 1e-300)
+    time *= np.repeat(each, np.diff(course.lines.offsets))
+    spent = np.bincount(course.cell, time, minlength=grid.cells).reshape(target.shape)
+    return np.asarray(spent * (target.sum() / max(spent.sum(), 1e-300)))
+
+
+def _first_of_passages(lines: Polylines, block: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """The first vertex of each stretch of a route inside one block; an end is a stretch of its own."""
+    first = np.ones(len(block), bool)
+    first[1:] = block[1:] != block[:-1]
+    first[lines.offsets[:-1]] = True
+    first[lines.offsets[:-1] + 1] = True
+    first[lines.offsets[1:] - 1] = True
+    return first
+
+
+def _places(
+    weight: Field, side: int, block: NDArray[np.int64], grid: Grid, random: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """A position in each of the given blocks, its cell drawn in proportion to `weight`."""
+    rows, columns = -(-grid.rows // side), -(-grid.columns // side)
+    padded = np.zeros((rows * side, columns * side))
+    padded[: grid.rows, : grid.columns] = weight
+    inner = padded.reshape(rows, side, columns, side).transpose(0, 2, 1, 3).reshape(rows * columns, side * side)
+    cell = rows_of(inner, block, random)
+    x = (block % columns * side + cell % side + random.random(len(block))) * grid.cell_m
+    y = (block // columns * side + cell // side + random.random(len(block))) * grid.cell_m
+    return np.minimum(x, grid.width_m), np.minimum(y, grid.height_m)
