@@ -8,7 +8,7 @@ from wayveil.synthesis.ends import pair_order, settle_in_cells
 from wayveil.synthesis.placing import course_of, with_ends
 from wayveil.synthesis.polylines import Polylines, steps
 
-GRID = Grid(100.0, 24, 16, 2400.0, 1600.0)
+GRID = Grid(100.0, 96, 64, 9600.0, 6400.0)
 
 
 def rng(seed=0):
@@ -17,7 +17,7 @@ def rng(seed=0):
 
 def block_of(cell):
     row, column = np.divmod(cell, GRID.columns)
-    return row // 8 * 3 + column // 8
+    return row // 16 * 6 + column // 16
 
 
 def counted(cell):
@@ -29,7 +29,7 @@ def field():
     return rng(1).gamma(0.3, size=(GRID.rows, GRID.columns))
 
 
-def drawn(field, count=4000, seed=2):
+def drawn(field, count=60_000, seed=2):
     return rng(seed).choice(GRID.cells, count, p=field.ravel() / field.sum())
 
 
@@ -37,7 +37,7 @@ def test_every_cell_holds_its_share_of_the_block_to_within_one(field):
     cell = drawn(field)
     settled = settle_in_cells(cell, field, GRID, rng())
     blocks = block_of(np.arange(GRID.cells))
-    total = np.bincount(block_of(cell), minlength=6)
+    total = np.bincount(block_of(cell), minlength=24)
     share = field.ravel() / np.bincount(blocks, field.ravel())[blocks] * total[blocks]
     assert np.abs(counted(settled) - share).max() < 1
     assert np.abs(counted(cell) - share).max() > 5  # what chance alone does
@@ -56,6 +56,18 @@ def test_as_few_move_as_possible(field):
     assert np.array_equal(settle_in_cells(settled, field, GRID, rng(5)), settled)
 
 
+def test_those_who_move_go_to_the_nearest_block_that_has_a_place(field):
+    """Nobody leaves a block of 4 or 8 cells while somebody else comes into it."""
+    cell = drawn(field, 9000)
+    settled = settle_in_cells(cell, field, GRID, rng())
+    moved = np.flatnonzero(settled != cell)
+    for side in (4, 8):
+        square = [where // GRID.columns // side * 99 + where % GRID.columns // side for where in (cell, settled)]
+        crossing = moved[square[0][moved] != square[1][moved]]
+        assert 0 < len(crossing) < len(moved)
+        assert not set(square[0][crossing]) & set(square[1][crossing])
+
+
 def test_who_moves_is_left_to_chance(field):
     cell = np.zeros(200, np.int64)
     one, other = (settle_in_cells(cell, field, GRID, rng(seed)) for seed in (3, 4))
@@ -63,7 +75,7 @@ def test_who_moves_is_left_to_chance(field):
     assert np.array_equal(counted(one), counted(other))
 
 
-@pytest.mark.parametrize("cell", [np.zeros(0, np.int64), np.array([7]), np.full(9, 383)])
+@pytest.mark.parametrize("cell", [np.zeros(0, np.int64), np.array([7]), np.full(9, 6143)])
 def test_few_trips_and_an_empty_field_are_no_trouble(cell):
     settled = settle_in_cells(cell, np.zeros((GRID.rows, GRID.columns)), GRID, rng())
     assert len(settled) == len(cell)
@@ -73,8 +85,8 @@ def test_few_trips_and_an_empty_field_are_no_trouble(cell):
 def test_pairs_with_both_ends_in_the_same_squares_follow_each_other():
     origin, destination = (rng(seed).integers(GRID.cells, size=3000) for seed in (6, 7))
     order = np.argsort(pair_order(origin, destination, GRID))
-    squares = [cell // GRID.columns // 8 * 3 + cell % GRID.columns // 8 for cell in (origin[order], destination[order])]
-    pair = squares[0] * 6 + squares[1]
+    squares = [block_of(cell[order]) for cell in (origin, destination)]
+    pair = squares[0] * 24 + squares[1]
     assert (np.diff(pair) != 0).sum() == len(np.unique(pair)) - 1
 
 

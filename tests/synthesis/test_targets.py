@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 from wayveil.grid import Grid
-from wayveil.synthesis.candidates import Trips
+from wayveil.synthesis.candidates import Trips, draw_trips
+from wayveil.synthesis.fit import fit_weights
 from wayveil.synthesis.placing import course_of
 from wayveil.synthesis.polylines import Polylines, lengths
-from wayveil.synthesis.targets import _final_lengths
+from wayveil.synthesis.targets import _final_lengths, fit_views
 
 GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)
 
@@ -37,3 +38,21 @@ def test_many_points_bring_a_route_back_to_its_own_length():
     found = [_final_lengths(trips_with([points]), course, tried)[0] for points in (5, 9, 50, 5000)]
     assert found == sorted(found)
     assert lengths(tried)[0] < 1700 and found[-1] == pytest.approx(2000, rel=0.001)
+
+
+def test_weights_for_lengths_and_flows_leave_the_ends_where_their_fields_have_them(small_estimates):
+    trips = draw_trips(small_estimates, 4000, np.random.default_rng(1))
+    ends = [np.stack(pair, axis=1).ravel() for pair in zip(trips.start, trips.end)]
+    lines = Polylines(np.arange(len(trips) + 1) * 2, *ends)
+    views = fit_views(small_estimates, trips, course_of(lines, small_estimates.grid), lines)
+    by_name = {view.name: view for view in views}
+    kept, free = (
+        fit_weights([view for view in views if view.name not in without], small_estimates.count, len(trips))
+        for without in ((), ("starts", "ends"))
+    )
+    for name in ("starts", "ends"):
+        view = by_name[name]
+        assert view.target.sum() == pytest.approx(1) and len(view.target) == 512
+        apart = [np.abs(view.shares(fit.weight) - view.target).sum() for fit in (kept, free)]
+        assert apart[0] < 0.8 * apart[1]
+    assert set(kept.loss) - set(free.loss) == {"starts", "ends"}

@@ -13,12 +13,15 @@ from wayveil.synthesis.fit import HardView, SoftView
 from wayveil.synthesis.placing import Course
 from wayveil.synthesis.polylines import Polylines, lengths
 from wayveil.synthesis.pyramid import pool
+from wayveil.synthesis.regions import cut_regions, label_regions
 
 _BLOCK_M = 1_600.0
+_DISTRICT_DEPTH = 9
+"""512 districts of about the same number of ends."""
 
 
 def fit_views(estimates: Estimates, trips: Trips, course: Course, placed: Polylines) -> list[HardView | SoftView]:
-    """What weights are fitted to: lengths of the final polylines, flows, displacements, durations, coarse places."""
+    """What weights are fitted to: lengths of the final polylines, flows, displacements, durations, places."""
     straight_km = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1]) / 1000
     length_km = _final_lengths(trips, course, placed) / 1000
     noise = estimates.noise
@@ -42,9 +45,24 @@ def fit_views(estimates: Estimates, trips: Trips, course: Course, placed: Polyli
             noise["mean_speed"],
             0.5,
         ),
+        *_district_ends(estimates, trips),
         HardView("origin_destination", trips.flow, estimates.flows.ravel(), noise["origin_destination/fine"], 0.7),
         HardView("length", estimates.length_bins.index(length_km), estimates.length, noise["length"], 0.7),
     ]
+
+
+def _district_ends(estimates: Estimates, trips: Trips) -> list[HardView | SoftView]:
+    """Starts and ends by district: weights for everything else would move them away from their fields."""
+    district = label_regions(estimates.grid, cut_regions(estimates.starts + estimates.ends, _DISTRICT_DEPTH)).ravel()
+    views: list[HardView | SoftView] = []
+    for name, cell, field in (
+        ("starts", trips.origin, estimates.starts),
+        ("ends", trips.destination, estimates.ends),
+    ):
+        target = np.bincount(district, field.ravel(), minlength=2**_DISTRICT_DEPTH)
+        # The fields are smooth estimates already; what noise they have left is in the districts' sums.
+        views.append(HardView(name, district[cell], target / target.sum(), 0.0, 0.7))
+    return views
 
 
 def _final_lengths(trips: Trips, course: Course, placed: Polylines) -> NDArray[np.float64]:
