@@ -90,7 +90,10 @@ def measure(
     secret = None if account is None else account.secret
     exact = read_exact(source, scope, kept_trajectories(source, unit), engine or Serial(), secret, progress)
     if exact.sums["count"][0] == 0:
-        raise InputError("No trajectory has a point inside the scope; check its box, its days and the column names.")
+        raise InputError(
+            "No trajectory has a point inside the scope; check its box, its days and the column names. "
+            "`wayveil check FILE --scope SCOPE` says which of them it is."
+        )
     if account is not None:
         _pay(account, dataset or "", cost, unit, exact.digest)
     with stays_charged(account is not None):

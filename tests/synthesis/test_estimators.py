@@ -463,6 +463,14 @@ def test_a_rush_hour_is_no_single_peak():
             np.testing.assert_allclose(found, estimate_hours(truth + each, 110.0, total), rtol=1e-6)
 
 
+def test_a_loud_noise_is_no_single_peak():
+    """Ten thousand departures over a day at ε = .1: once in thirty releases an hour sounds like a third of all."""
+    truth = np.full(24, 10_000 / 24)
+    seen = truth + np.where(np.arange(24) == 5, 3500.0, 0.0)
+    found = estimate_hours(seen, 555.0, Total(10_000.0, 1000.0))
+    assert found[5] < 0.45
+
+
 def test_days_that_noise_hides_are_even_and_a_single_busy_day_is_found():
     random = np.random.default_rng(10)
     even = [estimate_weekdays(43 + random.laplace(0, 370.0, 7), 370.0, 300.0) for _ in range(60)]

@@ -24,7 +24,7 @@ def simulate(
     n: Annotated[int, typer.Option("-n", min=1, max=100_000_000, help="How many trajectories.")] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same city and the same people.")] = 0,
     size_km: Annotated[
-        tuple[float, float] | None, typer.Option("--size-km", help="East–west and north–south extent (12 by 10).")
+        tuple[float, float] | None, typer.Option("--size-km", help="Extent east–west and north–south, such as 12 10.")
     ] = None,
     pattern: Annotated[str, typer.Option(help="Districts: mixed, grid or organic.")] = "mixed",
     hot_spots: Annotated[int, typer.Option(min=1, max=100, help="Places, besides homes, that draw people.")] = 9,

@@ -131,7 +131,7 @@ def _find(role: str, names: Sequence[str], wanted: str | None, origin: str) -> i
         exact = [i for i, name in enumerate(names) if name == wanted]
         hits = exact or [i for i, name in enumerate(names) if name.strip().lower() == wanted.strip().lower()]
         if not hits:
-            raise InputError(f"'{origin}' has no column '{wanted}', which {OPTION[role]} asks for.")
+            raise InputError(f"'{origin}' has no column '{wanted}', which {OPTION[role]} asks for.{_quoted(names)}")
         if len(hits) > 1:
             raise InputError(f"'{origin}' has several columns named '{wanted}'; rename all but one.")
         return hits[0]

@@ -293,9 +293,10 @@ def _clean_reason(reason: str) -> str:
 
 
 def _refusal(known: Dataset, asked: Fraction) -> str:
+    cure = "lower --epsilon" if known.left > 0 else "make more from the release that was paid for, which is free"
     return (
         f"Dataset '{known.name}' is asked for {decimal_text(asked)} but {decimal_text(known.left)} of "
-        f"{decimal_text(known.total)} remains ({decimal_text(known.spent)} is spent); lower --epsilon, or raise the "
+        f"{decimal_text(known.total)} remains ({decimal_text(known.spent)} is spent); {cure}, or raise the "
         f'total with: wayveil ledger allow "{known.name}" --total {decimal_text(known.spent + asked)} --reason "...".'
     )
 
