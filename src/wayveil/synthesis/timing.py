@@ -37,7 +37,12 @@ def within_days(offsets: NDArray[np.int64], t_utc: NDArray[np.float64], scope: S
         return t_utc
     first, last = t_utc[offsets[:-1]], t_utc[offsets[1:] - 1]
     late = np.clip(last - (window[1] - 1), 0.0, np.maximum(first - window[0], 0.0))
-    return t_utc - np.repeat(np.ceil(late), np.diff(offsets)) if late.any() else t_utc
+    if not late.any():
+        return t_utc
+    moved = t_utc.copy()
+    for k in np.flatnonzero(late):  # few: an array as long as all points for them costs more than this loop
+        moved[offsets[k] : offsets[k + 1]] -= np.ceil(late[k])
+    return moved
 
 
 def _days(scope: Scope) -> list[dt.date]:
