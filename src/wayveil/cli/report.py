@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 def report(
     release_file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
     synthetic_file: Annotated[Path, typer.Argument(metavar="SYNTH", help="What `wayveil synthesize` wrote.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write; an earlier one is replaced.")],
     roads_file: Annotated[Path | None, typer.Option("--roads", help="A public road map to draw.")] = None,
     rules_file: Annotated[Path | None, typer.Option("--rules", help="Rules (GeoJSON) to draw and to count.")] = None,
     internal: Annotated[
