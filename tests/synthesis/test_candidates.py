@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wayveil.grid import Grid
-from wayveil.synthesis.candidates import Trips, _crowding, balance_routes, draw_trips, loosen, route_trips, take_trips
+from wayveil.synthesis.candidates import Trips, draw_trips, take_trips
 from wayveil.synthesis.draw import rows_of, shuffled, systematic, within_bins, within_groups
 from wayveil.synthesis.graph import RouteGraph, block_centres, block_side, grid_graph, relative_density, travel_cost
 from wayveil.synthesis.placing import (
@@ -24,6 +24,7 @@ from wayveil.synthesis.polylines import Polylines, lengths, place, steps, take
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import pool
 from wayveil.synthesis.realise import Pool, gaps, settled_slowness, timed_tracks
+from wayveil.synthesis.router import _crowding, balance_routes, loosen, route_trips
 from wayveil.synthesis.routes import Hubs, choose_vias, find_hubs, route
 
 few = settings(max_examples=25, deadline=None)

@@ -3,6 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.grid import Grid
+from wayveil.synthesis.pyramid import Field
+
 _BLOCK = 1 << 14
 
 
@@ -60,6 +63,27 @@ def rows_of(table: NDArray[np.float64], row: NDArray[np.int64], random: np.rando
             half //= 2
         np.subtract(at, begin, out=column[start : start + _BLOCK])
     return column
+
+
+def within_blocks(
+    weight: Field, side: int, block: NDArray[np.int64], grid: Grid, random: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """For each given block of `side` cells a position in it, its cell drawn in proportion to `weight`."""
+    rows, columns = -(-grid.rows // side), -(-grid.columns // side)
+    padded = np.zeros((rows * side, columns * side))
+    padded[: grid.rows, : grid.columns] = weight
+    inner = padded.reshape(rows, side, columns, side).transpose(0, 2, 1, 3).reshape(rows * columns, side * side)
+    cell = rows_of(inner, block, random)
+    down, right = np.divmod(np.arange(rows * columns), columns)
+    within = np.arange(side * side)
+    positions = []
+    for corner, inside, end in ((right, within % side, grid.width_m), (down, within // side, grid.height_m)):
+        at = random.random(len(block))
+        at += (corner * float(side))[block]
+        at += inside.astype(float)[cell]
+        at *= grid.cell_m
+        positions.append(np.minimum(at, end, out=at))
+    return positions[0], positions[1]
 
 
 def within_bins(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
-from wayveil.synthesis.draw import rows_of
+from wayveil.synthesis.draw import within_blocks
 from wayveil.synthesis.placing import Course, adjusted, course_of, slowness_weight
 from wayveil.synthesis.polylines import Polylines
 from wayveil.synthesis.pyramid import Field, pool
@@ -56,7 +56,7 @@ def leave_roads(
     away = np.flatnonzero(first & leaves[passage])
     kept = first | ~leaves[passage]
     x, y = lines.x_m.copy(), lines.y_m.copy()
-    x[away], y[away] = _places(missing, side, block[away], grid, random)
+    x[away], y[away] = within_blocks(missing, side, block[away], grid, random)
     offsets = np.r_[0, np.cumsum(np.add.reduceat(kept, lines.offsets[:-1], dtype=np.int64))]
     return with_short_steps(Polylines(offsets, x[kept], y[kept]), _STEP_CELLS * grid.cell_m)
 
@@ -93,17 +93,3 @@ def _first_of_passages(lines: Polylines, block: NDArray[np.int64]) -> NDArray[np
     first[lines.offsets[:-1] + 1] = True
     first[lines.offsets[1:] - 1] = True
     return first
-
-
-def _places(
-    weight: Field, side: int, block: NDArray[np.int64], grid: Grid, random: np.random.Generator
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A position in each of the given blocks, its cell drawn in proportion to `weight`."""
-    rows, columns = -(-grid.rows // side), -(-grid.columns // side)
-    padded = np.zeros((rows * side, columns * side))
-    padded[: grid.rows, : grid.columns] = weight
-    inner = padded.reshape(rows, side, columns, side).transpose(0, 2, 1, 3).reshape(rows * columns, side * side)
-    cell = rows_of(inner, block, random)
-    x = (block % columns * side + cell % side + random.random(len(block))) * grid.cell_m
-    y = (block // columns * side + cell // side + random.random(len(block))) * grid.cell_m
-    return np.minimum(x, grid.width_m), np.minimum(y, grid.height_m)

@@ -16,7 +16,7 @@ from wayveil.rules import count as count_rules
 from wayveil.rules.motion import motion_from_metres
 from wayveil.rules.rule import Rule, violating_trajectories
 from wayveil.scope import Scope
-from wayveil.synthesis.candidates import Router, Trips, draw_trips, route_trips
+from wayveil.synthesis.candidates import Trips, draw_trips
 from wayveil.synthesis.draw import systematic
 from wayveil.synthesis.ends import pair_order
 from wayveil.synthesis.estimate import Estimates
@@ -28,6 +28,7 @@ from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.realise import Pool, gaps, placed_points, settled_ends, settled_slowness, timed_tracks
 from wayveil.synthesis.refine import Refined, refine
+from wayveil.synthesis.router import Router, route_trips
 from wayveil.synthesis.targets import fit_views
 from wayveil.synthesis.timing import departures
 from wayveil.trajectories import Trajectories

@@ -22,9 +22,10 @@ from wayveil.progress import Progress, part, quiet
 from wayveil.release import Release, origin_notes
 from wayveil.roads import RoadMap
 from wayveil.rules.rule import Rule
-from wayveil.synthesis.candidates import Router, balance_routes, draw_trips
+from wayveil.synthesis.candidates import draw_trips
 from wayveil.synthesis.estimate import Estimates, estimate
 from wayveil.synthesis.prior import Prior, public_prior
+from wayveil.synthesis.router import Router, balance_routes
 from wayveil.synthesis.shard import Shard, draw_shard
 from wayveil.trajectories import Trajectories, concatenate
 
