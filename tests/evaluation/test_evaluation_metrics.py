@@ -114,6 +114,16 @@ def test_time_metrics():
     assert m.speed(noon, slow, SCOPE) > 0.5
 
 
+def test_points_that_gather_and_jump_are_seen_though_ways_and_times_are_the_same():
+    even, bunched = [(100 * k, 0) for k in range(11)], [(10 * k, 0) for k in range(10)] + [(1000, 0)]
+    real, synthetic = lines(*[even] * 38, *[bunched] * 2), lines(*[even] * 2, *[bunched] * 38)
+    for blind in (m.length, m.speed, m.duration):
+        assert blind(real, synthetic, SCOPE) == pytest.approx(0, abs=1e-9)
+    for step in (m.longest_step, m.top_speed):
+        assert step(real, real, SCOPE) == 0
+        assert step(real, synthetic, SCOPE) > 0.4
+
+
 def test_query_error_and_coverage_of_equal_and_of_empty_places():
     real = walks(200, 3, spread=2500)
     assert ada.query_error(real, real, SCOPE) == 0
@@ -211,7 +221,7 @@ def test_no_trajectory_and_unknown_metrics_are_refused():
 
 def test_without_time_the_metrics_of_time_are_left_out():
     found = evaluate(walks(20, 1), walks(20, 2), SCOPE, with_time=False)
-    assert {"start_hour", "duration", "speed", "relation_time"}.isdisjoint(found.scores)
+    assert {"start_hour", "duration", "speed", "relation_time", "top_speed"}.isdisjoint(found.scores)
 
 
 def test_every_metric_has_words():

@@ -217,3 +217,28 @@ def speed(real: Paths, synthetic: Paths) -> Tally:
         for paths in (real, synthetic)
     )
     return histogram(real, synthetic, a, b, float(np.quantile(a, 0.995)), 100)
+
+
+@metric()
+def longest_step(real: Paths, synthetic: Paths) -> Tally:
+    """JSD of each trajectory's longest step between two points, 100 equal bins to the 99.5 % quantile of the real ones.
+
+    Lengths and densities may be right while points gather in some places and jump between them; this sees it.
+    """
+    a, b = (np.maximum.reduceat(paths.steps_m, paths.first) for paths in (real, synthetic))
+    return histogram(real, synthetic, a, b, float(np.quantile(a, 0.995)), 100)
+
+
+@metric(needs_time=True)
+def top_speed(real: Paths, synthetic: Paths) -> Tally:
+    """JSD of each trajectory's fastest step, 100 equal bins from 0 to the 99.5 % quantile of the real ones."""
+    a, b = (_fastest_mps(paths) for paths in (real, synthetic))
+    return histogram(real, synthetic, a, b, float(np.quantile(a, 0.995)), 100)
+
+
+def _fastest_mps(paths: Paths) -> NDArray[np.float64]:
+    """(n,) speed of each trajectory's fastest step, at least a second long."""
+    seconds = np.ones(len(paths.t_utc))
+    np.maximum(np.diff(paths.t_utc), 1.0, out=seconds[:-1])
+    seconds[paths.last] = 1.0
+    return np.asarray(np.maximum.reduceat(paths.steps_m / seconds, paths.first))

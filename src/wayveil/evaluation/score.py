@@ -39,6 +39,8 @@ METRICS: dict[str, Metric] = {
     "start_hour": m.start_hour,
     "duration": m.duration,
     "speed": m.speed,
+    "longest_step": m.longest_step,
+    "top_speed": m.top_speed,
     "query_error": ada.query_error,
     "coverage_tau": ada.coverage_tau,
     "pattern_f1": ada.pattern_f1,

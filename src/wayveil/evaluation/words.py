@@ -15,6 +15,8 @@ _PLAIN = {
     "start_hour": "hour of departure",
     "duration": "durations",
     "speed": "mean speeds",
+    "longest_step": "the longest step of each trip",
+    "top_speed": "the fastest step of each trip",
     "query_error": "error of counts in random areas",
     "coverage_tau": "order of places by popularity",
     "pattern_f1": "the most frequent sequences of places",
