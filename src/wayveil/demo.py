@@ -291,21 +291,26 @@ Command = Callable[[_Quoted, int, int], str]
 _STEPS: tuple[tuple[str, Command, Work], ...] = (
     (
         "simulate",
-        lambda f, n, seed: f"wayveil simulate -o {f.real} -n {n} --seed {seed} --roads {f.roads} --rules {f.rules} "
-        f"--scope-out {f.scope}",
+        lambda f, n, seed: (
+            f"wayveil simulate -o {f.real} -n {n} --seed {seed} --roads {f.roads} --rules {f.rules} "
+            f"--scope-out {f.scope}"
+        ),
         _simulate,
     ),
     ("check", lambda f, n, seed: f"wayveil check {f.real} --scope {f.scope}", _check),
     (
         "measure",
-        lambda f, n, seed: f"wayveil measure {f.real} --dataset {DATASET} --ledger {f.ledger} --scope {f.scope} "
-        f"--epsilon {EPSILON} --unit trajectory --roads {f.roads} -o {f.release}",
+        lambda f, n, seed: (
+            f"wayveil measure {f.real} --dataset {DATASET} --ledger {f.ledger} --scope {f.scope} "
+            f"--epsilon {EPSILON} --unit trajectory --roads {f.roads} -o {f.release}"
+        ),
         _measure,
     ),
     (
         "synthesize",
-        lambda f, n, seed: f"wayveil synthesize {f.release} --roads {f.roads} --rules {f.rules} --seed {seed} "
-        f"-o {f.synthetic}",
+        lambda f, n, seed: (
+            f"wayveil synthesize {f.release} --roads {f.roads} --rules {f.rules} --seed {seed} -o {f.synthetic}"
+        ),
         _synthesize,
     ),
     (
@@ -320,14 +325,15 @@ _STEPS: tuple[tuple[str, Command, Work], ...] = (
     ),
     (
         "report",
-        lambda f, n, seed: f"wayveil report {f.release} {f.synthetic} --roads {f.roads} --rules {f.rules} "
-        f"-o {f.sheet}",
+        lambda f, n, seed: f"wayveil report {f.release} {f.synthetic} --roads {f.roads} --rules {f.rules} -o {f.sheet}",
         _sheet,
     ),
     (
         "report --internal",
-        lambda f, n, seed: f"wayveil report {f.release} {f.synthetic} --roads {f.roads} --rules {f.rules} --internal "
-        f"--real {f.real} --evaluation {f.evaluation} --audit {f.audit} -o {f.report}",
+        lambda f, n, seed: (
+            f"wayveil report {f.release} {f.synthetic} --roads {f.roads} --rules {f.rules} --internal "
+            f"--real {f.real} --evaluation {f.evaluation} --audit {f.audit} -o {f.report}"
+        ),
         _report,
     ),
 )

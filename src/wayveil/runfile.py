@@ -197,7 +197,7 @@ def _check_same(run: RunFile) -> None:
         )
 
 
-TEMPLATE = '''\
+TEMPLATE = """\
 # A wayveil run: `wayveil run FILE.toml` measures, synthesizes and writes the data sheet.
 # Relative paths are relative to this file. If output.release is there already, the run goes on from it.
 
@@ -230,4 +230,4 @@ unit = "trajectory"         # or "user", with max_per_user
 release = "rides.release.json"
 synthetic = "synthetic.parquet"
 report = "rides.html"
-'''
+"""

@@ -284,7 +284,7 @@ def scope_text(name_or_path: str | Path) -> str:
         raise InputError(f"Scope '{path.name}' cannot be read as text.") from None
 
 
-TEMPLATE = '''\
+TEMPLATE = """\
 # A wayveil scope: the public frame of a dataset. Fill it in from public knowledge (a map, the project's plan),
 # never from the data itself: whatever stands here is published with the release.
 
@@ -310,4 +310,4 @@ points = 500        # points of one trajectory
 length_km = 80.0    # length of one trajectory
 duration_h = 12.0   # duration of one trajectory
 speed_kmh = 150.0   # speed between two points
-'''
+"""

@@ -90,9 +90,7 @@ class Synthesizer:
             raise InputError("Call fit(data) before sample().")
         from wayveil.synthesis.synthesize import synthesize
 
-        made = synthesize(
-            self.release, roads=self.roads, rules=self.rules, n=n, seed=seed, progress=self._progress
-        )
+        made = synthesize(self.release, roads=self.roads, rules=self.rules, n=n, seed=seed, progress=self._progress)
         return self._like.frame(made.trajectories)
 
 

@@ -89,16 +89,16 @@ def select(trajectories: Trajectories, keep: NDArray[np.generic]) -> Trajectorie
     """The trajectories at the positions `keep` (indices or a boolean mask), in that order."""
     index = np.flatnonzero(keep) if keep.dtype == bool else np.asarray(keep, np.int64)
     if len(index) == 0:
-        return EMPTY if trajectories.user is None else Trajectories(
-            EMPTY.offsets, EMPTY.lon, EMPTY.lat, EMPTY.t_utc, trajectories.user[:0]
+        return (
+            EMPTY
+            if trajectories.user is None
+            else Trajectories(EMPTY.offsets, EMPTY.lon, EMPTY.lat, EMPTY.t_utc, trajectories.user[:0])
         )
     counts = np.diff(trajectories.offsets)[index]
     offsets = np.r_[0, np.cumsum(counts)]
     points = np.arange(offsets[-1]) + np.repeat(trajectories.offsets[index] - offsets[:-1], counts)
     user = None if trajectories.user is None else trajectories.user[index]
-    return Trajectories(
-        offsets, trajectories.lon[points], trajectories.lat[points], trajectories.t_utc[points], user
-    )
+    return Trajectories(offsets, trajectories.lon[points], trajectories.lat[points], trajectories.t_utc[points], user)
 
 
 def concatenate(parts: list[Trajectories]) -> Trajectories:

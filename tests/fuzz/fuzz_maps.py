@@ -136,7 +136,7 @@ def damaged_graph(rng: random.Random) -> bytes:
             text = text[:at] + rng.choice(TEXTS) + text[at:]
         else:
             # Inside a tag's text or value: from one sign to the next.
-            ends = [place for place in (text.find(sign, at) for sign in "<\"") if place >= 0]
+            ends = [place for place in (text.find(sign, at) for sign in '<"') if place >= 0]
             starts = max(text.rfind(">", 0, at), text.rfind('"', 0, at)) + 1
             text = text[:starts] + rng.choice(TEXTS) + text[min(ends, default=at) :]
     if rng.random() < 0.02:

@@ -43,9 +43,7 @@ def gap(found: np.ndarray, true: np.ndarray) -> float:
     return float(np.linalg.norm(found - true) / np.linalg.norm(true))
 
 
-@pytest.mark.parametrize(
-    ("loss", "block"), [*((loss, 30) for loss in LOSSES), ("absolute", 7), ("absolute", 200)]
-)
+@pytest.mark.parametrize(("loss", "block"), [*((loss, 30) for loss in LOSSES), ("absolute", 7), ("absolute", 200)])
 def test_gradient_equals_autodiff(loss: str, block: int) -> None:
     points, targets = data()
     value, gradient = plain(loss)
@@ -82,6 +80,7 @@ def test_float32_from_three_products_of_halves() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(2, 40, 300)).astype(np.float32) * 900.0
     for axes, left, right in (((1, 1), a, b), ((1, 0), a, b.T), ((0, 0), a.T, b.T)):
+
         def exact(x, y, axes=axes):
             return np.tensordot(np.asarray(x, np.float64), np.asarray(y, np.float64), axes=([axes[0]], [axes[1]]))
 

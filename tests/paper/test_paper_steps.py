@@ -63,9 +63,7 @@ def test_other_metrics_descend_without_alignment() -> None:
     padded = pad(rng.normal(size=(sum(counts), 2)) * 5, np.cumsum([0, *counts]))
     metric = frechet(0.2)
     sums = sums_of(padded, metric)
-    made = descend(
-        padded.vectors, sums * 1.2, Settings("mean-square", 2.0, 40), metric=metric, aligned=padded
-    )
+    made = descend(padded.vectors, sums * 1.2, Settings("mean-square", 2.0, 40), metric=metric, aligned=padded)
     assert made.losses[-1] < 0.5 * made.losses[0]
 
 

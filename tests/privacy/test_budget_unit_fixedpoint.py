@@ -15,8 +15,26 @@ epsilons = st.decimals("0.000001", "1000", places=6)
 weights = st.dictionaries(st.text("abcdef", min_size=1, max_size=4), st.integers(1, 10**6), min_size=1, max_size=30)
 
 
-@pytest.mark.parametrize("bad", [0, -1, "nan", float("nan"), "inf", float("inf"), 1000.1, "1e-10", "1e999999999", "x",
-                                 "", "1/3", True, "1e-999999999", "1" * 100])
+@pytest.mark.parametrize(
+    "bad",
+    [
+        0,
+        -1,
+        "nan",
+        float("nan"),
+        "inf",
+        float("inf"),
+        1000.1,
+        "1e-10",
+        "1e999999999",
+        "x",
+        "",
+        "1/3",
+        True,
+        "1e-999999999",
+        "1" * 100,
+    ],
+)
 def test_senseless_epsilons_are_one_clear_sentence(bad):
     with pytest.raises(InputError) as caught:
         exact_epsilon(bad)
@@ -70,8 +88,14 @@ def test_units():
     assert "one trajectory" in Unit.trajectory().describe()
     assert "one user" in Unit.user(10).describe() and "at most 10" in Unit.user(10).describe()
     assert parse_unit("user", 3) == Unit.user(3) and parse_unit("trajectory") == Unit.trajectory()
-    for wrong in (lambda: parse_unit("user"), lambda: parse_unit("trajectory", 3), lambda: parse_unit("ride"),
-                  lambda: Unit.user(0), lambda: Unit.user(2.5), lambda: Unit("trajectory", 2)):
+    for wrong in (
+        lambda: parse_unit("user"),
+        lambda: parse_unit("trajectory", 3),
+        lambda: parse_unit("ride"),
+        lambda: Unit.user(0),
+        lambda: Unit.user(2.5),
+        lambda: Unit("trajectory", 2),
+    ):
         with pytest.raises(InputError):
             wrong()
 

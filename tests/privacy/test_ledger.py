@@ -41,8 +41,11 @@ def test_a_new_name_is_opened_with_what_is_asked_and_then_refuses(ledger):
     ledger.spend("rides", HALF)
     assert spent(ledger) == 1
     kinds = [(line.kind, line.name, line.epsilon) for line in ledger.lines("rides")]
-    assert kinds[:3] == [("open", "", Fraction(1, 2)), ("spend", "count", Fraction(1, 10)),
-                         ("spend", "ends", Fraction(2, 5))]
+    assert kinds[:3] == [
+        ("open", "", Fraction(1, 2)),
+        ("spend", "count", Fraction(1, 10)),
+        ("spend", "ends", Fraction(2, 5)),
+    ]
     assert kinds[3] == ("allow", "", Fraction(3, 2))
     assert len({line.measurement for line in ledger.lines("rides") if line.kind == "spend"}) == 2
     ledger.verify()
@@ -297,8 +300,6 @@ def test_what_is_not_a_ledger_is_one_clear_sentence(ledger, how):
 def test_a_folder_that_cannot_be_written():
     with pytest.raises(InputError, match="Cannot open the ledger"):
         Ledger("/proc/self/wayveil/ledger.sqlite").open_dataset("rides", Fraction(1))
-
-
 
 
 def test_altered_entries_are_noticed(ledger):

@@ -25,9 +25,7 @@ def rule(request):
 def _reversed(motion):
     """The same trajectories in the opposite order."""
     counts = np.diff(motion.offsets)[::-1]
-    index = np.concatenate(
-        [np.arange(a, b) for a, b in zip(motion.offsets[:-1][::-1], motion.offsets[1:][::-1])]
-    )
+    index = np.concatenate([np.arange(a, b) for a, b in zip(motion.offsets[:-1][::-1], motion.offsets[1:][::-1])])
     offsets = np.r_[0, np.cumsum(counts)]
     joins = np.ones(len(index) - 1, bool)
     joins[offsets[1:-1] - 1] = False

@@ -77,13 +77,17 @@ BAD = {
     "both durations": (feature(None, rule="max_duration", minutes=3, hours=2), "either minutes or hours"),
     "place for a pace": (feature(CLOSED, rule="min_speed", kmh=3), "whole trajectories"),
     "outside": (feature(polygon(SCOPE, [(9e5, 0), (9e5, 99), (8e5, 99)]), rule="closed"), "outside the scope"),
-    "swapped": (feature({"type": "Polygon", "coordinates": [[[10, 20], [10.1, 20], [10, 20.1], [10, 20]]]},
-                        rule="closed"), "longitude first"),
+    "swapped": (
+        feature({"type": "Polygon", "coordinates": [[[10, 20], [10.1, 20], [10, 20.1], [10, 20]]]}, rule="closed"),
+        "longitude first",
+    ),
     "two corners": (feature({"type": "Polygon", "coordinates": [[[20, 10], [20.1, 10]]]}, rule="closed"), "corners"),
     "words": (feature({"type": "Polygon", "coordinates": [[["a", "b"]] * 4]}, rule="closed"), "longitude, latitude"),
     "latitude": (feature({"type": "Polygon", "coordinates": [[[20, 95]] * 4]}, rule="closed"), "degrees"),
-    "around a pole": (feature({"type": "Polygon", "coordinates": [[[0, 80], [120, 80], [-120, 80], [0, 80]]]},
-                              rule="closed"), "pole"),
+    "around a pole": (
+        feature({"type": "Polygon", "coordinates": [[[0, 80], [120, 80], [-120, 80], [0, 80]]]}, rule="closed"),
+        "pole",
+    ),
     "flat": (feature({"type": "Polygon", "coordinates": [[[20, 10], [20.03, 10.02], [20, 10]]]}, rule="closed"), "."),
 }
 
@@ -120,8 +124,10 @@ SIDE = [polygon(SCOPE, [(x, -9), (x + 4000, -9), (x + 4000, 6000), (x, 6000)]) f
 CONTRADICTIONS = {
     "all closed": [feature(BOX, rule="closed")],
     "all closed in parts": [feature(side, rule="closed") for side in SIDE],
-    "day and night": [feature(BOX, rule="closed", **{"from": "06:00", "to": "20:00"}),
-                      feature(None, rule="closed", **{"from": "20:00", "to": "06:00"})],
+    "day and night": [
+        feature(BOX, rule="closed", **{"from": "06:00", "to": "20:00"}),
+        feature(None, rule="closed", **{"from": "20:00", "to": "06:00"}),
+    ],
     "no place left": [feature(CLOSED, rule="closed"), feature(CLOSED, rule="stay_within")],
     "apart": [feature(polygon(SCOPE, [(x, 0), (x + 99, 0), (x, 99)]), rule="stay_within") for x in (0, 3000)],
     "too fast": [feature(None, rule="min_speed", kmh=50), feature(None, rule="speed_limit", kmh=50)],
@@ -284,7 +290,7 @@ def test_fuzz(tmp_path):
         text = json.dumps(document)
         if rng.random() < 0.1:
             at = rng.randrange(len(text))
-            text = text[:at] + rng.choice(["", "{", '"', "\x00", "9" * 5000]) + text[at + rng.randint(0, 3):]
+            text = text[:at] + rng.choice(["", "{", '"', "\x00", "9" * 5000]) + text[at + rng.randint(0, 3) :]
         path.write_text(text)
         try:
             rules = read_rules(path, SCOPE, ROADS)

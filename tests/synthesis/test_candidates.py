@@ -318,8 +318,6 @@ def test_hubs_are_drawn_by_their_mass_where_all_are_equally_good():
     np.testing.assert_allclose(np.bincount(vias[:, 2], minlength=4) / n, [0.1, 0.2, 0.3, 0.4], atol=0.02)
 
 
-
-
 def test_hubs_are_busy_places_all_over_the_city():
     graph = grid_graph(GRID, street())
     hubs = find_hubs(graph, GRID, street(), street(), most_depth=4)

@@ -190,9 +190,7 @@ def test_strange_data_with_rules(kind):
 
 
 @pytest.mark.parametrize("estimator", ["bayes", "learned"])
-@pytest.mark.parametrize(
-    ("kind", "epsilon"), [("fifty", "0.01"), ("fifty", "20"), ("one", "0.01"), ("one cell", "20")]
-)
+@pytest.mark.parametrize(("kind", "epsilon"), [("fifty", "0.01"), ("fifty", "20"), ("one", "0.01"), ("one cell", "20")])
 def test_extreme_epsilon(kind, epsilon, estimator):
     release = a_release(kind, epsilon)
     result = made_of(release, estimator=estimator, n=None if epsilon == "20" else N)

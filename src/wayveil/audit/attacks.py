@@ -87,9 +87,7 @@ def exact_copies(among_m: Vectors, distance_m: Vectors, confidence: float = CONF
 
     Finds a few per cent of copies among honest trajectories, which `near_copies` lets pass.
     """
-    found, own = (
-        rate(int((metres <= _COPY_M).sum()), len(metres), confidence) for metres in (distance_m, among_m)
-    )
+    found, own = (rate(int((metres <= _COPY_M).sum()), len(metres), confidence) for metres in (distance_m, among_m))
     return Linked(found, own.high, len(distance_m))
 
 

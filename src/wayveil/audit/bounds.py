@@ -103,9 +103,7 @@ def _ratio(p_low: float, q_high: float) -> float:
     return max(0.0, math.log(p_low / q_high)) if p_low > 0 else 0.0
 
 
-def _choose(
-    zero: NDArray[np.float64], one: NDArray[np.float64], alpha: float
-) -> tuple[int, float, bool, bool]:
+def _choose(zero: NDArray[np.float64], one: NDArray[np.float64], alpha: float) -> tuple[int, float, bool, bool]:
     """The event that would give the largest bound on these runs."""
     best, chosen = -math.inf, (0, 0.0, True, True)
     half = len(zero)
@@ -114,9 +112,7 @@ def _choose(
         thresholds = _thresholds(np.concatenate([zero[:, statistic], one[:, statistic]]))
         if not len(thresholds):
             continue
-        counts = [
-            half - np.searchsorted(np.sort(side[:, statistic]), thresholds, side="right") for side in (zero, one)
-        ]
+        counts = [half - np.searchsorted(np.sort(side[:, statistic]), thresholds, side="right") for side in (zero, one)]
         for above in (True, False):
             k0, k1 = counts if above else (half - counts[0], half - counts[1])
             for towards_one, p, q in ((True, k1, k0), (False, k0, k1)):

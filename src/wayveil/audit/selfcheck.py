@@ -167,9 +167,7 @@ def case(
     return Case(method, epsilon, limit, bound.epsilon, verdict, expected, bound.runs, seen)
 
 
-def _sound(
-    world: World, effort: Effort, confidence: float, noise: NoiseSource, progress: Progress
-) -> Iterator[Case]:
+def _sound(world: World, effort: Effort, confidence: float, noise: NoiseSource, progress: Progress) -> Iterator[Case]:
     from wayveil.audit.mechanism import HalfNoise, release_scores
 
     bound = views_bound(world, ONE, effort.views, noise, confidence, progress)

@@ -144,9 +144,7 @@ def trace(offsets: Ints, x_m: Floats, y_m: Floats, grid: TwoLevelGrid, spacing_m
     return Routes(np.r_[0, np.cumsum(np.concatenate(sizes))], np.concatenate(leaves))
 
 
-def _trace_some(
-    offsets: Ints, x_m: Floats, y_m: Floats, grid: TwoLevelGrid, spacing_m: float
-) -> tuple[Ints, Ints]:
+def _trace_some(offsets: Ints, x_m: Floats, y_m: Floats, grid: TwoLevelGrid, spacing_m: float) -> tuple[Ints, Ints]:
     """How many leaves each polyline passes, and which."""
     leaf, owner = grid.locate(x_m, y_m), np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     moving = (owner[1:] == owner[:-1]) & (leaf[1:] != leaf[:-1])

@@ -23,9 +23,7 @@ def _bench() -> None:
     """Keep the verbs as verbs even while there is one."""
 
 
-@bench_app.command(
-    epilog=_EXAMPLE
-)
+@bench_app.command(epilog=_EXAMPLE)
 def utility(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for tables, pictures and finished cells.")],
     data: Annotated[

@@ -30,9 +30,7 @@ def check(
     from wayveil.scope import read_scope
 
     frame = None if scope is None else read_scope(scope)
-    options = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone
-    )
+    options = col.read_options(format, traj_column, user_column, lon_column, lat_column, time_column, timezone)
     with progress_bar() as progress:
         report = check_data(file, frame, progress=progress, **options)
     if as_json:

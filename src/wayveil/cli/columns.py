@@ -27,9 +27,7 @@ Timezone = Annotated[
 ]
 DropBadRows = Annotated[
     bool,
-    typer.Option(
-        "--drop-bad-rows", help="Leave out rows with missing or impossible values.", rich_help_panel=_PANEL
-    ),
+    typer.Option("--drop-bad-rows", help="Leave out rows with missing or impossible values.", rich_help_panel=_PANEL),
 ]
 
 

@@ -51,9 +51,7 @@ class RayEngine:
         _connect(self._ray, address, workers)
         self._workers = workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
-    def sums(
-        self, source: Source, scope: Scope, views: Sequence[View], kept: Kept, progress: Progress = quiet
-    ) -> Sums:
+    def sums(self, source: Source, scope: Scope, views: Sequence[View], kept: Kept, progress: Progress = quiet) -> Sums:
         """Σ φ(T) over the source, for each view; equal to `Serial.sums`.
 
         Privacy: not private (trusted side only).

@@ -182,9 +182,7 @@ def _tidy(done: list[tuple[Cell, Row]], store: Path, workshop: _Workshop, metric
     return rows
 
 
-def _floor(
-    dataset: Dataset, size: int, store: Path, workshop: _Workshop, metrics: Sequence[str]
-) -> dict[str, float]:
+def _floor(dataset: Dataset, size: int, store: Path, workshop: _Workshop, metrics: Sequence[str]) -> dict[str, float]:
     path = store / f"{dataset.name}__floor__{size}.json"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))

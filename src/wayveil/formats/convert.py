@@ -54,9 +54,7 @@ def convert(
         write_trajectories(concatenate(list(opened.batches(progress))), path, kind, notes)
 
 
-def _split(
-    source: str | os.PathLike[str], minutes: float, options: ReadOptions, progress: Progress
-) -> Trajectories:
+def _split(source: str | os.PathLike[str], minutes: float, options: ReadOptions, progress: Progress) -> Trajectories:
     origin = origin_of(source)
     points = usable(read_points(source, options, progress), options.on_bad_rows, origin)
     if not len(points):

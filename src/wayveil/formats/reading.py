@@ -111,4 +111,3 @@ def metadata_of(path: str | os.PathLike[str]) -> dict[str, str]:
     if kind == "csv":
         return csvfile.metadata(Path(path))
     return gpx.metadata(Path(path)) if kind == "gpx" and not Path(path).is_dir() else {}
-

@@ -171,9 +171,7 @@ def _in_time(points: Points) -> Points:
     return points.take(np.lexsort((points.t_utc, np.r_[0, np.cumsum(~same)])))
 
 
-def raw_points(
-    files: Sequence[str], options: ReadOptions, origin: str, progress: Progress = quiet
-) -> Iterator[Points]:
+def raw_points(files: Sequence[str], options: ReadOptions, origin: str, progress: Progress = quiet) -> Iterator[Points]:
     """All rows slice by slice, uncleaned."""
     total, row = 0, 0
     for file in files:

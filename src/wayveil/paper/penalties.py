@@ -52,11 +52,7 @@ def box(low: tuple[float, float], high: tuple[float, float], factor: float, read
     _check(reading)
 
     def outside(points: Any, xp: Any) -> list[Any]:
-        return [
-            side
-            for axis in (0, 1)
-            for side in (low[axis] - points[..., axis], points[..., axis] - high[axis])
-        ]
+        return [side for axis in (0, 1) for side in (low[axis] - points[..., axis], points[..., axis] - high[axis])]
 
     def at_points(points: Any) -> Any:
         import jax.numpy as jnp

@@ -27,9 +27,7 @@ def quantise(values: ArrayLike, resolution: int, limit: float = 1.0) -> NDArray[
     return np.trunc(np.clip(array, -limit, limit) * resolution).astype(np.int64)
 
 
-def clip_l1(
-    quantised: NDArray[np.int64], row: NDArray[np.integer] | None, rows: int, limit: int
-) -> NDArray[np.int64]:
+def clip_l1(quantised: NDArray[np.int64], row: NDArray[np.integer] | None, rows: int, limit: int) -> NDArray[np.int64]:
     """Make Σ|q| <= limit in every row: q * limit / Σ|q| towards zero where a row is above it, unchanged elsewhere.
 
     `quantised` has one value an entry with its row in `row` (sparse), or is (rows, k) with `row` None (dense).

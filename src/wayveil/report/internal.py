@@ -46,9 +46,7 @@ class Internal:
     support: Support | None
 
 
-def make_internal(
-    evaluation: Any | None, audit: Mapping[str, Any] | None, support: Support | None = None
-) -> Internal:
+def make_internal(evaluation: Any | None, audit: Mapping[str, Any] | None, support: Support | None = None) -> Internal:
     """Metrics and audit as rows, and the map of what rests on data.
 
     `evaluation` is what `wayveil.evaluation.evaluate` gives, its `to_dict()`, or the JSON of `wayveil evaluate`;
@@ -93,8 +91,10 @@ def _audit(audit: Mapping[str, Any]) -> Audit:
     passed = audit.get("passed")
     verdict = audit.get("verdict")
     if not isinstance(verdict, str):
-        verdict = {True: "Passed", False: "Failed"}.get(passed, "No verdict was given.") if passed is not None else (
-            "No verdict was given."
+        verdict = (
+            {True: "Passed", False: "Failed"}.get(passed, "No verdict was given.")
+            if passed is not None
+            else ("No verdict was given.")
         )
     if not isinstance(passed, bool):
         passed = None

@@ -62,9 +62,7 @@ def _cell_m(scope: Scope) -> float:
     return next(factor * power for factor in (1, 1.25, 1.5, 2, 2.5, 3, 4, 5, 7.5, 10) if factor * power >= least)
 
 
-def _shares(
-    trajectories: Trajectories, scope: Scope, cell_m: float, columns: int, rows: int
-) -> NDArray[np.float64]:
+def _shares(trajectories: Trajectories, scope: Scope, cell_m: float, columns: int, rows: int) -> NDArray[np.float64]:
     """(24, rows · columns) share of all points by hour of the day and cell; in pieces, for flat memory."""
     counts = np.zeros(24 * rows * columns, np.int64)
     for piece in batches(trajectories):

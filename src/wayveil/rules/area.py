@@ -73,9 +73,7 @@ class Area:
     def reaches(self, x_m: np.ndarray, y_m: np.ndarray, margin_m: float) -> np.ndarray:
         """Points that may have a depth above -margin; the others need no distance."""
         west, south, east, north = self.outline.bounds
-        return (
-            (x_m > west - margin_m) & (x_m < east + margin_m) & (y_m > south - margin_m) & (y_m < north + margin_m)
-        )
+        return (x_m > west - margin_m) & (x_m < east + margin_m) & (y_m > south - margin_m) & (y_m < north + margin_m)
 
 
 def _signed_depth(edges: np.ndarray, x: Array, y: Array, xp: ModuleType) -> Array:

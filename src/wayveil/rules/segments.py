@@ -120,11 +120,15 @@ def segments_of_roads(roadmap: RoadMap, scope: Scope, reach_m: float) -> Segment
     x, y = scope.to_metres(roadmap.lon, roadmap.lat)
     starts = roadmap.offsets[:-1]
     inside = (
-        (np.maximum.reduceat(x, starts) > -reach_m)
-        & (np.minimum.reduceat(x, starts) < scope.width_m + reach_m)
-        & (np.maximum.reduceat(y, starts) > -reach_m)
-        & (np.minimum.reduceat(y, starts) < scope.height_m + reach_m)
-    ) if len(roadmap) else np.zeros(0, bool)
+        (
+            (np.maximum.reduceat(x, starts) > -reach_m)
+            & (np.minimum.reduceat(x, starts) < scope.width_m + reach_m)
+            & (np.maximum.reduceat(y, starts) > -reach_m)
+            & (np.minimum.reduceat(y, starts) < scope.height_m + reach_m)
+        )
+        if len(roadmap)
+        else np.zeros(0, bool)
+    )
     numbers = np.flatnonzero(inside)
     if len(numbers) == 0:
         raise RuleError("The road map has no road in the scope; give --roads a map of this city.")

@@ -21,9 +21,7 @@ _MOST = 100_000_000
 _SHORTEST_S = 120.0
 
 
-def simulate_trajectories(
-    city: City, n: int = 10_000, seed: int = 0, *, progress: Progress = quiet
-) -> Trajectories:
+def simulate_trajectories(city: City, n: int = 10_000, seed: int = 0, *, progress: Progress = quiet) -> Trajectories:
     """n trajectories with users, in the order of users and times; the same city, n and seed give the same ones.
 
     Privacy: free (nobody lives there).
@@ -79,9 +77,7 @@ def simulate_to_file(path: Path, n: int, seed: int = 0, *, city: City, progress:
         write(simulate_trajectories(city, n, seed, progress=progress), path)
 
 
-def simulate_batches(
-    city: City, n: int, seed: int = 0, *, progress: Progress = quiet
-) -> Iterator[Trajectories]:
+def simulate_batches(city: City, n: int, seed: int = 0, *, progress: Progress = quiet) -> Iterator[Trajectories]:
     """The same trajectories in pieces of whole batches of users; a piece depends on its number and the seed alone."""
     progress("routes", 0.0)
     traffic = prepare_traffic(city)

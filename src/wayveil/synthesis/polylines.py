@@ -35,9 +35,7 @@ def steps(lines: Polylines) -> NDArray[np.float64]:
     return step_lengths(lines.offsets, lines.x_m, lines.y_m)
 
 
-def step_lengths(
-    offsets: NDArray[np.int64], x_m: NDArray[np.float64], y_m: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def step_lengths(offsets: NDArray[np.int64], x_m: NDArray[np.float64], y_m: NDArray[np.float64]) -> NDArray[np.float64]:
     """√(Δx² + Δy²) from each point's predecessor; zero at the first point of each polyline."""
     length = np.zeros(len(x_m))
     # Some points at a time: what is looked at stays in the processor's cache.
@@ -57,9 +55,7 @@ def lengths(lines: Polylines) -> NDArray[np.float64]:
     return np.add.reduceat(steps(lines), lines.offsets[:-1]) if len(lines) else np.zeros(0)
 
 
-def vertices_of(
-    offsets: NDArray[np.int64], index: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def vertices_of(offsets: NDArray[np.int64], index: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Offsets of the polylines at the given positions, repeats allowed, and where their vertices are now."""
     begin = offsets[index]
     counts = offsets[index + 1] - begin

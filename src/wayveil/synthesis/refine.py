@@ -179,9 +179,7 @@ def _descended(
         own = as_written(Tracks(own.offsets, x, y, own.t_utc), scope)
         return _with_times(own, legal_times(own, rules, scope))
 
-    def broken(
-        index: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]
-    ) -> NDArray[np.bool_]:
+    def broken(index: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool_]:
         return _judge(settle(index, x, y), rules, scope)[1]
 
     found = descend(part, rules, scope, broken, random, attraction, grid, progress)

@@ -61,9 +61,7 @@ def _road_edges(network: RoadNetwork, grid: Grid, relative: Field, background: f
     step_x, step_y = np.diff(network.vertex_x_m), np.diff(network.vertex_y_m)
     step = np.r_[np.hypot(step_x, step_y), 0.0]
     step[network.offsets[1:] - 1] = 0.0
-    middle = grid.index(
-        network.vertex_x_m + 0.5 * np.r_[step_x, 0.0], network.vertex_y_m + 0.5 * np.r_[step_y, 0.0]
-    )
+    middle = grid.index(network.vertex_x_m + 0.5 * np.r_[step_x, 0.0], network.vertex_y_m + 0.5 * np.r_[step_y, 0.0])
     length = np.add.reduceat(step, network.offsets[:-1])
     mean = np.add.reduceat(step * relative.ravel()[middle], network.offsets[:-1]) / np.maximum(length, 1e-9)
     cost = (length + 1e-3) * travel_cost(mean, background)

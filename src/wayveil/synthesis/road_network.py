@@ -233,9 +233,7 @@ def _join_chains(pieces: _Pieces) -> _Pieces:
     )  # fmt: skip
 
 
-def _walk_chains(
-    onward: NDArray[np.int64], oneway: NDArray[np.bool_]
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def _walk_chains(onward: NDArray[np.int64], oneway: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Chain after chain, the half at which each piece is entered, and whether the piece is its chain's first."""
     start = np.flatnonzero(onward < 0)
     start = start[~(oneway[start // 2] & (start % 2 == 1))]  # a one-way chain is walked along its direction

@@ -34,9 +34,7 @@ class Hubs:
     """(hubs, nodes) trees of cheapest paths."""
 
 
-def find_hubs(
-    graph: RouteGraph, grid: Grid, occupancy: Field, ends: Field, most_depth: int = HUB_DEPTH
-) -> Hubs:
+def find_hubs(graph: RouteGraph, grid: Grid, occupancy: Field, ends: Field, most_depth: int = HUB_DEPTH) -> Hubs:
     """The busiest cell of each of 2^depth (256) regions of equal mass, as nodes of the graph, with their trees."""
     mass = occupancy / occupancy.sum() + ends / ends.sum()
     depth = min(most_depth, max(1, int(np.log2(max(2, min(grid.cells, graph.nodes) // 4)))))
@@ -48,9 +46,7 @@ def find_hubs(
     x, y = (cell % grid.columns + 0.5) * grid.cell_m, (cell // grid.columns + 0.5) * grid.cell_m
     node, member = np.unique(graph.nearest(x, y), return_inverse=True)
     share = np.bincount(region, occupancy.ravel(), minlength=2**depth)[region[cell]]
-    return Hubs(
-        node, graph.x_m[node], graph.y_m[node], np.bincount(member, share) + 1e-12, graph.trees_from(node)
-    )
+    return Hubs(node, graph.x_m[node], graph.y_m[node], np.bincount(member, share) + 1e-12, graph.trees_from(node))
 
 
 def choose_vias(

@@ -73,9 +73,7 @@ def draw_shard(
     pool_of = _draw_pool(estimates, prior, router, count, random)
     told(_ROUTED)
     offsets, elapsed = gaps(estimates, np.minimum(pool_of.trips.points, _POOL_POINTS), random)
-    slowness = fit_slowness(
-        pool_of.course, pool_of.trips.points, offsets, elapsed, estimates.occupancy, estimates.grid
-    )
+    slowness = fit_slowness(pool_of.course, pool_of.trips.points, offsets, elapsed, estimates.occupancy, estimates.grid)
     placed = placed_points(estimates, prior, pool_of.course, slowness, offsets, elapsed, random)
     told(_PLACED)
     forbidden = _forbidden(estimates, rules, placed, elapsed, pool_of)
@@ -87,9 +85,7 @@ def draw_shard(
     return _finish(estimates, prior, rules, pool_of, slowness, fit, chosen, random, told)
 
 
-def _draw_pool(
-    estimates: Estimates, prior: Prior, router: Router, count: int, random: np.random.Generator
-) -> Pool:
+def _draw_pool(estimates: Estimates, prior: Prior, router: Router, count: int, random: np.random.Generator) -> Pool:
     trips = draw_trips(estimates, max(round(_POOL * count), _FEWEST), random, prior.places(estimates.grid))
     lines = route_trips(estimates, router, trips, random)
     if prior.roads is not None:
@@ -157,9 +153,7 @@ def _finish(
         refined = _refined(estimates, rules, fresh, random)
         tracks = _joined(tracks, replace(fresh, x_m=refined.x_m, y_m=refined.y_m, t_utc=refined.t_utc))
         refined = replace(refined, unresolved=refined.unresolved + (len(tracks) - len(fresh)))
-    trajectories = Trajectories(
-        tracks.offsets, *written_degrees(tracks.x_m, tracks.y_m, estimates.scope), tracks.t_utc
-    )
+    trajectories = Trajectories(tracks.offsets, *written_degrees(tracks.x_m, tracks.y_m, estimates.scope), tracks.t_utc)
     all_rules = with_scope_bounds(rules, estimates.scope)
     return Shard(
         trajectories=trajectories,
@@ -172,9 +166,7 @@ def _finish(
     )
 
 
-def count_violations(
-    rules: Sequence[Rule], trajectories: Trajectories, scope: Scope
-) -> dict[str, dict[str, int]]:
+def count_violations(rules: Sequence[Rule], trajectories: Trajectories, scope: Scope) -> dict[str, dict[str, int]]:
     """Exact violations of what goes out, by rule."""
     return count_rules(rules, motion_of(trajectories, scope))
 

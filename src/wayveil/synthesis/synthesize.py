@@ -158,9 +158,7 @@ def shard_sizes(count: int) -> list[int]:
     return [count // shards + (k < count % shards) for k in range(shards)]
 
 
-def _draw(
-    piece: tuple[Model, int, np.random.SeedSequence], told: Callable[[float], None] = lambda done: None
-) -> Shard:
+def _draw(piece: tuple[Model, int, np.random.SeedSequence], told: Callable[[float], None] = lambda done: None) -> Shard:
     model, size, stream = piece
     random = np.random.default_rng(stream)
     return draw_shard(model.estimates, model.prior, model.router, model.rules, size, random, told)

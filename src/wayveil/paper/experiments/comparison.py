@@ -34,12 +34,7 @@ DATASETS = (
 
 def found_datasets(folder: Path) -> list[tuple[Dataset, Path]]:
     """The datasets that the folder holds; at least one."""
-    found = [
-        (dataset, folder / name)
-        for dataset in DATASETS
-        for name in dataset.files
-        if (folder / name).exists()
-    ]
+    found = [(dataset, folder / name) for dataset in DATASETS for name in dataset.files if (folder / name).exists()]
     first = {dataset.label: (dataset, path) for dataset, path in reversed(found)}
     if "T-Drive" in first:
         first.pop("T-Drive (partial)", None)
