@@ -67,6 +67,12 @@ def level_shape(grid: Grid, side: int) -> tuple[int, int]:
     return -(-grid.rows // side), -(-grid.columns // side)
 
 
+def blocks_of(grid: Grid, side: int) -> Grid:
+    """The grid whose cells are the blocks of `side` × `side` cells."""
+    rows, columns = level_shape(grid, side)
+    return Grid(grid.cell_m * side, columns, rows, grid.width_m, grid.height_m)
+
+
 def _across(extent_m: float, cell_m: float) -> int:
     return max(1, int(np.ceil(extent_m / cell_m)))
 

@@ -18,7 +18,6 @@ from wayveil.grid import Grid
 from wayveil.synthesis.draw import rows_of, systematic, within_bins, within_groups
 from wayveil.synthesis.ends import pair_order
 from wayveil.synthesis.estimate import Estimates
-from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.regions import cut_regions, label_regions
 
 _SHORTEST_S = 10.0
@@ -93,12 +92,11 @@ def _draw_ends(
     destination = within_groups(estimates.ends.ravel(), region_of_cell, flow % regions, regions, random)
     columns = origin % grid.columns - destination % grid.columns, origin // grid.columns - destination // grid.columns
     straight_km = np.hypot(*(apart + random.triangular(-1, 0, 1, many) for apart in columns)) * grid.cell_m / 1000
-    both = estimates.starts + estimates.ends
-    district = label_regions(grid, cut_regions(both, _DISTRICT_DEPTH)).ravel()
+    district, starts, ends = ends_by_district(estimates, _DISTRICT_DEPTH)
     views = (
         (estimates.displacement_bins.index(straight_km), estimates.displacement),
-        (district[origin], _district_shares(district, estimates.starts)),
-        (district[destination], _district_shares(district, estimates.ends)),
+        (district[origin], starts),
+        (district[destination], ends),
     )
     weight = np.ones(many)
     for _ in range(_END_ROUNDS):
@@ -143,9 +141,15 @@ def _draw_durations(
     return duration_s.reshape(count, proposals)[np.arange(count), np.minimum(chosen, proposals - 1)]
 
 
-def _district_shares(district: NDArray[np.int64], field: Field) -> NDArray[np.float64]:
-    mass = np.bincount(district, field.ravel(), minlength=2**_DISTRICT_DEPTH)
-    return mass / mass.sum()
+def ends_by_district(
+    estimates: Estimates, depth: int
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """District of each cell, 2^depth of them with about as many ends each, and their shares of starts and of ends."""
+    district = label_regions(estimates.grid, cut_regions(estimates.starts + estimates.ends, depth)).ravel()
+    starts, ends = (
+        np.bincount(district, field.ravel(), minlength=2**depth) for field in (estimates.starts, estimates.ends)
+    )
+    return district, starts / starts.sum(), ends / ends.sum()
 
 
 def inside_cells(

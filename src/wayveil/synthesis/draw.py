@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.grid import Grid
+from wayveil.grid import Grid, level_shape
 from wayveil.synthesis.pyramid import Field
 
 _BLOCK = 1 << 14
@@ -69,7 +69,7 @@ def within_blocks(
     weight: Field, side: int, block: NDArray[np.int64], grid: Grid, random: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """For each given block of `side` cells a position in it, its cell drawn in proportion to `weight`."""
-    rows, columns = -(-grid.rows // side), -(-grid.columns // side)
+    rows, columns = level_shape(grid, side)
     padded = np.zeros((rows * side, columns * side))
     padded[: grid.rows, : grid.columns] = weight
     inner = padded.reshape(rows, side, columns, side).transpose(0, 2, 1, 3).reshape(rows * columns, side * side)

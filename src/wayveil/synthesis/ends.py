@@ -10,7 +10,7 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.grid import Grid
+from wayveil.grid import Grid, level_shape
 from wayveil.synthesis.pyramid import Field
 
 _SIDES = (4, 8, 16)
@@ -59,7 +59,7 @@ def _paired(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[NDArray[n
 def _blocks(grid: Grid, side: int) -> NDArray[np.int64]:
     """Block of each cell."""
     row, column = np.divmod(np.arange(grid.cells), grid.columns)
-    return (row // side) * -(-grid.columns // side) + column // side
+    return (row // side) * level_shape(grid, side)[1] + column // side
 
 
 def _rounded(

@@ -9,15 +9,15 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.grid import Grid
+from wayveil.grid import Grid, blocks_of
 from wayveil.synthesis.draw import within_blocks
 from wayveil.synthesis.placing import Course, adjusted, course_of, slowness_weight
 from wayveil.synthesis.polylines import Polylines
 from wayveil.synthesis.pyramid import Field, pool
+from wayveil.synthesis.road_network import VERTEX_CELLS
 from wayveil.synthesis.road_shapes import with_short_steps
 
 _BLOCK_M = 800.0
-_STEP_CELLS = 1.2
 _ROUNDS = 3
 _USUAL = 0.4
 """Share of a block's time that may stay out of reach: a field and routes never agree cell by cell."""
@@ -38,16 +38,14 @@ def leave_roads(
     target
         Where the release says that time is spent.
     """
-    missing = _out_of_reach(course_of(lines, grid), points, target, grid)
+    missing = _out_of_reach(course_of(lines, grid), points, target)
     side = max(1, round(_BLOCK_M / grid.cell_m))
     wanted = pool(target, side)
     share = np.divide(pool(missing, side), wanted, out=np.zeros_like(wanted), where=wanted > 0)
     chance = np.clip((share - _USUAL) / (1 - _USUAL), 0.0, 1.0)
     if not chance.any():
         return lines
-    rows, columns = chance.shape
-    blocks = Grid(grid.cell_m * side, columns, rows, grid.width_m, grid.height_m)
-    block = blocks.index(lines.x_m, lines.y_m)
+    block = blocks_of(grid, side).index(lines.x_m, lines.y_m)
     first = _first_of_passages(lines, block)
     passage = np.cumsum(first) - 1
     leaves = random.random(passage[-1] + 1) < chance.ravel()[block[first]]
@@ -58,30 +56,23 @@ def leave_roads(
     x, y = lines.x_m.copy(), lines.y_m.copy()
     x[away], y[away] = within_blocks(missing, side, block[away], grid, random)
     offsets = np.r_[0, np.cumsum(np.add.reduceat(kept, lines.offsets[:-1], dtype=np.int64))]
-    return with_short_steps(Polylines(offsets, x[kept], y[kept]), _STEP_CELLS * grid.cell_m)
+    return with_short_steps(Polylines(offsets, x[kept], y[kept]), VERTEX_CELLS * grid.cell_m)
 
 
-def _out_of_reach(course: Course, points: NDArray[np.int64], target: Field, grid: Grid) -> Field:
+def _out_of_reach(course: Course, points: NDArray[np.int64], target: Field) -> Field:
     """What the routes leave of the target, with each place made as slow or fast as it takes."""
-    slowness, begin = np.ones_like(target), course.lines.offsets[:-1]
+    slowness = np.ones_like(target)
     for _ in range(_ROUNDS):
-        slowness = adjusted(slowness, target, _time_spent(course, slowness, points, begin, target, grid))
-    return np.asarray(np.maximum(target - _time_spent(course, slowness, points, begin, target, grid), 0.0))
+        slowness = adjusted(slowness, target, _time_spent(course, slowness, points, target))
+    return np.asarray(np.maximum(target - _time_spent(course, slowness, points, target), 0.0))
 
 
-def _time_spent(
-    course: Course,
-    slowness: Field,
-    points: NDArray[np.int64],
-    begin: NDArray[np.int64],
-    target: Field,
-    grid: Grid,
-) -> Field:
+def _time_spent(course: Course, slowness: Field, points: NDArray[np.int64], target: Field) -> Field:
     """Time of all routes in each cell, scaled to the target's sum."""
-    time = slowness_weight(course, slowness)
-    each = points / np.maximum(np.add.reduceat(time, begin), 1e-300)
-    time *= np.repeat(each, np.diff(course.lines.offsets))
-    spent = np.bincount(course.cell, time, minlength=grid.cells).reshape(target.shape)
+    offsets, time = course.lines.offsets, slowness_weight(course, slowness)
+    each = points / np.maximum(np.add.reduceat(time, offsets[:-1]), 1e-300)
+    time *= np.repeat(each, np.diff(offsets))
+    spent = np.bincount(course.cell, time, minlength=target.size).reshape(target.shape)
     return np.asarray(spent * (target.sum() / max(spent.sum(), 1e-300)))
 
 

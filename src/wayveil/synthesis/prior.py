@@ -9,6 +9,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wayveil.errors import UnusedMapWarning
 from wayveil.grid import Grid, base_grid
@@ -45,13 +46,20 @@ class Prior:
             return grid_graph(estimates.grid, estimates.occupancy)
         return self.roads.graph(estimates.occupancy)
 
-    def as_recorded(self, lines: Polylines, estimates: Estimates, random: np.random.Generator) -> Polylines:
-        """Routes as a GPS would record them: on a map they get its errors; on a grid they are vague already."""
+    def as_recorded(
+        self, lines: Polylines, points: NDArray[np.int64], estimates: Estimates, random: np.random.Generator
+    ) -> Polylines:
+        """Routes as a GPS would record them with so many points each; on a grid they are vague already.
+
+        On a map some leave its roads, where those do not lead to what the release says is there, and all get errors.
+        """
         if self.roads is None:
             return lines
+        from wayveil.synthesis.offroad import leave_roads
         from wayveil.synthesis.roads import jitter
 
-        return jitter(lines, estimates.grid, random)
+        grid = estimates.grid
+        return jitter(leave_roads(lines, points, estimates.occupancy, grid, random), grid, random)
 
 
 def public_prior(scope: Scope, roads: RoadMap | None) -> Prior:

@@ -21,7 +21,7 @@ _SNAP_M = 1.0
 _KEY_M = 0.05
 _JUNCTION_M = 25.0
 _STUB_M = 60.0
-_VERTEX_CELLS = 1.2
+VERTEX_CELLS = 1.2
 _NODE_CELLS = 4.0
 _MINOR = np.array([name in ("service", "path") for name in ROAD_CLASSES])
 
@@ -268,7 +268,7 @@ def _break_rings(onward: NDArray[np.int64]) -> None:
 def _cut(pieces: _Pieces, grid: Grid) -> RoadNetwork:
     """Chains without needless vertices, with one at least every cell or so, and cut into roads of about four cells."""
     offsets, x, y = simplified(pieces.offsets, pieces.x_m, pieces.y_m)
-    offsets, x, y = densified(offsets, x, y, _VERTEX_CELLS * grid.cell_m)
+    offsets, x, y = densified(offsets, x, y, VERTEX_CELLS * grid.cell_m)
     owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
     distance = along(offsets, x, y)
     total = distance[offsets[1:] - 1]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.grid import Grid
+from wayveil.grid import Grid, level_shape
 from wayveil.synthesis.candidates import Trips, take_trips
 from wayveil.synthesis.draw import within_blocks
 from wayveil.synthesis.estimate import Estimates
@@ -141,7 +141,7 @@ def loosen(
         return lines
     movable = np.flatnonzero((node >= 0) & graph.loose[node])
     side = round(graph.block_m / grid.cell_m)
-    rows, columns = -(-grid.rows // side), -(-grid.columns // side)
+    rows, columns = level_shape(grid, side)
     down, right = (graph.y_m // graph.block_m).astype(np.int64), (graph.x_m // graph.block_m).astype(np.int64)
     block = np.minimum(down * columns + right, rows * columns - 1)[node[movable]]
     x, y = lines.x_m.copy(), lines.y_m.copy()

@@ -87,12 +87,7 @@ def draw_shard(
 
 def _draw_pool(estimates: Estimates, prior: Prior, router: Router, count: int, random: np.random.Generator) -> Pool:
     trips = draw_trips(estimates, max(round(_POOL * count), _FEWEST), random, prior.places(estimates.grid))
-    lines = route_trips(estimates, router, trips, random)
-    if prior.roads is not None:
-        from wayveil.synthesis.offroad import leave_roads
-
-        lines = leave_roads(lines, trips.points, estimates.occupancy, estimates.grid, random)
-    lines = prior.as_recorded(lines, estimates, random)
+    lines = prior.as_recorded(route_trips(estimates, router, trips, random), trips.points, estimates, random)
     return Pool(trips, course_of(lines, estimates.grid), departures(estimates, len(trips), random))
 
 

@@ -6,14 +6,13 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.grid import Grid
-from wayveil.synthesis.candidates import Trips
+from wayveil.grid import blocks_of
+from wayveil.synthesis.candidates import Trips, ends_by_district
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.fit import HardView, SoftView
 from wayveil.synthesis.placing import Course
 from wayveil.synthesis.polylines import Polylines, lengths
 from wayveil.synthesis.pyramid import pool
-from wayveil.synthesis.regions import cut_regions, label_regions
 
 _BLOCK_M = 1_600.0
 _DISTRICT_DEPTH = 9
@@ -53,16 +52,12 @@ def fit_views(estimates: Estimates, trips: Trips, course: Course, placed: Polyli
 
 def _district_ends(estimates: Estimates, trips: Trips) -> list[HardView | SoftView]:
     """Starts and ends by district: weights for everything else would move them away from their fields."""
-    district = label_regions(estimates.grid, cut_regions(estimates.starts + estimates.ends, _DISTRICT_DEPTH)).ravel()
-    views: list[HardView | SoftView] = []
-    for name, cell, field in (
-        ("starts", trips.origin, estimates.starts),
-        ("ends", trips.destination, estimates.ends),
-    ):
-        target = np.bincount(district, field.ravel(), minlength=2**_DISTRICT_DEPTH)
-        # The fields are smooth estimates already; what noise they have left is in the districts' sums.
-        views.append(HardView(name, district[cell], target / target.sum(), 0.0, 0.7))
-    return views
+    district, starts, ends = ends_by_district(estimates, _DISTRICT_DEPTH)
+    # Without noise of their own: the fields are smooth estimates already.
+    return [
+        HardView("starts", district[trips.origin], starts, 0.0, 0.7),
+        HardView("ends", district[trips.destination], ends, 0.0, 0.7),
+    ]
 
 
 def _final_lengths(trips: Trips, course: Course, placed: Polylines) -> NDArray[np.float64]:
@@ -79,8 +74,7 @@ def _coarse_occupancy(estimates: Estimates, placed: Polylines) -> SoftView:
     grid = estimates.grid
     side = max(1, round(_BLOCK_M / grid.cell_m))
     target = pool(estimates.occupancy, side)
-    blocks = Grid(grid.cell_m * side, target.shape[1], target.shape[0], grid.width_m, grid.height_m)
-    block = blocks.index(placed.x_m, placed.y_m)
+    block = blocks_of(grid, side).index(placed.x_m, placed.y_m)
     entered = np.r_[True, block[1:] != block[:-1]]
     entered[placed.offsets[:-1]] = True
     # One number for points that follow each other in a block.
