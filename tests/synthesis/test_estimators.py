@@ -12,7 +12,7 @@ from wayveil.synthesis import mapped, posterior, weekly
 from wayveil.synthesis.estimate import estimate
 from wayveil.synthesis.field import NoisyLevel, estimate_field, reconcile
 from wayveil.synthesis.fields import OCCUPANCY, cell_area, noisy_levels, on_a_map, pool_opinions, with_blocks_of
-from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins, with_spikes
+from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins
 from wayveil.synthesis.mapped import ROAD_RATES, estimate_mapped_field
 from wayveil.synthesis.nonnegative import nonnegative_fit
 from wayveil.synthesis.posterior import posterior_mean
@@ -497,40 +497,3 @@ def test_a_curve_that_adds_up_to_nothing_is_not_believed_against_the_count():
     )
     assert np.mean(counted) < 0.9 * np.mean(plain)
     assert max(counted) < 0.2 < max(plain)
-
-
-# spikes --------------------------------------------------------------------------------------------------------------
-
-
-def test_a_spike_takes_its_mass_from_its_own_group():
-    shares, group = np.full(40, 1 / 40), np.repeat(np.arange(5), 8)
-    counts = np.where(group == 1, 20 / 7, 25.0)
-    counts[11] = 180.0
-    found = with_spikes(shares, counts, 5.0, 1000.0, group)
-    assert found[11] == pytest.approx(0.18, abs=0.01)
-    assert found[8:16].sum() == pytest.approx(0.2) and np.ptp(found[[8, 9, 10, 12, 13, 14, 15]]) < 1e-12
-    assert found[group != 1] == pytest.approx(1 / 40, rel=0.03)
-
-
-def test_noise_is_no_spike():
-    shares, group = np.full(40, 1 / 40), np.repeat(np.arange(5), 8)
-    noise = np.random.default_rng(3).laplace(0, 20.0, (200, 40))
-    found = [with_spikes(shares, 1000 * shares + each, 20.0, 1000.0, group) for each in noise]
-    assert np.mean([jsd(each, shares) for each in found]) < 2e-3
-    assert np.mean([each.max() > 0.1 for each in found]) <= 0.02
-
-
-def test_a_spike_of_ten_units_of_noise_is_found():
-    shares, group = np.full(40, 1 / 40), np.repeat(np.arange(5), 8)
-    counts = np.where(np.arange(40) == 11, 187.0, np.where(group == 1, 1000 * 0.013 / 7, 25.0))
-    noise = np.random.default_rng(4).laplace(0, 16.0, (50, 40))
-    found = np.array([with_spikes(shares, counts + each, 16.0, 1000.0, group) for each in noise])
-    assert np.median(found[:, 11]) > 0.15
-
-
-def test_a_spike_never_empties_its_group_nor_fills_more_than_it():
-    shares, group = np.full(6, 1 / 6), np.array([0, 0, 1, 1, 2, 3])
-    found = with_spikes(shares, np.array([900.0, 0, 0, 0, 800.0, 0]), 10.0, 1000.0, group)
-    assert found[:2].sum() == pytest.approx(1 / 3) and found[1] > 0
-    assert found[4] == pytest.approx(1 / 6)
-    assert found.sum() == pytest.approx(1)

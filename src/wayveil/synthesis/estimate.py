@@ -15,10 +15,11 @@ from wayveil.grid import Grid, base_grid
 from wayveil.release import Answer, Release
 from wayveil.scope import Scope
 from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
-from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins, with_spikes
+from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import Field, pool, spread
 from wayveil.synthesis.regions import cuts_from_json, label_regions
+from wayveil.synthesis.spikes import with_spikes
 from wayveil.synthesis.weekly import estimate_week
 
 _SPEED_SPREAD = 1.5

@@ -33,8 +33,6 @@ _STEPS = 12
 _FIRST_STEPS = 40
 _LONGEST_STEP = 1.5
 _DEEPEST = -60.0
-_SPIKE_CHANCE = 0.05
-_SPIKE_SIZES = np.linspace(0.1, 0.95, 12)
 
 
 def estimate_histogram(
@@ -51,38 +49,6 @@ def estimate_histogram(
     smooth = np.maximum(noisy, noise) if few else averaged(*smooth_curves(noisy, noise, middles, total))
     estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)
     return estimate / estimate.sum()
-
-
-def with_spikes(
-    shares: NDArray[np.float64], counts: NDArray[np.float64], noise: float, total: float, group: NDArray[np.int64]
-) -> NDArray[np.float64]:
-    """A smooth estimate with the spikes of a second, finer answer; `group` is the bin of the first answer.
-
-    Inside each group either the smooth shape is right, or a part f of the group stands in one bin j besides. Each case
-    weighs chance · e^(−Σ|count − expected| / noise), and the result is their mean. The sum of the group stays: the
-    first answer knows it better.
-    """
-    result = shares.copy()
-    for each in np.unique(group):
-        member = np.flatnonzero(group == each)
-        mass = float(shares[member].sum())
-        if len(member) > 1 and mass > 0:
-            result[member] = mass * _with_a_spike(shares[member] / mass, counts[member], noise, total * mass)
-    return result / result.sum()
-
-
-def _with_a_spike(
-    smooth: NDArray[np.float64], counts: NDArray[np.float64], noise: float, total: float
-) -> NDArray[np.float64]:
-    """Mean of the smooth shape and of that shape with a spike of each size at each place, by their likelihoods."""
-    size = _SPIKE_SIZES[:, None, None]
-    spiked = ((1 - size) * smooth + size * np.eye(len(smooth))).reshape(-1, len(smooth))
-    shapes = np.vstack([smooth, spiked])
-    log_chance = np.full(len(shapes), np.log(_SPIKE_CHANCE / len(spiked)))
-    log_chance[0] = np.log(1 - _SPIKE_CHANCE)
-    log_weight = log_chance - np.abs(counts - total * shapes).sum(axis=1) / noise
-    weight = np.exp(log_weight - log_weight.max())
-    return np.asarray(weight @ shapes / weight.sum())
 
 
 def averaged(curves: NDArray[np.float64], evidence: NDArray[np.float64]) -> NDArray[np.float64]:
