@@ -47,8 +47,16 @@ DETAILS = tuple(name for name in SHARES if name.endswith("/detail"))
 """Answers about the middle and the fine cells of a field at once, weighed as `wayveil.focus` says."""
 
 
-SPIKY = frozenset({"mean_interval", "gap_ratio"})
-"""Views whose mass sits in one or two bins: merging bins would blur it more than the noise does."""
+@dataclass(frozen=True)
+class Merging:
+    """Neighbouring bins become one until each is worth `units` of noise on average, or `fewest` or fewer are left."""
+
+    units: float = 3.0
+    fewest: int = 24
+
+
+MERGING = {"mean_interval": Merging(units=0.5, fewest=12)}
+"""Devices record at one or two rhythms: merged bins blur a spike more than noise does, until the noise drowns it."""
 
 
 @dataclass(frozen=True)
@@ -98,10 +106,11 @@ def region_depth(signal: float) -> int:
     return int(np.clip(np.floor(np.log2(np.sqrt(max(2.0 * signal, 1.0)))), 2, 7))
 
 
-def histogram_bins(bins: Bins, signal: float) -> Bins:
-    """Merge neighbouring bins until each is worth three noise units on average, but not when 24 or fewer are left."""
+def histogram_bins(bins: Bins, signal: float, merging: Merging | None = None) -> Bins:
+    """The bins that a histogram worth `signal` units of noise is asked with."""
+    rule = merging or Merging()
     run = 1
-    while len(bins) / run > max(24.0, signal / 3.0) and run < 64:
+    while len(bins) / run > max(rule.fewest, signal / rule.units) and run < 64:
         run *= 2
     return merge_bins(bins, run)
 

@@ -97,10 +97,9 @@ def _histograms(
     answers = []
     for name in ("length", "displacement", "duration", "mean_speed", "mean_interval", "gap_ratio"):
         view = views[name]
-        bins = view.bins  # type: ignore[attr-defined]
-        if name not in plan.SPIKY:
-            bins = plan.histogram_bins(bins, door.signal(name, count))
-        merged = _merge(sums[name], view.bins, bins)  # type: ignore[attr-defined]
+        fine = view.bins  # type: ignore[attr-defined]
+        bins = plan.histogram_bins(fine, door.signal(name, count), plan.MERGING.get(name))
+        merged = _merge(sums[name], fine, bins)
         answers.append(door.answer(name, merged, view.resolution, merged.shape, edges=list(bins.edges)))
     # Once more unmerged: recordings that are all cut at the hour are one narrow spike.
     duration = views["duration"]
