@@ -13,8 +13,8 @@ from wayveil.synthesis.draw import rows_of, shuffled, systematic, within_bins, w
 from wayveil.synthesis.graph import RouteGraph, block_centres, block_side, grid_graph, relative_density, travel_cost
 from wayveil.synthesis.placing import (
     course_of,
+    draw_fixes,
     fit_slowness,
-    gap_fractions,
     histogram,
     scatter_sparse,
     slowness_weight,
@@ -23,7 +23,7 @@ from wayveil.synthesis.placing import (
 from wayveil.synthesis.polylines import Polylines, lengths, place, steps, take
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import pool
-from wayveil.synthesis.realise import Pool, gaps, settled_slowness, timed_tracks
+from wayveil.synthesis.realise import Pool, fixes_of, settled_slowness, timed_tracks
 from wayveil.synthesis.router import _crowding, balance_routes, loosen, route_trips
 from wayveil.synthesis.routes import Hubs, choose_vias, find_hubs, route
 
@@ -180,14 +180,42 @@ def test_placed_points_lie_on_their_line_in_order(count, seed):
 def test_gaps_start_at_nothing_end_at_all_and_have_the_wanted_irregularity():
     points = np.array([2, 50, 3, 4000])
     edges = np.array([0.0, 0.5, 1.5, 4.0])
-    offsets, elapsed = gap_fractions(points, np.array([0.5, 0.0, 0.5]), edges, rng(5))
-    assert offsets.tolist() == [0, 2, 52, 55, 4055]
-    assert (elapsed[offsets[:-1]] == 0).all() and elapsed[offsets[1:] - 1] == pytest.approx(1)
-    gaps = np.diff(elapsed[55:])
-    assert (gaps > 0).all()
-    assert np.quantile(gaps, 0.75) / np.quantile(gaps, 0.25) == pytest.approx(2.75 / 0.25, rel=0.15)
-    _, even = gap_fractions(points, np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.99, 1.01, 4.0]), rng(5))
-    np.testing.assert_allclose(even[2:52], np.linspace(0, 1, 50), atol=0.01)
+    fixes = draw_fixes(points, np.array([0.5, 0.0, 0.5]), edges, rng(5))
+    first, last = fixes.offsets[:-1], fixes.offsets[1:] - 1
+    assert fixes.offsets.tolist() == [0, 2, 52, 55, 4055]
+    for share in (fixes.way, fixes.time):
+        assert (share[first] == 0).all() and share[last] == pytest.approx(1)
+        gaps = np.diff(share[55:])
+        assert (gaps > 0).all()
+        assert np.quantile(gaps, 0.75) / np.quantile(gaps, 0.25) == pytest.approx(2.75 / 0.25, rel=0.15)
+    even = draw_fixes(points, np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.99, 1.01, 4.0]), rng(5))
+    np.testing.assert_allclose(even.way[2:52], np.linspace(0, 1, 50), atol=0.01)
+    np.testing.assert_allclose(even.time[2:52], np.linspace(0, 1, 50), atol=0.01)
+
+
+def test_a_lost_signal_takes_the_time_that_is_over_and_the_other_gaps_stay_what_they_were():
+    """Most gaps are 0.7 of the mean one: long gaps beyond the last bin are why, and they must come back."""
+    points = np.full(200, 101)
+    fixes = draw_fixes(points, np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.65, 0.75, 8.0]), rng(5))
+    of_mean = 100 * np.diff(fixes.time.reshape(200, 101), axis=1)
+    assert np.median(of_mean) == pytest.approx(0.7, abs=0.01)
+    longest = of_mean.max(axis=1)
+    assert longest == pytest.approx(30.7, abs=1.5)
+    assert np.bincount(of_mean.argmax(axis=1) // 20, minlength=5).min() > 20
+    way = 100 * np.diff(fixes.way.reshape(200, 101), axis=1)
+    assert way.max() < 1.2, "while the signal is lost the route stands still"
+
+
+def test_nobody_hurries_past_a_place_at_more_than_about_three_times_the_speed_of_the_trip():
+    lines = eastward()
+    slowness = np.ones((30, 40))
+    slowness[:, 12:28] = 0.02
+    course = course_of(lines, GRID)
+    offsets, fraction = np.arange(61) * 100, np.tile(np.linspace(0, 1, 100), 60)
+    step = np.diff(place(lines, slowness_weight(course, slowness), offsets, fraction).x_m.reshape(60, 100), axis=1)
+    unbounded = np.diff(place(lines, slowness.ravel()[course.cell] * course.step_m, offsets, fraction).x_m)
+    assert unbounded.max() > 10 * 4000 / 99
+    assert (step >= 0).all() and 2 < step.max() / (4000 / 99) < 3.6
 
 
 def eastward(n=60, seed=6):
@@ -252,8 +280,8 @@ def test_slowness_is_fitted_again_to_the_chosen_routes(small_estimates):
     trips = Trips(nowhere, nowhere, none, none, none, np.full(80, 4e3), np.full(80, 600.0), points)
     pool_of = Pool(trips, course_of(lines, GRID), np.zeros(80))
     estimates = replace(small_estimates, grid=GRID, occupancy=street)
-    offsets, elapsed = gaps(estimates, points, rng(1))
-    before = fit_slowness(pool_of.course, points, offsets, elapsed, street, GRID)
+    fixes = fixes_of(estimates, points, rng(1))
+    before = fit_slowness(pool_of.course, points, fixes.offsets, fixes.way, street, GRID)
     chosen = np.arange(40, 80)
     first, last = lines.offsets[:-1][chosen], lines.offsets[1:][chosen] - 1
     ends = np.stack([lines.x_m[first], lines.y_m[first], lines.x_m[last], lines.y_m[last]])

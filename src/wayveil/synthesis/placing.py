@@ -19,6 +19,8 @@ from wayveil.synthesis.pyramid import Field
 _BLOCK = 1 << 12
 _MANY = 1 << 18
 _QUANTILES = 1 << 12
+_HASTE = 3.0
+"""Times its mean speed that a trip may go."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,26 +61,59 @@ def with_ends(course: Course, ends: NDArray[np.float64], grid: Grid) -> Course:
     return Course(Polylines(lines.offsets, x, y), step_m, cell)
 
 
-def gap_fractions(
+@dataclass(frozen=True, eq=False)
+class Fixes:
+    """When each route is seen: at which share of its way and at which share of its time, point by point."""
+
+    offsets: NDArray[np.int64]
+    way: NDArray[np.float64]
+    time: NDArray[np.float64]
+
+
+def draw_fixes(
     points: NDArray[np.int64], ratio: NDArray[np.float64], ratio_edges: NDArray[np.float64], random: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Offsets, and the elapsed share of the duration at each point: gaps drawn from the estimated irregularity."""
+) -> Fixes:
+    """So many points a route, as irregular as estimated: gaps are told as shares of a trajectory's mean gap.
+
+    Where those drawn leave time over, one gap takes it all, and the route stands still in it as a device does that
+    lost its signal indoors; where they take too much time, all are shortened.
+    """
     offsets = np.r_[0, np.cumsum(points)]
+    first, gaps = offsets[:-1], np.maximum(points - 1, 1)
     cumulative = np.r_[0.0, np.cumsum(ratio)]
     quantiles = np.interp((np.arange(_QUANTILES) + 0.5) / _QUANTILES, cumulative / cumulative[-1], ratio_edges) + 1e-3
-    elapsed = quantiles[random.integers(_QUANTILES, size=offsets[-1], dtype=np.uint16)]
-    elapsed[offsets[:-1]] = 0.0
-    np.cumsum(elapsed, out=elapsed)
-    begin = elapsed[offsets[:-1]]
-    whole = elapsed[offsets[1:] - 1] - begin
-    elapsed -= np.repeat(begin, points)
-    elapsed /= np.repeat(np.maximum(whole, 1e-12), points)
-    return offsets, elapsed
+    gap = quantiles[random.integers(_QUANTILES, size=offsets[-1], dtype=np.uint16)]
+    gap[first] = 0.0
+    spare = gaps - np.add.reduceat(gap, first)
+    pause = first + 1 + (random.random(len(points)) * gaps).astype(np.int64)
+    some = (spare > 0) & (points > 1)
+    way = _running_shares(offsets, gap)
+    gap[pause[some]] += spare[some]
+    return Fixes(offsets, way, _running_shares(offsets, gap))
+
+
+def _running_shares(offsets: NDArray[np.int64], gap: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Σ of the gaps so far / Σ of all, from 0 to 1 in each part."""
+    running, points = np.cumsum(gap), np.diff(offsets)
+    begin = running[offsets[:-1]]
+    whole = running[offsets[1:] - 1] - begin
+    running -= np.repeat(begin, points)
+    running /= np.repeat(np.maximum(whole, 1e-12), points)
+    return running
 
 
 def slowness_weight(course: Course, slowness: Field) -> NDArray[np.float64]:
-    """∫ S ds over the step that ends at each vertex, S taken at the middle of the step."""
+    """∫ S ds over the step that ends at each vertex: S of the step's middle, at least a third of the route's mean.
+
+    S is the same for all that pass, and a place that many routes cross for a few people's time would be jumped over by
+    every one of them. Who is on the whole fast passes it faster than who is slow, but nobody at more than about three
+    times the speed of the whole trip.
+    """
+    offsets = course.lines.offsets
     weight = slowness.ravel()[course.cell]
+    taken = np.add.reduceat(weight * course.step_m, offsets[:-1])
+    mean = taken / np.maximum(np.add.reduceat(course.step_m, offsets[:-1]), 1e-9)
+    np.maximum(weight, np.repeat(mean / _HASTE, np.diff(offsets)), out=weight)
     weight *= course.step_m
     return weight
 

@@ -14,14 +14,15 @@ from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.physics import Tracks, physical_times
 from wayveil.synthesis.placing import (
     Course,
+    Fixes,
+    draw_fixes,
     fit_slowness,
-    gap_fractions,
     scatter_sparse,
     slowness_weight,
     take_course,
     with_ends,
 )
-from wayveil.synthesis.polylines import Polylines, place, runs
+from wayveil.synthesis.polylines import Polylines, lengths, place, runs
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.timing import within_days
@@ -29,6 +30,9 @@ from wayveil.synthesis.timing import within_days
 _FURTHEST_M = 250.0
 _FURTHEST_ON_ROADS_M = 60.0
 _TRIED_POINTS = 64
+_LEAST_HASTE, _USUAL_HASTE = 2.0, 4.0
+"""Fastest step of a trip over its mean speed, where the other steps can spare the seconds: least, and on average."""
+_WALKING_MPS = 1.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,11 +44,9 @@ class Pool:
     departure_utc: NDArray[np.float64]
 
 
-def gaps(
-    estimates: Estimates, points: NDArray[np.int64], random: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Offsets, and the elapsed share of the duration at each of so many points."""
-    return gap_fractions(points, estimates.gap_ratio, np.asarray(estimates.gap_ratio_bins.edges), random)
+def fixes_of(estimates: Estimates, points: NDArray[np.int64], random: np.random.Generator) -> Fixes:
+    """When so many points are seen, as irregularly as the release says."""
+    return draw_fixes(points, estimates.gap_ratio, np.asarray(estimates.gap_ratio_bins.edges), random)
 
 
 def placed_points(
@@ -52,12 +54,11 @@ def placed_points(
     prior: Prior,
     course: Course,
     slowness: Field,
-    offsets: NDArray[np.int64],
-    elapsed: NDArray[np.float64],
+    fixes: Fixes,
     random: np.random.Generator,
 ) -> Polylines:
     """Points on the routes, sparse ones drawn to the busy places around."""
-    placed = place(course.lines, slowness_weight(course, slowness), offsets, elapsed)
+    placed = place(course.lines, slowness_weight(course, slowness), fixes.offsets, fixes.way)
     return scatter_sparse(placed, estimates.occupancy, estimates.grid, _furthest_m(prior), random)
 
 
@@ -94,13 +95,13 @@ def settled_slowness(
     """The pool's slowness fitted once more to the chosen routes: they pass places more or less often than the pool."""
     course = with_ends(take_course(pool_of.course, chosen), ends, estimates.grid)
     points = pool_of.trips.points[chosen]
-    offsets, elapsed = gaps(estimates, np.minimum(points, _TRIED_POINTS), random)
+    fixes = fixes_of(estimates, np.minimum(points, _TRIED_POINTS), random)
     target, grid = estimates.occupancy, estimates.grid
 
     def scattered(placed: Polylines) -> Polylines:
         return scatter_sparse(placed, target, grid, _furthest_m(prior), random, points)
 
-    return fit_slowness(course, points, offsets, elapsed, target, grid, start=slowness, moved=scattered)
+    return fit_slowness(course, points, fixes.offsets, fixes.way, target, grid, start=slowness, moved=scattered)
 
 
 def timed_tracks(
@@ -121,14 +122,27 @@ def timed_tracks(
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
     for first, last in runs(offsets):
         which, points = chosen[first:last], slice(offsets[first], offsets[last])
-        own, elapsed = gaps(estimates, count[first:last], random)
+        fixes = fixes_of(estimates, count[first:last], random)
         course = take_course(pool_of.course, which)
         if ends is not None:
             course = with_ends(course, ends[:, first:last], grid)
-        placed = placed_points(estimates, prior, course, slowness, own, elapsed, random)
+        placed = placed_points(estimates, prior, course, slowness, fixes, random)
         np.clip(placed.x_m, 0, grid.width_m, out=x_m[points])
         np.clip(placed.y_m, 0, grid.height_m, out=y_m[points])
-        elapsed *= np.repeat(pool_of.trips.duration_s[which], count[first:last])
-        elapsed += np.repeat(np.rint(pool_of.departure_utc[which]), count[first:last])
-        t_utc[points] = physical_times(own, x_m[points], y_m[points], elapsed, scope.caps.speed_kmh / 3.6)
+        duration_s = pool_of.trips.duration_s[which]
+        t_s = fixes.time * np.repeat(duration_s, count[first:last])
+        t_s += np.repeat(np.rint(pool_of.departure_utc[which]), count[first:last])
+        mean_mps = lengths(Polylines(fixes.offsets, x_m[points], y_m[points])) / np.maximum(duration_s, 1.0)
+        fastest_mps = np.minimum(_top_speeds(mean_mps, random), scope.caps.speed_kmh / 3.6)
+        limit_mps = np.repeat(fastest_mps, count[first:last])
+        t_utc[points] = physical_times(fixes.offsets, x_m[points], y_m[points], t_s, limit_mps)
     return Tracks(offsets, x_m, y_m, within_days(offsets, t_utc, scope))
+
+
+def _top_speeds(mean_mps: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
+    """How fast the fastest step of each trip may be: some trips are steady, some stop and go; a walk is never too fast.
+
+    Nobody asked for top speeds, so this is a guess about vehicles, the same for every dataset.
+    """
+    haste = _LEAST_HASTE + random.exponential(_USUAL_HASTE - _LEAST_HASTE, len(mean_mps))
+    return np.maximum(haste * mean_mps, _WALKING_MPS)

@@ -26,7 +26,7 @@ from wayveil.synthesis.placing import course_of, fit_slowness, histogram
 from wayveil.synthesis.polylines import Polylines
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field
-from wayveil.synthesis.realise import Pool, gaps, placed_points, settled_ends, settled_slowness, timed_tracks
+from wayveil.synthesis.realise import Pool, fixes_of, placed_points, settled_ends, settled_slowness, timed_tracks
 from wayveil.synthesis.refine import Refined, refine
 from wayveil.synthesis.router import Router, route_trips
 from wayveil.synthesis.targets import fit_views
@@ -72,11 +72,12 @@ def draw_shard(
     told(0.0)
     pool_of = _draw_pool(estimates, prior, router, count, random)
     told(_ROUTED)
-    offsets, elapsed = gaps(estimates, np.minimum(pool_of.trips.points, _POOL_POINTS), random)
-    slowness = fit_slowness(pool_of.course, pool_of.trips.points, offsets, elapsed, estimates.occupancy, estimates.grid)
-    placed = placed_points(estimates, prior, pool_of.course, slowness, offsets, elapsed, random)
+    course, points = pool_of.course, pool_of.trips.points
+    fixes = fixes_of(estimates, np.minimum(points, _POOL_POINTS), random)
+    slowness = fit_slowness(course, points, fixes.offsets, fixes.way, estimates.occupancy, estimates.grid)
+    placed = placed_points(estimates, prior, course, slowness, fixes, random)
     told(_PLACED)
-    forbidden = _forbidden(estimates, rules, placed, elapsed, pool_of)
+    forbidden = _forbidden(estimates, rules, placed, fixes.time, pool_of)
     fit = fit_weights(
         fit_views(estimates, pool_of.trips, pool_of.course, placed), estimates.count, len(pool_of.trips), forbidden
     )
