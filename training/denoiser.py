@@ -102,8 +102,9 @@ def predict(weights, fields, constants, dtype=None):
     area, roads = fields[..., 4], fields[..., 5:9]
     log_bayes, end_log_bayes = fields[..., 3], fields[..., 13]
     shown = jnp.concatenate(
-        [fields[..., 0:3], log_bayes[..., None] / 4, area[..., None], roads, fields[..., 15:17]], axis=-1
-    )
+        [fields[..., 0:3], log_bayes[..., None] / 4, area[..., None], roads, fields[..., 15:17],
+         fields[..., 10:13], end_log_bayes[..., None] / 4, fields[..., 17:19]], axis=-1
+    )  # fmt: skip
     half = features.CONSTANTS
     correction = log_correction(weights["occupancy"], shown, constants[:, :half], dtype)
     occupancy = log_share(log_bayes, correction, area)
@@ -111,7 +112,7 @@ def predict(weights, fields, constants, dtype=None):
     log_occupancy = jnp.where(area > 0, jnp.maximum(occupancy + jnp.log(cells), _LOWEST_LOG), 0.0)
     shown = jnp.concatenate(
         [fields[..., 10:13], end_log_bayes[..., None] / 4, area[..., None], roads,
-         jax.lax.stop_gradient(log_occupancy)[..., None] / 4, fields[..., 17:19]], axis=-1
+         fields[..., 17:19], jax.lax.stop_gradient(log_occupancy)[..., None] / 4], axis=-1
     )  # fmt: skip
     correction = log_correction(weights["end_points"], shown, constants[:, half:], dtype)
     return occupancy, log_share(end_log_bayes, correction, area)

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from product import pool, refine, spread
+from product import features, pool, refine, spread
 from samples import VALIDATION_EPSILONS, Release, validation_releases
 from streets import KINDS
 from unfamiliar import jsd
@@ -32,15 +32,17 @@ def variants(made: Release) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Occupancy and end points under each name."""
     roads, area, total = made.roads, made.view.area, made.total
     levels, end_levels = made.occupancy_levels, made.end_levels
-    net = refine(levels, total, area, made.occupancy, kind="occupancy", road_features=roads).field
+    ends_beside = features.beside_occupancy(end_levels, made.end_points, area)
+    net = refine(levels, total, area, made.occupancy, kind="occupancy", beside=ends_beside, road_features=roads).field
     found = {"net": net, "mean": np.sqrt(net * made.occupancy)}
     found |= {f"{name}+kept": keep_blocks(field, made.occupancy, levels[0].side) for name, field in found.items()}
     if roads is None:
         found = {name: field for name, field in found.items() if "mean" not in name}
     results = {"bayes": (made.occupancy, made.end_points)}
     for name, occupancy in found.items():
+        beside = features.beside_end_points(occupancy, area)
         ends = refine(
-            end_levels, total, area, made.end_points, kind="end_points", occupancy=occupancy, road_features=roads
+            end_levels, total, area, made.end_points, kind="end_points", beside=beside, road_features=roads
         ).field
         if "kept" in name:
             ends = keep_blocks(ends, made.end_points, end_levels[0].side)

@@ -14,7 +14,7 @@ from wayveil.synthesis.learned.refine import LearnedFallback
 from wayveil.synthesis.learned.support import data_share
 from wayveil.synthesis.pyramid import pool
 
-SHA256 = "751b5414be2985231263d1981501782b38ab3f082deef17ab5f213e39f2133ea"
+SHA256 = "b0a50c2c0e6960d2abb6982750dc9e2f7fe64695c0ff6b166aeec17c6cf79db1"
 
 
 def streets(shape=(56, 48), total=6000.0):
@@ -41,6 +41,12 @@ def refine_field(*given, **options):
     return refine.aloud(refine.refine(*given, **options)).field
 
 
+def ends_beside(field, area, epsilon_v=0.1):
+    """What the occupancy hears of end points that lie like the given field."""
+    levels = noisy(field, epsilon_v, seed=8)
+    return features.beside_occupancy(levels, estimate_field(levels, field.sum(), area), area)
+
+
 def jsd(p, q):
     p, q = p / p.sum(), q / q.sum()
     middle = (p + q) / 2
@@ -52,7 +58,7 @@ def case():
     truth = streets()
     area = np.ones(truth.shape)
     levels = noisy(truth, 0.2)
-    return truth, area, levels, estimate_field(levels, 6000.0, area)
+    return truth, area, levels, estimate_field(levels, 6000.0, area), ends_beside(truth, area)
 
 
 def test_weights_are_the_shipped_ones_and_small():
@@ -62,20 +68,31 @@ def test_weights_are_the_shipped_ones_and_small():
 
 
 def test_golden_output(case):
-    _, area, levels, bayes = case
-    learned = refine_field(levels, 6000.0, area, bayes, kind="occupancy")
-    ends = refine_field(levels, 6000.0, area, bayes, kind="end_points", occupancy=learned)
+    _, area, levels, bayes, beside = case
+    learned = refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside)
+    ends = refine_field(
+        levels, 6000.0, area, bayes, kind="end_points", beside=features.beside_end_points(learned, area)
+    )
     found = [learned[28, 20], learned[28, 40], learned[7, 3], learned[3, 3], ends[28, 20], ends[28, 40], ends[3, 3]]
-    golden = [135.3134, 22.1049, 1.6314, 0.8454, 114.5673, 21.8275, 1.0303]
+    golden = [128.8978, 21.4287, 0.4683, 0.5827, 112.5583, 22.0206, 0.7787]
     np.testing.assert_allclose(found, golden, rtol=0.01)
 
 
 def test_it_keeps_the_total_and_comes_nearer_to_the_truth(case):
-    truth, area, levels, bayes = case
-    learned = refine_field(levels, 6000.0, area, bayes, kind="occupancy")
+    truth, area, levels, bayes, beside = case
+    learned = refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside)
     assert learned.sum() == pytest.approx(bayes.sum())
     assert (learned >= 0).all()
     assert jsd(truth, learned) < 0.85 * jsd(truth, bayes)
+
+
+def test_what_is_heard_of_the_ends_tells_about_the_points(case):
+    truth, area, levels, bayes, beside = case
+    told, elsewhere = (
+        refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=heard)
+        for heard in (beside, ends_beside(np.full_like(truth, truth.mean()), area))
+    )
+    assert jsd(truth, told) < 0.97 * jsd(truth, elsewhere)
 
 
 def test_nothing_outside_the_scope():
@@ -86,21 +103,22 @@ def test_nothing_outside_the_scope():
     truth = truth * area
     levels = noisy(truth, 0.3)
     bayes = estimate_field(levels, 6000.0, area)
-    assert (refine_field(levels, 6000.0, area, bayes, kind="occupancy")[:, -1] == 0).all()
+    beside = ends_beside(truth, area)
+    assert (refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside)[:, -1] == 0).all()
 
 
 def test_a_map_changes_the_estimate(case):
-    truth, area, levels, bayes = case
+    truth, area, levels, bayes, beside = case
     on_street = (truth > truth.mean() / 2).astype(float)
     nothing = np.zeros(area.shape)
     roads = [nothing, on_street, nothing, nothing, nothing, nothing, nothing]
-    mapped = refine_field(levels, 6000.0, area, bayes, kind="occupancy", road_features=roads)
-    assert jsd(truth, mapped) < jsd(truth, refine_field(levels, 6000.0, area, bayes, kind="occupancy"))
+    mapped = refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside, road_features=roads)
+    assert jsd(truth, mapped) < jsd(truth, refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside))
 
 
 @pytest.mark.parametrize("fault", ["missing", "altered"])
 def test_without_its_weights_bayes_is_used_and_said(case, fault, tmp_path, monkeypatch):
-    _, area, levels, bayes = case
+    _, area, levels, bayes, beside = case
     path = tmp_path / "weights.npz"
     if fault == "altered":
         content = bytearray(weights.WEIGHTS_FILE.read_bytes())
@@ -108,31 +126,31 @@ def test_without_its_weights_bayes_is_used_and_said(case, fault, tmp_path, monke
         path.write_bytes(content)
     monkeypatch.setattr(refine, "load_weights", lambda kind: weights.load_weights(kind, path))
     with pytest.warns(LearnedFallback, match=fault):
-        assert refine_field(levels, 6000.0, area, bayes, kind="occupancy") is bayes
+        assert refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside) is bayes
 
 
 def test_too_little_memory_means_bayes(case, monkeypatch):
-    _, area, levels, bayes = case
+    _, area, levels, bayes, beside = case
     monkeypatch.setattr(refine, "_free_bytes", lambda: 1000.0)
     with pytest.warns(LearnedFallback, match="too large"):
-        assert refine_field(levels, 6000.0, area, bayes, kind="occupancy") is bayes
+        assert refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside) is bayes
 
 
 @pytest.mark.parametrize("epsilon_v", [1e-6, 1e4])
 def test_outside_the_trained_range_means_bayes(case, epsilon_v):
-    truth, area, _, bayes = case
+    truth, area, _, bayes, beside = case
     with pytest.warns(LearnedFallback, match="outside"):
-        assert refine_field(noisy(truth, epsilon_v), 6000.0, area, bayes, kind="occupancy") is bayes
+        assert refine_field(noisy(truth, epsilon_v), 6000.0, area, bayes, kind="occupancy", beside=beside) is bayes
 
 
 def test_the_guard_refuses_what_the_release_contradicts(case):
-    truth, _, levels, bayes = case
+    truth, _, levels, bayes, _ = case
     assert guard.trusted_share(levels, bayes, truth) == 1.0
     assert guard.trusted_share(levels, bayes, truth[::-1, ::-1].copy()) < 0.5
 
 
 def test_the_coarse_level_pulls_blocks_halfway(case):
-    truth, _, levels, _ = case
+    truth, _, levels, _, _ = case
     lopsided = truth.copy()
     lopsided[:16] *= 3
     lopsided *= truth.sum() / lopsided.sum()
@@ -142,7 +160,7 @@ def test_the_coarse_level_pulls_blocks_halfway(case):
 
 
 def test_busy_cells_rest_on_data_and_empty_ones_on_the_prior(case):
-    _, _, levels, bayes = case
+    _, _, levels, bayes, _ = case
     share = data_share(levels, bayes)
     assert share.shape == bayes.shape and ((share >= 0) & (share <= 1)).all()
     assert share[28, 20] > 0.8 and share[3, 3] < 0.2

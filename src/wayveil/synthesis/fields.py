@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wayveil.focus import PARTS, unweigh
 from wayveil.grid import Grid, base_grid, level_shape
@@ -168,12 +169,13 @@ def _learned(
     aloud: bool = True,
 ) -> "tuple[Refined, Refined]":
     """Both fields corrected by the network, with a warning where it steps back if `aloud`."""
+    from wayveil.synthesis.learned import features
     from wayveil.synthesis.learned import refine as eye
 
-    def corrected(levels: Sequence[NoisyLevel], field: Field, kind: "Kind", seen: Field | None = None) -> "Refined":
+    def corrected(levels: Sequence[NoisyLevel], field: Field, kind: "Kind", beside: NDArray[np.float32]) -> "Refined":
         roads = road_features or None
-        found = eye.refine(levels, count, area, field, kind=kind, occupancy=seen, road_features=roads)
+        found = eye.refine(levels, count, area, field, kind=kind, beside=beside, road_features=roads)
         return eye.aloud(found) if aloud else found
 
-    occupancy = corrected(points, bayes[0], "occupancy")
-    return occupancy, corrected(ends, bayes[1], "end_points", occupancy.field)
+    occupancy = corrected(points, bayes[0], "occupancy", features.beside_occupancy(ends, bayes[1], area))
+    return occupancy, corrected(ends, bayes[1], "end_points", features.beside_end_points(occupancy.field, area))

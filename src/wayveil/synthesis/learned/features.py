@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from wayveil.synthesis.field import NoisyLevel
 from wayveil.synthesis.pyramid import Field, spread
 
-OCCUPANCY_INPUTS = 11
+OCCUPANCY_INPUTS = 17
 END_POINT_INPUTS = 12
 CONSTANTS = 6
 _LOWEST_LOG = -10.0
@@ -74,11 +74,20 @@ def assemble(
     area: Field,
     roads: NDArray[np.float32],
     heard: NDArray[np.float32],
-    log_occupancy: NDArray[np.float32] | None = None,
+    beside: NDArray[np.float32],
 ) -> NDArray[np.float32]:
-    """The network's input fields, in the order in which it was trained."""
-    channels = [noisy, log_bayes[..., None] / 4, (area > 0)[..., None], roads]
-    if log_occupancy is not None:
-        channels.append(log_occupancy[..., None] / 4)
-    channels.append(heard)
+    """The network's input fields, in the order in which it was trained; `beside` is what the other field tells."""
+    channels = [noisy, log_bayes[..., None] / 4, (area > 0)[..., None], roads, heard, beside]
     return np.concatenate(channels, axis=-1, dtype=np.float32)
+
+
+def beside_end_points(occupancy: Field, area: Field) -> NDArray[np.float32]:
+    """(rows, columns, 1): the occupancy's best estimate, for the end points."""
+    return log_density(occupancy, area)[..., None] / 4
+
+
+def beside_occupancy(levels: Sequence[NoisyLevel], bayes: Field, area: Field) -> NDArray[np.float32]:
+    """(rows, columns, 6): what was heard of the end points and their Bayesian estimate, for the occupancy."""
+    log_bayes = log_density(bayes, area)[..., None] / 4
+    shape = area.shape
+    return np.concatenate([noisy_channels(levels, shape), log_bayes, heard_channels(levels, shape)], axis=-1)

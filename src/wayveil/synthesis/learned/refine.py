@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from wayveil.synthesis.field import NoisyLevel
 from wayveil.synthesis.learned import features, guard
@@ -42,7 +43,7 @@ def refine(
     bayes: Field,
     *,
     kind: Kind,
-    occupancy: Field | None = None,
+    beside: NDArray[np.float32],
     road_features: Sequence[Field] | None = None,
 ) -> Refined:
     """softmax(log bayes + correction(levels, bayes, map)) · Σ bayes; where unsure `bayes` itself, with the reason.
@@ -54,8 +55,9 @@ def refine(
     bayes
         What `estimate_field`, or with a map `estimate_mapped_field`, answered; for the end points `estimate_field` with
         the *Bayesian* occupancy^1.5 as base.
-    occupancy
-        For the end points: the best estimate of the occupancy, refined already.
+    beside
+        What the other field tells: `features.beside_occupancy` with the Bayesian end points, or for the end points
+        `features.beside_end_points` with the occupancy, refined already.
     road_features
         Road length a cell by class, from wide to narrow, and last the mask of what the map does not cover.
 
@@ -70,7 +72,7 @@ def refine(
         return Refined(bayes, 0.0, "The grid is too large for the network in this memory; Bayes is used.")
     try:
         weights = load_weights(kind)
-        learned = _corrected(weights, levels, total, area, bayes, kind, occupancy, road_features)
+        learned = _corrected(weights, levels, total, area, bayes, beside, road_features)
     except WeightsError as error:
         return Refined(bayes, 0.0, f"{error} Bayes is used meanwhile.")
     except MemoryError:
@@ -98,24 +100,18 @@ def _corrected(
     total: float,
     area: Field,
     bayes: Field,
-    kind: Kind,
-    occupancy: Field | None,
+    beside: NDArray[np.float32],
     road_features: Sequence[Field] | None,
 ) -> Field:
     shape = area.shape
     log_bayes = features.log_density(bayes, area)
-    log_occupancy = None
-    if kind == "end_points":
-        if occupancy is None:
-            raise ValueError("the end points need the occupancy")
-        log_occupancy = features.log_density(occupancy, area)
     fields = features.assemble(
         features.noisy_channels(levels, shape),
         log_bayes,
         area,
         features.road_channels(road_features, shape),
         features.heard_channels(levels, shape),
-        log_occupancy,
+        beside,
     )
     constants = features.constants(levels, total, area, bool(road_features))
     logits = np.where(area > 0, log_bayes + log_correction(weights, fields, constants), -np.inf).astype(float)

@@ -12,7 +12,7 @@ from wayveil.synthesis.learned import features
 from wayveil.synthesis.learned.network import Array, parameter_shapes
 
 WEIGHTS_FILE = Path(__file__).with_name("weights.npz")
-WEIGHTS_SHA256 = "751b5414be2985231263d1981501782b38ab3f082deef17ab5f213e39f2133ea"
+WEIGHTS_SHA256 = "b0a50c2c0e6960d2abb6982750dc9e2f7fe64695c0ff6b166aeec17c6cf79db1"
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
 
 
