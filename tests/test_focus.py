@@ -10,7 +10,17 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from wayveil import plan
-from wayveil.focus import FEWEST, MOST, PARTS, coarse_parts, fine_parts, parts_of_cells, unweigh, weigh
+from wayveil.focus import (
+    FEWEST,
+    MOST,
+    PARTS,
+    coarse_parts,
+    concentration,
+    fine_parts,
+    parts_of_cells,
+    unweigh,
+    weigh,
+)
 from wayveil.grid import Grid
 from wayveil.privacy.budget import Budget
 from wayveil.synthesis.pyramid import pool
@@ -155,3 +165,36 @@ def test_the_division_of_a_field_keeps_its_share_and_every_other_line():
             )
         others = [name for name in plan.SHARES if name.partition("/")[0] not in plan.FIELDS]
         assert all(found[name] == budget[name] for name in others)
+
+
+@many
+@given(
+    arrays(float, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements=st.floats(-1e9, 1e9)), st.floats(1e-3, 1e9)
+)
+def test_concentration_is_a_plain_number_whatever_was_heard(blocks, noise):
+    assert 1 <= concentration(blocks, 16, noise) <= blocks.size
+    assert concentration(blocks, 32, noise) == pytest.approx(2**0.75 * concentration(blocks, 16, noise))
+
+
+def test_concentration_is_one_where_all_is_even_and_does_not_take_noise_for_places():
+    random = np.random.default_rng(1)
+    even, few = np.full((20, 20), 50.0), np.zeros((20, 20))
+    few[3:5, 7:9] = 5000.0
+    assert concentration(even, 16, 1e-9) == pytest.approx(1)
+    assert concentration(few, 16, 1e-9) == pytest.approx(100)
+    heard = [
+        [concentration(field + random.laplace(0, 40.0, (20, 20)), 16, 40.0) for _ in range(50)] for field in (even, few)
+    ]
+    assert np.mean(heard[0]) == pytest.approx(1, abs=0.2)
+    assert np.mean(heard[1]) == pytest.approx(100, rel=0.1)
+
+
+@many
+@given(st.floats(1e-3, 1e9), st.floats(1, 1e4))
+def test_fine_cells_are_clear_where_that_is_possible_and_no_larger_than_need_be(signal, close):
+    grid = Grid(100.0, 160, 160, 16_000.0, 16_000.0)
+    levels = plan.field_levels(grid, signal, close)
+    worth = signal / grid.cells * max(close, plan.USUALLY_CONCENTRATED)
+    assert levels.coarse % levels.middle == 0 and levels.middle % levels.fine == 0
+    assert worth * levels.fine**2 >= plan.CLEAR_UNITS * (1 - 1e-9) or levels.fine == 64
+    assert levels.fine == 1 or worth * (levels.fine / 2) ** 2 < plan.CLEAR_UNITS

@@ -32,6 +32,22 @@ FOCUS = Focus()
 """Of three on simulated cities the best for weak signals (docs/model-card.md); for every field, dataset and ε."""
 
 
+def concentration(blocks: NDArray[np.float64], side: int, noise: float) -> float:
+    """How much busier the place of a trajectory is than the average place, at blocks of 16 cells; at least 1.
+
+    For blocks of one size that is K·Σc²/(Σc)², without the squares of the noise, 2·noise² a block on average. Larger
+    blocks show less of it, by 2^¾ for each doubling, which is halfway between data on a line and data on an area.
+
+    Parameters
+    ----------
+    blocks, side, noise
+        Noisy counts of a field's coarse blocks, their side in base cells, and the scale of the noise on them.
+    """
+    squares = float((blocks**2).sum()) - 2 * noise**2 * blocks.size
+    total = max(float(blocks.sum()), noise)
+    return float(np.clip(blocks.size * squares / total**2, 1.0, blocks.size)) * (side / 16) ** 0.75
+
+
 def coarse_parts(signal: float, cells: int) -> int:
     """Of PARTS of a field's share, how many go to its coarse blocks: 6 − 2·log10(units a cell / 0.0025), from 2 to 6.
 

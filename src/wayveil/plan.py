@@ -59,6 +59,12 @@ MERGING = {"mean_interval": Merging(units=0.5, fewest=12)}
 """Devices record at one or two rhythms: merged bins blur a spike more than noise does, until the noise drowns it."""
 
 
+CLEAR_UNITS = 0.8
+USUALLY_CONCENTRATED = 16.0
+"""Noise units that a fine cell must be worth where trajectories are, and how much busier these places are than the
+average one before anything is known. Seen on the trial data, one rule for all of it (docs/method.md)."""
+
+
 @dataclass(frozen=True)
 class Levels:
     """Side of a cell at the three levels of a field, in cells of the base grid; each divides the one before it."""
@@ -82,13 +88,22 @@ def focused(budget: Budget, signals: Mapping[str, float], grid: Grid) -> Budget:
     return Budget(budget.epsilon, shares)
 
 
-def field_levels(grid: Grid, signal: float) -> Levels:
-    """16f, 4f and f base cells (the coarsest at most 64), f the smallest of 1, 2, 4, 8 … with signal·f²/cells ≥ 1/20.
+def field_levels(grid: Grid, signal: float, concentrated: float = USUALLY_CONCENTRATED) -> Levels:
+    """16f, 4f and f base cells (the coarsest at most 64), f the smallest of 1, 2, 4, 8 … that can be heard.
 
-    `signal` is m̃·ε_v / c: how many noise units the whole field is worth, with c the unit's sensitivity.
+    That is where a cell of f × f is worth `CLEAR_UNITS` of noise for those who are there.
+
+    Parameters
+    ----------
+    signal
+        m̃·ε_v / c: how many noise units the whole field is worth, with c the unit's sensitivity.
+    concentrated
+        How much busier the places of trajectories are than the average place, where another noisy answer tells. Less
+        than usual counts as usual: larger cells would be heard better, and sums far away worse.
     """
     fine = 1
-    while fine < 64 and signal * fine * fine < grid.cells / 20:
+    busier = max(concentrated, USUALLY_CONCENTRATED)
+    while fine < 64 and busier * signal * fine * fine < CLEAR_UNITS * grid.cells:
         fine *= 2
     return Levels(min(64, 16 * fine) if fine <= 16 else fine * 4, min(4 * fine, 256), fine)
 

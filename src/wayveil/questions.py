@@ -1,7 +1,8 @@
 """questions: all answers of a release, in the order in which they may depend on each other.
 
-First the count, which sets the sizes of the other views and how the fields are divided; then the fields, coarse blocks
-before their detail; then the histograms; then origin and destination, on regions cut from the noisy end points.
+First the count, which sets the sizes of the other views and how the fields are divided; then the end points, coarse
+blocks before their detail, and the occupancy, with small cells where end points lie close; then the histograms; then
+origin and destination, on regions cut from the noisy end points.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +15,7 @@ from wayveil import plan
 from wayveil.bins import Bins
 from wayveil.door import Door
 from wayveil.exact import Exact
-from wayveil.focus import PARTS, Parts, fine_parts, weigh
+from wayveil.focus import PARTS, Parts, concentration, fine_parts, weigh
 from wayveil.grid import Grid, base_grid
 from wayveil.progress import Progress
 from wayveil.release import Answer, Release
@@ -32,14 +33,17 @@ def draw_release(door: Door, exact: Exact, progress: Progress) -> Release:
     # In between only the noisy count has been seen, so what it decides is post-processing; the sum stays the same.
     door = replace(door, cost=replace(door.cost, budget=plan.focused(door.cost.budget, signals, grid)))
     answers = [count]
-    fields: dict[str, list[Answer]] = {}
-    for name in plan.FIELDS:
-        fields[name] = list(_field_answers(door, name, views[name], sums[name], grid, noisy_count))
-        answers += fields[name]
-        progress("drawing noise", 0.4 if name == "occupancy" else 0.8)
+    usual = plan.field_levels(grid, signals["end_points"])
+    ends = list(_field_answers(door, "end_points", views["end_points"], sums["end_points"], grid, usual))
+    progress("drawing noise", 0.4)
+    # Points lie about as close together as ends do, and how close those lie has been heard.
+    levels = plan.field_levels(grid, signals["occupancy"], concentration(ends[0].counts, usual.coarse, ends[0].noise))
+    answers += ends
+    answers += _field_answers(door, "occupancy", views["occupancy"], sums["occupancy"], grid, levels)
+    progress("drawing noise", 0.8)
     answers.append(_asymmetry(door, views["start_minus_end"], sums["start_minus_end"], grid, noisy_count))
     answers += _histograms(door, views, sums, noisy_count)
-    answers += _origin_destination(door, fields["end_points"], grid, noisy_count, exact, progress)
+    answers += _origin_destination(door, ends, grid, noisy_count, exact, progress)
     progress("drawing noise", 1.0)
     return Release(
         scope=door.scope,
@@ -59,11 +63,10 @@ def _field_signal(door: Door, name: str, count: float) -> float:
 
 
 def _field_answers(
-    door: Door, name: str, view: View, sums: NDArray[np.int64], grid: Grid, count: float
+    door: Door, name: str, view: View, sums: NDArray[np.int64], grid: Grid, levels: plan.Levels
 ) -> Iterator[Answer]:
     """Coarse blocks, then middle and fine cells together. Pooling adds cells up: a trajectory's L1 norm cannot grow."""
     detail = f"{name}/detail"
-    levels = plan.field_levels(grid, _field_signal(door, name, count))
     exact = sums.reshape(grid.rows, grid.columns)
     pooled = _pooled(exact, levels.coarse)
     resolution, cell_m = view.resolution, grid.cell_m
