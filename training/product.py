@@ -23,7 +23,7 @@ def _register() -> None:
 
 _register()
 
-from wayveil.focus import PARTS, coarse_parts, fine_parts, parts_of_cells  # noqa: E402
+from wayveil.focus import PARTS, coarse_parts, concentration, fine_parts, parts_of_cells  # noqa: E402
 from wayveil.synthesis.field import NoisyLevel, estimate_field  # noqa: E402
 from wayveil.synthesis.learned import features, network  # noqa: E402
 from wayveil.synthesis.learned.refine import refine  # noqa: E402
@@ -31,8 +31,9 @@ from wayveil.synthesis.learned.weights import WEIGHTS_FILE  # noqa: E402
 from wayveil.synthesis.mapped import estimate_mapped_field  # noqa: E402
 from wayveil.synthesis.pyramid import pool, shifted, spread  # noqa: E402
 
-__all__ = ["PARTS", "WEIGHTS_FILE", "NoisyLevel", "coarse_parts", "estimate_field", "estimate_mapped_field", "features",
-           "fine_parts", "network", "parts_of_cells", "pool", "refine", "shifted", "spread"]  # fmt: skip
+__all__ = ["PARTS", "WEIGHTS_FILE", "NoisyLevel", "coarse_parts", "concentration", "estimate_field",
+           "estimate_mapped_field", "features", "fine_parts", "network", "parts_of_cells", "pool", "refine", "shifted",
+           "spread"]  # fmt: skip
 
 OCCUPANCY_SHARE = 0.390
 """Share of ε of the coarse blocks and of the detail inside them: `wayveil.plan.SHARES`, which a test compares."""
@@ -41,9 +42,9 @@ COUNT_SHARE = 0.010
 END_POINT_POWER = 1.5
 
 
-def level_sides(cells: int, signal: float) -> tuple[int, int, int]:
+def level_sides(cells: int, signal: float, concentrated: float = 16.0) -> tuple[int, int, int]:
     """Sides of the three levels in base cells: the rule of `wayveil.plan.field_levels`, which a test compares."""
     fine = 1
-    while fine < 64 and signal * fine * fine < cells / 20:
+    while fine < 64 and max(concentrated, 16.0) * signal * fine * fine < 0.8 * cells:
         fine *= 2
     return (min(64, 16 * fine) if fine <= 16 else fine * 4, min(4 * fine, 256), fine)

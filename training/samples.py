@@ -17,6 +17,7 @@ from product import (
     PARTS,
     NoisyLevel,
     coarse_parts,
+    concentration,
     estimate_field,
     estimate_mapped_field,
     features,
@@ -184,14 +185,16 @@ def _add_up(points: Points, rows: int, columns: int, size: NDArray) -> tuple[NDA
 
 def noisy_levels(
     exact: NDArray, share: float, epsilon: float, signal_count: float, random: np.random.Generator,
-    unfocused: float = 0.0,
+    unfocused: float = 0.0, beside: NoisyLevel | None = None,
 ) -> list[NoisyLevel]:  # fmt: skip
     """The three levels with Laplace noise, sized and focused by the product's rule.
 
-    A share `unfocused` of them has the same division in every block, whatever it is: as releases of older versions do.
+    `beside` are the coarse blocks of another field, which tell how close together trajectories lie. A share `unfocused`
+    of them has the same division in every block, whatever it is: as releases of older versions do.
     """
     signal = max(signal_count, 1.0) * epsilon * share
-    sides, blocks = level_sides(exact.size, signal), coarse_parts(signal, exact.size) / PARTS
+    close = concentration(beside.counts, beside.side, beside.noise) if beside else 1.0
+    sides, blocks = level_sides(exact.size, signal, close), coarse_parts(signal, exact.size) / PARTS
     coarse = _heard(pool(exact, sides[0]), sides[0], 1 / (epsilon * share * blocks), random)
     noise = 1 / (epsilon * share * (1 - blocks))
     parts = fine_parts(coarse.counts, (sides[0] // sides[2]) ** 2, noise)
@@ -225,8 +228,10 @@ class Release:
 def release(view: View, epsilon: float, mapped: bool, random: np.random.Generator, unfocused: float = 0.0) -> Release:
     """Draw noise and estimate, as `measure` and `estimate` do."""
     total = max(view.count + random.laplace(0, 1 / (epsilon * COUNT_SHARE)), 1.0)
-    occupancy_levels = noisy_levels(view.occupancy, OCCUPANCY_SHARE, epsilon, total, random, unfocused)
     end_levels = noisy_levels(view.end_points, END_POINT_SHARE, epsilon, total, random, unfocused)
+    occupancy_levels = noisy_levels(
+        view.occupancy, OCCUPANCY_SHARE, epsilon, total, random, unfocused, beside=end_levels[0]
+    )
     roads = view.roads if mapped else None
     if roads:
         occupancy = estimate_mapped_field(occupancy_levels, total, view.area, roads)

@@ -27,8 +27,9 @@ def test_shares_and_levels_are_the_plans():
     for columns, rows in ((40, 40), (150, 244), (384, 389)):
         grid = Grid(100.0, columns, rows, columns * 100.0, rows * 100.0)
         for signal in (0.5, 8.0, 100.0, 3000.0, 90_000.0):
-            levels = plan.field_levels(grid, signal)
-            assert product.level_sides(grid.cells, signal) == (levels.coarse, levels.middle, levels.fine)
+            for close in (1.0, 16.0, 70.0):
+                levels = plan.field_levels(grid, signal, close)
+                assert product.level_sides(grid.cells, signal, close) == (levels.coarse, levels.middle, levels.fine)
 
 
 @pytest.mark.parametrize(
