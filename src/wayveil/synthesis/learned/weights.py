@@ -12,7 +12,7 @@ from wayveil.synthesis.learned import features
 from wayveil.synthesis.learned.network import Array, parameter_shapes
 
 WEIGHTS_FILE = Path(__file__).with_name("weights.npz")
-WEIGHTS_SHA256 = "b0a50c2c0e6960d2abb6982750dc9e2f7fe64695c0ff6b166aeec17c6cf79db1"
+WEIGHTS_SHA256 = "87b566bc31027423b06649ae9f471c2a0a6a42eba608cf4b3d1ca8e4d4e7844c"
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
 
 
