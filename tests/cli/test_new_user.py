@@ -1,6 +1,7 @@
 """Where a new user stumbled: each place stays mended."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -49,9 +50,10 @@ def test_what_was_spent_is_said_and_what_is_left(wayveil, folder):
 
 
 def test_few_trajectories_are_said_to_be_few(wayveil, folder):
-    assert "are few for ε = 1" in wayveil("measure", "rides.csv", *MEASURE).err
-    assert "are few for ε = 1" in wayveil("describe", "x.release.json").out.replace("\n    ", " ")
-    assert "are few" in wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").err
+    few = re.compile(r"are few for ε = 1|ε = 1 is too small for this data")  # the noise decides which
+    assert few.search(wayveil("measure", "rides.csv", *MEASURE).err)
+    assert few.search(wayveil("describe", "x.release.json").out.replace("\n    ", " "))
+    assert few.search(wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").err)
     Ledger().allow("rides", 1000, "test")
     words = [{"1": "900", "x.release.json": "y.release.json"}.get(word, word) for word in MEASURE]
     assert "few" not in wayveil("measure", "rides.csv", *words).err

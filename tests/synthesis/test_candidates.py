@@ -23,7 +23,7 @@ from wayveil.synthesis.placing import (
 from wayveil.synthesis.polylines import Polylines, lengths, place, steps, take
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import pool
-from wayveil.synthesis.realise import Pool, fixes_of, settled_slowness, timed_tracks
+from wayveil.synthesis.realise import Pool, fixes_of, settled_ends, settled_slowness, timed_tracks
 from wayveil.synthesis.router import _crowding, balance_routes, loosen, route_trips
 from wayveil.synthesis.routes import Hubs, choose_vias, find_hubs, route
 
@@ -543,3 +543,29 @@ def test_a_block_in_a_crowded_district_is_dearer_than_one_outside():
     assert found[1, 1] > 1.3 * found[6, 6]
     assert found[2, 2] > 1.5 * found[1, 1]
     assert _crowding(wanted, wanted) == pytest.approx(1.0)
+
+
+def test_a_candidate_that_is_chosen_twice_is_two_trips(small_estimates):
+    """Who reads the file must not find the same start, end and times twice."""
+    lines = eastward(40)
+    ends = [lines.x_m[lines.offsets[:-1]], lines.y_m[lines.offsets[:-1]], lines.x_m[40::41], lines.y_m[40::41]]
+    origin, destination = GRID.index(*ends[:2]), GRID.index(*ends[2:])
+    none, points = np.zeros(40, np.int64), np.full(40, 20)
+    trips = Trips(
+        tuple(ends[:2]), tuple(ends[2:]), none, origin, destination, np.full(40, 4e3), np.full(40, 600.0), points
+    )
+    pool_of = Pool(trips, course_of(lines, GRID), np.linspace(1.7e9, 1.7e9 + 4e5, 40))
+    estimates = replace(
+        small_estimates, grid=GRID, occupancy=np.ones((30, 40)), starts=np.ones((30, 40)), ends=np.ones((30, 40))
+    )
+    chosen = np.repeat(np.arange(40), 3)
+    settled = settled_ends(estimates, Prior(), pool_of, chosen, rng(4))
+    tracks = timed_tracks(estimates, Prior(), pool_of, np.ones((30, 40)), chosen, rng(5), settled)
+    first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
+    for end in (first, last):
+        assert len(np.unique(tracks.x_m[end] + 1j * tracks.y_m[end])) == 120
+        assert len(np.unique(tracks.t_utc[end])) > 110
+    alone = timed_tracks(estimates, Prior(), pool_of, np.ones((30, 40)), np.arange(40), rng(5))
+    assert (alone.t_utc[alone.offsets[:-1]] == np.rint(pool_of.departure_utc)).all(), (
+        "who is chosen once departs as drawn"
+    )

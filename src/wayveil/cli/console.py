@@ -28,7 +28,8 @@ def made_words(made: dict[str, Any]) -> str:
     rules = ", ".join(f"{count:,} break '{name}'" for name, count in broken.items() if count)
     if not rules and made.get("rules"):
         rules = "none breaks a rule"
-    return f"{made['trajectories']:,} synthetic trajectories{'; ' + rules if rules else ''}."
+    number = made["trajectories"]
+    return f"{number:,} synthetic trajector{'y' if number == 1 else 'ies'}{'; ' + rules if rules else ''}."
 
 
 def _can_draw() -> bool:

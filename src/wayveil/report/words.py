@@ -104,6 +104,8 @@ def promise(release: Release) -> list[str]:
 
 _ENOUGH = 1_000
 """N·ε/c below which the pictures of docs/which-epsilon.md are mostly prior."""
+_HEARD = 1.0
+"""Noise units below which the number of trajectories itself says nothing."""
 
 
 def few_words(release: Release, cure: bool = False) -> str | None:
@@ -122,6 +124,12 @@ def few_words(release: Release, cure: bool = False) -> str | None:
     at_most, fewer = "", ""
     if release.unit == "user":
         at_most, fewer = f" and at most {most} a user", ", fewer a user"
+    scale = release["count"].noise
+    if number < _HEARD * scale:
+        return (
+            f"ε = {decimal(release.epsilon)}{at_most} is too small for this data: the noise on the number of "
+            f"trajectories alone is about {scale:,.0f}, and hardly anything of the data was heard."
+        ) + (f" More data{fewer} or a larger ε would help; -n or n= sets how many are made." if cure else "")
     return (
         f"About {number:,.0f} trajectories are few for ε = {decimal(release.epsilon)}{at_most}: much of the result is "
         "what cities usually look like, not what the data says."

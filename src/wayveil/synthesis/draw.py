@@ -23,6 +23,13 @@ def shuffled(weights: NDArray[np.float64], count: int, random: np.random.Generat
     return random.permutation(systematic(weights, count, random))
 
 
+def repeats(index: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Whether each value has stood in the array before."""
+    again = np.ones(len(index), bool)
+    again[np.unique(index, return_index=True)[1]] = False
+    return again
+
+
 def within_groups(
     weights: NDArray[np.float64],
     group_of: NDArray[np.int64],

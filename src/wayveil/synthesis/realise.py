@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.synthesis.candidates import Trips
+from wayveil.synthesis.draw import repeats
 from wayveil.synthesis.ends import settle_in_cells
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.physics import Tracks, physical_times
@@ -25,7 +26,7 @@ from wayveil.synthesis.placing import (
 from wayveil.synthesis.polylines import Polylines, lengths, place, runs
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field
-from wayveil.synthesis.timing import within_days
+from wayveil.synthesis.timing import departures, within_days
 
 _FURTHEST_M = 250.0
 _FURTHEST_ON_ROADS_M = 60.0
@@ -69,8 +70,12 @@ def _furthest_m(prior: Prior) -> float:
 def settled_ends(
     estimates: Estimates, prior: Prior, pool_of: Pool, chosen: NDArray[np.int64], random: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Starts and ends (x, y, x, y) of the chosen trips, some moved to where the fields ask for more of them."""
+    """Starts and ends (x, y, x, y) of the chosen trips, some moved to where the fields ask for more of them.
+
+    A trip that is chosen again begins and ends somewhere else in the same cells: nobody shall take it for a copy.
+    """
     grid, lines, trips = estimates.grid, pool_of.course.lines, pool_of.trips
+    again = repeats(chosen)
     ends = np.empty((4, len(chosen)))
     for xy, vertex, cell, field in (
         (ends[:2], lines.offsets[:-1][chosen], trips.origin[chosen], estimates.starts),
@@ -78,7 +83,7 @@ def settled_ends(
     ):
         xy[:] = lines.x_m[vertex], lines.y_m[vertex]
         settled = settle_in_cells(cell, field, grid, random)
-        moved = settled != cell
+        moved = again | (settled != cell)
         xy[:, moved] = prior.places(grid)(settled[moved], random)
     return ends
 
@@ -115,10 +120,12 @@ def timed_tracks(
 ) -> Tracks:
     """Candidates as tracks: every point placed, every time physical, everything inside the scope.
 
-    `ends` are other starts and ends (x, y, x, y) for the routes.
+    `ends` are other starts and ends (x, y, x, y) for the routes. Who is chosen again departs at another time.
     """
     scope, grid, count = estimates.scope, estimates.grid, pool_of.trips.points[chosen]
     offsets = np.r_[0, np.cumsum(count)]
+    departure_utc, again = pool_of.departure_utc[chosen], repeats(chosen)
+    departure_utc[again] = departures(estimates, int(again.sum()), random)
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
     for first, last in runs(offsets):
         which, points = chosen[first:last], slice(offsets[first], offsets[last])
@@ -131,7 +138,7 @@ def timed_tracks(
         np.clip(placed.y_m, 0, grid.height_m, out=y_m[points])
         duration_s = pool_of.trips.duration_s[which]
         t_s = fixes.time * np.repeat(duration_s, count[first:last])
-        t_s += np.repeat(np.rint(pool_of.departure_utc[which]), count[first:last])
+        t_s += np.repeat(np.rint(departure_utc[first:last]), count[first:last])
         mean_mps = lengths(Polylines(fixes.offsets, x_m[points], y_m[points])) / np.maximum(duration_s, 1.0)
         fastest_mps = np.minimum(_top_speeds(mean_mps, random), scope.caps.speed_kmh / 3.6)
         limit_mps = np.repeat(fastest_mps, count[first:last])

@@ -1,0 +1,40 @@
+"""What is said about releases in which little was heard."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from wayveil.report.words import few_words
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (-300.0, "ε = 0.01 is too small for this data: the noise on the number of trajectories alone is about 10,000"),
+        (9_000.0, "ε = 0.01 is too small for this data"),
+        (30_000.0, "About 30,000 trajectories are few for ε = 0.01"),
+    ],
+)
+def test_a_number_that_is_noise_is_not_told_as_a_number(release_of, count, said):
+    words = few_words(release_of(0.01, count), cure=True)
+    assert words is not None and words.startswith(said)
+    assert "larger ε" in words
+
+
+def test_enough_is_not_said_to_be_few(release_of):
+    assert few_words(release_of(0.01, 200_000.0)) is None
+
+
+@pytest.fixture
+def release_of(small_release):
+    """A release with another ε and another noisy count."""
+
+    def make(epsilon, count):
+        answers = tuple(
+            replace(answer, counts=np.array([count]), noise=100 / epsilon) if answer.name == "count" else answer
+            for answer in small_release.answers
+        )
+        return replace(small_release, epsilon=type(small_release.epsilon)(str(epsilon)), answers=answers)
+
+    return make
