@@ -1,6 +1,7 @@
 """What is said about releases in which little was heard."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -31,10 +32,8 @@ def release_of(small_release):
     """A release with another ε and another noisy count."""
 
     def make(epsilon, count):
-        answers = tuple(
-            replace(answer, counts=np.array([count]), noise=100 / epsilon) if answer.name == "count" else answer
-            for answer in small_release.answers
-        )
-        return replace(small_release, epsilon=type(small_release.epsilon)(str(epsilon)), answers=answers)
+        scale, noisy = 100 / epsilon, np.array([count], np.int64)
+        answers = (replace(small_release["count"], shape=(1,), resolution=1, scale=scale, noisy=noisy),)
+        return replace(small_release, epsilon=Fraction(str(epsilon)), answers=answers)
 
     return make
