@@ -269,6 +269,18 @@ def test_sparse_fixes_move_to_busy_cells_nearby_and_dense_tracks_stay():
     assert scatter_sparse(thinned, busy, GRID, 250.0, rng(8)) is not thinned
 
 
+def test_scattered_fixes_keep_their_order_along_the_route():
+    """Where points gather, steps are short: a move by a share of the mean step would turn back and forth there."""
+    n, random = 60, rng(11)
+    x = np.sort(
+        np.where(random.random((n, 30)) < 0.7, random.uniform(1900, 2100, (n, 30)), random.uniform(0, 4000, (n, 30)))
+    )
+    lines = Polylines(np.arange(n + 1) * 30, x.ravel(), np.repeat(random.uniform(100, 2900, n), 30))
+    moved = scatter_sparse(lines, random.gamma(0.1, 1.0, (30, 40)), GRID, 250.0, rng(8))
+    assert (moved.x_m != lines.x_m).mean() > 0.05
+    assert (np.diff(moved.x_m.reshape(n, 30), axis=1) >= 0).all()
+
+
 def test_slowness_is_fitted_again_to_the_chosen_routes(small_estimates):
     """Half of the pool drives only the first half of one street; those who are chosen drive all of it."""
     x = np.r_[np.tile(np.linspace(0, 2000, 41), 40), np.tile(np.linspace(0, 4000, 41), 40)]

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
-from wayveil.synthesis.polylines import Polylines, lengths, place, runs, steps, vertices_of
+from wayveil.synthesis.polylines import Polylines, place, runs, steps, vertices_of
 from wayveil.synthesis.pyramid import Field
 
 _BLOCK = 1 << 12
@@ -173,11 +173,16 @@ def scatter_sparse(
 ) -> Polylines:
     """Move each sparse fix to one of a few places nearby, in proportion to density; dense tracks stay as they are.
 
-    `points` is how many fixes each track will have in the end, where `lines` has fewer.
+    A fix moves by less than half of the shorter step beside it, so that the order along the route stays and nobody
+    turns back and forth. `points` is how many fixes each track will have in the end, where `lines` has fewer.
     """
     count = np.diff(lines.offsets)
-    spacing = lengths(lines) / np.maximum((count if points is None else points) - 1, 1)
-    reach = np.repeat(np.minimum(furthest_m, 0.4 * spacing), count)
+    reach = steps(lines)
+    np.minimum(reach[:-1], reach[1:], out=reach[:-1])
+    if points is not None:
+        reach *= np.repeat((count - 1) / np.maximum(points - 1, 1), count)
+    reach *= 0.4
+    np.minimum(reach, furthest_m, out=reach)
     inner = reach > 15.0
     inner[lines.offsets[:-1]] = False
     inner[lines.offsets[1:] - 1] = False
