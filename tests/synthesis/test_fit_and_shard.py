@@ -239,8 +239,11 @@ def test_what_has_no_weight_is_not_drawn(model, monkeypatch):
 
     monkeypatch.setattr("wayveil.synthesis.shard.fit_weights", only_ten)
     made = draw_shard(model.estimates, model.prior, model.router, (), 100, rng(8)).trajectories
-    departures = made.t_utc[made.offsets[:-1]]
-    assert len(made) == 100 and len(np.unique(departures)) == 10  # of the 200 candidates
+    first, last = made.offsets[:-1], made.offsets[1:] - 1
+    duration = np.rint(made.t_utc[last] - made.t_utc[first])
+    assert len(made) == 100 and len(np.unique(duration)) <= 10  # of the 200 candidates, each with a duration of its own
+    ends = np.stack([made.lat[first], made.lon[first], made.lat[last], made.lon[last], made.t_utc[first]], axis=1)
+    assert len(np.unique(ends, axis=0)) == 100  # but no trip is a copy of another
 
 
 def test_lengths_and_durations_come_out_as_estimated(model):
