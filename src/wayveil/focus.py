@@ -35,8 +35,8 @@ FOCUS = Focus()
 def concentration(blocks: NDArray[np.float64], side: int, noise: float) -> float:
     """How much busier the place of a trajectory is than the average place, at blocks of 16 cells; at least 1.
 
-    For blocks of one size that is K·Σc²/(Σc)², without the squares of the noise, 2·noise² a block on average. Larger
-    blocks show less of it, by 2^¾ for each doubling, which is halfway between data on a line and data on an area.
+    For blocks of one size that is K·Σc²/(Σc)², without the squares of the noise, 2·noise² a block on average. Blocks
+    twice as large show less of it, half if data lie on a line and the same if they fill an area; 2^−¾ is taken for all.
 
     Parameters
     ----------
