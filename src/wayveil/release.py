@@ -175,10 +175,13 @@ def release_from_json(text: str, origin: str = "release") -> Release:
     """Parse and check the JSON text of a release; `origin` names it in messages."""
     from wayveil.release_check import check_release
 
+    another = f"'{origin}' is not a wayveil release; give a file written by `wayveil measure`."
+    if not text.lstrip().startswith("{"):
+        raise ReleaseError(another)
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
-        if not isinstance(document, dict) or document.get("format") != FORMAT:
-            raise ReleaseError(f"'{origin}' is not a wayveil release.")
+        if document.get("format") != FORMAT:
+            raise ReleaseError(another)
         if document.get("version") != VERSION:
             raise ReleaseError(f"'{origin}' is of another version; measure again or use the matching wayveil.")
         release = _from_document(document, origin)

@@ -249,3 +249,5 @@ def test_describe_and_synthesize(wayveil, folder):
     Path("x.release.json").write_text("{}")
     assert "not a wayveil release" in wayveil("synthesize", "x.release.json", "-o", "s.csv").err
     assert wayveil("describe", "x.release.json").code == 2
+    Path("x.release.json").write_text("traj_id,lat,lon,t\n")
+    assert "not a wayveil release" in wayveil("synthesize", "x.release.json", "-o", "s.csv").err

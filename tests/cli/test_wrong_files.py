@@ -129,13 +129,14 @@ def test_check_says_so_where_every_row_is_outside(wayveil, folder):
     with open("rides.csv", "a") as data:
         data.write("9,,,1700000000\n")  # a row without a place is neither inside nor outside
     for scope in ("far.toml", "days.toml"):
-        assert "scope is probably wrong" in wayveil("check", "rides.csv", "--scope", scope).out
+        said = wayveil("check", "rides.csv", "--scope", scope)
+        assert said.code == 1 and "scope is probably wrong" in said.out and "No row is of use" in said.err
     advice = json.loads(wayveil("check", "rides.csv", "--scope", "far.toml", "--json").out)["advice"]
     assert "probably wrong" in advice["outside the scope's box"]
     with open("rides.csv", "a") as data:
         data.write("9,50.01,-39.99,1700000000\n")
-    shown = wayveil("check", "rides.csv", "--scope", "small.toml").out
-    assert "outside the scope's box" in shown and "probably wrong" not in shown
+    said = wayveil("check", "rides.csv", "--scope", "small.toml")
+    assert said.code == 0 and "outside the scope's box" in said.out and "probably wrong" not in said.out
 
 
 def test_few_trajectories_are_said_to_be_few_in_python_too(folder, recwarn):

@@ -80,6 +80,7 @@ def days(first, last):
 def test_only_bad_rows_and_no_rows():
     report = check(pa.table({"traj_id": [1], "lat": [NAN], "lon": [NAN], "t": [NAN]}))
     assert report.trajectories == 0 and report.south is None and report.problems == {"missing coordinate": 1}
+    assert report.nothing_left
     with pytest.raises(InputError, match="no rows"):
         check(pa.table({"traj_id": [], "lat": [], "lon": [], "t": []}))
 
@@ -100,7 +101,7 @@ def cli():
 def test_check_on_the_command_line(tmp_path, cli):
     pq.write_table(frame(), tmp_path / "x.parquet")
     result = cli("check", tmp_path / "x.parquet", "--scope", "san-francisco", "--json")
-    assert result.exit_code == 0
+    assert result.exit_code == 1, "all its times lie outside the scope's days"
     found = json.loads(result.stdout)
     assert found["notice"] == NOT_FOR_PUBLICATION and found["rows"] == 14
     result = cli("check", tmp_path / "x.parquet")

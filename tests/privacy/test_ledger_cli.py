@@ -44,6 +44,8 @@ def test_the_life_of_an_account(run, tmp_path):
     assert "rides: 0 of 2 spent, 2 left" in text and "a second year" in text
     (account,) = json.loads(run("show", "--json")[0])["datasets"]
     assert account["total"] == "2" and [line["kind"] for line in account["lines"]] == ["open", "allow"]
+    assert run("show", "rides")[0] == text
+    assert "'cabs' is not on the ledger" in run("show", "cabs", stop=BudgetError)
     assert "digest" not in json.dumps(account) and Ledger(tmp_path / "ledger.sqlite").secret.hex() not in str(account)
 
 

@@ -24,8 +24,11 @@ def check(
     time_column: col.TimeColumn = None,
     timezone: col.Timezone = None,
 ) -> None:
-    """Say what a file holds and what is wrong with it; spends nothing. Not for publication."""
-    from wayveil.cli.console import NOT_FOR_PUBLICATION, print_json, progress_bar
+    """Say what a file holds and what is wrong with it; spends nothing. Not for publication.
+
+    Ends with exit code 1 if no row is of use: all are bad, or all lie outside the scope.
+    """
+    from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
     from wayveil.formats.check import check as check_data
     from wayveil.scope import read_scope
 
@@ -35,8 +38,11 @@ def check(
         report = check_data(file, frame, progress=progress, **options)
     if as_json:
         print_json({"notice": NOT_FOR_PUBLICATION, **report.to_dict(), "advice": report.advice})
-        return
-    _print_tables(report, NOT_FOR_PUBLICATION)
+    else:
+        _print_tables(report, NOT_FOR_PUBLICATION)
+    if report.nothing_left:
+        note("No row is of use; see the problems above.")
+        raise typer.Exit(1)
 
 
 def _print_tables(report, notice: str) -> None:  # type: ignore[no-untyped-def]

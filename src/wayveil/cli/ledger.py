@@ -26,7 +26,7 @@ def register(app: typer.Typer) -> None:
     )
     group.command("open", epilog="Example: wayveil ledger open rides.csv --dataset rides --total 2")(open_)
     group.command("allow", epilog='Example: wayveil ledger allow rides --total 3 --reason "yearly report"')(allow)
-    group.command("show", epilog="Example: wayveil ledger show --json")(show)
+    group.command("show", epilog="Example: wayveil ledger show rides --json")(show)
     group.command("accept", epilog='Example: wayveil ledger accept --reason "moved to a new computer"')(accept)
     app.add_typer(group)
 
@@ -99,11 +99,18 @@ def _account(known: "Dataset") -> dict[str, str]:
     }
 
 
-def show(ledger: Path | None = _LEDGER, as_json: bool = _JSON) -> None:
+def show(
+    name: str | None = typer.Argument(None, help="Only this dataset."),
+    ledger: Path | None = _LEDGER,
+    as_json: bool = _JSON,
+) -> None:
     """Print every dataset with its total, what was spent on it, when and for what."""
+    from wayveil.errors import BudgetError
     from wayveil.privacy.ledger import as_table, default_path
 
-    datasets = as_table(ledger)
+    datasets = [account for account in as_table(ledger) if name in (None, account["name"])]
+    if name is not None and not datasets:
+        raise BudgetError(f"Dataset '{name}' is not on the ledger; see: wayveil ledger show.")
     note(f"Ledger: {ledger or default_path()}")
     if as_json:
         print_json({"datasets": datasets})

@@ -87,9 +87,17 @@ class CheckReport:
     @property
     def advice(self) -> dict[str, str]:
         """What to do about each kind that occurs."""
-        usable = self.rows - sum(self.problems.get(name, 0) for name in _BAD)
-        everywhere = {name: text for name, text in _ALL_OUTSIDE.items() if self.problems.get(name) == usable}
+        everywhere = {name: text for name, text in _ALL_OUTSIDE.items() if self.problems.get(name) == self._good_rows}
         return {name: everywhere.get(name, ADVICE[name]) for name in self.problems}
+
+    @property
+    def nothing_left(self) -> bool:
+        """Whether no row is of use: all are bad, or all that are not lie outside the scope."""
+        return self._good_rows == 0 or any(self.problems.get(name) == self._good_rows for name in _ALL_OUTSIDE)
+
+    @property
+    def _good_rows(self) -> int:
+        return self.rows - sum(self.problems.get(name, 0) for name in _BAD)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
