@@ -41,6 +41,8 @@ _INTERVALS_S = (5.0, 15.0, 60.0, 150.0, 400.0)
 _HOURS_INTERVALS_S = (15.0, 60.0, 150.0, 300.0, 600.0)
 _UNFOCUSED = 0.15
 """Of the samples, how many divide their questions alike in all blocks."""
+_VARIED = 0.5
+"""Of the fields of the ninth stage, how many have other cell sizes than the product's rule says."""
 _HOURS_SHARE = 0.35
 """Of the views, how many are of days cut into pieces."""
 
@@ -185,16 +187,19 @@ def _add_up(points: Points, rows: int, columns: int, size: NDArray) -> tuple[NDA
 
 def noisy_levels(
     exact: NDArray, share: float, epsilon: float, signal_count: float, random: np.random.Generator,
-    unfocused: float = 0.0, beside: NoisyLevel | None = None,
+    unfocused: float = 0.0, beside: NoisyLevel | None = None, varied: float = 0.0,
 ) -> list[NoisyLevel]:  # fmt: skip
     """The three levels with Laplace noise, sized and focused by the product's rule.
 
     `beside` are the coarse blocks of another field, which tell how close together trajectories lie. A share `unfocused`
-    of them has the same division in every block, whatever it is: as releases of older versions do.
+    of them has the same division in every block, whatever it is: as releases of older versions do. A share `varied` has
+    blocks and cells of other sizes, so that a rule for sizes can be chosen after training.
     """
     signal = max(signal_count, 1.0) * epsilon * share
     close = concentration(beside.counts, beside.side, beside.noise) if beside else 1.0
     sides, blocks = level_sides(exact.size, signal, close), coarse_parts(signal, exact.size) / PARTS
+    if varied and random.random() < varied:
+        sides = _other_sides(sides, random)
     coarse = _heard(pool(exact, sides[0]), sides[0], 1 / (epsilon * share * blocks), random)
     noise = 1 / (epsilon * share * (1 - blocks))
     parts = fine_parts(coarse.counts, (sides[0] // sides[2]) ** 2, noise)
@@ -206,6 +211,13 @@ def noisy_levels(
         own = parts_of_cells(parts, sides[0] // side, pooled.shape)
         levels.append(_heard(pooled, side, noise * PARTS / (own if side == sides[2] else PARTS - own), random))
     return levels
+
+
+def _other_sides(sides: tuple[int, int, int], random: np.random.Generator) -> tuple[int, int, int]:
+    """Blocks and fine cells half as large, as large or twice as large, each by itself; the middle 4 fine cells."""
+    coarse = int(np.clip(sides[0] * random.choice((0.5, 1.0, 2.0)), 16, 64))
+    fine = int(np.clip(sides[2] * random.choice((0.5, 1.0, 2.0)), 1, coarse // 4))
+    return coarse, 4 * fine, fine
 
 
 def _heard(exact: NDArray, side: int, noise: float | NDArray, random: np.random.Generator) -> NoisyLevel:
@@ -225,12 +237,14 @@ class Release:
     end_points: NDArray[np.float64]
 
 
-def release(view: View, epsilon: float, mapped: bool, random: np.random.Generator, unfocused: float = 0.0) -> Release:
+def release(
+    view: View, epsilon: float, mapped: bool, random: np.random.Generator, unfocused: float = 0.0, varied: float = 0.0
+) -> Release:
     """Draw noise and estimate, as `measure` and `estimate` do."""
     total = max(view.count + random.laplace(0, 1 / (epsilon * COUNT_SHARE)), 1.0)
-    end_levels = noisy_levels(view.end_points, END_POINT_SHARE, epsilon, total, random, unfocused)
+    end_levels = noisy_levels(view.end_points, END_POINT_SHARE, epsilon, total, random, unfocused, varied=varied)
     occupancy_levels = noisy_levels(
-        view.occupancy, OCCUPANCY_SHARE, epsilon, total, random, unfocused, beside=end_levels[0]
+        view.occupancy, OCCUPANCY_SHARE, epsilon, total, random, unfocused, end_levels[0], varied
     )
     roads = view.roads if mapped else None
     if roads:
@@ -278,7 +292,7 @@ def pack(made: Release, side: int = SIDE) -> tuple[NDArray[np.float16], NDArray[
 _KIND_SHARES = {"mixed": 2.5, "organic": 1.5, "grid": 1.2, "river": 1.5, "coast": 1.5}
 
 
-def random_samples(seed: int, side: int = SIDE, roaming: bool = False, untidy: bool = False):
+def random_samples(seed: int, side: int = SIDE, roaming: bool = False, untidy: bool = False, varied: bool = False):
     """An endless stream of (fields, constants) from ever new cities."""
     random = np.random.default_rng([seed, 1])
     weight = np.array([_KIND_SHARES.get(kind, 1.0) for kind in KINDS])
@@ -294,7 +308,7 @@ def random_samples(seed: int, side: int = SIDE, roaming: bool = False, untidy: b
                 continue
             for mapped in (False, True, bool(random.random() < 0.6)):
                 epsilon = draw_epsilon(view, random, 0.5 if roaming else 0.0)
-                yield pack(release(view, epsilon, mapped, random, _UNFOCUSED), side)
+                yield pack(release(view, epsilon, mapped, random, _UNFOCUSED, _VARIED * varied), side)
 
 
 VALIDATION_EPSILONS = (0.1, 0.5, 1.0)

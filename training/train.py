@@ -4,6 +4,7 @@
     python3 train.py --out OUT --smoke                           (any CPU, two minutes)
     python3 train.py --out OUT --start FILE --roaming --lesson scales --side 384 --batch 16    (the fourth stage)
     python3 train.py --out OUT --start FILE --roaming --untidy --lesson both --side 384        (the fifth stage)
+    python3 train.py --out OUT --start FILE --roaming --untidy --varied --lesson both --side 384   (the ninth stage)
 
 Writes weights.npz (float16), validation.json and log.jsonl; of several networks the others as weights-1.npz and so on.
 """
@@ -39,9 +40,9 @@ def _make_validation(tasks, results, side: int) -> None:
             results.put((kind, number, epsilon, mapped, fields, constants))
 
 
-def _work(seed: int, side: int, roaming: bool, untidy: bool, tasks, validation, samples) -> None:
+def _work(seed: int, side: int, roaming: bool, untidy: bool, varied: bool, tasks, validation, samples) -> None:
     _make_validation(tasks, validation, side)
-    for fields, constants in random_samples(seed, side, roaming, untidy):
+    for fields, constants in random_samples(seed, side, roaming, untidy, varied):
         rows, columns = np.argwhere(fields[..., FIELDS.index("area")] > 0).max(axis=0) + 1
         samples.put((fields[:rows, :columns].copy(), constants))  # without its padding: less to send
 
@@ -70,6 +71,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--lesson", action="append", help="a loss by its name in lessons.py; a network for each")
     parser.add_argument("--roaming", action="store_true", help="scopes that need not have the city in their middle")
     parser.add_argument("--untidy", action="store_true", help="half of the cities with ends beside the streets")
+    parser.add_argument("--varied", action="store_true", help="half of the fields with other sizes of blocks and cells")
     parser.add_argument("--smoke", action="store_true", help="tiny, for a CPU: shows that everything runs")
     chosen = parser.parse_args()
     chosen.network = chosen.network or [(network.PATCH, network.CHANNELS)]
@@ -98,11 +100,12 @@ def main() -> None:
     for number in range(chosen.validation_cities):
         for kind in kinds:
             tasks.put((kind, number))
+    pipes = tasks, validation, samples
     workers = [
         fork.Process(
             target=_work,
             daemon=True,
-            args=(1000 * chosen.seed + k, chosen.side, chosen.roaming, chosen.untidy, tasks, validation, samples),
+            args=(1000 * chosen.seed + k, chosen.side, chosen.roaming, chosen.untidy, chosen.varied, *pipes),
         )
         for k in range(chosen.workers)
     ]
@@ -133,7 +136,7 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
     say(python=sys.version.split()[0], jax=jax.__version__, numpy=np.__version__, device=str(jax.devices()[0]),
         seed=chosen.seed, start=str(chosen.start), peak_rate=chosen.rate, batch=chosen.batch,
         side=chosen.side, workers=chosen.workers, networks=chosen.network, lessons=chosen.lesson,
-        roaming=chosen.roaming, untidy=chosen.untidy)  # fmt: skip
+        roaming=chosen.roaming, untidy=chosen.untidy, varied=chosen.varied)  # fmt: skip
     held_out, chunk = [], 8
     room = {chosen.side // 2: chosen.pool, chosen.side: chosen.pool // 3}  # most scopes are small: no step on padding
     room = {side: size - size % chunk for side, size in room.items()}
