@@ -289,7 +289,7 @@ def test_slowness_is_fitted_again_to_the_chosen_routes(small_estimates):
     street[1] = 1.0
     points = np.full(80, 60)
     nowhere, none = (np.zeros(80), np.zeros(80)), np.zeros(80, np.int64)
-    trips = Trips(nowhere, nowhere, none, none, none, np.full(80, 4e3), np.full(80, 600.0), points)
+    trips = Trips(nowhere, nowhere, none, none, none, none, np.full(80, 4e3), np.full(80, 600.0), points)
     pool_of = Pool(trips, course_of(lines, GRID), np.zeros(80))
     estimates = replace(small_estimates, grid=GRID, occupancy=street)
     fixes = fixes_of(estimates, points, rng(1))
@@ -486,7 +486,10 @@ def test_trips_are_possible_and_start_in_their_region(small_estimates):
     assert gap(found, small_estimates.length) < 0.15
     again = draw_trips(small_estimates, 3000, rng(14))
     assert (again.length_m == trips.length_m).all() and (again.points == trips.points).all()
+    twice = draw_trips(small_estimates, 3000, rng(14), candidates=2)
+    assert len(twice) == 6000 and (np.bincount(twice.pair) % 2 == 0).all()
     some = take_trips(trips, np.array([5, 2]))
+    assert some.pair.tolist() == trips.pair[[5, 2]].tolist()
     assert some.flow.tolist() == trips.flow[[5, 2]].tolist() and some.end[1].tolist() == trips.end[1][[5, 2]].tolist()
 
 
@@ -564,7 +567,7 @@ def test_a_candidate_that_is_chosen_twice_is_two_trips(small_estimates):
     origin, destination = GRID.index(*ends[:2]), GRID.index(*ends[2:])
     none, points = np.zeros(40, np.int64), np.full(40, 20)
     trips = Trips(
-        tuple(ends[:2]), tuple(ends[2:]), none, origin, destination, np.full(40, 4e3), np.full(40, 600.0), points
+        tuple(ends[:2]), tuple(ends[2:]), none, none, origin, destination, np.full(40, 4e3), np.full(40, 600.0), points
     )
     pool_of = Pool(trips, course_of(lines, GRID), np.linspace(1.7e9, 1.7e9 + 4e5, 40))
     estimates = replace(

@@ -1,8 +1,8 @@
 """candidates: a pool of whole trajectories drawn from the estimates, twice as many as are wanted.
 
-Ends by origin–destination, length given displacement, duration given length; then a route of about that length
-(`router`), and points on it in proportion to time spent (`placing`). Weights that make the pool fit the answers are
-found afterwards (`fit`).
+Ends by origin–destination and in whole numbers by zones (`pairs`), length given displacement, duration given length;
+then a route of about that length (`router`), and points on it in proportion to time spent (`placing`). Weights that
+make the pool fit the answers are found afterwards (`fit`).
 
 Privacy: free (post-processing).
 """
@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.synthesis.draw import rows_of, systematic, within_bins, within_groups
-from wayveil.synthesis.ends import pair_order
 from wayveil.synthesis.estimate import Estimates
+from wayveil.synthesis.pairs import whole_trips, zone_pairs
 from wayveil.synthesis.regions import cut_regions, label_regions
 
 _SHORTEST_S = 10.0
-_OVERSAMPLE = 4
+_OVERSAMPLE = 16
 _END_ROUNDS = 8
 _DURATIONS = 6
 _DURATION_ROUNDS = 6
@@ -36,6 +36,8 @@ class Trips:
     end: tuple[NDArray[np.float64], NDArray[np.float64]]
     flow: NDArray[np.int64]
     """Index of (origin region, destination region)."""
+    pair: NDArray[np.int64]
+    """Number of (zone of the start, zone of the end), among those that occur."""
     origin: NDArray[np.int64]
     """Base cell of the start."""
     destination: NDArray[np.int64]
@@ -53,11 +55,16 @@ PlaceInCells = Callable[[NDArray[np.int64], np.random.Generator], tuple[NDArray[
 
 
 def draw_trips(
-    estimates: Estimates, count: int, random: np.random.Generator, place_in_cells: PlaceInCells | None = None
+    estimates: Estimates,
+    wanted: int,
+    random: np.random.Generator,
+    place_in_cells: PlaceInCells | None = None,
+    candidates: int = 1,
 ) -> Trips:
-    """Ends, length, duration and number of points of `count` trips, in the order of their flows."""
+    """Ends, length, duration and number of points of so many `candidates` for each `wanted` trip, ordered by flow."""
     inside = place_in_cells or partial(inside_cells, estimates.grid)
-    flow, origin, destination = _draw_ends(estimates, count, random)
+    flow, pair, origin, destination = _draw_ends(estimates, wanted, candidates, random)
+    count = len(flow)
     start, end = inside(origin, random), inside(destination, random)
     straight_km = np.hypot(start[0] - end[0], start[1] - end[1]) / 1000
 
@@ -74,19 +81,21 @@ def draw_trips(
     width = interval_edges[interval + 1] / interval_edges[interval]
     interval_s = interval_edges[interval] * width ** random.random(count)
     points = np.clip(np.rint(duration_s / interval_s).astype(np.int64) + 1, 2, estimates.scope.caps.points)
-    return Trips(start, end, flow, origin, destination, length_km * 1000, duration_s, points)
+    return Trips(start, end, flow, pair, origin, destination, length_km * 1000, duration_s, points)
 
 
 def _draw_ends(
-    estimates: Estimates, count: int, random: np.random.Generator
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Flow, cell of the start, cell of the end: some of many pairs drawn from the flows, weighed by displacement.
+    estimates: Estimates, wanted: int, candidates: int, random: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Flow, pair of zones, cell of the start, cell of the end: some of many drawn from the flows, weighed.
 
     Cells drawn independently inside their regions would be too far apart: who ends in the region of the start, ends
-    near the start. Weights restore the shares of displacements while starts and ends of each district keep theirs.
+    near the start. Weights restore the shares of displacements while flows and the starts and ends of each district
+    keep theirs. Then each pair of zones gets a whole number of trips.
     """
-    grid, regions, many = estimates.grid, len(estimates.flows), _OVERSAMPLE * count
-    flow = systematic(estimates.flows.ravel(), many, random)
+    grid, regions, many = estimates.grid, len(estimates.flows), _OVERSAMPLE * wanted
+    flows = estimates.flows.ravel()
+    flow = systematic(flows, many, random)
     region_of_cell = estimates.regions.ravel()
     origin = within_groups(estimates.starts.ravel(), region_of_cell, flow // regions, regions, random)
     destination = within_groups(estimates.ends.ravel(), region_of_cell, flow % regions, regions, random)
@@ -94,6 +103,7 @@ def _draw_ends(
     straight_km = np.hypot(*(apart + random.triangular(-1, 0, 1, many) for apart in columns)) * grid.cell_m / 1000
     district, starts, ends = ends_by_district(estimates, _DISTRICT_DEPTH)
     views = (
+        (flow, flows / flows.sum()),
         (estimates.displacement_bins.index(straight_km), estimates.displacement),
         (district[origin], starts),
         (district[destination], ends),
@@ -105,9 +115,11 @@ def _draw_ends(
             factor = np.divide(target, share, out=np.ones(len(target)), where=share > 0)
             weight *= np.clip(factor, 0.2, 5.0)[bin_of]
         weight = np.clip(weight / weight.mean(), 0.05, 20.0)
-    order = np.lexsort((pair_order(origin, destination, grid), flow))
-    kept = order[systematic(weight[order], count, random)]
-    return flow[kept], origin[kept], destination[kept]
+    pair = zone_pairs(origin, destination, grid)
+    each = candidates * whole_trips(pair, weight, wanted, random)
+    kept = within_groups(weight, pair, np.repeat(np.arange(len(each)), each), len(each), random)
+    kept = kept[np.argsort(flow[kept], kind="stable")]
+    return flow[kept], pair[kept], origin[kept], destination[kept]
 
 
 def _draw_durations(
@@ -167,6 +179,7 @@ def take_trips(trips: Trips, index: NDArray[np.int64]) -> Trips:
         (trips.start[0][index], trips.start[1][index]),
         (trips.end[0][index], trips.end[1][index]),
         trips.flow[index],
+        trips.pair[index],
         trips.origin[index],
         trips.destination[index],
         trips.length_m[index],

@@ -23,6 +23,22 @@ def shuffled(weights: NDArray[np.float64], count: int, random: np.random.Generat
     return random.permutation(systematic(weights, count, random))
 
 
+def apportioned(
+    weight: NDArray[np.float64], group: NDArray[np.int64], total: NDArray[np.int64], random: np.random.Generator
+) -> NDArray[np.int64]:
+    """Whole numbers like the weights that add up to each group's total: largest remainders, ties at random."""
+    weight = weight + 1e-12 * max(float(weight.max()), 1e-300)
+    share = weight / np.bincount(group, weight)[group] * total[group]
+    whole = np.floor(share).astype(np.int64)
+    missing = total - np.bincount(group, whole, minlength=len(total)).astype(np.int64)
+    # One number to sort by: the group, then the remainder from the largest on, then chance.
+    order = np.argsort(group + 0.999 * (whole - share + 1) + 1e-9 * random.random(len(weight)))
+    size = np.bincount(group, minlength=len(total))
+    rank = np.arange(len(weight)) - np.repeat(np.cumsum(size) - size, size)
+    whole[order[rank < missing[group[order]]]] += 1
+    return whole
+
+
 def repeats(index: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Whether each value has stood in the array before."""
     again = np.ones(len(index), bool)

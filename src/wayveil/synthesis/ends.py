@@ -1,8 +1,8 @@
 """ends: starts and ends of the chosen trips on as many places as the estimated fields ask for, block by block.
 
 Twenty thousand independent draws from a field are further from the truth than the field is: each cell's count is off by
-its own root. Counts that are rounded instead of drawn keep the field. Inside a block of 16 × 16 cells (1.6 km) the
-ends are dealt out by largest remainders; how many there are in the block is the trips' own affair and stays.
+its own root. Counts that are rounded instead of drawn keep the field. Inside a zone of 10 × 10 cells (1 km) the ends
+are dealt out by largest remainders; how many there are in the zone is the trips' own affair (`pairs`) and stays.
 
 Privacy: free (post-processing).
 """
@@ -11,9 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid, level_shape
+from wayveil.synthesis.draw import apportioned
+from wayveil.synthesis.pairs import ZONE_SIDE
 from wayveil.synthesis.pyramid import Field
 
-_SIDES = (4, 8, 16)
+_SIDES = (ZONE_SIDE // 2, ZONE_SIDE)
 """Sides of blocks in cells. Ends are dealt out in the largest; one that has to move finds a place in the smallest that
 has one."""
 
@@ -27,7 +29,7 @@ def settle_in_cells(
     """
     block = _blocks(grid, _SIDES[-1])
     held = np.bincount(cell, minlength=grid.cells)
-    wanted = _rounded(field.ravel(), block, np.bincount(block[cell], minlength=int(block.max()) + 1), random)
+    wanted = apportioned(field.ravel(), block, np.bincount(block[cell], minlength=int(block.max()) + 1), random)
     order = random.permutation(len(cell))
     order = order[np.argsort(cell[order], kind="stable")]
     rank = np.arange(len(cell)) - np.repeat(np.cumsum(held) - held, held)
@@ -60,29 +62,3 @@ def _blocks(grid: Grid, side: int) -> NDArray[np.int64]:
     """Block of each cell."""
     row, column = np.divmod(np.arange(grid.cells), grid.columns)
     return (row // side) * level_shape(grid, side)[1] + column // side
-
-
-def _rounded(
-    weight: NDArray[np.float64], block: NDArray[np.int64], total: NDArray[np.int64], random: np.random.Generator
-) -> NDArray[np.int64]:
-    """Whole numbers like the weights that add up to each block's total: largest remainders, ties at random."""
-    weight = weight + 1e-12 * max(float(weight.max()), 1e-300)
-    share = weight / np.bincount(block, weight)[block] * total[block]
-    whole = np.floor(share).astype(np.int64)
-    missing = total - np.bincount(block, whole, minlength=len(total)).astype(np.int64)
-    # One number to sort by: the block, then the remainder from the largest on, then chance.
-    order = np.argsort(block + 0.999 * (whole - share + 1) + 1e-9 * random.random(len(weight)))
-    size = np.bincount(block, minlength=len(total))
-    rank = np.arange(len(weight)) - np.repeat(np.cumsum(size) - size, size)
-    whole[order[rank < missing[block[order]]]] += 1
-    return whole
-
-
-def pair_order(origin: NDArray[np.int64], destination: NDArray[np.int64], grid: Grid) -> NDArray[np.int64]:
-    """A number for each pair of cells such that pairs close in both ends have close numbers (Morton order in 4-D)."""
-    axes = (*np.divmod(origin, grid.columns), *np.divmod(destination, grid.columns))
-    code = np.zeros(len(origin), np.int64)
-    for bit in range(int(max(grid.rows, grid.columns) - 1).bit_length()):
-        for place, axis in enumerate(axes):
-            code |= ((axis >> bit) & 1) << (4 * bit + place)
-    return code

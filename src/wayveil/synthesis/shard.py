@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.grid import Grid
 from wayveil.progress import Progress, quiet
 from wayveil.rules import ALWAYS, Closed, Custom, StayWithin, motion_of, with_scope_bounds
 from wayveil.rules import count as count_rules
@@ -17,10 +16,10 @@ from wayveil.rules.motion import motion_from_metres
 from wayveil.rules.rule import Rule, violating_trajectories
 from wayveil.scope import Scope
 from wayveil.synthesis.candidates import Trips, draw_trips
-from wayveil.synthesis.draw import systematic
-from wayveil.synthesis.ends import pair_order
+from wayveil.synthesis.draw import systematic, within_groups
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.fit import Fit, fit_weights
+from wayveil.synthesis.pairs import whole_trips
 from wayveil.synthesis.physics import Tracks, take_tracks, written_degrees
 from wayveil.synthesis.placing import course_of, fit_slowness, histogram
 from wayveil.synthesis.polylines import Polylines
@@ -33,8 +32,8 @@ from wayveil.synthesis.targets import fit_views
 from wayveil.synthesis.timing import departures
 from wayveil.trajectories import Trajectories
 
-_POOL = 2.0
-_FEWEST = 64
+_CANDIDATES = 2
+_FEWEST = 32
 _REPLACEMENTS = 5
 _POOL_POINTS = 32
 _ROUTED, _PLACED, _FITTED, _OBEYED = 0.25, 0.4, 0.45, 0.95
@@ -82,12 +81,13 @@ def draw_shard(
         fit_views(estimates, pool_of.trips, pool_of.course, placed), estimates.count, len(pool_of.trips), forbidden
     )
     told(_FITTED)
-    chosen = _resample(fit, pool_of.trips, estimates.grid, count, random)
+    chosen = _resample(fit, pool_of.trips, count, random)
     return _finish(estimates, prior, rules, pool_of, slowness, fit, chosen, random, told)
 
 
 def _draw_pool(estimates: Estimates, prior: Prior, router: Router, count: int, random: np.random.Generator) -> Pool:
-    trips = draw_trips(estimates, max(round(_POOL * count), _FEWEST), random, prior.places(estimates.grid))
+    places = prior.places(estimates.grid)
+    trips = draw_trips(estimates, max(count, _FEWEST), random, places, _CANDIDATES)
     lines = prior.as_recorded(route_trips(estimates, router, trips, random), trips.points, estimates, random)
     return Pool(trips, course_of(lines, estimates.grid), departures(estimates, len(trips), random))
 
@@ -113,10 +113,11 @@ def _binds_routes(rule: Rule) -> bool:
     return isinstance(rule, StayWithin | Custom) or (isinstance(rule, Closed) and rule.hours == ALWAYS)
 
 
-def _resample(fit: Fit, trips: Trips, grid: Grid, count: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """Systematic in the order of flow and pair of ends, so that the sample keeps the trips as well as it can."""
-    order = np.lexsort((random.random(len(trips)), pair_order(trips.origin, trips.destination, grid), trips.flow))
-    return random.permutation(order[systematic(fit.weight[order], count, random)])
+def _resample(fit: Fit, trips: Trips, count: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """A whole number of each pair of zones, and within a pair by weight, so that the sample keeps the trips."""
+    each = whole_trips(trips.pair, fit.weight, count, random)
+    wanted = np.repeat(np.arange(len(each)), each)
+    return random.permutation(within_groups(fit.weight, trips.pair, wanted, len(each), random))
 
 
 def _finish(

@@ -46,6 +46,7 @@ def fit_views(estimates: Estimates, trips: Trips, course: Course, placed: Polyli
         ),
         *_district_ends(estimates, trips),
         HardView("origin_destination", trips.flow, estimates.flows.ravel(), noise["origin_destination/fine"], 0.7),
+        _pairs_of_zones(trips),
         HardView("length", estimates.length_bins.index(length_km), estimates.length, noise["length"], 0.7),
     ]
 
@@ -58,6 +59,12 @@ def _district_ends(estimates: Estimates, trips: Trips) -> list[HardView | SoftVi
         HardView("starts", district[trips.origin], starts, 0.0, 0.7),
         HardView("ends", district[trips.destination], ends, 0.0, 0.7),
     ]
+
+
+def _pairs_of_zones(trips: Trips) -> HardView:
+    """As the pool was drawn: each pair of zones has its whole number of trips, which weights would make odd again."""
+    drawn = np.bincount(trips.pair)
+    return HardView("zone_pairs", trips.pair, drawn / drawn.sum(), 0.0, 0.5)
 
 
 def _final_lengths(trips: Trips, course: Course, placed: Polylines) -> NDArray[np.float64]:

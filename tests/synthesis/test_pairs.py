@@ -1,0 +1,81 @@
+"""Trips between zones in whole numbers."""
+
+import numpy as np
+import pytest
+
+from wayveil.grid import Grid
+from wayveil.synthesis.draw import apportioned
+from wayveil.synthesis.pairs import _RUN, whole_trips, zone_pairs
+
+GRID = Grid(100.0, 96, 64, 9600.0, 6400.0)
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def zone(cell):
+    row, column = np.divmod(cell, GRID.columns)
+    return row // 10 * 10 + column // 10
+
+
+@pytest.fixture
+def trips():
+    """4,000 trips, most of them between few places."""
+    heat = rng(1).gamma(0.05, size=GRID.cells)
+    return [rng(seed).choice(GRID.cells, 4000, p=heat / heat.sum()) for seed in (2, 3)]
+
+
+def test_a_pair_is_two_zones_and_its_direction(trips):
+    pair = zone_pairs(*trips, GRID)
+    both = zone(trips[0]) * 100 + zone(trips[1])
+    assert len(np.unique(pair)) == len(np.unique(both)) == len(np.unique(np.c_[pair, both], axis=0)) == pair.max() + 1
+    assert len(np.unique(zone_pairs(np.array([0, 95]), np.array([95, 0]), GRID))) == 2
+
+
+def test_close_numbers_are_close_in_both_ends(trips):
+    pair = zone_pairs(*trips, GRID)
+    order = np.argsort(pair, kind="stable")
+
+    def apart(cells):
+        return np.abs(np.diff(zone(cells) // 10)) + np.abs(np.diff(zone(cells) % 10))
+
+    for cells in trips:
+        assert apart(cells[order]).mean() < 0.4 * apart(cells).mean()
+
+
+def test_whole_numbers_are_near_the_shares_and_keep_the_sum_of_neighbours(trips):
+    pair, weight = zone_pairs(*trips, GRID), rng(4).gamma(1.0, size=4000)
+    whole = whole_trips(pair, weight, 1500, rng())
+    share = np.bincount(pair, weight) / weight.sum() * 1500
+    assert whole.sum() == 1500
+    assert np.abs(whole - share).max() < 1 + share.max() / _RUN
+    assert np.abs(np.cumsum(whole) - np.cumsum(share)).max() < _RUN + share.max()
+    drawn = np.bincount(rng(5).choice(pair, 1500, p=weight / weight.sum()), minlength=len(whole))
+    assert np.abs(whole - share).sum() < 0.6 * np.abs(drawn - share).sum()
+
+
+def test_of_unlikely_neighbours_the_likeliest_get_the_trips():
+    wanted = np.tile([0.1, 0.4, 0.2, 0.3], 160)
+    whole = whole_trips(np.arange(640), wanted, 160, rng())
+    assert whole.reshape(-1, 4).sum(axis=0).tolist() == [0, 160, 0, 0]
+
+
+def test_a_pair_with_most_of_the_trips_gets_them():
+    weight = np.r_[np.full(50, 0.001), 1.0, np.full(50, 0.001)]
+    whole = whole_trips(np.arange(101), weight, 1000, rng())
+    assert whole.sum() == 1000 and whole[50] == pytest.approx(1000 / 1.1, abs=16)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7])
+def test_few_trips(count):
+    assert whole_trips(np.zeros(1, np.int64), np.ones(1), count, rng()).tolist() == [count]
+    assert whole_trips(np.arange(30), np.ones(30), count, rng()).sum() == count
+
+
+def test_each_group_gets_its_total_by_largest_remainders():
+    weight, group = np.array([5.0, 3.0, 2.0, 1.0, 1.0, 0.0]), np.array([0, 0, 0, 1, 1, 1])
+    assert apportioned(weight, group, np.array([4, 0]), rng()).tolist() == [2, 1, 1, 0, 0, 0]
+    assert apportioned(weight, group, np.array([10, 7]), rng())[:3].tolist() == [5, 3, 2]
+    tied = {tuple(apportioned(weight, group, np.array([0, 1]), rng(seed))[3:]) for seed in range(20)}
+    assert tied == {(1, 0, 0), (0, 1, 0)}
