@@ -8,6 +8,7 @@ drawn; eight bytes a trajectory spare a second reading after the ledger was char
 import secrets
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,6 +45,9 @@ from wayveil.views import (
     View,
 )
 from wayveil.views.base import batch_sums, size_of
+
+if TYPE_CHECKING:
+    from wayveil.formats.points import Points
 
 MOST_REMEMBERED = 1 << 25
 """Trajectories whose end cells are kept in memory (256 MB); a larger source is read once more instead."""
@@ -232,5 +236,5 @@ class _Watched:
     def partitions(self) -> list[Source]:
         return [replace(self, source=part) for part in self.source.partitions()]
 
-    def points(self, progress: Progress = quiet):  # type: ignore[no-untyped-def]
+    def points(self, progress: Progress = quiet) -> Iterator["Points"]:
         return self.source.points(progress)

@@ -29,7 +29,7 @@ class Grid:
     def cells(self) -> int:
         return self.rows * self.columns
 
-    def index(self, x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.int64]:
+    def index(self, x: NDArray[np.floating], y: NDArray[np.floating]) -> NDArray[np.int64]:
         """Cell of each position; positions outside are put into the nearest cell of the border."""
         cell = np.empty(np.shape(x), np.int64)
         flat, x, y = cell.reshape(-1), np.ravel(x), np.ravel(y)
@@ -42,7 +42,7 @@ class Grid:
             flat[part] = position
         return cell
 
-    def _place(self, along_m: NDArray[np.float64], count: int) -> NDArray[np.float64]:
+    def _place(self, along_m: NDArray[np.floating], count: int) -> NDArray[np.floating]:
         """Row or column of each coordinate, still as a float: that is faster, and exact."""
         if self.cells >= _MOST_EXACT:
             along_m = np.asarray(along_m, np.float64)

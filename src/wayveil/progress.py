@@ -33,15 +33,17 @@ def plain_lines(write: Callable[[str], None], every_s: float = EVERY_S) -> Itera
     What takes less time says nothing.
     """
     begun, over = time.monotonic(), threading.Event()
-    now = {"stage": "", "done": 0.0}
+    now = ("", 0.0)
 
     def listen(stage: str, done: float) -> None:
-        now.update(stage=stage, done=done)
+        nonlocal now
+        now = (stage, done)
 
     def tell() -> None:
         while not over.wait(every_s):
-            if now["stage"]:
-                write(_line(str(now["stage"]), float(now["done"]), time.monotonic() - begun))
+            stage, done = now
+            if stage:
+                write(_line(stage, done, time.monotonic() - begun))
 
     teller = threading.Thread(target=tell, name="wayveil-progress", daemon=True)
     teller.start()
@@ -93,7 +95,7 @@ def _in_notebook() -> bool:
 
 def _show(text: str, handle: Any) -> Any:
     """Put the text into this cell's line of progress; another cell gets a line of its own."""
-    from IPython.display import display  # type: ignore[import-not-found]
+    from IPython.display import display
 
     kernel = sys.modules["IPython"].get_ipython()
     cell = kernel.execution_count

@@ -5,7 +5,7 @@ blocks before their detail, and the occupancy, with small cells where end points
 origin and destination, on regions cut from the noisy end points.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -34,7 +34,7 @@ def draw_release(door: Door, exact: Exact, progress: Progress) -> Release:
     door = replace(door, cost=replace(door.cost, budget=plan.focused(door.cost.budget, signals, grid)))
     answers = [count]
     usual = plan.field_levels(grid, signals["end_points"])
-    ends = list(_field_answers(door, "end_points", views["end_points"], sums["end_points"], grid, usual))
+    ends = _field_answers(door, "end_points", views["end_points"], sums["end_points"], grid, usual)
     progress("drawing noise", 0.4)
     # Points lie about as close together as ends do, and how close those lie has been heard.
     levels = plan.field_levels(grid, signals["occupancy"], concentration(ends[0].counts, usual.coarse, ends[0].noise))
@@ -64,19 +64,18 @@ def _field_signal(door: Door, name: str, count: float) -> float:
 
 def _field_answers(
     door: Door, name: str, view: View, sums: NDArray[np.int64], grid: Grid, levels: plan.Levels
-) -> Iterator[Answer]:
+) -> tuple[Answer, Answer]:
     """Coarse blocks, then middle and fine cells together. Pooling adds cells up: a trajectory's L1 norm cannot grow."""
     detail = f"{name}/detail"
     exact = sums.reshape(grid.rows, grid.columns)
     pooled = _pooled(exact, levels.coarse)
     resolution, cell_m = view.resolution, grid.cell_m
     coarse = door.answer(f"{name}/coarse", pooled, resolution, pooled.shape, side=levels.coarse, cell_m=cell_m)
-    yield coarse
     # From the noisy blocks, never from the exact ones: how a block is looked at is part of the release.
     parts = fine_parts(coarse.counts, (levels.coarse // levels.fine) ** 2, door.cost.noise(detail, door.unit))
     weighed = detail_sums(exact, levels, parts)
     known = {"sides": [levels.middle, levels.fine], "cell_m": cell_m, "parts": parts.tolist()}
-    yield door.answer(detail, weighed, PARTS * resolution, weighed.shape, **known)
+    return coarse, door.answer(detail, weighed, PARTS * resolution, weighed.shape, **known)
 
 
 def detail_sums(exact: NDArray[np.int64], levels: plan.Levels, parts: Parts) -> NDArray[np.int64]:
@@ -108,12 +107,12 @@ def _histograms(
     duration = views["duration"]
     edges = list(duration.bins.edges)  # type: ignore[attr-defined]
     answers.append(door.answer("duration/spikes", sums["duration"], duration.resolution, duration.shape, edges=edges))
-    for name, edges in (
+    for name, axes in (
         ("displacement_length", ("displacement", "length")),
         ("length_duration", ("length", "duration")),
     ):
         view = views[name]
-        both = {f"{edge}_edges": list(getattr(view, edge).edges) for edge in edges}
+        both = {f"{axis}_edges": list(getattr(view, axis).edges) for axis in axes}
         answers.append(door.answer(name, sums[name], view.resolution, view.shape, **both))
     for name in ("departure_hour", "departure_week"):
         answers.append(door.answer(name, sums[name], 1, views[name].shape))
@@ -121,7 +120,7 @@ def _histograms(
 
 
 def _pooled(sums: NDArray[np.int64], side: int) -> NDArray[np.int64]:
-    return pool(sums, side)  # type: ignore[arg-type, return-value]
+    return pool(sums, side)
 
 
 def _merge(sums: NDArray[np.int64], fine: Bins, coarse: Bins) -> NDArray[np.int64]:
@@ -130,7 +129,7 @@ def _merge(sums: NDArray[np.int64], fine: Bins, coarse: Bins) -> NDArray[np.int6
 
 
 def _origin_destination(
-    door: Door, end_points: Sequence[Answer], grid: Grid, count: float, exact: Exact, progress: Progress
+    door: Door, end_points: tuple[Answer, Answer], grid: Grid, count: float, exact: Exact, progress: Progress
 ) -> list[Answer]:
     """Both levels of the origin–destination view, on regions cut from the noisy end points."""
     names = ("origin_destination/coarse", "origin_destination/fine")

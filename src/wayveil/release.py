@@ -11,7 +11,7 @@ import re
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,8 +69,7 @@ class Release:
     answers: tuple[Answer, ...]
     epsilon: Fraction
     delta: float
-    unit: str
-    """'trajectory' or 'user'."""
+    unit: Literal["trajectory", "user"]
     max_per_user: int
     neighbours: str
     """The neighbouring relation in plain words."""

@@ -40,7 +40,7 @@ def check_release(release: Release) -> None:
     Privacy: free (post-processing).
     """
     # With a cap of one the noise is that of a trajectory: only the words tell which of the two was promised.
-    if release.neighbours != Unit(release.unit, release.max_per_user).describe():  # type: ignore[arg-type]
+    if release.neighbours != Unit(release.unit, release.max_per_user).describe():
         raise ReleaseError("The unit and its neighbouring relation do not fit; the release was altered.")
     _check_noise(release)
     grid = base_grid(release.scope)
@@ -70,7 +70,7 @@ def _needed_names(release: Release) -> list[str]:
 
 def _check_noise(release: Release) -> None:
     """b = c·resolution/ε_v; with a δ, σ²·ε_v/(c·resolution)² is the same for all."""
-    sensitivity = Unit(release.unit, release.max_per_user).sensitivity  # type: ignore[arg-type]
+    sensitivity = Unit(release.unit, release.max_per_user).sensitivity
     kind = "gaussian" if release.delta > 0 else "laplace"
     relative = []
     for answer in release.answers:
@@ -115,7 +115,7 @@ def _fits_detail(answer: Answer, release: Release, grid: Grid) -> bool:
     if not (isinstance(sides, list) and len(sides) == 2 and known.get("cell_m") == grid.cell_m):
         return False
     middle, fine = sides
-    if not all(type(side) is int and 1 <= side <= 1 << 20 for side in (whole, middle, fine)):
+    if whole is None or not all(type(side) is int and 1 <= side <= 1 << 20 for side in (whole, middle, fine)):
         return False
     if whole % middle or middle % fine:
         return False

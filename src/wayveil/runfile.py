@@ -190,7 +190,7 @@ def _try_inputs(run: RunFile) -> None:
 def _check_same(run: RunFile) -> None:
     found, how = read_release(run.output.release), run.measure
     asked = exact_epsilon(how.epsilon), float(exact_delta(how.delta)), how.protects, read_scope(how.scope)
-    if (found.epsilon, found.delta, Unit(found.unit, found.max_per_user), found.scope) != asked:  # type: ignore[arg-type]
+    if (found.epsilon, found.delta, Unit(found.unit, found.max_per_user), found.scope) != asked:
         raise InputError(
             f"'{Path(run.output.release).name}' is there already and was measured otherwise (epsilon "
             f"{decimal_text(found.epsilon)}, {found.unit} level); name another output.release or move it away."

@@ -159,7 +159,7 @@ class Scope(BaseModel):
         after = dt.datetime.combine(self.last_day + dt.timedelta(days=1), dt.time(), self.zone)
         return first.timestamp(), after.timestamp()
 
-    def local_seconds(self, t_utc: NDArray[np.float64]) -> NDArray[np.float64]:
+    def local_seconds(self, t_utc: NDArray[np.floating]) -> NDArray[np.float64]:
         """Seconds since Monday 00:00 of each instant's week, on the clocks of the scope's zone, in [0, 604800)."""
         return (t_utc + self._utc_offsets(np.asarray(t_utc, float)) + 3 * 86_400) % 604_800.0
 

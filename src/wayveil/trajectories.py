@@ -56,7 +56,9 @@ class Trajectories:
         same = all(
             np.array_equal(getattr(self, name), getattr(other, name)) for name in ("offsets", "lon", "lat", "t_utc")
         )
-        return same and (self.user is None or np.array_equal(self.user, other.user))
+        if self.user is None or other.user is None:
+            return same
+        return same and np.array_equal(self.user, other.user)
 
     __hash__ = None  # type: ignore[assignment]
 

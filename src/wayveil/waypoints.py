@@ -46,7 +46,8 @@ def _cumulative_within(step: NDArray[np.float64], offsets: NDArray[np.int64]) ->
     counts = np.diff(offsets)
     order = np.argsort(-counts, kind="stable")
     first, counts = offsets[:-1][order], counts[order]
-    alive = np.searchsorted(-counts, -np.arange(1, int(counts[0])), side="left") if len(counts) else []
+    longest = int(counts[0]) if len(counts) else 1
+    alive = np.searchsorted(-counts, -np.arange(1, longest), side="left")
     for k, several in enumerate(alive, start=1):
         position = first[:several] + k
         arc[position] += arc[position - 1]

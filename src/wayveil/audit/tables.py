@@ -1,6 +1,6 @@
 """The audit as tables for a terminal."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from wayveil.audit.judge import AuditReport
 from wayveil.audit.selfcheck import SelfCheck
@@ -9,15 +9,24 @@ if TYPE_CHECKING:
     from rich.console import Group
     from rich.table import Table
 
+Columns = tuple[tuple[str, Literal["left", "right"]], ...]
+_ATTACK_COLUMNS: Columns = (
+    ("attack", "left"), ("found", "right"), ("interval", "right"), ("allowed", "right"), ("result", "left"),
+    ("meaning", "left"),
+)  # fmt: skip
+_METHOD_COLUMNS: Columns = (
+    ("method", "left"), ("claims", "right"), ("allowed", "right"), ("bound", "right"), ("verdict", "left"),
+    ("runs", "right"),
+)  # fmt: skip
+
 
 def audit_table(report: AuditReport) -> "Table":
     """One row an attack."""
     from rich.table import Table
 
     table = Table(title=f"Attacks on the synthetic file ({report.confidence:.1%} confidence)")
-    for name, justify in (("attack", "left"), ("found", "right"), ("interval", "right"), ("allowed", "right"),
-                          ("result", "left"), ("meaning", "left")):  # fmt: skip
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for name, justify in _ATTACK_COLUMNS:
+        table.add_column(name, justify=justify)
     words = {True: "[green]passed[/green]", False: "[red]failed[/red]", None: "remark"}
     for test in report.tests:
         interval = "" if test.low is None or test.high is None else f"{test.low:.3g} – {test.high:.3g}"
@@ -33,9 +42,8 @@ def self_check_table(check: SelfCheck) -> "Group":
     from rich.text import Text
 
     table = Table(title=f"Lower bound on epsilon at {check.confidence:.1%} confidence, embedded city")
-    for name, justify in (("method", "left"), ("claims", "right"), ("allowed", "right"), ("bound", "right"),
-                          ("verdict", "left"), ("runs", "right")):  # fmt: skip
-        table.add_column(name, justify=justify)  # type: ignore[arg-type]
+    for name, justify in _METHOD_COLUMNS:
+        table.add_column(name, justify=justify)
     for case in check.cases:
         colour = "green" if case.right else "red"
         table.add_row(case.method, f"{case.epsilon:g}", f"{case.allowed:g}", f"{case.bound:.2f}",

@@ -140,7 +140,7 @@ def _second_level(
     grid = TwoLevelGrid(coarse.box, ACROSS, splits)
     features = by_trajectory(owner, grid.locate(x_m, y_m))
     if published:
-        return grid, np.bincount(features.bin, features.value, minlength=grid.leaves)
+        return grid, np.asarray(np.bincount(features.bin, features.value, minlength=grid.leaves), np.float64)
     return grid, norm_sub(door.sums("second level", features, grid.leaves), count)
 
 

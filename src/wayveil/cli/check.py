@@ -1,10 +1,13 @@
 """`wayveil check`: what a file holds, and what is wrong with it."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wayveil.cli import columns as col
+
+if TYPE_CHECKING:
+    from wayveil.formats.check import CheckReport
 
 
 def register(app: typer.Typer) -> None:
@@ -45,7 +48,7 @@ def check(
         raise typer.Exit(1)
 
 
-def _print_tables(report, notice: str) -> None:  # type: ignore[no-untyped-def]
+def _print_tables(report: "CheckReport", notice: str) -> None:
     import datetime as dt
 
     from rich.console import Console

@@ -3,7 +3,7 @@
 import importlib
 import sys
 import warnings
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 from typer.core import TyperGroup
@@ -117,7 +117,14 @@ def _hint(error: Any) -> str:
     return "How much privacy to spend is your choice: --epsilon 1 is a usual start; see docs/which-epsilon.md."
 
 
-def _as_note(message: Warning | str, category: type[Warning], *place: object) -> None:
+def _as_note(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
     """Our own warnings as one line; those of libraries, which may quote values of the data, are not shown."""
     if category.__module__.startswith("wayveil"):
         print(f"Note: {message}", file=sys.stderr)

@@ -39,8 +39,8 @@ def simulate(
     from wayveil.formats.roads import write_roads
     from wayveil.simulate import rules_text, scope_toml, simulate_city, simulate_to_file
 
-    for path in filter(None, (output, roads, rules, scope_out)):
-        check_output(path, force=force)
+    for target in filter(None, (output, roads, rules, scope_out)):
+        check_output(target, force=force)
     with progress_bar() as progress:
         city = simulate_city(seed, size_km=size_km, pattern=pattern, hot_spots=hot_spots)  # type: ignore[arg-type]
         if roads is not None:

@@ -75,7 +75,8 @@ class RayEngine:
         ray = self._ray
         task = ray.remote(max_retries=RETRIES, num_cpus=1)(_guarded)
         function_ref = ray.put(function)
-        waiting, ready = iter(enumerate(pieces)), {}
+        waiting = iter(enumerate(pieces))
+        ready: dict[int, Any] = {}
         flying: dict[Any, int] = {}
         due, ahead = 0, _AHEAD * self._workers
         # After an error what is in flight runs out by itself, and tasks end with their driver. They are not cancelled:

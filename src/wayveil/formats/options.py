@@ -135,14 +135,14 @@ def _find(role: str, names: Sequence[str], wanted: str | None, origin: str) -> i
         if len(hits) > 1:
             raise InputError(f"'{origin}' has several columns named '{wanted}'; rename all but one.")
         return hits[0]
-    hits: list[int] = []
+    likely: list[int] = []
     for known in (KNOWN_NAMES[role], SECOND_NAMES[role]):
-        hits = hits or [i for i, name in enumerate(names) if name.strip().lower() in known]
-    if len(hits) > 1:
+        likely = likely or [i for i, name in enumerate(names) if name.strip().lower() in known]
+    if len(likely) > 1:
         raise InputError(
             f"'{origin}' has several columns that could be the {MEANING[role]}; choose one with {OPTION[role]} NAME."
         )
-    return hits[0] if hits else None
+    return likely[0] if likely else None
 
 
 def format_of(path: Path, wanted: str | None = None) -> str:

@@ -47,7 +47,8 @@ def align(
     """
     if odd not in ODD:
         raise InputError(f"odd must be one of {', '.join(ODD)}.")
-    counts = np.diff(np.asarray(offsets, np.int64))
+    bounds = np.asarray(offsets, np.int64)
+    counts = np.diff(bounds)
     if len(counts) == 0 or (counts < 1).any():
         raise InputError("Alignment needs at least one trajectory, and at least one point in each.")
     longest = int(counts.max())
@@ -62,7 +63,8 @@ def align(
 
 def pad(points: NDArray[np.floating], offsets: NDArray[np.integer]) -> Aligned:
     """No extension, for metrics that need no alignment: own points first, the last one repeated to fill the array."""
-    counts = np.diff(np.asarray(offsets, np.int64))
+    bounds = np.asarray(offsets, np.int64)
+    counts = np.diff(bounds)
     if len(counts) == 0 or (counts < 1).any():
         raise InputError("At least one trajectory is needed, and at least one point in each.")
     position = np.minimum(np.arange(counts.max())[None, :], counts[:, None] - 1)

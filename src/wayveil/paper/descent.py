@@ -60,7 +60,7 @@ def sums_of(aligned: Aligned, metric: Metric = EUCLIDEAN, precision: str | None 
     """
     vectors = aligned.vectors
     plan = default_plan(len(vectors), precision)
-    check_memory(*vectors.shape, plan)
+    check_memory(len(vectors), vectors.shape[1], plan)
     if metric.distance is None:
         return metric_sums(vectors - vectors.mean(axis=0), plan)
     with x64(plan):
@@ -92,7 +92,7 @@ def descend(
     if not np.isfinite(start).all() or not np.isfinite(targets).all():
         raise InputError("Coordinates and metric sums must be finite numbers; check the file and --epsilon.")
     plan: Plan = default_plan(len(start), settings.precision)
-    check_memory(*start.shape, plan)
+    check_memory(len(start), start.shape[1], plan)
     # float32 is enough around the centroid, not around Unix time.
     origin = start.mean(axis=0)
     with x64(plan):

@@ -67,7 +67,7 @@ def x64(plan: Plan) -> Any:
     wide = plan.precision == "float64"
     if hasattr(jax, "enable_x64"):
         return jax.enable_x64(wide)
-    from jax.experimental import enable_x64
+    from jax.experimental import enable_x64  # type: ignore[attr-defined, unused-ignore]  # of earlier versions
 
     return enable_x64(wide)
 

@@ -73,7 +73,7 @@ def _draw_pieces(ax: Any, ends: np.ndarray, place: ToAxes, label: str, color: st
 
     every = int(np.ceil(len(ends) / _MOST_PIECES))
     start, stop = (np.column_stack(place(ends[::every, i], ends[::every, i + 1])) for i in (0, 2))
-    ax.add_collection(LineCollection(np.stack([start, stop], axis=1), colors=color, linewidths=0.8, label=label))
+    ax.add_collection(LineCollection(list(np.stack([start, stop], axis=1)), colors=color, linewidths=0.8, label=label))
 
 
 def _draw_arrows(ax: Any, ends: np.ndarray, place: ToAxes) -> None:
@@ -98,7 +98,8 @@ def rules_geojson_for_page(rules: Iterable[Rule], scope: Scope) -> dict[str, Any
     rules = tuple(rules)
     features = []
     for rule, name in zip(rules, unique_names(rules)):
-        kind, geometry, extra = None, None, {}
+        kind, geometry = None, None
+        extra: dict[str, object] = {}
         if isinstance(rule, Closed):
             kind, geometry = "closed", _area_degrees(rule.area, scope)
             extra = {"windows": [list(window) for window in rule.hours.windows]}

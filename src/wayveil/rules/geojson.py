@@ -54,6 +54,7 @@ class _Options(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     name: Annotated[str, BeforeValidator(_one_line), Field(max_length=200)] = ""
+    rule: str
 
 
 class ClosedOptions(_Options):
@@ -176,7 +177,7 @@ def _rule(feature: Any, number: int, scope: Scope, roadmap: RoadMap | None) -> R
         raise RuleError("this is not a GeoJSON Feature")
     options = _options(feature.get("properties"))
     geometry = feature.get("geometry")
-    name = options.name or f"{options.rule} {number}"  # type: ignore[attr-defined]
+    name = options.name or f"{options.rule} {number}"
     match options:
         case ClosedOptions():
             return make.closed(geometry, scope, hours(options.from_, options.to, options.days), name)

@@ -10,7 +10,7 @@ import numpy as np
 from wayveil.errors import RuleError
 from wayveil.roads import RoadMap
 from wayveil.rules.motion import Array, Motion, at_later_point, module_of, step_lengths
-from wayveil.rules.segments import FAR_M, Segments, first_in_lists, segments_of_roads
+from wayveil.rules.segments import FAR_M, RoadPieces, Segments, first_in_lists, segments_of_roads
 from wayveil.scope import Scope
 
 SHORTEST_STEP_M = 10.0
@@ -55,12 +55,23 @@ class OneWay:
 
     def penalty(self, motion: Motion) -> Array:
         """Metres from the nearest legal step, at the step's later point."""
+        if module_of(motion) is not np:
+            return self.penalty_among(self.segments, self.oneway, motion)
+        dx, dy, length, _ = step_lengths(motion, np)
+        return at_later_point(np.maximum(self._wrong_numpy(motion, dx, dy, length, self.margin), 0.0), motion, np)
+
+    def penalty_among(self, pieces: RoadPieces, oneway: Array, motion: Motion) -> Array:
+        """`penalty` in jax, among these pieces; `oneway` says of each whether it is one-way."""
         xp = module_of(motion)
         dx, dy, length, _ = step_lengths(motion, xp)
-        if xp is not np:
-            wrong = self._wrong_step(motion.x_m[:-1], motion.y_m[:-1], dx, dy, length, xp)
-            return at_later_point(xp.maximum(wrong + self.margin, 0.0), motion, xp)
-        return at_later_point(np.maximum(self._wrong_numpy(motion, dx, dy, length, self.margin), 0.0), motion, np)
+        x, y = motion.x_m[:-1], motion.y_m[:-1]
+        # All positions in one array: a third of the program for jax to compile.
+        share = xp.asarray(self._positions, dtype=x.dtype)[:, None]
+        heading = (part / xp.maximum(length, 1.0) + 0.0 * share for part in (dx, dy))
+        at_x, at_y, hx, hy = (part.reshape(-1) for part in (x + share * dx, y + share * dy, *heading))
+        found = self._wrong_among(pieces, oneway, at_x, at_y, hx, hy, pieces.most(), xp).reshape(share.shape[0], -1)
+        wrong = xp.minimum(length - SHORTEST_STEP_M, xp.min(found, axis=0))
+        return at_later_point(xp.maximum(wrong + self.margin, 0.0), motion, xp)
 
     def violations(self, motion: Motion) -> np.ndarray:
         """Later points of steps against the direction."""
@@ -85,19 +96,16 @@ class OneWay:
     def _positions(self) -> tuple[float, ...]:
         return (0.0, 1.0, 0.5) if self.of_map else (0.0, 1.0)
 
-    def _wrong_step(self, x: Array, y: Array, dx: Array, dy: Array, length: Array, xp: ModuleType) -> Array:
-        # All positions in one array: a third of the program for jax to compile.
-        share = xp.asarray(self._positions, dtype=x.dtype)[:, None]
-        heading = (part / xp.maximum(length, 1.0) + 0.0 * share for part in (dx, dy))
-        flat = (part.reshape(-1) for part in (x + share * dx, y + share * dy, *heading))
-        wrong = self.wrong_at(*flat, self.segments.most(), xp).reshape(share.shape[0], -1)
-        return xp.minimum(length - SHORTEST_STEP_M, xp.min(wrong, axis=0))
-
     def wrong_at(self, x: Array, y: Array, hx: Array, hy: Array, most: int, xp: ModuleType) -> Array:
-        piece, distance = self.segments.near(x, y, most, xp)
-        along = xp.asarray(self.segments.directions, dtype=x.dtype)[piece]
+        return self._wrong_among(self.segments, self.oneway, x, y, hx, hy, most, xp)
+
+    def _wrong_among(
+        self, pieces: RoadPieces, oneway: Array, x: Array, y: Array, hx: Array, hy: Array, most: int, xp: ModuleType
+    ) -> Array:
+        piece, distance = pieces.near(x, y, most, xp)
+        along = xp.asarray(pieces.directions, dtype=x.dtype)[piece]
         against = self.width_m * (-(hx[:, None] * along[..., 0] + hy[:, None] * along[..., 1]) - _PARALLEL)
-        against = xp.where(xp.asarray(self.oneway)[piece] & (piece >= 0), against, -FAR_M)
+        against = xp.where(xp.asarray(oneway)[piece] & (piece >= 0), against, -FAR_M)
         wrong = xp.max(xp.minimum(self.width_m - distance, against), axis=1)
         if not self.of_map:
             return wrong

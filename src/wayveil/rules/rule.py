@@ -20,7 +20,10 @@ class Rule(Protocol):
     violation. What concerns two points stands at the later one, what concerns a trajectory at its last point.
     """
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What the user calls it."""
+        ...
 
     def describe(self) -> str:
         """The rule in plain words."""

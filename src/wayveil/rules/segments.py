@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Iterator
 from dataclasses import dataclass
 from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 
@@ -22,6 +23,23 @@ _SMOOTH_M = 0.5
 _BLOCK = 1 << 18
 _MOST_ACROSS = 40_000
 _MOST_ENTRIES = 64_000_000
+
+
+class RoadPieces(Protocol):
+    """What a descent asks about pieces of road: which are near a position, and where they lead."""
+
+    @property
+    def directions(self) -> Array:
+        """(pieces, 2) unit vectors along the pieces."""
+        ...
+
+    def most(self) -> int:
+        """How many pieces near a position a descent looks at."""
+        ...
+
+    def near(self, x: Array, y: Array, most: int, xp: ModuleType) -> tuple[Array, Array]:
+        """(n, most) pieces near each position (-1 = none) and their distances."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,7 +164,8 @@ def first_in_lists(segments: Segments, important: np.ndarray) -> Segments:
     row, column = np.divmod(segments.cells[cell], segments.columns)
     x = segments.west_m + (column + 0.5) * segments.cell_m
     y = segments.south_m + (row + 0.5) * segments.cell_m
-    square = square_distance(x, y, *segments.ends[pieces].T, np)
+    ax, ay, bx, by = segments.ends[pieces].T
+    square = square_distance(x, y, ax, ay, bx, by, np)
     # Both orders keep a cell's entries together, so the sorted lists fall into the places that they had.
     ordered = segments.pieces.copy()
     ordered[crowded] = pieces[np.lexsort((square, ~important[pieces], cell))]

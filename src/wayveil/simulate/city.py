@@ -125,10 +125,10 @@ def _box_of_size(size_km: tuple[float, float]) -> Scope:
     north = round(base.south + height_km / a_degree_km, 5)
     middle = math.radians((base.south + north) / 2)
     east = round(base.west + width_km / a_degree_km / math.cos(middle), 5)
-    return Scope(
-        name=f"demo-city-{width_km:g}x{height_km:g}", south=base.south, west=base.west, north=north, east=east,
-        timezone=base.timezone, first_day=base.first_day, last_day=base.last_day,
-    )  # fmt: skip
+    return Scope.model_validate({
+        "name": f"demo-city-{width_km:g}x{height_km:g}", "south": base.south, "west": base.west, "north": north,
+        "east": east, "timezone": base.timezone, "first_day": base.first_day, "last_day": base.last_day,
+    })  # fmt: skip
 
 
 def _bent(plan: Plan, polygon: Any) -> Any:

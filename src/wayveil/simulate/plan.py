@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from wayveil.errors import InputError
 
 Pattern = Literal["mixed", "grid", "organic"]
+Use = Literal["centre", "park", "homes", "works", "green"]
 PATTERNS: tuple[Pattern, ...] = ("mixed", "grid", "organic")
 
 
@@ -44,7 +45,7 @@ class District:
     """One district of the plan, in metres before the warp."""
 
     polygon: Any
-    use: Literal["centre", "park", "homes", "works", "green"]
+    use: Use
     angle: float
     along_m: float
     across_m: float
@@ -174,7 +175,7 @@ def _main_roads(cells: list[Any], centre: tuple[float, float], box: Any, rng: np
     n = len(places)
     graph = csr_matrix((np.r_[length, length], (np.r_[code[:, 0], code[:, 1]], np.r_[code[:, 1], code[:, 0]])), (n, n))
     start = int(np.argmin(np.hypot(*(places - centre).T)))
-    _, before = dijkstra(graph, indices=start, return_predecessors=True)
+    _, (before,) = dijkstra(graph, indices=[start], return_predecessors=True)
     used = set()
     for angle in np.linspace(0, 2 * math.pi, 8, endpoint=False) + rng.uniform(0, 0.4):
         ahead = (places - centre) @ np.array([math.cos(angle), math.sin(angle)])
@@ -200,6 +201,7 @@ def _districts(
     found = []
     for i, cell in enumerate(cells):
         draw = rng.random(4)
+        use: Use
         if i == order[0] or far[i] < 0.14:
             use = "centre"
         elif far[i] > 0.55 and draw[0] < 0.30:

@@ -77,7 +77,7 @@ def open_departures(
 
 def _inside(tracks: Tracks, rules: Iterable[Rule]) -> list[tuple[Closed, NDArray[np.int64]]]:
     """Each rule with hours and the points inside its area, whatever the hour."""
-    found = []
+    found: list[tuple[Closed, NDArray[np.int64]]] = []
     for rule in rules:
         if isinstance(rule, Closed) and not rule.hours.always:
             points = np.flatnonzero(rule.area.inside(tracks.x_m, tracks.y_m))

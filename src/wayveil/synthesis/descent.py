@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,7 +24,7 @@ from wayveil.grid import Grid
 from wayveil.progress import Progress, quiet
 from wayveil.rules.closed import Closed
 from wayveil.rules.hours import ALWAYS
-from wayveil.rules.motion import Motion, to_jax
+from wayveil.rules.motion import Array, Motion, to_jax
 from wayveil.rules.one_way import OneWay
 from wayveil.rules.pace import MaxDuration, MinSpeed
 from wayveil.rules.rule import Rule
@@ -46,6 +46,8 @@ _FEW_RULES, _MOST_RULES = 8, 40
 _CLOSING_S = 60.0
 
 Judge = Callable[[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]
+_Lists = tuple[tuple[Array, ...], ...]
+"""What `near_pieces` found, for each rule about one-way streets."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,10 +216,12 @@ def _advance(rules: tuple[Rule, ...], attracted: bool) -> Callable[..., Any]:
 
     adam = optax.scale_by_adam(b1=0.9, b2=0.95)
 
-    def loss(d, window, stay, counted, lists, potential, cell_m):
+    def loss(
+        d: Array, window: Motion, stay: Array, counted: Array, lists: _Lists, potential: Array, cell_m: Array
+    ) -> Array:
         at = window.moved(window.x_m + d[0], window.y_m + d[1])
         left = iter(lists)
-        wrong = sum(jnp.sum(_still(rule, left).penalty(at) * counted[row]) for row, rule in enumerate(rules))
+        wrong = sum(jnp.sum(_penalty(rule, at, left) * counted[row]) for row, rule in enumerate(rules))
         bend = jnp.where(window.joins, jnp.sum((d[:, 1:] - d[:, :-1]) ** 2, axis=0), 0.0)
         result = wrong + 0.5 * jnp.sum(stay * jnp.sum(d * d, axis=0)) + 0.5 * _SMOOTH * jnp.sum(bend)
         if attracted:
@@ -228,11 +232,14 @@ def _advance(rules: tuple[Rule, ...], attracted: bool) -> Callable[..., Any]:
     slope = jax.grad(loss)
 
     @jax.jit
-    def advance(window, d, mean, square, pace, stay, counted, lists, potential, cell_m):
+    def advance(
+        window: Motion, d: Array, mean: Array, square: Array, pace: Array, stay: Array, counted: Array, lists: _Lists,
+        potential: Array, cell_m: Array,
+    ) -> tuple[Array, Array, Array]:  # fmt: skip
         # Tracks of all ages share a window, so the correction for a young average is left out.
         state = optax.ScaleByAdamState(jnp.int32(10_000), mean, square)
 
-        def step(carry, _):
+        def step(carry: tuple[Array, Any], _: None) -> tuple[tuple[Array, Any], None]:
             d, state = carry
             gradient = jnp.nan_to_num(slope(d, window, stay, counted, lists, potential, cell_m))
             update, state = adam.update(gradient, state)
@@ -244,14 +251,14 @@ def _advance(rules: tuple[Rule, ...], attracted: bool) -> Callable[..., Any]:
     return advance
 
 
-def _still(rule: Rule, lists: Any) -> Rule:
-    """The rule with what does not change during a round taken out: the hours, and the search for roads nearby."""
+def _penalty(rule: Rule, at: Motion, lists: Iterator[tuple[Array, ...]]) -> Array:
+    """The penalty without what does not change during a round: the hours, and the search for roads nearby."""
     if isinstance(rule, Closed):
-        return dataclasses.replace(rule, hours=ALWAYS)
+        return dataclasses.replace(rule, hours=ALWAYS).penalty(at)
     if isinstance(rule, OneWay):
         piece, ends, directions, oneway = next(lists)
-        return dataclasses.replace(rule, segments=Nearby(piece, ends, directions), oneway=oneway)
-    return rule
+        return rule.penalty_among(Nearby(piece, ends, directions), oneway, at)
+    return rule.penalty(at)
 
 
 def _bilinear(field: Any, column: Any, row: Any) -> Any:
@@ -303,5 +310,6 @@ def _padded_motion(motion: Motion, points: NDArray[np.int64], joins: NDArray[np.
     which = np.concatenate([points, np.full(shape - len(points), points[0])])
     joined = np.zeros(shape - 1, bool)
     joined[: len(joins) - 1] = joins[:-1]
-    columns = (np.asarray(column[which], np.float32) for column in (motion.x_m, motion.y_m, motion.t_s, motion.week_s))
-    return Motion(*columns, joined, np.arange(shape + 1, dtype=np.int32))
+    columns = (motion.x_m, motion.y_m, motion.t_s, motion.week_s)
+    x, y, t, week = (np.asarray(column[which], np.float32) for column in columns)
+    return Motion(x, y, t, week, joined, np.arange(shape + 1, dtype=np.int32))

@@ -144,7 +144,7 @@ def _duration(release: Release, bins: Bins, total: Total) -> NDArray[np.float64]
 def _coarsen(shares: NDArray[np.float64], fine: Bins, coarse: Bins) -> NDArray[np.float64]:
     edges = np.asarray(fine.edges)
     index = coarse.index((edges[1:] + edges[:-1]) / 2)
-    return np.bincount(index, shares, minlength=len(coarse))
+    return np.asarray(np.bincount(index, shares, minlength=len(coarse)), np.float64)
 
 
 def _displacement_length(
@@ -235,7 +235,8 @@ def _gravity(
     factor = np.divide(displacement_share, expected, out=np.ones(len(displacement)), where=expected > 1e-4)
     weight = np.clip(factor, 0.05, 20.0)[bin_of_pair]
     labels = regions.ravel()
-    return np.bincount(labels[origin] * size + labels[destination], weight, minlength=size * size).reshape(size, size)
+    flows = np.bincount(labels[origin] * size + labels[destination], weight, minlength=size * size)
+    return np.asarray(flows, np.float64).reshape(size, size)
 
 
 def _systematic_cells(field: Field, count: int, random: np.random.Generator) -> NDArray[np.int64]:

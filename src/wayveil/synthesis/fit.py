@@ -34,7 +34,7 @@ class HardView:
     step: float
 
     def shares(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.bincount(self.bin_of, weight, minlength=len(self.target))
+        return np.asarray(np.bincount(self.bin_of, weight, minlength=len(self.target)), np.float64)
 
     def back(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
         return change[self.bin_of]

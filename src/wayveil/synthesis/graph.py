@@ -48,14 +48,14 @@ class RouteGraph:
 
         return cKDTree(np.c_[self.x_m, self.y_m])
 
-    def nearest(self, x_m: NDArray[np.float64], y_m: NDArray[np.float64]) -> NDArray[np.int64]:
+    def nearest(self, x_m: NDArray[np.floating], y_m: NDArray[np.floating]) -> NDArray[np.int64]:
         """The node nearest to each position."""
         if self.blocks is not None:
             return self._nearest_of_blocks(x_m, y_m, *self.blocks)
         return np.asarray(self._tree.query(np.c_[x_m, y_m])[1], np.int64)
 
     def _nearest_of_blocks(
-        self, x_m: NDArray[np.float64], y_m: NDArray[np.float64], rows: int, columns: int
+        self, x_m: NDArray[np.floating], y_m: NDArray[np.floating], rows: int, columns: int
     ) -> NDArray[np.int64]:
         """The nearest node is at most two blocks away: the own one is within √2 sides, and a third one beyond two."""
         row = np.clip(y_m // self.block_m, 0, rows - 1).astype(np.int64)

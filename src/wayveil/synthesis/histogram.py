@@ -69,9 +69,9 @@ def smooth_curves(
         start = np.log(max(counts.sum(), np.sqrt(variance)) / np.exp(fading).sum())
         log_curve = np.full(len(counts), start)
         for stiffness in _STIFFNESS:
-            log_curve, evidence = _fit_curve(counts, variance, fading, stiffness, log_curve)
+            log_curve, one = _fit_curve(counts, variance, fading, stiffness, log_curve)
             curves.append(np.exp(log_curve + fading))
-            evidences.append(evidence)
+            evidences.append(one)
     found, evidence = np.array(curves), np.array(evidences)
     if total is not None:
         evidence -= (found.sum(axis=1) - total.count) ** 2 / (4 * total.noise**2)
@@ -141,7 +141,8 @@ def estimate_table(
     allowed = np.ones(counts.shape, bool) if possible is None else possible
     product = np.outer(rows, columns) * (1.0 if affinity is None else affinity)
     mean = _scale_to_margins(product * allowed + 1e-15 * allowed, rows, columns) * total
-    estimate = posterior_mean(counts, np.maximum(mean, 1e-6) * allowed, noise, groups=2) * allowed + 1e-9 * allowed
+    prior: NDArray[np.float64] = np.maximum(mean, 1e-6)
+    estimate = posterior_mean(counts, prior * allowed, noise, groups=2) * allowed + 1e-9 * allowed
     return _scale_to_margins(estimate, rows, columns)
 
 

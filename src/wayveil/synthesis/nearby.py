@@ -17,7 +17,7 @@ from wayveil.rules.segments import FAR_M
 
 @dataclass(frozen=True, eq=False)
 class Nearby:
-    """Stands in for a rule's `Segments` while positions move by metres only: the lists are given."""
+    """Stands in for a rule's `Segments`, as `RoadPieces`, while positions move by metres only: the lists are given."""
 
     piece: Array
     """(positions, most) pieces of road, -1 = none."""

@@ -118,7 +118,7 @@ def slowness_weight(course: Course, slowness: Field) -> NDArray[np.float64]:
     return weight
 
 
-def histogram(lines: Polylines, grid: Grid, weight: NDArray[np.float64] | None = None) -> Field:
+def histogram(lines: Polylines, grid: Grid, weight: NDArray[np.float64] | NDArray[np.int64] | None = None) -> Field:
     """Σ over trajectories of the share of its points in each cell, times the trajectory's weight."""
     count = np.diff(lines.offsets)
     each = 1.0 / count if weight is None else weight / count

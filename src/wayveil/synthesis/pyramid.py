@@ -1,12 +1,15 @@
 """Coarser and finer versions of a field: sums of blocks, repetition, bilinear interpolation, shifts."""
 
+from typing import TypeVar
+
 import numpy as np
 from numpy.typing import NDArray
 
 Field = NDArray[np.float64]
+Number = TypeVar("Number", np.float64, np.int64)
 
 
-def pool(field: Field, side: int) -> Field:
+def pool(field: NDArray[Number], side: int) -> NDArray[Number]:
     """Sum of each side × side block; the last row and column of blocks may be partly outside."""
     if side == 1:
         return field

@@ -151,7 +151,7 @@ def cover_side(grid: Grid) -> int:
     return side
 
 
-def uncovered_blocks(x_m: NDArray[np.float64], y_m: NDArray[np.float64], grid: Grid) -> NDArray[np.bool_]:
+def uncovered_blocks(x_m: NDArray[np.floating], y_m: NDArray[np.floating], grid: Grid) -> NDArray[np.bool_]:
     """Blocks that have none of the positions, and whose eight neighbours have none."""
     count = np.bincount(grid.index(x_m, y_m), minlength=grid.cells).reshape(grid.rows, grid.columns)
     covered = (pool(count.astype(float), cover_side(grid)) > 0).astype(float)

@@ -182,7 +182,7 @@ def _nearest_road(
         return np.empty(0, np.int64), np.empty(0, np.int64)
     distance, nearest = cKDTree(np.c_[network.x_m[node], network.y_m[node]]).query(np.c_[x, y])
     near = np.flatnonzero(distance <= furthest_m)
-    return near, node[nearest[near]]
+    return near, node[np.asarray(nearest, np.int64)[near]]
 
 
 def _cheapest(edges: _Edges, nodes: int) -> _Edges:

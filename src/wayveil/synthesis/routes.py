@@ -46,7 +46,8 @@ def find_hubs(graph: RouteGraph, grid: Grid, occupancy: Field, ends: Field, most
     x, y = (cell % grid.columns + 0.5) * grid.cell_m, (cell // grid.columns + 0.5) * grid.cell_m
     node, member = np.unique(graph.nearest(x, y), return_inverse=True)
     share = np.bincount(region, occupancy.ravel(), minlength=2**depth)[region[cell]]
-    return Hubs(node, graph.x_m[node], graph.y_m[node], np.bincount(member, share) + 1e-12, graph.trees_from(node))
+    busy = np.asarray(np.bincount(member, share), np.float64) + 1e-12
+    return Hubs(node, graph.x_m[node], graph.y_m[node], busy, graph.trees_from(node))
 
 
 def choose_vias(
@@ -143,8 +144,8 @@ def route(
     trees.append(hub)
     targets.append(graph.nearest(*end))
     legs.append(np.full(n, vias.shape[1]))
-    owner, tree, target, leg = (np.concatenate(part) for part in (owners, trees, targets, legs))
-    order = np.lexsort((leg, owner))
+    owner, tree, target, turn = (np.concatenate(part) for part in (owners, trees, targets, legs))
+    order = np.lexsort((turn, owner))
     offsets, nodes = _walk(hubs.predecessor, tree[order], target[order])
     path_owner = np.repeat(owner[order], np.diff(offsets))
     parts = []

@@ -8,7 +8,7 @@ Privacy: free (post-processing).
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -137,11 +137,12 @@ def draw_shards(
     engine: Pieces | None = None,
     progress: Progress = quiet,
     first: int = 0,
-) -> Any:
+) -> Iterator[Shard]:
     """Shards of the output from number `first` on; each depends on the model, its number and the seed alone."""
     sizes = shard_sizes(count)
     streams = [_stream(seed, 1 + k) for k in range(len(sizes))]
     work = [(model, size, stream) for size, stream in zip(sizes[first:], streams[first:])]
+    results: Iterator[Shard]
     if engine is None:  # here, so that a shard can say how far it is
         edges = [k / len(sizes) for k in range(first, len(sizes) + 1)]
         results = (_draw(piece, part(progress, _DRAWING, *edge)) for piece, edge in zip(work, pairwise(edges)))

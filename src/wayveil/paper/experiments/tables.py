@@ -58,8 +58,8 @@ def new_figure(rows: int, columns: int, size: tuple[float, float]) -> tuple[Any,
     """A figure without a window, and its axes as a grid."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(figsize=size, layout="constrained")
-    figure.get_layout_engine().set(h_pad=0.12, w_pad=0.08)
+    figure = Figure(figsize=size, layout=ConstrainedLayoutEngine(h_pad=0.12, w_pad=0.08))
     FigureCanvasAgg(figure)
     return figure, figure.subplots(rows, columns, squeeze=False)

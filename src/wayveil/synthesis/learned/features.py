@@ -77,13 +77,13 @@ def assemble(
     beside: NDArray[np.float32],
 ) -> NDArray[np.float32]:
     """The network's input fields, in the order in which it was trained; `beside` is what the other field tells."""
-    channels = [noisy, log_bayes[..., None] / 4, (area > 0)[..., None], roads, heard, beside]
+    channels: list[NDArray[np.generic]] = [noisy, log_bayes[..., None] / 4, (area > 0)[..., None], roads, heard, beside]
     return np.concatenate(channels, axis=-1, dtype=np.float32)
 
 
 def beside_end_points(occupancy: Field, area: Field) -> NDArray[np.float32]:
     """(rows, columns, 1): the occupancy's best estimate, for the end points."""
-    return log_density(occupancy, area)[..., None] / 4
+    return log_density(occupancy, area)[..., None] / np.float32(4)
 
 
 def beside_occupancy(levels: Sequence[NoisyLevel], bayes: Field, area: Field) -> NDArray[np.float32]:

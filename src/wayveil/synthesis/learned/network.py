@@ -79,7 +79,7 @@ def log_correction(weights: Mapping[str, Array], fields: Array, constants: Array
         x = _block(weights, f"down{i}", x, embedding)
         if i < depth - 1:
             kept.append(x)
-            x = _pooled(x) @ (weights[f"narrow{i}/w"] / 4)
+            x = _pooled(x) @ (weights[f"narrow{i}/w"] / np.float32(4))
     for i in reversed(range(depth - 1)):
         x = _block(weights, f"up{i}", _spread_onto(kept.pop(), x @ weights[f"widen{i}/w"]), embedding)
     raw = _swish(x) @ weights["head/w"] + weights["head/b"]
