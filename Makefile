@@ -30,7 +30,7 @@ demo: $(READY)
 
 lint: $(READY)
 	$(BIN)/ruff check src tests benchmarks examples
-	$(BIN)/mypy src/wayveil/privacy
+	$(BIN)/mypy src/wayveil
 	@$(AUDIT)
 
 test: lint
