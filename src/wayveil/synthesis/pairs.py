@@ -30,7 +30,7 @@ def whole_trips(
     pair: NDArray[np.int64], weight: NDArray[np.float64], count: int, random: np.random.Generator
 ) -> NDArray[np.int64]:
     """How many of `count` trips each pair gets if it shall get them in proportion to the weights of its trips."""
-    wanted = np.bincount(pair, weight)
+    wanted = np.asarray(np.bincount(pair, weight), np.float64)
     wanted *= count / wanted.sum()
     run = ((np.cumsum(wanted) - wanted / 2) / _RUN).astype(np.int64)
     run = np.unique(run, return_inverse=True)[1]  # a pair with more than a run's trips leaves others empty
