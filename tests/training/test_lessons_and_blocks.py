@@ -153,6 +153,8 @@ def test_the_mean_of_two_weights_lies_between(tmp_path):
         np.savez(tmp_path / f"{name}.npz", kernel=np.full(4, value, np.float16))
     mixed = average(tmp_path / "a.npz", tmp_path / "b.npz", 0.25)
     assert mixed["kernel"].dtype == np.float16 and mixed["kernel"].tolist() == [1.5] * 4
+    for only, found in (("kern", 3.0), ("other", 1.0)):
+        assert average(tmp_path / "a.npz", tmp_path / "b.npz", 1.0, only)["kernel"].tolist() == [found] * 4
     np.savez(tmp_path / "c.npz", other=np.zeros(4))
     with pytest.raises(SystemExit, match="different arrays"):
         average(tmp_path / "a.npz", tmp_path / "c.npz", 0.5)

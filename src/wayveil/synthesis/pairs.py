@@ -1,9 +1,8 @@
 """pairs: how many trips go from which zone to which, as whole numbers.
 
-A trip between two zones happens or it does not. Where estimates expect a third of a trip, draws by chance put one trip
-into every third pair and some into none of the likely ones: twenty thousand drawn trips are further from the truth than
-the estimate is, and scattered over more pairs than real trips are. So numbers are rounded instead: among pairs that are
-close to each other in both ends those with the largest remainders get a trip, and neighbours together keep their sum.
+Twenty thousand trips drawn from an estimate are further from the truth than the estimate is: some pairs get two trips
+by chance, others that are as likely none. So numbers are rounded instead of drawn: among pairs that are close to each
+other in both ends those with the largest remainders get a trip, and neighbours together keep their sum.
 
 Privacy: free (post-processing).
 """
