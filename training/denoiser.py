@@ -14,6 +14,9 @@ EMA = 0.999
 DTYPE = jnp.bfloat16
 _LOWEST_LOG = features._LOWEST_LOG
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
+_OFFSET_WEIGHT = 0.01
+"""Corrections that are all high or all low give the same shares, until they reach their bound and learn no more: that
+ended the lessons of the end points in the ninth stage, before this weight was there."""
 
 
 def initial_weights(seed: int, shape: tuple[int, tuple[int, ...]] | None = None, start: dict | None = None) -> dict:
@@ -98,6 +101,14 @@ def log_share(log_bayes, correction, area):
 
 def predict(weights, fields, constants, dtype=None):
     """Log shares of occupancy and end points, from packed fields (see `samples.FIELDS`)."""
+    return [share for share, _ in predict_with_offsets(weights, fields, constants, dtype)]
+
+
+def predict_with_offsets(weights, fields, constants, dtype=None):
+    """(log shares, mean correction a sample) of occupancy and of end points.
+
+    A share does not tell by how much all corrections are too high or too low together.
+    """
     fields = fields.astype(jnp.float32)
     area, roads = fields[..., 4], fields[..., 5:9]
     log_bayes, end_log_bayes = fields[..., 3], fields[..., 13]
@@ -109,13 +120,18 @@ def predict(weights, fields, constants, dtype=None):
     correction = log_correction(weights["occupancy"], shown, constants[:, :half], dtype)
     occupancy = log_share(log_bayes, correction, area)
     cells = area.sum(axis=(1, 2), keepdims=True)
+
+    def offset(correction):
+        return (correction * area).sum(axis=(1, 2)) / cells[:, 0, 0]
+
+    found = [(occupancy, offset(correction))]
     log_occupancy = jnp.where(area > 0, jnp.maximum(occupancy + jnp.log(cells), _LOWEST_LOG), 0.0)
     shown = jnp.concatenate(
         [fields[..., 10:13], end_log_bayes[..., None] / 4, area[..., None], roads,
          fields[..., 17:19], jax.lax.stop_gradient(log_occupancy)[..., None] / 4], axis=-1
     )  # fmt: skip
     correction = log_correction(weights["end_points"], shown, constants[:, half:], dtype)
-    return occupancy, log_share(end_log_bayes, correction, area)
+    return [*found, (log_share(end_log_bayes, correction, area), offset(correction))]
 
 
 def divergences(truth, log_p):
@@ -126,13 +142,14 @@ def divergences(truth, log_p):
 
 
 def loss(weights, fields, constants, lesson: Lesson = LESSONS["cells"]):
-    """The lesson's score of both fields, mean over the batch."""
-    shares = predict(weights, fields, constants)
+    """The lesson's score of both fields, mean over the batch, and a little for corrections that drift off together."""
+    found = predict_with_offsets(weights, fields, constants)
     fields = fields.astype(jnp.float32)
     total = 0.0
-    for (truth, bayes), log_p, known in zip(((9, 3), (14, 13)), shares, jnp.split(constants, 2, axis=1)):
+    for (truth, bayes), (log_p, offset), known in zip(((9, 3), (14, 13)), found, jnp.split(constants, 2, axis=1)):
         log_bayes = log_share(fields[..., bayes], 0.0, fields[..., 4])
         total += score(lesson, fields[..., truth], log_bayes, log_p, known).mean()
+        total += _OFFSET_WEIGHT * (offset**2).mean()
     return total
 
 

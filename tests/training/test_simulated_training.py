@@ -126,10 +126,34 @@ def test_jax_and_numpy_networks_agree_and_training_runs(monkeypatch, request):
     bayes = np.where(inside, np.exp(log_bayes), 0.0)
     bayes /= bayes.sum(axis=(1, 2), keepdims=True)
     np.testing.assert_allclose(np.exp(before), bayes, atol=1e-5)  # training starts at the Bayesian estimate
+    loss = jax.jit(denoiser.loss)
+    for kind in ("occupancy", "end_points"):  # the same shares, nearer to the bound: only the offset costs
+        head = state[0][kind] | {"head/b": jnp.full(1, 3.0)}
+        offset = 6 * np.tanh(0.5)
+        dearer = loss(state[0] | {kind: head}, *pool) - loss(state[0], *pool)
+        assert float(dearer) == pytest.approx(denoiser._OFFSET_WEIGHT * offset**2, rel=0.02)
     state, first = denoiser.train_steps(state, pool, 2, 3e-3, 2, 10)
     state, second = denoiser.train_steps(state, pool, 2, 3e-3, 2, 10)
     assert float(second) < float(first)
     assert int(state[4]) == 20 and all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(state[1]))
+
+
+def test_varied_sizes_are_some_that_a_release_could_have():
+    import samples
+
+    random = np.random.default_rng(8)
+    exact = random.gamma(0.1, size=(90, 130))
+
+    def sides(varied):
+        levels = samples.noisy_levels(exact, 0.39, 0.5, exact.sum(), random, varied=varied)
+        for level in levels:
+            assert level.counts.shape == tuple(-(-length // level.side) for length in exact.shape)
+        return tuple(level.side for level in levels)
+
+    usual = sides(0.0)
+    seen = {sides(1.0) for _ in range(60)}
+    assert {sides(0.0) for _ in range(5)} == {usual} and usual in seen and len(seen) >= 6
+    assert all(coarse % middle == middle % fine == 0 and 16 <= coarse <= 64 for coarse, middle, fine in seen)
 
 
 def test_untidy_ends_lie_beside_the_streets_at_shared_places():
