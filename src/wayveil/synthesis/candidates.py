@@ -7,7 +7,7 @@ make the pool fit the answers are found afterwards (`fit`).
 Privacy: free (post-processing).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -108,18 +108,23 @@ def _draw_ends(
         (district[origin], starts),
         (district[destination], ends),
     )
-    weight = np.ones(many)
+    weight, pair = _raked(views, many), zone_pairs(origin, destination, grid)
+    each = candidates * whole_trips(pair, weight, wanted, random)
+    kept = within_groups(weight, pair, np.repeat(np.arange(len(each)), each), len(each), random)
+    kept = kept[np.argsort(flow[kept], kind="stable")]
+    return flow[kept], pair[kept], origin[kept], destination[kept]
+
+
+def _raked(views: Sequence[tuple[NDArray[np.int64], NDArray[np.float64]]], count: int) -> NDArray[np.float64]:
+    """Weights near one by which each view (bin of each, shares of the bins) has its shares: raking, within limits."""
+    weight = np.ones(count)
     for _ in range(_END_ROUNDS):
         for bin_of, target in views:
             share = np.bincount(bin_of, weight, minlength=len(target)) / weight.sum()
             factor = np.divide(target, share, out=np.ones(len(target)), where=share > 0)
             weight *= np.clip(factor, 0.2, 5.0)[bin_of]
         weight = np.clip(weight / weight.mean(), 0.05, 20.0)
-    pair = zone_pairs(origin, destination, grid)
-    each = candidates * whole_trips(pair, weight, wanted, random)
-    kept = within_groups(weight, pair, np.repeat(np.arange(len(each)), each), len(each), random)
-    kept = kept[np.argsort(flow[kept], kind="stable")]
-    return flow[kept], pair[kept], origin[kept], destination[kept]
+    return weight
 
 
 def _draw_durations(
