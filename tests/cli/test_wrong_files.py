@@ -165,6 +165,10 @@ def test_small_words(wayveil, folder):
     said = wayveil("measure", "rides.csv", *words[:at], *words[at + 2 :])
     assert said.code == 2 and "--epsilon 1 is a usual start; see docs/which-epsilon.md" in said.err
     assert "usual start" not in wayveil("measure", "rides.csv", *words[:-2]).err
+    said = wayveil(
+        "measure", "rides.csv", "--scope", "small.toml", "--dataset", "rides", "--epsilon", "1", "-o", "r.json"
+    )
+    assert said.code == 2 and "--unit user all trips of a person" in said.err
     for key, sentence in {
         'time_zone = "UTC"\n': "time_zone is not a known key, perhaps 'timezone' is meant; see `wayveil scope new`.",
         "[caps]\nlength_m = 3\n": "caps.length_m is not a known key, perhaps 'length_km' is meant; see",

@@ -43,11 +43,23 @@ def _can_draw() -> bool:
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A listener that draws a bar on stderr; without a terminal, a line about every ten seconds."""
-    if not _can_draw():
-        with plain_lines(note) as listen:
-            yield listen
-        return
+    """A listener that draws a bar on stderr; without a terminal, a line about every ten seconds.
+
+    Whoever tells it how far the work is hears of an interruption that was lost.
+    """
+    from wayveil.cli.interrupts import stop_if_any
+
+    with _bar() if _can_draw() else plain_lines(note) as draw:
+
+        def listen(stage: str, done: float) -> None:
+            stop_if_any()
+            draw(stage, done)
+
+        yield listen
+
+
+@contextmanager
+def _bar() -> Iterator[Progress]:
     from rich.console import Console
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
@@ -56,12 +68,12 @@ def progress_bar() -> Iterator[Progress]:
     with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
         tasks: dict[str, Any] = {}
 
-        def listen(stage: str, done: float) -> None:
+        def draw(stage: str, done: float) -> None:
             if stage not in tasks:
                 tasks[stage] = bar.add_task(stage, total=1.0)
             bar.update(tasks[stage], completed=min(max(done, 0.0), 1.0))
 
-        yield listen
+        yield draw
 
 
 @contextmanager

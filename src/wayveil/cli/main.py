@@ -8,6 +8,7 @@ from typing import Annotated, Any, TextIO
 import typer
 from typer.core import TyperGroup
 
+from wayveil.cli import interrupts
 from wayveil.errors import InputError, WayveilError
 
 EXIT_CODES = """Exit codes: 0 done; 1 something unexpected; 2 bad input (one sentence says which and the cure);
@@ -87,7 +88,8 @@ def main() -> None:
     warnings.showwarning = _as_note
     _state.update(debug=False, confirmed=_CONFIRMED in words)
     try:
-        code = app(["--debug" if word == _CONFIRMED else word for word in words], standalone_mode=False)
+        with interrupts.remembered():
+            code = app(["--debug" if word == _CONFIRMED else word for word in words], standalone_mode=False)
     except WayveilError as error:
         _stop(str(error), error.exit_code)
     except (KeyboardInterrupt, Interrupted, typer.Abort) as error:
@@ -108,13 +110,20 @@ def main() -> None:
     raise SystemExit(code if isinstance(code, int) else 0)
 
 
+_CHOICES = {
+    "epsilon": "How much privacy to spend is your choice: --epsilon 1 is a usual start; see docs/which-epsilon.md.",
+    "unit": "Who is protected is your choice: --unit trajectory hides each trip, --unit user all trips of a person.",
+    "dataset": "What is spent is booked under a name of yours for the data, such as --dataset rides.",
+}
+
+
 def _hint(error: Any) -> str:
-    """What helps with the one choice that nobody can guess."""
+    """What helps with the choices that nobody can guess."""
     verb = getattr(getattr(error, "ctx", None), "info_name", None)
     option = getattr(getattr(error, "param", None), "name", None)
-    if (type(error).__name__, verb, option) != ("MissingParameter", "measure", "epsilon"):
+    if (type(error).__name__, verb) != ("MissingParameter", "measure"):
         return ""
-    return "How much privacy to spend is your choice: --epsilon 1 is a usual start; see docs/which-epsilon.md."
+    return _CHOICES.get(str(option), "")
 
 
 def _as_note(
