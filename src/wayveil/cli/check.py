@@ -29,9 +29,10 @@ def check(
 ) -> None:
     """Say what a file holds and what is wrong with it; spends nothing. Not for publication.
 
-    Ends with exit code 1 if no row is of use: all are bad, or all lie outside the scope.
+    Ends with exit code 2 if no row is of use: all are bad, or all lie outside the scope.
     """
-    from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
+    from wayveil.cli.console import NOT_FOR_PUBLICATION, print_json, progress_bar
+    from wayveil.errors import InputError
     from wayveil.formats.check import check as check_data
     from wayveil.scope import read_scope
 
@@ -44,8 +45,7 @@ def check(
     else:
         _print_tables(report, NOT_FOR_PUBLICATION)
     if report.nothing_left:
-        note("No row is of use; see the problems above.")
-        raise typer.Exit(1)
+        raise InputError("No row is of use; see the problems above.")
 
 
 def _print_tables(report: "CheckReport", notice: str) -> None:
