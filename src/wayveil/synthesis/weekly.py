@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from wayveil.synthesis.histogram import Total, averaged, estimate_table, smooth_curves
 from wayveil.synthesis.posterior import posterior_mean
+from wayveil.synthesis.weekend import WEEKEND, weekend_affinity
 
 _EVEN = 0.03
 """Least share of departures that may be at any hour: beside a sharp peak a smooth curve falls to nothing, and one
@@ -20,16 +21,47 @@ _PEAK_SHARES = np.linspace(0.6, 0.995, 13)
 """Recordings that were all cut at the same hour: most departures in one, the others alike. Smaller peaks are left to
 the curves, which know a rush hour from noise better."""
 
+_ROUNDS = 2
+_SMALL_ERROR = 0.05
+"""Of a day's trips: where their plain sum has less than this of noise, nothing is gained by expecting hours."""
+_WEEKEND_BUSIER = np.exp(np.linspace(-1.6, 1.6, 17))
+_USUALLY_WITHIN = 0.4
+"""A day of the weekend over another day: what is tried, and the usual spread of its logarithm."""
+_APART = (0.02, 0.06, 0.15, 0.35, 0.8, 2.0, 5.0)
+_LEAST_OF_MEAN = 0.02
+
 
 def estimate_week(
     hour: NDArray[np.float64], hour_noise: float, week: NDArray[np.float64], week_noise: float, total: Total
 ) -> NDArray[np.float64]:
-    """(weekday, hour): the hours of the day, well measured, times the weekdays, with the joint's posterior on top."""
+    """(weekday, hour): the hours of all days, well measured, times the weekdays, other hours on the weekend.
+
+    The posterior of each hour of the week comes on top.
+    """
     hours = estimate_hours(hour, hour_noise, total)
-    # If every day had these hours, hours² would weigh a day's counts with least noise: empty hours have none to tell.
-    sharpness = float((hours**2).sum())
-    days = estimate_weekdays(week @ hours / sharpness, week_noise / np.sqrt(sharpness), total.count)
-    return estimate_table(week, week_noise, days, hours, total.count)
+    affinity = np.ones(week.shape)
+    for _ in range(_ROUNDS):
+        days = estimate_weekdays(*_sums_of_days(week, week_noise, hours * affinity, total.count), total.count)
+        affinity = weekend_affinity(week, week_noise, days, hours, total.count)
+    return estimate_table(week, week_noise, days, hours, total.count, affinity=affinity)
+
+
+def _sums_of_days(
+    week: NDArray[np.float64], noise: float, expected: NDArray[np.float64], count: float
+) -> tuple[NDArray[np.float64], float]:
+    """Trips of each day, and the scale of their noise.
+
+    Weighed by the hours that are expected of a day the sum has least noise: empty hours have nothing to tell. Plain
+    sums are right whatever the hours, and are taken where their noise does not matter.
+    """
+    expected = expected / expected.sum(axis=1, keepdims=True)
+    bins = week.shape[1]
+    error = np.sqrt(2 * bins) * noise * len(week) / max(count, 1.0)
+    plain = 1 / (1 + (error / _SMALL_ERROR) ** 2)
+    weight = (1 - plain) * expected + plain / bins
+    scale = (weight * expected).sum(axis=1)
+    spread = np.sqrt((weight**2).sum(axis=1)) / scale
+    return (week * weight).sum(axis=1) / scale, noise * float(spread.mean())
 
 
 def estimate_hours(counts: NDArray[np.float64], noise: float, total: Total) -> NDArray[np.float64]:
@@ -45,9 +77,23 @@ def estimate_hours(counts: NDArray[np.float64], noise: float, total: Total) -> N
 
 
 def estimate_weekdays(counts: NDArray[np.float64], noise: float, count: float) -> NDArray[np.float64]:
-    """Shares of bins that are no scale, such as weekdays: the posterior mean around all being the same."""
-    noisy = np.asarray(counts, float)
-    estimate = posterior_mean(noisy, np.full(len(noisy), max(count, noise) / len(noisy)), noise, groups=1)
+    """Shares of the seven days: those of the week alike, those of the weekend alike, each with a deviation of its own.
+
+    How busy the weekend is and how large the deviations are is averaged over by evidence, and so is that nearly all
+    recordings are of one day.
+    """
+    noisy, count = np.asarray(counts, float), max(count, noise)
+    weekend = np.arange(len(noisy)) >= WEEKEND.start
+    busier, apart = (axis.ravel() for axis in np.meshgrid(_WEEKEND_BUSIER, _APART))
+    working = count / (WEEKEND.start + (len(noisy) - WEEKEND.start) * busier)
+    mean = working[:, None] * np.where(weekend, busier[:, None], 1.0)
+    own = (apart[:, None] * mean) ** 2
+    variance = own + 2 * noise**2
+    evidence = -0.5 * ((noisy - mean) ** 2 / variance + np.log(variance / (2 * noise**2))).sum(axis=1)
+    evidence -= 0.5 * (np.log(busier) / _USUALLY_WITHIN) ** 2 + np.log(len(busier))
+    likely = np.maximum(mean + own / variance * (noisy - mean), _LEAST_OF_MEAN * mean)
+    peaks, peak_evidence = _single_peaks(noisy, noise, count)
+    estimate = averaged(np.vstack([likely, peaks]), np.r_[evidence, peak_evidence])
     return estimate / estimate.sum()
 
 
