@@ -93,8 +93,14 @@ def test_words_and_values_of_a_description(small):
     assert "e^ε = 1.65" in text and "total" in text and "epsilon = 0.5" in text and "NOT private" not in text
     from wayveil.describe import description
     from wayveil.privacy.noise import SeededNoise
+    from wayveil.report.words import large_words
 
     assert json.dumps(description(release))
+    assert large_words(release) is None and "is large" not in text
+    generous = wayveil.measure(data, city.scope, epsilon=50, unit="trajectory")
+    assert "ε = 50 is large" in large_words(generous) and large_words(generous) in wayveil.describe(generous).replace(
+        "\n  ", " "
+    )
     seeded = wayveil.measure(data, city.scope, epsilon=1, unit="trajectory", noise=SeededNoise(0))
     assert wayveil.describe(seeded).startswith("This release is NOT private")
     assert "changes at most by the factor" not in wayveil.describe(seeded)

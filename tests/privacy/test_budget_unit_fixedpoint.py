@@ -11,7 +11,7 @@ from wayveil.privacy.budget import Budget, decimal_text, exact, exact_epsilon, r
 from wayveil.privacy.fixedpoint import check_overflow, clip_l1, exact_bincount, quantise
 from wayveil.privacy.unit import Unit, parse_unit
 
-epsilons = st.decimals("0.000001", "1000", places=6)
+epsilons = st.decimals("0.0001", "1000", places=6)
 weights = st.dictionaries(st.text("abcdef", min_size=1, max_size=4), st.integers(1, 10**6), min_size=1, max_size=30)
 
 

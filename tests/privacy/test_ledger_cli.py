@@ -45,7 +45,7 @@ def test_the_life_of_an_account(run, tmp_path):
     (account,) = json.loads(run("show", "--json")[0])["datasets"]
     assert account["total"] == "2" and [line["kind"] for line in account["lines"]] == ["open", "allow"]
     assert run("show", "rides")[0] == text
-    assert "'cabs' is not on the ledger" in run("show", "cabs", stop=BudgetError)
+    assert "'cabs' is not on the ledger" in run("show", "cabs", stop=InputError)
     assert "digest" not in json.dumps(account) and Ledger(tmp_path / "ledger.sqlite").secret.hex() not in str(account)
 
 

@@ -92,5 +92,7 @@ def test_internal_only(measured, small_synthetic, small_real, small_release):
     public = public_sheet(measured["10"], small_synthetic)
     assert title not in public and '<svg class="rests"' not in public
     assert "no street is promised to be real traffic" in public
+    assert "do not compare the map of one hour with that of another" in public
+    assert "the hours differ in number, not in place" in public and "differ in number" not in page
     assert make_support(small_release) is None  # a release without places
     assert title not in internal_report(small_release, small_synthetic, small_real)

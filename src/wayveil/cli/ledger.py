@@ -105,12 +105,12 @@ def show(
     as_json: bool = _JSON,
 ) -> None:
     """Print every dataset with its total, what was spent on it, when and for what."""
-    from wayveil.errors import BudgetError
+    from wayveil.errors import InputError
     from wayveil.privacy.ledger import as_table, default_path
 
     datasets = [account for account in as_table(ledger) if name in (None, account["name"])]
     if name is not None and not datasets:
-        raise BudgetError(f"Dataset '{name}' is not on the ledger; see: wayveil ledger show.")
+        raise InputError(f"Dataset '{name}' is not on the ledger; see: wayveil ledger show.")
     note(f"Ledger: {ledger or default_path()}")
     if as_json:
         print_json({"datasets": datasets})

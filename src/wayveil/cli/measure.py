@@ -58,7 +58,7 @@ def measure(
     from wayveil.privacy.budget import decimal_text
     from wayveil.privacy.ledger import Ledger, clean_name
     from wayveil.privacy.unit import parse_unit
-    from wayveil.report.words import few_words
+    from wayveil.report.words import few_words, large_words
     from wayveil.steps import measure_file
 
     options = col.read_options(
@@ -79,6 +79,7 @@ def measure(
     account = next(one for one in Ledger(ledger).datasets() if one.name == clean_name(dataset))
     left, total = decimal_text(account.left), decimal_text(account.total)
     note(f"Epsilon {spent} of '{dataset}' is spent; {left} of {total} is left on the ledger (wayveil ledger show).")
-    if few := few_words(release, cure=True):
-        note(few)
+    for words in (few_words(release, cure=True), large_words(release)):
+        if words:
+            note(words)
     note(f"What was promised: wayveil describe {output}. Next: wayveil synthesize {output} -o synthetic.parquet")

@@ -11,7 +11,7 @@ from wayveil.errors import InputError
 
 Number = str | int | float | Decimal | Fraction
 
-SMALLEST_EPSILON = Fraction(1, 10**9)
+SMALLEST_EPSILON = Fraction(1, 10**4)
 LARGEST_EPSILON = Fraction(1000)
 _WRITTEN = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300}|/0*[1-9][0-9]{0,300})?", re.ASCII)
 QUANTA = 4096

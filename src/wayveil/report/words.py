@@ -156,6 +156,9 @@ def warn_few(release: Release) -> None:
         pass  # where warnings are errors: a release that has been paid for must not be lost to one
 
 
+_LARGE = 5.0
+
+
 def not_promised(release: Release) -> list[str]:
     """What the promise does not cover."""
     lines = [
@@ -164,6 +167,10 @@ def not_promised(release: Release) -> list[str]:
         "and rare hours are the least exact.",
         "The fine structure of the map is a prior, what streets usually look like, where the data was too noisy to "
         "tell: no street is promised to be real traffic.",
+        "Time of day and place were asked about apart: where people go is the same at every hour, so do not compare "
+        "the map of one hour with that of another.",
+        "Where in a trip somebody is slow, fast or stands still is a guess; lengths, durations and mean speeds were "
+        "asked about.",
     ]
     if release.unit == "trajectory":
         lines.insert(
@@ -176,9 +183,16 @@ def not_promised(release: Release) -> list[str]:
     few = few_words(release)
     if few is not None:
         lines.append(few)
-    if float(release.epsilon) > 5:
-        lines.insert(0, f"ε = {decimal(release.epsilon)} is large: the factor above allows much to be learned.")
+    if large := large_words(release):
+        lines.insert(0, large)
     return lines
+
+
+def large_words(release: Release) -> str | None:
+    """A sentence where ε promises little, else None."""
+    if float(release.epsilon) <= _LARGE:
+        return None
+    return f"ε = {decimal(release.epsilon)} is large: the factor e^ε of the promise allows much to be learned."
 
 
 def _percent(share: float) -> str:
