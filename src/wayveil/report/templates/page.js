@@ -165,7 +165,10 @@
     const most = Math.min(160, to.wide / 3) / to.scale;
     const power = 10 ** Math.floor(Math.log10(most));
     const metres = [5, 2, 1].map((k) => k * power).find((k) => k <= most);
-    const long = metres * to.scale, x = 14, y = to.high - 16;
+    const long = metres * to.scale;
+    // In the map's corner, or in the canvas's where that one is out of sight.
+    const x = Math.min(Math.max(14, to.x(0) + 14), to.wide - long - 14);
+    const y = Math.max(Math.min(to.high - 16, to.y(0) - 14), 30);
     context.strokeStyle = ink.scale;
     context.lineWidth = 2;
     context.beginPath();
