@@ -104,12 +104,28 @@ def test_relation_time_sees_hours_that_relation_does_not():
     assert m.relation_time(morning, evening, SCOPE) > 1.0
 
 
+def test_place_and_hour_together_are_seen_where_each_alone_is_right():
+    """Half of the trips begin here in the morning and half there in the evening; or the other way round."""
+    walked = walks(200, 1)
+    late = np.repeat(np.arange(200) % 2, np.diff(walked.offsets))
+    moved = walked.lon + 0.05 * late
+    one, other = (
+        Trajectories(walked.offsets, moved, walked.lat, walked.t_utc + 12 * 3600 * hours) for hours in (late, 1 - late)
+    )
+    apart = m.start_place_hour(one, other, SCOPE, cell_m=2000.0)
+    assert apart > 0.9 * LN2 and m.start_place_hour(one, one, SCOPE, cell_m=2000.0) == 0
+    assert m.start_hour(one, other, SCOPE) < 0.01 and m.start(one, other, SCOPE, cell_m=2000.0) == 0
+
+
 def test_time_metrics():
     noon, later = walks(50, 1), walks(50, 1)
     later = Trajectories(later.offsets, later.lon, later.lat, later.t_utc * 2 + 3600)
     assert project(noon, SCOPE).start_clock_s[0] == 3600  # Etc/GMT-1 is one hour ahead of UTC
     assert m.start_hour(noon, later, SCOPE) == pytest.approx(LN2)
     assert m.duration(noon, noon, SCOPE) == 0
+    tomorrow = Trajectories(noon.offsets, noon.lon, noon.lat, noon.t_utc + 86_400)
+    assert m.start_hour(noon, tomorrow, SCOPE) == 0 and m.start_week(noon, tomorrow, SCOPE) == pytest.approx(LN2)
+    assert m.start_week(noon, Trajectories(noon.offsets, noon.lon, noon.lat, noon.t_utc + 7 * 86_400), SCOPE) == 0
     slow = Trajectories(noon.offsets, noon.lon, noon.lat, noon.t_utc * 100)
     assert m.speed(noon, slow, SCOPE) > 0.5
 
@@ -221,7 +237,15 @@ def test_no_trajectory_and_unknown_metrics_are_refused():
 
 def test_without_time_the_metrics_of_time_are_left_out():
     found = evaluate(walks(20, 1), walks(20, 2), SCOPE, with_time=False)
-    assert {"start_hour", "duration", "speed", "relation_time", "top_speed"}.isdisjoint(found.scores)
+    assert {
+        "start_hour",
+        "start_week",
+        "start_place_hour",
+        "duration",
+        "speed",
+        "relation_time",
+        "top_speed",
+    }.isdisjoint(found.scores)
 
 
 def test_every_metric_has_words():

@@ -203,6 +203,24 @@ def start_hour(real: Paths, synthetic: Paths) -> Tally:
 
 
 @metric(needs_time=True)
+def start_week(real: Paths, synthetic: Paths) -> Tally:
+    """JSD of the weekday and local hour of the first point, 168 bins."""
+    codes = [(paths.start_week_s // 3600).astype(np.int64) for paths in (real, synthetic)]
+    return tabulate(codes[0], _group(real), codes[1], _group(synthetic))
+
+
+@metric(needs_time=True)
+def start_place_hour(real: Paths, synthetic: Paths, *, cell_m: float) -> Tally:
+    """JSD of the joint distribution of the first point's cell and its local time of day in six parts of four hours."""
+    places = [(paths.x_m[paths.first], paths.y_m[paths.first]) for paths in (real, synthetic)]
+    *cells, _ = _cells(places[0], places[1], cell_m)
+    codes = [
+        cell * 6 + (paths.start_clock_s // 14_400).astype(np.int64) for cell, paths in zip(cells, (real, synthetic))
+    ]
+    return tabulate(codes[0], _group(real), codes[1], _group(synthetic))
+
+
+@metric(needs_time=True)
 def duration(real: Paths, synthetic: Paths) -> Tally:
     """JSD of durations in 100 equal bins from 0 to the 99.5 % quantile of the real ones, larger ones in the last."""
     a, b = (paths.t_utc[paths.last] - paths.t_utc[paths.first] for paths in (real, synthetic))

@@ -24,13 +24,18 @@ class Paths:
     x_m: NDArray[np.float64]
     y_m: NDArray[np.float64]
     t_utc: NDArray[np.float64]
-    start_clock_s: NDArray[np.float64]
-    """(n,) seconds since local midnight of each trajectory's first point."""
+    start_week_s: NDArray[np.float64]
+    """(n,) seconds since Monday's local midnight of each trajectory's first point."""
     width_m: float
     height_m: float
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
+
+    @property
+    def start_clock_s(self) -> NDArray[np.float64]:
+        """(n,) seconds since local midnight of each trajectory's first point."""
+        return self.start_week_s % 86_400.0
 
     @property
     def first(self) -> NDArray[np.int64]:
@@ -87,8 +92,8 @@ def project(trajectories: Trajectories, scope: Scope) -> Paths:
     if len(trajectories) == 0:
         raise InputError("There is no trajectory to evaluate; check the file and the scope.")
     x_m, y_m = scope.to_metres(trajectories.lon, trajectories.lat)
-    clock_s = scope.local_seconds(trajectories.t_utc[trajectories.offsets[:-1]]) % 86_400.0
-    return Paths(trajectories.offsets, x_m, y_m, trajectories.t_utc, clock_s, scope.width_m, scope.height_m)
+    week_s = scope.local_seconds(trajectories.t_utc[trajectories.offsets[:-1]])
+    return Paths(trajectories.offsets, x_m, y_m, trajectories.t_utc, week_s, scope.width_m, scope.height_m)
 
 
 def check_in_scope(paths: Paths, what: str) -> None:

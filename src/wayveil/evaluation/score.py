@@ -37,6 +37,8 @@ METRICS: dict[str, Metric] = {
     "end_500": m.end.at(cell_m=500.0),
     "relation_time": m.relation_time,
     "start_hour": m.start_hour,
+    "start_week": m.start_week,
+    "start_place_hour": m.start_place_hour.at(cell_m=2000.0),
     "duration": m.duration,
     "speed": m.speed,
     "longest_step": m.longest_step,

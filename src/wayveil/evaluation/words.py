@@ -13,6 +13,8 @@ _PLAIN = {
     "relation": "whole routes",
     "relation_time": "whole routes and their times",
     "start_hour": "hour of departure",
+    "start_week": "weekday and hour of departure",
+    "start_place_hour": "place of departure (2 km) at each time of day",
     "duration": "durations",
     "speed": "mean speeds",
     "longest_step": "the longest step of each trip",
