@@ -89,7 +89,10 @@ def _from_timestamps(column: pa.ChunkedArray, timezone: str | None, origin: str)
     ticks = _TICKS[column.type.unit]
     aware = column.type.tz is not None
     if not aware and timezone is None:
-        raise InputError(f"The times of '{origin}' name no time zone; say which clocks they follow with --timezone.")
+        raise InputError(
+            f"The times of '{origin}' name no time zone; say which clocks they follow with --timezone "
+            "(timezone= in Python)."
+        )
     valid = None
     if column.null_count:
         valid = column.is_valid().to_numpy()
