@@ -53,6 +53,7 @@ def test_every_kind_of_problem_is_counted(tmp_path, monkeypatch, slice_rows):
     report = check(tmp_path / "x.parquet", scope)
     expected = {name: count for name, count in EXPECTED.items() if name != "outside the scope's days"}
     expected["longer than the scope's hours"] = 0
+    expected["inside it if latitude and longitude are exchanged"] = 0
     assert report.problems == {name: count for name, count in expected.items() if count}
     short = scope.model_copy(update={"caps": scope.caps.model_copy(update={"duration_h": 4909 / 3600})})
     longer = "longer than the scope's hours"  # a lasts 4,910 s in two pieces, from its second row but one to its last
@@ -172,6 +173,18 @@ def test_the_edge_of_the_box_is_inside():
     assert "outside the scope's box" not in check(corner, scope).problems
     beyond = Trajectories([0, n], lon, lat + 1e-7, np.arange(n) * 60.0)
     assert check(beyond, scope).problems["outside the scope's box"] == n
+
+
+def test_exchanged_columns_are_seen_where_both_could_be_latitudes():
+    """Latitude 52 and longitude 13 are as possible the other way round; only the scope tells."""
+    scope = read_scope("demo-city")
+    middle = (scope.west + scope.east) / 2, (scope.south + scope.north) / 2
+    exchanged = Trajectories([0, 2], [middle[1]] * 2, [middle[0]] * 2, [0.0, 60.0])
+    report = check(exchanged, scope)
+    assert report.problems["outside the scope's box"] == 2
+    name = "inside it if latitude and longitude are exchanged"
+    assert report.problems[name] == 2 and "--lat-column" in report.advice[name]
+    assert name not in check(Trajectories([0, 2], [middle[0]] * 2, [middle[1]] * 2, [0.0, 60.0]), scope).problems
 
 
 def test_a_step_at_the_cap_is_not_faster():

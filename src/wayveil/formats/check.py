@@ -28,6 +28,7 @@ PROBLEMS = {
     "several users in one trajectory": "trajectories",
     "only one point": "trajectories",
     "outside the scope's box": "rows",
+    "inside it if latitude and longitude are exchanged": "rows",
     "outside the scope's days": "rows",
     "faster than the scope's cap": "steps",
     "longer than the scope's hours": "trajectories",
@@ -52,6 +53,7 @@ ADVICE = {
     "several users in one trajectory": "make trajectory ids unique across users",
     "only one point": _HARMLESS,
     "outside the scope's box": "nothing: left out; if many, see the box and the columns",
+    "inside it if latitude and longitude are exchanged": "exchange --lat-column and --lon-column if these are many",
     "outside the scope's days": "nothing: left out; if many, see the days and --timezone",
     "faster than the scope's cap": "nothing: kept; if many, ids mix trips or times are wrong",
     "longer than the scope's hours": "cut recordings into trips: wayveil convert --split-minutes 10",
@@ -171,11 +173,10 @@ class _Tally:
             self.piece_sizes.append(sizes)
 
     def _place(self, good: Points, scope: Scope) -> None:
-        x_m, y_m = scope.to_metres(good.lon, good.lat)
-        # A millimetre of rounding is not outside: synthetic points may lie on the edge itself.
-        near = _EDGE_M
-        outside = (x_m < -near) | (x_m > scope.width_m + near) | (y_m < -near) | (y_m > scope.height_m + near)
-        self.problems["outside the scope's box"] += int(outside.sum())
+        inside = _inside(good.lon, good.lat, scope)
+        self.problems["outside the scope's box"] += int((~inside).sum())
+        exchanged = ~inside & _inside(good.lat, good.lon, scope)
+        self.problems["inside it if latitude and longitude are exchanged"] += int(exchanged.sum())
         window = scope.time_window()
         if window is not None:
             outside = (good.t_utc < window[0]) | (good.t_utc >= window[1])
@@ -206,6 +207,13 @@ class _Tally:
         np.minimum.at(low, where, first)
         np.maximum.at(high, where, last)
         return high - low
+
+
+def _inside(lon: NDArray[np.float64], lat: NDArray[np.float64], scope: Scope) -> NDArray[np.bool_]:
+    """Whether points lie in the box; a millimetre of rounding is not outside: synthetic ones may lie on its edge."""
+    x_m, y_m = scope.to_metres(lon, lat)
+    across, along = (np.abs(at - size / 2) for at, size in ((x_m, scope.width_m), (y_m, scope.height_m)))
+    return np.asarray((across <= scope.width_m / 2 + _EDGE_M) & (along <= scope.height_m / 2 + _EDGE_M))
 
 
 def _distinct(labels: Labels) -> NDArray[np.generic]:
