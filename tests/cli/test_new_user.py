@@ -184,6 +184,9 @@ def test_what_was_made_is_said(wayveil, folder):
     found = {"park": {"points": 9, "trajectories": 3}, "bounds": {"points": 0, "trajectories": 0}}
     made = {"trajectories": 1234, "diagnostics": {"violations_after": found}}
     assert made_words(made) == "1,234 synthetic trajectories; 3 break 'park'."
+    obeyed = {"violations_after": {}, "changed": {"moved": 74, "retimed": 1469, "replaced": 0}}
+    said = made_words({"trajectories": 1, "rules": ["park"], "diagnostics": obeyed})
+    assert said == "1 synthetic trajectory; none breaks a rule (1,469 got other times, 74 were moved for it)."
 
 
 def test_synthesize_in_python_says_how_maps_and_rules_are_read(wayveil, folder):

@@ -27,9 +27,16 @@ def made_words(made: dict[str, Any]) -> str:
     broken = {name: found["trajectories"] for name, found in made["diagnostics"]["violations_after"].items()}
     rules = ", ".join(f"{count:,} break '{name}'" for name, count in broken.items() if count)
     if not rules and made.get("rules"):
-        rules = "none breaks a rule"
+        rules = "none breaks a rule" + _changed_words(made["diagnostics"]["changed"])
     number = made["trajectories"]
     return f"{number:,} synthetic trajector{'y' if number == 1 else 'ies'}{'; ' + rules if rules else ''}."
+
+
+def _changed_words(changed: dict[str, int]) -> str:
+    """What obeying took, in brackets; nothing where it took nothing."""
+    words = {"retimed": "got other times", "moved": "were moved", "replaced": "were replaced"}
+    took = ", ".join(f"{changed[kind]:,} {what}" for kind, what in words.items() if changed[kind])
+    return f" ({took} for it)" if took else ""
 
 
 def _can_draw() -> bool:

@@ -52,6 +52,8 @@ class Shard:
     """Of the points' density against the estimated one, in nats: the realisation gap."""
     violations_before: dict[str, dict[str, int]]
     violations_after: dict[str, dict[str, int]]
+    changed: dict[str, int]
+    """How many trajectories were moved, given other times, or replaced by others so that they obey."""
 
 
 def _nobody(done: float) -> None:
@@ -141,6 +143,7 @@ def _finish(
     before = refined.violations_before
     obeying = not any(broken["points"] for broken in before.values())
     tracks = replace(tracks, x_m=refined.x_m, y_m=refined.y_m, t_utc=refined.t_utc)
+    changed = {"moved": refined.moved, "retimed": refined.retimed, "replaced": len(refined.unresolved)}
     for _ in range(_REPLACEMENTS):
         if len(refined.unresolved) == 0:
             break
@@ -160,6 +163,7 @@ def _finish(
         violations_before=before,
         # Where nothing was changed, what was counted before is what goes out.
         violations_after=before if obeying else count_violations(all_rules, trajectories, estimates.scope),
+        changed=changed,
     )
 
 

@@ -158,6 +158,7 @@ class _Facts:
     realised_density_jsd: float
     violations_before: dict[str, dict[str, int]]
     violations_after: dict[str, dict[str, int]]
+    changed: dict[str, int]
 
 
 def _write_part(path: Path, shard: Shard) -> None:
@@ -165,7 +166,7 @@ def _write_part(path: Path, shard: Shard) -> None:
 
     made = shard.trajectories
     facts = asdict(_Facts(range(0), shard.loss, shard.effective_sample_share, shard.realised_density_jsd,
-                          shard.violations_before, shard.violations_after))  # fmt: skip
+                          shard.violations_before, shard.violations_after, shard.changed))  # fmt: skip
     facts["trajectories"] = len(made)
     whole = _whole(made)
     schema = _schema(whole).with_metadata({_FACTS: json.dumps(facts).encode()})

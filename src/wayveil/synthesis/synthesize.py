@@ -170,7 +170,7 @@ def _stream(seed: int | None, number: int) -> np.random.SeedSequence:
 
 
 def diagnostics_of(shards: Sequence[Shard]) -> dict[str, Any]:
-    """Loss by view, effective sample size, realised against estimated density, violations before and after."""
+    """Loss by view, effective sample size, realised against estimated density, violations, what obeying changed."""
     size: NDArray[np.float64] = np.array([len(shard.trajectories) for shard in shards], float)
     share = size / size.sum()
     views = shards[0].loss
@@ -181,6 +181,7 @@ def diagnostics_of(shards: Sequence[Shard]) -> dict[str, Any]:
         "realised_density_jsd": float(sum(s * shard.realised_density_jsd for s, shard in zip(share, shards))),
         "violations_before": _added([shard.violations_before for shard in shards]),
         "violations_after": _added([shard.violations_after for shard in shards]),
+        "changed": {kind: sum(shard.changed[kind] for shard in shards) for kind in shards[0].changed},
     }
 
 
