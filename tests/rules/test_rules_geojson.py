@@ -308,3 +308,15 @@ def test_the_first_second_of_a_window_is_inside():
     when = hours("07:00", "09:00", ["mon"])
     seconds = 3600 * np.array([7.0, 7.0, 9.0, 9.0]) + [0.0, -1.0, -1.0, 0.0]
     assert (when.depth_s(seconds, np) > 0).tolist() == [True, False, True, False]
+
+
+def test_streets_lie_under_the_picture(tmp_path):
+    from wayveil.roads import RoadMap
+    from wayveil.rules.picture import save_picture
+
+    lon, lat = np.linspace(SCOPE.west, SCOPE.east, 4), np.linspace(SCOPE.south, SCOPE.north, 4)
+    roads = RoadMap(np.array([0, 2, 4]), lon, lat, np.zeros(2, np.int8), np.zeros(2, np.int8), np.full(2, np.nan))
+    for name, given in (("bare.svg", None), ("streets.svg", roads)):
+        save_picture(tmp_path / name, (), SCOPE, given)
+    bare, streets = ((tmp_path / name).read_text().count("stroke: #b8b8b8") for name in ("bare.svg", "streets.svg"))
+    assert (bare, streets) == (0, 2)

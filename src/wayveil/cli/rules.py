@@ -27,7 +27,7 @@ def _rules() -> None:
 def check(
     file: Path = typer.Argument(..., help="GeoJSON; each feature's properties say which rule it is."),
     scope: str = typer.Option(..., "--scope", help="Scope file, or the name of a shipped scope."),
-    roads: Path | None = typer.Option(None, "--roads", help="Road map, for rules that need one."),
+    roads: Path | None = typer.Option(None, "--roads", help="Road map, for rules that need one and under the picture."),
     output: Path | None = typer.Option(None, "-o", "--output", help="Draw the rules into this .png or .svg."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -53,7 +53,7 @@ def check(
             roadmap = read_roads(roads)
         rules = with_scope_bounds(read_rules(file, frame, roadmap, progress), frame)
         if output is not None:
-            save_picture(output, rules, frame)
+            save_picture(output, rules, frame, roadmap)
     names = unique_names(rules)
     if as_json:
         print_json({"scope": frame.name, "rules": [

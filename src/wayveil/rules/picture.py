@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from wayveil.atomic import atomic_path
 from wayveil.errors import InputError
+from wayveil.roads import RoadMap
 from wayveil.rules.draw import draw_rules
 from wayveil.rules.rule import Rule
 from wayveil.scope import Scope
@@ -20,13 +24,15 @@ def check_picture_name(path: Path) -> None:
         raise InputError(f"'{path.name}' must end in .png or .svg.")
 
 
-def save_picture(path: Path, rules: Iterable[Rule], scope: Scope) -> None:
-    """Draw the scope and the rules, axes in kilometres from the south-west corner."""
+def save_picture(path: Path, rules: Iterable[Rule], scope: Scope, roads: RoadMap | None = None) -> None:
+    """Draw the scope, the rules and the streets under them, axes in kilometres from the south-west corner."""
     check_picture_name(path)
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(8, 8), layout="constrained")
     ax = figure.add_subplot()
+    if roads is not None:
+        _draw_streets(ax, roads, scope)
     draw_rules(ax, rules, scope, to_axes=lambda x, y: (x / 1000, y / 1000))
     ax.set_aspect("equal")
     pad = 0.03 * max(scope.width_m, scope.height_m) / 1000
@@ -38,3 +44,11 @@ def save_picture(path: Path, rules: Iterable[Rule], scope: Scope) -> None:
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
     with atomic_path(path) as part:
         figure.savefig(part, format=path.suffix.lower()[1:], dpi=150)
+
+
+def _draw_streets(ax: Any, roads: RoadMap, scope: Scope) -> None:
+    from matplotlib.collections import LineCollection
+
+    x_m, y_m = scope.to_metres(roads.lon, roads.lat)
+    lines = np.split(np.column_stack([x_m, y_m]) / 1000, roads.offsets[1:-1])
+    ax.add_collection(LineCollection(lines, colors="#b8b8b8", linewidths=0.4, zorder=0.5))
