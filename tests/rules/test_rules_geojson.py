@@ -303,8 +303,8 @@ def test_fuzz(tmp_path):
     assert read > number / 10
 
 
-def test_the_first_second_of_a_window_is_inside():
-    """Who is told "from 07:00" does not look for somebody at 07:00:00."""
+def test_the_first_instant_of_a_window_is_inside():
+    """Who is told "from 07:00" does not expect somebody at 07:00:00."""
     when = hours("07:00", "09:00", ["mon"])
     seconds = 3600 * np.array([7.0, 7.0, 9.0, 9.0]) + [0.0, -1.0, -1.0, 0.0]
     assert (when.depth_s(seconds, np) > 0).tolist() == [True, False, True, False]

@@ -2,22 +2,15 @@
 
 import numpy as np
 import pytest
+from zones import GRID, ZONES, zone_of
 
-from wayveil.grid import Grid
 from wayveil.synthesis.ends import settle_in_cells
 from wayveil.synthesis.placing import course_of, with_ends
 from wayveil.synthesis.polylines import Polylines, steps
 
-GRID = Grid(100.0, 96, 64, 9600.0, 6400.0)
-
 
 def rng(seed=0):
     return np.random.default_rng(seed)
-
-
-def block_of(cell):
-    row, column = np.divmod(cell, GRID.columns)
-    return row // 10 * 10 + column // 10
 
 
 def counted(cell):
@@ -36,8 +29,8 @@ def drawn(field, count=60_000, seed=2):
 def test_every_cell_holds_its_share_of_the_block_to_within_one(field):
     cell = drawn(field)
     settled = settle_in_cells(cell, field, GRID, rng())
-    blocks = block_of(np.arange(GRID.cells))
-    total = np.bincount(block_of(cell), minlength=70)
+    blocks = zone_of(np.arange(GRID.cells))
+    total = np.bincount(zone_of(cell), minlength=ZONES)
     share = field.ravel() / np.bincount(blocks, field.ravel())[blocks] * total[blocks]
     assert np.abs(counted(settled) - share).max() < 1
     assert np.abs(counted(cell) - share).max() > 5  # what chance alone does
@@ -45,7 +38,7 @@ def test_every_cell_holds_its_share_of_the_block_to_within_one(field):
 
 def test_nobody_leaves_the_block(field):
     cell = drawn(field)
-    assert np.array_equal(block_of(settle_in_cells(cell, field, GRID, rng())), block_of(cell))
+    assert np.array_equal(zone_of(settle_in_cells(cell, field, GRID, rng())), zone_of(cell))
 
 
 def test_as_few_move_as_possible(field):
@@ -78,7 +71,7 @@ def test_who_moves_is_left_to_chance(field):
 def test_few_trips_and_an_empty_field_are_no_trouble(cell):
     settled = settle_in_cells(cell, np.zeros((GRID.rows, GRID.columns)), GRID, rng())
     assert len(settled) == len(cell)
-    assert np.array_equal(block_of(settled), block_of(cell))
+    assert np.array_equal(zone_of(settled), zone_of(cell))
 
 
 def test_new_ends_change_the_first_and_the_last_step_alone():

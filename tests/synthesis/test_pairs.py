@@ -2,21 +2,14 @@
 
 import numpy as np
 import pytest
+from zones import GRID, zone_of
 
-from wayveil.grid import Grid
 from wayveil.synthesis.draw import apportioned
 from wayveil.synthesis.pairs import _RUN, whole_trips, zone_pairs
-
-GRID = Grid(100.0, 96, 64, 9600.0, 6400.0)
 
 
 def rng(seed=0):
     return np.random.default_rng(seed)
-
-
-def zone(cell):
-    row, column = np.divmod(cell, GRID.columns)
-    return row // 10 * 10 + column // 10
 
 
 @pytest.fixture
@@ -28,7 +21,7 @@ def trips():
 
 def test_a_pair_is_two_zones_and_its_direction(trips):
     pair = zone_pairs(*trips, GRID)
-    both = zone(trips[0]) * 100 + zone(trips[1])
+    both = zone_of(trips[0]) * 100 + zone_of(trips[1])
     assert len(np.unique(pair)) == len(np.unique(both)) == len(np.unique(np.c_[pair, both], axis=0)) == pair.max() + 1
     assert len(np.unique(zone_pairs(np.array([0, 95]), np.array([95, 0]), GRID))) == 2
 
@@ -38,7 +31,7 @@ def test_close_numbers_are_close_in_both_ends(trips):
     order = np.argsort(pair, kind="stable")
 
     def apart(cells):
-        return np.abs(np.diff(zone(cells) // 10)) + np.abs(np.diff(zone(cells) % 10))
+        return np.abs(np.diff(zone_of(cells) // 10)) + np.abs(np.diff(zone_of(cells) % 10))
 
     for cells in trips:
         assert apart(cells[order]).mean() < 0.4 * apart(cells).mean()

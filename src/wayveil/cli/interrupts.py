@@ -1,4 +1,4 @@
-"""Ctrl-C that nobody swallows: some libraries catch everything while they are imported, the interruption with it."""
+"""Ctrl-C that nobody swallows: a bare `except:` in a library catches everything, the interruption with it."""
 
 import signal
 import threading

@@ -11,7 +11,7 @@ from wayveil.rules.motion import WEEK_S, Array
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY_S = 86_400.0
-_FIRST_S = 1.0
+_EARLY_S = 1.0
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9])(?::([0-5][0-9]))?")
 
 
@@ -30,12 +30,12 @@ class Hours:
     def depth_s(self, week_s: Array, xp: ModuleType) -> Array:
         """Seconds to the nearest end of the window that an instant lies in; negative outside. Continuous.
 
-        The first second of a window is inside: who reads "from 07:00" does not look for somebody at 07:00:00.
+        A window begins a second early: who reads "from 07:00" does not expect somebody at 07:00:00.
         """
         depth = xp.full_like(week_s, -WEEK_S)
         for start, end in self.windows:
             for shift in (-WEEK_S, 0.0, WEEK_S):
-                depth = xp.maximum(depth, xp.minimum(week_s - (start + shift) + _FIRST_S, end + shift - week_s))
+                depth = xp.maximum(depth, xp.minimum(week_s - (start + shift) + _EARLY_S, end + shift - week_s))
         return depth
 
 
