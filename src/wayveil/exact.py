@@ -42,6 +42,7 @@ from wayveil.views import (
     Occupancy,
     OriginDestination,
     StartMinusEnd,
+    TopSpeed,
     View,
 )
 from wayveil.views.base import batch_sums, size_of
@@ -93,6 +94,7 @@ def first_views(scope: Scope) -> dict[str, View]:
         "length_duration": LengthDuration(plan.coarse_length_bins(scope), plan.coarse_duration_bins(scope)),
         "duration": Duration(plan.duration_bins(scope)),
         "mean_speed": MeanSpeed(plan.speed_bins(scope)),
+        "top_speed": TopSpeed(plan.top_speed_bins(scope)),
         "mean_interval": MeanInterval(plan.interval_bins(scope)),
         "gap_ratio": GapRatio(plan.gap_ratio_bins()),
         "departure_hour": DepartureHour(scope),

@@ -26,13 +26,14 @@ SHARES: dict[str, Fraction] = {
         "start_minus_end": 25,
         "origin_destination/coarse": 30,
         "origin_destination/fine": 55,
-        "length": 70,
+        "length": 67,
         "displacement": 30,
-        "displacement_length": 25,
+        "displacement_length": 23,
         "length_duration": 20,
         "duration": 30,
         "duration/spikes": 10,
-        "mean_speed": 25,
+        "mean_speed": 20,
+        "top_speed": 10,
         "mean_interval": 20,
         "gap_ratio": 10,
         "departure_hour": 18,
@@ -43,6 +44,8 @@ SHARES: dict[str, Fraction] = {
 between its coarse blocks and their detail is settled after the noisy count is known (`focused`)."""
 
 FIELDS = ("occupancy", "end_points")
+YOUNGER = ("top_speed",)
+"""Answers that releases of earlier versions lack; synthesis does without."""
 DETAILS = tuple(name for name in SHARES if name.endswith("/detail"))
 """Answers about the middle and the fine cells of a field at once, weighed as `wayveil.focus` says."""
 
@@ -144,6 +147,11 @@ def duration_bins(scope: Scope) -> Bins:
 def speed_bins(scope: Scope) -> Bins:
     """1 km/h wide up to 25 km/h, then 4 % wide, to the cap."""
     return _mixed(1.0, 25.0, 0.04, scope.caps.speed_kmh)
+
+
+def top_speed_bins(scope: Scope) -> Bins:
+    """2.5 km/h wide up to 40 km/h, then 5 % wide, to the cap."""
+    return _mixed(2.5, 40.0, 0.05, scope.caps.speed_kmh)
 
 
 def coarse_length_bins(scope: Scope) -> Bins:

@@ -24,6 +24,7 @@ _NEEDED = {
     "duration": ("edges",),
     "duration/spikes": ("edges",),
     "mean_speed": ("edges",),
+    "top_speed": ("edges",),
     "mean_interval": ("edges",),
     "gap_ratio": ("edges",),
     "displacement": ("edges",),
@@ -60,12 +61,13 @@ def check_complete(release: Release) -> None:
 
 def _needed_names(release: Release) -> list[str]:
     """The plan's answers; in a release that was made before there was a detail, its middle and fine cells instead."""
+    planned = [name for name in plan.SHARES if name not in plan.YOUNGER or name in release]
     earlier = [name.replace("detail", level) for name in plan.DETAILS for level in ("middle", "fine")]
     if not any(name in release for name in earlier):
-        return list(plan.SHARES)
+        return planned
     if any(name in release for name in plan.DETAILS):
         raise ReleaseError("The release has the answers of two versions of wayveil; the release was altered.")
-    return [name for name in plan.SHARES if name not in plan.DETAILS] + earlier
+    return [name for name in planned if name not in plan.DETAILS] + earlier
 
 
 def _check_noise(release: Release) -> None:

@@ -255,6 +255,29 @@ def test_lengths_and_durations_come_out_as_estimated(model):
     assert behind < 0.1  # the Kolmogorov-Smirnov distance
 
 
+def fastest_kmh(made, scope):
+    x, y = scope.to_metres(made.lon, made.lat)
+    step = np.hypot(np.diff(x, prepend=0.0), np.diff(y, prepend=0.0)) / np.maximum(
+        np.diff(made.t_utc, prepend=0.0), 1.0
+    )
+    step[made.offsets[:-1]] = 0.0
+    return 3.6 * np.maximum.reduceat(step, made.offsets[:-1])
+
+
+def test_fastest_steps_keep_to_the_asked_speeds_and_are_guessed_where_nobody_asked(model):
+    scope, bins = model.estimates.scope, model.estimates.top_speed_bins
+    asked = np.zeros(len(bins))
+    asked[bins.index(np.array([41.0, 49.0]))] = 0.5
+    top = {}
+    for kind, share in (("asked", asked), ("guessed", None)):
+        told = replace(model.estimates, top_speed=share)
+        made = draw_shard(told, model.prior, model.router, (), 400, rng(7)).trajectories
+        top[kind] = fastest_kmh(made, scope)
+    # Who is nearly as fast on the whole goes faster than asked: the duration has the last word.
+    assert (top["asked"] < 52).mean() > 0.9 > (top["guessed"] < 52).mean()
+    assert top["guessed"].max() <= scope.caps.speed_kmh + 0.1
+
+
 # synthesize ----------------------------------------------------------------------------------------------------------
 
 

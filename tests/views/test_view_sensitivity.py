@@ -194,6 +194,19 @@ def test_the_last_instant_of_a_week_stays_within_it():
     assert found["departure_week"].sum() == found["departure_hour"].sum() == 1
 
 
+def test_the_fastest_step_is_that_of_the_trajectory_alone():
+    view = VIEWS[NAMES.index("top_speed")]
+    east = 0.01 * 100_000 / 111_320  # about a kilometre
+    calm = one([(0.0, 0.01, 0.0), (east, 0.01, 100.0), (east, 0.01, 200.0)])
+    jump = one([(0.0, 0.01, 0.0), (0.0, 0.01, 100.0), (east / 100, 0.01, 100.0)])
+    still = one([(0.05, 0.05, 5.0)])
+    expected = [float(SCOPE.to_metres(np.array([lon]), np.array([0.01]))[0][0]) * 3.6 for lon in (0.0, east)]
+    kmh = expected[1] - expected[0]
+    for parts, speeds in (([calm], [kmh / 100]), ([jump], [kmh / 100]), ([still, calm, still], [0, kmh / 100, 0])):
+        (found,) = exact_answers(concatenate(parts), SCOPE, [view])
+        assert np.array_equal(found, np.bincount(view.bins.index(np.array(speeds)), minlength=len(view.bins)))
+
+
 def test_the_bound_is_not_vacuous():
     """A view that weighed every point fully would be caught by the property above."""
 

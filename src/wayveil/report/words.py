@@ -23,6 +23,7 @@ MEANINGS = {
     "duration": "how long they take",
     "duration/spikes": "how long they take, once more in narrow bins",
     "mean_speed": "how fast they are",
+    "top_speed": "how fast their fastest step is",
     "mean_interval": "how often a position is recorded",
     "gap_ratio": "how regularly a position is recorded",
     "departure_hour": "at which hour they start",

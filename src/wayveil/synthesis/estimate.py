@@ -53,6 +53,9 @@ class Estimates:
     speed: NDArray[np.float64]
     """Share of each bin of the mean speed, length / duration in km/h."""
     speed_bins: Bins
+    top_speed: NDArray[np.float64] | None
+    """Share of each bin of the fastest step's speed in km/h; None in a release that was made before it was asked."""
+    top_speed_bins: Bins
     interval: NDArray[np.float64]
     interval_bins: Bins
     gap_ratio: NDArray[np.float64]
@@ -118,6 +121,8 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
         duration_bins=duration_bins,
         speed=_fine_histogram(release["mean_speed"], plan.speed_bins(scope), total),
         speed_bins=plan.speed_bins(scope),
+        top_speed=_top_speed(release, total),
+        top_speed_bins=plan.top_speed_bins(scope),
         interval=_fine_histogram(release["mean_interval"], plan.interval_bins(scope), total),
         interval_bins=plan.interval_bins(scope),
         gap_ratio=_fine_histogram(release["gap_ratio"], plan.gap_ratio_bins(), total),
@@ -139,6 +144,12 @@ def _duration(release: Release, bins: Bins, total: Total) -> NDArray[np.float64]
     edges = np.asarray(bins.edges)
     group = np.searchsorted(np.asarray(merged.parameters["edges"], float), edges[:-1] + 1e-9, side="right") - 1
     return with_spikes(_fine_histogram(merged, bins, total), spikes.counts, spikes.noise, total.count, group)
+
+
+def _top_speed(release: Release, total: Total) -> NDArray[np.float64] | None:
+    if "top_speed" not in release:
+        return None
+    return _fine_histogram(release["top_speed"], plan.top_speed_bins(release.scope), total)
 
 
 def _coarsen(shares: NDArray[np.float64], fine: Bins, coarse: Bins) -> NDArray[np.float64]:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.synthesis.candidates import Trips
-from wayveil.synthesis.draw import repeats
+from wayveil.synthesis.draw import repeats, systematic
 from wayveil.synthesis.ends import settle_in_cells
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.physics import Tracks, physical_times
@@ -32,7 +32,9 @@ _FURTHEST_M = 250.0
 _FURTHEST_ON_ROADS_M = 60.0
 _TRIED_POINTS = 64
 _LEAST_HASTE, _USUAL_HASTE = 2.0, 4.0
-"""Fastest step of a trip over its mean speed, where the other steps can spare the seconds: least, and on average."""
+"""Fastest step of a trip over its mean speed, as far as nobody was asked: least, and on average."""
+_STEADIEST = 1.25
+"""The same of the steadiest trip: with less the other steps could not spare the seconds."""
 _WALKING_MPS = 1.5
 
 
@@ -126,6 +128,8 @@ def timed_tracks(
     offsets = np.r_[0, np.cumsum(count)]
     departure_utc, again = pool_of.departure_utc[chosen], repeats(chosen)
     departure_utc[again] = departures(estimates, int(again.sum()), random)
+    mean_mps = lengths(pool_of.course.lines)[chosen] / np.maximum(pool_of.trips.duration_s[chosen], 1.0)
+    top_mps = _top_speeds(estimates, mean_mps, random)
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
     for first, last in runs(offsets):
         which, points = chosen[first:last], slice(offsets[first], offsets[last])
@@ -140,16 +144,27 @@ def timed_tracks(
         t_s = fixes.time * np.repeat(duration_s, count[first:last])
         t_s += np.repeat(np.rint(departure_utc[first:last]), count[first:last])
         mean_mps = lengths(Polylines(fixes.offsets, x_m[points], y_m[points])) / np.maximum(duration_s, 1.0)
-        fastest_mps = np.minimum(_top_speeds(mean_mps, random), scope.caps.speed_kmh / 3.6)
-        limit_mps = np.repeat(fastest_mps, count[first:last])
+        fastest_mps = np.maximum(top_mps[first:last], _STEADIEST * mean_mps)
+        limit_mps = np.repeat(np.minimum(fastest_mps, scope.caps.speed_kmh / 3.6), count[first:last])
         t_utc[points] = physical_times(fixes.offsets, x_m[points], y_m[points], t_s, limit_mps)
     return Tracks(offsets, x_m, y_m, within_days(offsets, t_utc, scope))
 
 
-def _top_speeds(mean_mps: NDArray[np.float64], random: np.random.Generator) -> NDArray[np.float64]:
-    """How fast the fastest step of each trip may be: some trips are steady, some stop and go; a walk is never too fast.
+def _top_speeds(
+    estimates: Estimates, mean_mps: NDArray[np.float64], random: np.random.Generator
+) -> NDArray[np.float64]:
+    """How fast the fastest step of each trip may be.
 
-    Nobody asked for top speeds, so this is a guess about vehicles, the same for every dataset.
+    First a guess about vehicles, the same for every dataset: some trips are steady, some stop and go; a walk is never
+    too fast. The fastest guesses then get the fastest speeds of the asked distribution, where it was asked.
     """
     haste = _LEAST_HASTE + random.exponential(_USUAL_HASTE - _LEAST_HASTE, len(mean_mps))
-    return np.maximum(haste * mean_mps, _WALKING_MPS)
+    guess = np.maximum(haste * mean_mps, _WALKING_MPS)
+    if estimates.top_speed is None:
+        return guess
+    edges = np.asarray(estimates.top_speed_bins.edges) / 3.6
+    bins = systematic(estimates.top_speed, len(guess), random)
+    asked = np.sort(edges[bins] + random.random(len(bins)) * np.diff(edges)[bins])
+    fastest = np.empty(len(guess))
+    fastest[np.argsort(guess)] = asked
+    return fastest

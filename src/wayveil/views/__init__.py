@@ -18,6 +18,7 @@ from wayveil.views.histograms import (
     LengthDuration,
     MeanInterval,
     MeanSpeed,
+    TopSpeed,
 )
 from wayveil.views.places import EndPoints, Occupancy, OriginDestination, StartMinusEnd
 from wayveil.views.relations import AnchorDistance, Relation
@@ -41,6 +42,7 @@ __all__ = [
     "OriginDestination",
     "Relation",
     "StartMinusEnd",
+    "TopSpeed",
     "View",
     "exact_sums",
 ]

@@ -80,6 +80,23 @@ class MeanSpeed(_Histogram):
         return one_hot(self.bins.index(speed_kmh))
 
 
+@dataclass(frozen=True)
+class TopSpeed(_Histogram):
+    """φ(T) = 1 at the bin of the fastest step between two points (km/h), a step of no time counted as a second's."""
+
+    name: str = "top_speed"
+    resolution: int = 1
+
+    def features(self, batch: Prepared) -> Features:
+        fastest_mps = np.zeros(len(batch))
+        if len(batch.x_m) > 1:
+            step_m = np.hypot(np.diff(batch.x_m, prepend=0.0), np.diff(batch.y_m, prepend=0.0))
+            speed_mps = step_m / np.maximum(np.diff(batch.t_utc, prepend=0.0), 1.0)
+            speed_mps[batch.first] = 0.0  # the step from the trajectory before is none
+            fastest_mps = np.maximum.reduceat(speed_mps, batch.first)
+        return one_hot(self.bins.index(3.6 * fastest_mps))
+
+
 GAP_RESOLUTION = 1 << 16
 
 
