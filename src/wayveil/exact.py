@@ -1,8 +1,8 @@
 """The trusted side of `measure`: which trajectories take part, and their exact sums, before any noise.
 
 One pass over the data gives everything: the sums of the views that need no earlier answer, the cells of each
-trajectory's first and last point (for the origin–destination view, whose regions are known only after noise has been
-drawn; eight bytes a trajectory spare a second reading after the ledger was charged), and the content's keyed digest.
+trajectory's first and last point and its part of the week (for the views whose regions are known only after noise has
+been drawn; nine bytes a trajectory spare a second reading after the ledger was charged), and the content's digest.
 """
 
 import secrets
@@ -17,8 +17,7 @@ from wayveil import plan
 from wayveil.engine.parts import Part, parts_of
 from wayveil.engine.serial import Engine, Kept, Serial, part_batches, prepared_batches
 from wayveil.errors import InputError
-from wayveil.grid import Grid, base_grid
-from wayveil.prepare import Prepared
+from wayveil.grid import base_grid
 from wayveil.privacy.digest import ContentDigest
 from wayveil.privacy.fixedpoint import exact_bincount
 from wayveil.privacy.unit import Unit
@@ -33,6 +32,7 @@ from wayveil.views import (
     Displacement,
     DisplacementLength,
     Duration,
+    EndPointHours,
     EndPoints,
     GapRatio,
     Length,
@@ -46,12 +46,13 @@ from wayveil.views import (
     View,
 )
 from wayveil.views.base import batch_sums, size_of
+from wayveil.views.places import Ends
 
 if TYPE_CHECKING:
     from wayveil.formats.points import Points
 
 MOST_REMEMBERED = 1 << 25
-"""Trajectories whose end cells are kept in memory (256 MB); a larger source is read once more instead."""
+"""Trajectories whose ends are kept in memory (300 MB); a larger source is read once more instead."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,17 +68,17 @@ class Exact:
     engine: Engine
     views: dict[str, View]
     sums: dict[str, NDArray[np.int64]]
-    ends: NDArray[np.int32] | None
-    """(n, 2) base cells of each trajectory's first and last point; None where they were not kept."""
+    ends: Ends | None
+    """Of every trajectory; None where they were not kept."""
     digest: str | None
     """For the ledger alone; None where the engine's workers read the data."""
 
-    def origin_destination(self, view: OriginDestination, progress: Progress = quiet) -> NDArray[np.int64]:
-        """The exact sums of the view, from the remembered cells or by reading the data again."""
+    def later(self, view: OriginDestination | EndPointHours, progress: Progress = quiet) -> NDArray[np.int64]:
+        """The exact sums of a view of the ends, from what is remembered or by reading the data again."""
         if self.ends is None:
             return self.engine.sums(self.source, self.scope, [view], self.kept, progress)[0]
-        start, end = (view.region_of_cell[self.ends[:, k]] for k in (0, 1))
-        return exact_bincount(start * view.regions + end, np.ones(len(start), np.int64), size_of(view))
+        features = view.of_ends(self.ends)
+        return exact_bincount(features.column, features.weight, size_of(view))
 
 
 def first_views(scope: Scope) -> dict[str, View]:
@@ -125,11 +126,12 @@ def read_exact(
     digest = None if secret is None else ContentDigest(secret)
     watched = source if digest is None else _Watched(source, digest)
     totals = [np.zeros(size_of(view), np.int64) for view in views.values()]
-    ends = _Ends(base_grid(scope))
+    ends = _Remembered()
+    grid = base_grid(scope)
     for batch in prepared_batches(watched, scope, kept, progress):
         for total, part in zip(totals, batch_sums(list(views.values()), batch)):
             total += part
-        ends.add(batch)
+        ends.add(Ends.of(batch, grid, scope))
     known = None if digest is None else digest.hexdigest()
     return Exact(source, scope, kept, engine, views, dict(zip(views, totals)), ends.found(), known)
 
@@ -142,27 +144,27 @@ def _read_parts(
     Their digests could be merged, but warning of a copy is not worth a protocol.
     """
     totals = [np.zeros(size_of(view), np.int64) for view in views.values()]
-    ends = _Ends(base_grid(scope))
+    ends = _Remembered()
     parts = parts_of(source, kept, engine.map)
     work = [(scope, list(views.values()), part) for part in parts]
-    for done, (sums, cells) in enumerate(engine.map(_sums_and_ends, work), 1):
+    for done, (sums, some) in enumerate(engine.map(_sums_and_ends, work), 1):
         for total, part_sum in zip(totals, sums):
             total += part_sum
-        ends.add_cells(cells)
+        ends.add(some)
         progress("reading", done / len(parts))
     return Exact(source, scope, kept, engine, views, dict(zip(views, totals)), ends.found(), None)
 
 
-def _sums_and_ends(piece: tuple[Scope, list[View], Part]) -> tuple[list[NDArray[np.int64]], NDArray[np.int32]]:
+def _sums_and_ends(piece: tuple[Scope, list[View], Part]) -> tuple[list[NDArray[np.int64]], Ends]:
     scope, views, part = piece
     grid = base_grid(scope)
     totals = [np.zeros(size_of(view), np.int64) for view in views]
-    cells = [np.zeros((0, 2), np.int32)]
+    ends = []
     for batch in part_batches(part, scope):
         for total, part_sum in zip(totals, batch_sums(views, batch)):
             total += part_sum
-        cells.append(_end_cells(grid, batch))
-    return totals, np.concatenate(cells)
+        ends.append(Ends.of(batch, grid, scope))
+    return totals, Ends.joined(ends)
 
 
 def kept_trajectories(source: Source, unit: Unit) -> Kept:
@@ -192,31 +194,22 @@ def kept_trajectories(source: Source, unit: Unit) -> Kept:
     return kept
 
 
-class _Ends:
-    """Cells of first and last points, as long as there are not too many."""
+class _Remembered:
+    """Ends, as long as there are not too many."""
 
-    def __init__(self, grid: Grid) -> None:
-        self._grid, self._parts, self._count = grid, [], 0  # type: Grid, list[NDArray[np.int32]], int
+    def __init__(self) -> None:
+        self._parts: list[Ends] = []
+        self._count = 0
 
-    def add(self, batch: Prepared) -> None:
-        self.add_cells(_end_cells(self._grid, batch))
-
-    def add_cells(self, cells: NDArray[np.int32]) -> None:
-        self._count += len(cells)
+    def add(self, ends: Ends) -> None:
+        self._count += len(ends)
         if self._count > MOST_REMEMBERED:
             self._parts = []
         else:
-            self._parts.append(cells)
+            self._parts.append(ends)
 
-    def found(self) -> NDArray[np.int32] | None:
-        if self._count > MOST_REMEMBERED:
-            return None
-        return np.concatenate(self._parts) if self._parts else np.zeros((0, 2), np.int32)
-
-
-def _end_cells(grid: Grid, batch: Prepared) -> NDArray[np.int32]:
-    cells = [grid.index(batch.x_m[at], batch.y_m[at]) for at in (batch.first, batch.last)]
-    return np.stack(cells, axis=1).astype(np.int32)
+    def found(self) -> Ends | None:
+        return None if self._count > MOST_REMEMBERED else Ends.joined(self._parts)
 
 
 @dataclass(frozen=True, eq=False)

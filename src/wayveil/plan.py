@@ -62,6 +62,12 @@ MERGING = {"mean_interval": Merging(units=0.5, fewest=12)}
 """Devices record at one or two rhythms: merged bins blur a spike more than noise does, until the noise drowns it."""
 
 
+HOURS = "end_points/hours"
+HOURS_PART = Fraction(3, 32)
+HOURS_FROM = 11_000.0
+"""Where ends lie at which time of day: the part of the end points' share that is asked about it, and how many noise
+units that share must be worth. With fewer all hours would stay alike, and the ε would be lost (docs/method.md)."""
+
 CLEAR_UNITS = 0.8
 USUALLY_CONCENTRATED = 16.0
 """Noise units that a fine cell must be worth where trajectories are, and how much busier these places are than the
@@ -80,12 +86,17 @@ class Levels:
 def focused(budget: Budget, signals: Mapping[str, float], grid: Grid) -> Budget:
     """The same budget with each field's own share divided between coarse blocks and detail by what it is worth.
 
+    Of many end points' share a part is for their hours.
+
     `signals` are the fields' m̃·ε_v / c, coarse blocks and detail together.
     """
     shares = dict(budget.shares)
     for field, signal in signals.items():
         coarse, detail = f"{field}/coarse", f"{field}/detail"
         both = shares[coarse] + shares[detail]
+        if HOURS.startswith(field) and signal >= HOURS_FROM:
+            shares[HOURS] = both * HOURS_PART
+            both -= shares[HOURS]
         shares[coarse] = both * coarse_parts(signal, grid.cells) / PARTS
         shares[detail] = both - shares[coarse]
     return Budget(budget.epsilon, shares)

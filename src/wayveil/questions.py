@@ -2,7 +2,7 @@
 
 First the count, which sets the sizes of the other views and how the fields are divided; then the end points, coarse
 blocks before their detail, and the occupancy, with small cells where end points lie close; then the histograms; then
-origin and destination, on regions cut from the noisy end points.
+origin and destination, and of many trajectories the hours of their ends, on regions cut from the noisy end points.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from wayveil.progress import Progress
 from wayveil.release import Answer, Release
 from wayveil.synthesis.pyramid import pool
 from wayveil.synthesis.regions import cut_regions, cuts_to_json, label_regions
-from wayveil.views import OriginDestination, View
+from wayveil.views import EndPointHours, OriginDestination, View
 
 
 def draw_release(door: Door, exact: Exact, progress: Progress) -> Release:
@@ -43,7 +43,10 @@ def draw_release(door: Door, exact: Exact, progress: Progress) -> Release:
     progress("drawing noise", 0.8)
     answers.append(_asymmetry(door, views["start_minus_end"], sums["start_minus_end"], grid, noisy_count))
     answers += _histograms(door, views, sums, noisy_count)
-    answers += _origin_destination(door, ends, grid, noisy_count, exact, progress)
+    mass = rough_field(*ends, grid, max(noisy_count, 1.0))
+    answers += _origin_destination(door, mass, grid, noisy_count, exact, progress)
+    if plan.HOURS in door.cost.budget.shares:
+        answers.append(_hours(door, mass, grid, noisy_count, exact, progress))
     progress("drawing noise", 1.0)
     return Release(
         scope=door.scope,
@@ -129,19 +132,28 @@ def _merge(sums: NDArray[np.int64], fine: Bins, coarse: Bins) -> NDArray[np.int6
 
 
 def _origin_destination(
-    door: Door, end_points: tuple[Answer, Answer], grid: Grid, count: float, exact: Exact, progress: Progress
+    door: Door, mass: NDArray[np.float64], grid: Grid, count: float, exact: Exact, progress: Progress
 ) -> list[Answer]:
-    """Both levels of the origin–destination view, on regions cut from the noisy end points."""
+    """Both levels of the origin–destination view, on regions of about equal noisy mass."""
     names = ("origin_destination/coarse", "origin_destination/fine")
     depth = plan.region_depth(sum(door.signal(name, count) for name in names))
-    cuts = cut_regions(rough_field(*end_points, grid, max(count, 1.0)), depth)
+    cuts = cut_regions(mass, depth)
     view = OriginDestination(grid, label_regions(grid, cuts).ravel(), 2**depth)
-    fine = exact.origin_destination(view, progress).reshape(view.shape)
+    fine = exact.later(view, progress).reshape(view.shape)
     coarse = _pooled(fine, 4)
     return [
         door.answer(names[0], coarse, 1, coarse.shape, merged=4),
         door.answer(names[1], fine, 1, fine.shape, cuts=cuts_to_json(cuts)),
     ]
+
+
+def _hours(door: Door, mass: NDArray[np.float64], grid: Grid, count: float, exact: Exact, progress: Progress) -> Answer:
+    """Where trips start and end at which time of day, on regions of about equal noisy mass."""
+    depth = plan.region_depth(door.signal(plan.HOURS, count))
+    cuts = cut_regions(mass, depth)
+    view = EndPointHours(door.scope, grid, label_regions(grid, cuts).ravel(), 2**depth)
+    sums = exact.later(view, progress)
+    return door.answer(view.name, sums, view.resolution, view.shape, cuts=cuts_to_json(cuts))
 
 
 def rough_field(coarse: Answer, detail: Answer, grid: Grid, count: float) -> NDArray[np.float64]:

@@ -10,6 +10,7 @@ from wayveil.focus import FEWEST, MOST
 from wayveil.grid import Grid, base_grid, level_shape
 from wayveil.privacy.unit import Unit
 from wayveil.release import Answer, Release
+from wayveil.week import PARTS_OF_WEEK
 
 _TOLERANCE = 1e-6
 _WRONG_NOISE = "The noise of '{}' is not the one that was paid for; the release was altered."
@@ -17,6 +18,7 @@ _FIELDS = ("occupancy", "end_points", "start_minus_end")
 _NEEDED = {
     "occupancy": ("side",),
     "end_points": ("side",),
+    plan.HOURS: ("cuts",),
     "occupancy/detail": ("sides", "parts"),
     "end_points/detail": ("sides", "parts"),
     "start_minus_end": ("side",),
@@ -62,6 +64,7 @@ def check_complete(release: Release) -> None:
 def _needed_names(release: Release) -> list[str]:
     """The plan's answers; in a release that was made before there was a detail, its middle and fine cells instead."""
     planned = [name for name in plan.SHARES if name not in plan.YOUNGER or name in release]
+    planned += [plan.HOURS] if plan.HOURS in release else []
     earlier = [name.replace("detail", level) for name in plan.DETAILS for level in ("middle", "fine")]
     if not any(name in release for name in earlier):
         return planned
@@ -103,7 +106,9 @@ def _fits(answer: Answer, grid: Grid) -> bool:
     if base == "departure_week":
         return shape == (7, 24)
     if "cuts" in known:
-        return _are_cuts(known["cuts"], shape, grid)
+        regions = len(known["cuts"]) + 1 if isinstance(known["cuts"], list) else 0
+        expected = (2, regions, PARTS_OF_WEEK) if answer.name == plan.HOURS else (regions, regions)
+        return shape == expected and _are_cuts(known["cuts"], grid)
     if "merged" in known:
         return known["merged"] == 4 and len(shape) == 2 and shape[0] == shape[1]
     return True
@@ -141,7 +146,7 @@ def _rising(edges: Any) -> bool:
     )
 
 
-def _are_cuts(cuts: Any, shape: tuple[int, ...], grid: Grid) -> bool:
+def _are_cuts(cuts: Any, grid: Grid) -> bool:
     if not isinstance(cuts, list) or not 1 <= len(cuts) < 1 << 16 or (len(cuts) + 1) & len(cuts):
         return False
     for cut in cuts:
@@ -149,4 +154,4 @@ def _are_cuts(cuts: Any, shape: tuple[int, ...], grid: Grid) -> bool:
             return False
         if not 0 <= cut[1] <= (grid.columns if cut[0] == "x" else grid.rows):
             return False
-    return shape == (len(cuts) + 1, len(cuts) + 1)
+    return True

@@ -20,7 +20,7 @@ from wayveil.privacy.unit import Unit
 from wayveil.scope import Scope
 from wayveil.source import MemorySource
 from wayveil.trajectories import Trajectories, concatenate, select
-from wayveil.views import AnchorDistance, OriginDestination, Relation
+from wayveil.views import AnchorDistance, EndPointHours, OriginDestination, Relation
 from wayveil.views.places import OCCUPANCY_RESOLUTION
 
 SCOPE = Scope(name="small", south=0.0, west=0.0, north=0.05, east=0.05, timezone="Europe/Paris", caps={"points": 50})
@@ -33,6 +33,7 @@ def every_view():
     anchors = random.uniform(0, 5_000, (7, 6, 3))
     regions = (np.arange(grid.cells) * 4) // grid.cells
     views = [*first_views(SCOPE).values(), OriginDestination(grid, regions, 4)]
+    views += [EndPointHours(SCOPE, grid, regions, 4)]
     for scale in (0.0, 3.0):
         views += [Relation(anchors, 900.0, scale, name=f"relation {scale}")]
         views += [AnchorDistance(anchors, 8_000.0, scale * 43_200, scale, name=f"anchors {scale}")]
@@ -192,6 +193,7 @@ def test_the_last_instant_of_a_week_stays_within_it():
     assert SCOPE.local_seconds(np.array([instant]))[0] == 604_800.0
     found = dict(zip(NAMES, sums([one([(0.01, 0.01, instant)])])))
     assert found["departure_week"].sum() == found["departure_hour"].sum() == 1
+    assert found["end_points/hours"].sum() == found["end_points/hours"].reshape(2, 4, -1)[:, :, 0].sum() == 2
 
 
 def test_the_fastest_step_is_that_of_the_trajectory_alone():

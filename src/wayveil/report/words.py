@@ -14,6 +14,7 @@ MEANINGS = {
     "count": "how many trajectories there are",
     "occupancy": "which places are passed through",
     "end_points": "where trajectories start and end",
+    "end_points/hours": "in which regions they start and end at which time of day",
     "start_minus_end": "where more start than end",
     "origin_destination": "from which region to which",
     "length": "how long trajectories are",
@@ -168,8 +169,7 @@ def not_promised(release: Release) -> list[str]:
         "and rare hours are the least exact.",
         "The fine structure of the map is a prior, what streets usually look like, where the data was too noisy to "
         "tell: no street is promised to be real traffic.",
-        "Time of day and place were asked about apart: where people go is the same at every hour, so do not compare "
-        "the map of one hour with that of another.",
+        _place_and_hour(release),
         "Where in a trip somebody is slow, fast or stands still is a guess; lengths, durations and mean speeds were "
         "asked about.",
     ]
@@ -187,6 +187,19 @@ def not_promised(release: Release) -> list[str]:
     if large := large_words(release):
         lines.insert(0, large)
     return lines
+
+
+def _place_and_hour(release: Release) -> str:
+    if plan.HOURS in release:
+        regions = release[plan.HOURS].shape[1]
+        return (
+            f"Time of day and place were asked about together for {regions} regions and parts of three hours: where "
+            "trips start and end in the morning and in the evening is roughly right, for a single street it is not."
+        )
+    return (
+        "Time of day and place were asked about apart: where people go is the same at every hour, so do not compare "
+        "the map of one hour with that of another."
+    )
 
 
 def large_words(release: Release) -> str | None:

@@ -16,6 +16,7 @@ from wayveil.release import Answer, Release
 from wayveil.scope import Scope
 from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
 from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins
+from wayveil.synthesis.place_hours import PlaceHours, estimate_place_hours
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import Field, pool, spread
 from wayveil.synthesis.regions import cuts_from_json, label_regions
@@ -62,6 +63,8 @@ class Estimates:
     gap_ratio_bins: Bins
     departure: NDArray[np.float64]
     """(7, 24) share of departures by weekday, Monday first, and hour."""
+    place_hours: PlaceHours | None
+    """Hours of each region; None where nobody asked."""
     noise: dict[str, float]
     """Scale of the noise of each answer, in trajectories."""
 
@@ -100,6 +103,10 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
     cuts = cuts_from_json(release["origin_destination/fine"].parameters["cuts"])
     regions = label_regions(grid, cuts)
     flows = _flows(release, grid, regions, starts, ends, displacement_bins, displacement, count)
+    departure = estimate_week(hour.counts, hour.noise, week.counts, week.noise, total)
+    place_hours = None
+    if plan.HOURS in release:
+        place_hours = estimate_place_hours(release[plan.HOURS], grid, starts, ends, departure, count)
     return Estimates(
         scope=scope,
         grid=grid,
@@ -127,7 +134,8 @@ def estimate(release: Release, road_features: Sequence[Field] = (), learned: boo
         interval_bins=plan.interval_bins(scope),
         gap_ratio=_fine_histogram(release["gap_ratio"], plan.gap_ratio_bins(), total),
         gap_ratio_bins=plan.gap_ratio_bins(),
-        departure=estimate_week(hour.counts, hour.noise, week.counts, week.noise, total),
+        departure=departure,
+        place_hours=place_hours,
         noise={answer.name: answer.noise for answer in release.answers},
     )
 

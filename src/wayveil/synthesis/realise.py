@@ -13,6 +13,7 @@ from wayveil.synthesis.draw import repeats, systematic
 from wayveil.synthesis.ends import settle_in_cells
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.physics import Tracks, physical_times
+from wayveil.synthesis.place_hours import exchanged_departures
 from wayveil.synthesis.placing import (
     Course,
     Fixes,
@@ -128,6 +129,9 @@ def timed_tracks(
     offsets = np.r_[0, np.cumsum(count)]
     departure_utc, again = pool_of.departure_utc[chosen], repeats(chosen)
     departure_utc[again] = departures(estimates, int(again.sum()), random)
+    if estimates.place_hours is not None:
+        ways = pool_of.trips.origin[chosen], pool_of.trips.destination[chosen]
+        departure_utc = exchanged_departures(estimates.place_hours, departure_utc, *ways, scope, random)
     mean_mps = lengths(pool_of.course.lines)[chosen] / np.maximum(pool_of.trips.duration_s[chosen], 1.0)
     top_mps = _top_speeds(estimates, mean_mps, random)
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))

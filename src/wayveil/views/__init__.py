@@ -20,7 +20,7 @@ from wayveil.views.histograms import (
     MeanSpeed,
     TopSpeed,
 )
-from wayveil.views.places import EndPoints, Occupancy, OriginDestination, StartMinusEnd
+from wayveil.views.places import EndPointHours, EndPoints, Occupancy, OriginDestination, StartMinusEnd
 from wayveil.views.relations import AnchorDistance, Relation
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Displacement",
     "DisplacementLength",
     "Duration",
+    "EndPointHours",
     "EndPoints",
     "Features",
     "GapRatio",
