@@ -14,7 +14,7 @@ from wayveil.privacy.budget import Budget
 from wayveil.privacy.noise import SeededNoise
 from wayveil.release import release_from_json, release_to_json
 from wayveil.release_check import check_complete
-from wayveil.report.words import not_promised
+from wayveil.report.words import hours_of_the_map, not_promised
 from wayveil.scope import Scope
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.place_hours import PlaceHours, exchanged_departures, region_ratios
@@ -112,6 +112,7 @@ def test_a_release_with_hours_keeps_them_and_says_so(many, small_release):
     assert np.array_equal(again[plan.HOURS].noisy, answer.noisy)
     assert any("asked about together" in line for line in not_promised(many))
     assert any("asked about apart" in line for line in not_promised(small_release))
+    assert "districts" in hours_of_the_map(many) and "not in place" in hours_of_the_map(small_release)
 
 
 def test_altered_hours_are_refused(many):

@@ -59,6 +59,8 @@ class Sheet:
     roads_given: bool
     figures: tuple[str, ...]
     map: dict[str, Any]
+    hours: str
+    """What the hours of the map can be compared for."""
     software: str
     citation: str
 
@@ -100,6 +102,7 @@ def make_sheet(
         roads_given=roads is not None,
         figures=drawings,
         map=map_data(scope, {"Synthetic": synthetic}, roads, given),
+        hours=words.hours_of_the_map(release),
         software=release.software,
         citation=_citation(release),
     )

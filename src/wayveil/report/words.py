@@ -170,8 +170,8 @@ def not_promised(release: Release) -> list[str]:
         "The fine structure of the map is a prior, what streets usually look like, where the data was too noisy to "
         "tell: no street is promised to be real traffic.",
         _place_and_hour(release),
-        "Where in a trip somebody is slow, fast or stands still is a guess; lengths, durations and mean speeds were "
-        "asked about.",
+        "Where in a trip somebody is slow, fast or stands still is a guess; lengths, durations, mean speeds and top "
+        "speeds were asked about.",
     ]
     if release.unit == "trajectory":
         lines.insert(
@@ -200,6 +200,13 @@ def _place_and_hour(release: Release) -> str:
         "Time of day and place were asked about apart: where people go is the same at every hour, so do not compare "
         "the map of one hour with that of another."
     )
+
+
+def hours_of_the_map(release: Release) -> str:
+    """One line beside the map's hours."""
+    if plan.HOURS in release:
+        return "Place and hour were asked about together for large regions only: compare districts, not streets."
+    return "Place and hour were asked about apart: the hours differ in number, not in place."
 
 
 def large_words(release: Release) -> str | None:
