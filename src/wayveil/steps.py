@@ -149,13 +149,9 @@ def check_replaceable(output: Path, *, force: bool = False) -> None:
     check_output(output, force=True)
     if force or not output.exists():
         return
-    from wayveil.formats.reading import metadata_of
+    from wayveil.formats.reading import says_synthetic
 
-    try:
-        synthetic = metadata_of(output).get("origin", "").startswith(SYNTHETIC)
-    except InputError:
-        synthetic = False
-    if not synthetic:
+    if not says_synthetic(output):
         raise InputError(
             f"'{output.name}' is there and is not a synthetic file of wayveil; choose another -o or add --force."
         )

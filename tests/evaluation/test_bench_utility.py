@@ -19,7 +19,9 @@ from wayveil.evaluation.datasets import Dataset, find_datasets
 from wayveil.evaluation.methods import METHODS, Method
 from wayveil.evaluation.outputs import wins, write_outputs
 from wayveil.formats import write
+from wayveil.release import SYNTHETIC
 from wayveil.scope import Scope, read_scope
+from wayveil.synthesis.synthesize import Synthesis
 from wayveil.trajectories import Trajectories
 
 SCOPE = Scope(name="square", south=0.0, west=0.0, north=0.1, east=0.1)
@@ -199,3 +201,14 @@ def test_evaluate_verb(tmp_path):
     assert result["note"] == NOT_FOR_PUBLICATION
     assert result["files"]["honest.parquet"]["below_floor"] == []
     assert "density_100" in result["files"]["real.parquet"]["below_floor"]
+
+
+def test_evaluate_notices_exchanged_files(tmp_path):
+    scope = read_scope("demo-city")
+    write(walks(100, 1, scope), tmp_path / "real.csv")
+    made = Synthesis(walks(100, 2, scope), {}, True, {"origin": f"{SYNTHETIC}, made for a test"})
+    write(made, tmp_path / "made.csv")
+    names = [str(tmp_path / name) for name in ("real.csv", "made.csv")]
+    for files, noticed in ((names, False), (names[::-1], True)):
+        shown = CliRunner().invoke(app_with(evaluate_verb), ["evaluate", *files, "--scope", "demo-city", "--headline"])
+        assert shown.exit_code == 0 and ("'made.csv' is a synthetic file itself" in shown.stderr) == noticed

@@ -44,6 +44,7 @@ def compare_files(
     Privacy: not private (trusted side only).
     """
     from wayveil.formats import read, read_synthetic
+    from wayveil.formats.reading import says_synthetic
 
     frame = read_scope(scope)
     read_as = dict(options or {})
@@ -51,6 +52,8 @@ def compare_files(
     check_in_scope(true_paths, f"'{Path(real).name}'")
     evaluations: dict[str, Evaluation] = {}
     warnings: list[str] = []
+    if says_synthetic(Path(real)):
+        warnings.append(f"'{Path(real).name}' is a synthetic file itself; name the real data first.")
     for path in synthetic:
         made = project(read_synthetic(path, read_as), frame)
         check_in_scope(made, f"'{Path(path).name}'")

@@ -111,3 +111,13 @@ def metadata_of(path: str | os.PathLike[str]) -> dict[str, str]:
     if kind == "csv":
         return csvfile.metadata(Path(path))
     return gpx.metadata(Path(path)) if kind == "gpx" and not Path(path).is_dir() else {}
+
+
+def says_synthetic(path: Path) -> bool:
+    """Whether a file of trajectories says of itself that wayveil made them up."""
+    from wayveil.release import SYNTHETIC
+
+    try:
+        return not path.is_dir() and metadata_of(path).get("origin", "").startswith(SYNTHETIC)
+    except InputError:
+        return False
