@@ -7,12 +7,10 @@ from wayveil.audit.selfcheck import SelfCheck
 
 if TYPE_CHECKING:
     from rich.console import Group
-    from rich.table import Table
 
 Columns = tuple[tuple[str, Literal["left", "right"]], ...]
 _ATTACK_COLUMNS: Columns = (
     ("attack", "left"), ("found", "right"), ("interval", "right"), ("allowed", "right"), ("result", "left"),
-    ("meaning", "left"),
 )  # fmt: skip
 _METHOD_COLUMNS: Columns = (
     ("method", "left"), ("claims", "right"), ("allowed", "right"), ("bound", "right"), ("verdict", "left"),
@@ -20,9 +18,11 @@ _METHOD_COLUMNS: Columns = (
 )  # fmt: skip
 
 
-def audit_table(report: AuditReport) -> "Table":
-    """One row an attack."""
+def audit_table(report: AuditReport) -> "Group":
+    """One row an attack, and below the table a line each for what it looks for, which no column could hold."""
+    from rich.console import Group
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title=f"Attacks on the synthetic file ({report.confidence:.1%} confidence)")
     for name, justify in _ATTACK_COLUMNS:
@@ -31,8 +31,9 @@ def audit_table(report: AuditReport) -> "Table":
     for test in report.tests:
         interval = "" if test.low is None or test.high is None else f"{test.low:.3g} – {test.high:.3g}"
         allowed = "" if test.allowed is None else f"{test.allowed:.3g}"
-        table.add_row(test.test, f"{test.value:.4g}", interval, allowed, words[test.passed], test.meaning)
-    return table
+        table.add_row(test.test, f"{test.value:.4g}", interval, allowed, words[test.passed])
+    meanings = (Text(f"- {test.test}: {test.meaning}") for test in report.tests)
+    return Group(table, "What is counted:", *meanings)
 
 
 def self_check_table(check: SelfCheck) -> "Group":
