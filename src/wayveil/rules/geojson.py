@@ -202,6 +202,13 @@ def _refuse_shape(geometry: Any, rule: str) -> None:
         raise RuleError(f'{rule} holds for whole trajectories; set "geometry": null')
 
 
+def _meant(word: str, known: tuple[str, ...]) -> str | None:
+    """The known word that another one looks like, exchanged letters (khm) included."""
+    same = [name for name in known if sorted(name) == sorted(word[:50])]
+    close = same or difflib.get_close_matches(word[:50], known, n=1, cutoff=0.75)
+    return close[0] if close else None
+
+
 def _options(properties: Any) -> _Options:
     """The feature's options; what drawing programs add is left out, but a misspelt option is not taken for that."""
     if not isinstance(properties, dict):
@@ -210,12 +217,13 @@ def _options(properties: Any) -> _Options:
     given = {key.strip().lower(): value for key, value in properties.items() if value is not None}
     rule = given.get("rule")
     if not isinstance(rule, str) or rule not in _MODELS:
-        raise RuleError(f'"rule" must be one of {", ".join(RULE_NAMES)}')
+        close = _meant(rule, RULE_NAMES) if isinstance(rule, str) else None
+        raise RuleError(f'"rule" must be one of {", ".join(RULE_NAMES)}' + (f"; is '{close}' meant?" if close else ""))
     known = {key: value for key, value in given.items() if key in _OPTIONS}
     for key in given.keys() - known.keys():
-        close = difflib.get_close_matches(key[:50], _OPTIONS, n=1, cutoff=0.75)
+        close = _meant(key, _OPTIONS)
         if close:
-            raise RuleError(f"it has an option that is not known; is '{close[0]}' meant?")
+            raise RuleError(f"it has an option that is not known; is '{close}' meant?")
     model = _MODELS[rule]
     for key in known:
         if key not in {field.alias or name for name, field in model.model_fields.items()}:
@@ -225,5 +233,7 @@ def _options(properties: Any) -> _Options:
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"][:1])
+        if first["type"] == "missing":
+            raise RuleError(f"{rule} needs '{where}'") from None
         message = first["msg"].removeprefix("Value error, ")
         raise RuleError(f"{where + ': ' if where else ''}{message}") from None
