@@ -156,7 +156,7 @@ def test_rows_are_sorted_stably():
         ({"lat": [48.5, None, 48.0]}, "missing coordinate"),
         ({"lon": [2.5, float("inf"), 2.0]}, "missing coordinate"),
         ({"lon": [2.5, 181.0, 2.0]}, "out of range"),
-        ({"t": [10, None, 30]}, "missing time"),
+        ({"t": [10, None, 30]}, "missing or unreadable time"),
         ({"traj_id": [1, None, 2]}, "missing trajectory id"),
         ({"user": ["a", "", "b"]}, "missing user"),
         ({"user": [1, None, 2]}, "missing user"),
@@ -258,5 +258,26 @@ def test_foreign_gpx(tmp_path):
     <trkseg><trkpt lat="48.0" lon="2.0"><time>1970-01-01T00:00:30</time></trkpt></trkseg></trk></gpx>"""
     assert read(csv(tmp_path, text, "x.gpx")) == TWO
     without = text.replace("<time>1970-01-01T00:00:20</time>", "")
-    with pytest.raises(InputError, match="missing time"):
+    with pytest.raises(InputError, match="missing or unreadable time"):
         read(csv(tmp_path, without, "x.gpx"))
+
+
+@pytest.mark.parametrize("bad", ["2024-13-45 99:00:00", "2024-02-30 10:00:00", "soon", "1.5"])
+@pytest.mark.parametrize("clock", ["", ".25"])
+def test_a_few_unreadable_times_are_bad_rows(tmp_path, bad, clock):
+    good = [f"7,1.0,2.0,2024-03-04 07:3{minute}:00{clock}" for minute in range(6)]
+    path = csv(tmp_path, "\n".join(["traj_id,lat,lon,t", *good[:3], f"7,1.0,2.0,{bad}", *good[3:]]))
+    with pytest.raises(InputError, match="missing or unreadable time"):
+        read(path, timezone="UTC")
+    kept = read(path, timezone="UTC", on_bad_rows="drop")
+    assert len(kept.t_utc) == 6 and kept.t_utc[0] == 1_709_537_400.0 + float(clock or 0)
+
+
+@pytest.mark.parametrize(
+    "times",
+    [["soon", "later", "2024-03-04 07:30:00"], ["2024-03-04 07:30:00", "2024-03-04 07:30:00Z", "2024-03-04 07:31:00"]],
+)
+def test_a_column_that_is_no_time_or_of_two_kinds_is_refused(tmp_path, times):
+    text = "\n".join(["traj_id,lat,lon,t", *(f"7,1.0,2.0,{time}" for time in times)])
+    with pytest.raises(InputError, match="--time-column"):
+        read(csv(tmp_path, text), timezone="UTC", on_bad_rows="drop")

@@ -136,7 +136,7 @@ def bad_rows(points: Points) -> dict[str, NDArray[np.bool_]]:
         "missing coordinate": ~finite,
         "latitude and longitude exchanged": exchanged,
         "coordinate out of range": outside & ~exchanged,
-        "missing time": ~np.isfinite(points.t_utc),
+        "missing or unreadable time": ~np.isfinite(points.t_utc),
         "missing trajectory id": unlabelled,
         "missing user": userless,
     }
