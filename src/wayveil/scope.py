@@ -139,6 +139,11 @@ class Scope(BaseModel):
         y *= _METRES_A_DEGREE
         return x, y
 
+    def ground(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Metres on the ground that a metre of x is at each y: 1 in the box's middle, more towards the equator."""
+        lat = self.south + np.asarray(y, float) / _METRES_A_DEGREE
+        return np.asarray(np.cos(np.radians(lat)) * (_METRES_A_DEGREE / self._x_metres_a_degree))
+
     def to_degrees(
         self, x: NDArray[np.float64], y: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -29,7 +29,7 @@ def _reversed(motion):
     offsets = np.r_[0, np.cumsum(counts)]
     joins = np.ones(len(index) - 1, bool)
     joins[offsets[1:-1] - 1] = False
-    columns = {name: getattr(motion, name)[index] for name in ("x_m", "y_m", "t_s", "week_s")}
+    columns = {name: getattr(motion, name)[index] for name in ("x_m", "y_m", "t_s", "week_s", "ground")}
     return dataclasses.replace(motion, **columns, joins=joins, offsets=offsets), index
 
 

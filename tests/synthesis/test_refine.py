@@ -18,6 +18,7 @@ from wayveil.rules import (
     count,
     custom,
     hours,
+    make,
     map_one_ways,
     motion_from_metres,
     one_way,
@@ -264,3 +265,31 @@ def test_all_at_one_time_and_place():
     x, y, t = np.full(5, 3000.0), np.full(5, 2500.0), np.full(5, NOON)
     result = refine(offsets, x, y, t, (ALWAYS_CLOSED,), SCOPE, random=_rng())
     _assert_obeys((ALWAYS_CLOSED,), offsets, result)
+
+
+def haversine_m(lon, lat):
+    """Between neighbours, on the sphere: what somebody who checks a file computes."""
+    east, north = np.radians(lon), np.radians(lat)
+    half = np.sin(np.diff(north) / 2) ** 2 + np.cos(north[1:]) * np.cos(north[:-1]) * np.sin(np.diff(east) / 2) ** 2
+    return 2 * 6_371_000 * np.arcsin(np.sqrt(half))
+
+
+def test_a_speed_limit_holds_on_the_ground_of_a_tall_box():
+    """The projection is true along the middle latitude alone: in the south of this box steps are 2 % longer."""
+    scope = Scope(name="tall", south=59.9, west=20.0, north=61.4, east=21.0, timezone="UTC")
+    random = np.random.default_rng(3)
+    offsets = np.arange(0, 401, 10)
+    lon = np.clip(20.5 + 0.01 * np.cumsum(random.normal(size=400)), 20.0, 21.0)
+    lat = np.clip(np.repeat(random.uniform(59.9, 61.4, 40), 10) + 0.003 * random.normal(size=400), 59.9, 61.4)
+    x, y = scope.to_metres(lon, lat)
+    t = 1.7e9 + 30.0 * np.arange(400)
+    found = refine(offsets, x, y, t, [make.speed_limit(60)], scope, random=random)
+    made = scope.to_degrees(found.x_m, found.y_m)
+    inside = np.ones(399, bool)
+    inside[offsets[1:-1] - 1] = False
+    kmh = 3.6 * (haversine_m(*made) / np.diff(found.t_utc))[inside]
+    assert kmh.max() <= 60.001 and (kmh > 59).any()
+    counted = make.speed_limit(60).violations(motion_from_metres(x, y, t, offsets, scope))[1:][inside]
+    fast = 3.6 * (haversine_m(lon, lat) / 30.0)[inside]
+    clear = np.abs(fast - 60) > 0.001
+    assert np.array_equal(counted[clear], fast[clear] > 60)

@@ -39,6 +39,8 @@ class Motion:
     """(n - 1,) whether points i and i + 1 belong to the same trajectory."""
     offsets: Array
     """(trajectories + 1,) first point of each trajectory, and n at the end."""
+    ground: Array
+    """(n,) metres on the ground that a metre of x is at the point's latitude; in a city about 1."""
 
     def moved(self, x_m: Array, y_m: Array, t_s: Array | None = None) -> Motion:
         """The same trajectories at other positions and, where given, other elapsed times; the clock moves along."""
@@ -90,7 +92,7 @@ def motion_from_metres(x_m: Array, y_m: Array, t_utc: Array, offsets: Array, sco
     joins = np.ones(max(len(x) - 1, 0), dtype=bool)
     joins[offsets[1:-1] - 1] = False
     start = np.repeat(t[offsets[:-1]], np.diff(offsets))
-    return Motion(x, y, t - start, scope.local_seconds(t), joins, offsets)
+    return Motion(x, y, t - start, scope.local_seconds(t), joins, offsets, scope.ground(y))
 
 
 def motion_of(trajectories: Trajectories, scope: Scope) -> Motion:
@@ -127,6 +129,16 @@ def step_lengths(motion: Motion, xp: ModuleType) -> tuple[Array, Array, Array, A
     dy = xp.where(joins, motion.y_m[1:] - motion.y_m[:-1], 0.0)
     dt = xp.where(joins, motion.t_s[1:] - motion.t_s[:-1], 0.0)
     return dx, dy, safe_sqrt(dx * dx + dy * dy, xp), xp.maximum(dt, 0.0)
+
+
+def ground_lengths(motion: Motion, xp: ModuleType) -> tuple[Array, Array]:
+    """Length on the ground (m) and duration (s) of each step: what speeds are made of.
+
+    The projection is true to scale along the middle latitude of the box alone; over a tall box that is per cents.
+    """
+    dx, dy, _, dt = step_lengths(motion, xp)
+    dx = dx * (motion.ground[1:] + motion.ground[:-1]) / 2
+    return safe_sqrt(dx * dx + dy * dy, xp), dt
 
 
 def safe_sqrt(square: Array, xp: ModuleType) -> Array:

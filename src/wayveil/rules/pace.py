@@ -7,7 +7,15 @@ from types import ModuleType
 
 import numpy as np
 
-from wayveil.rules.motion import Array, Motion, at_later_point, module_of, step_lengths, sum_by_trajectory
+from wayveil.rules.motion import (
+    Array,
+    Motion,
+    at_later_point,
+    ground_lengths,
+    module_of,
+    step_lengths,
+    sum_by_trajectory,
+)
 
 TOLERANCE_M = 1e-3
 TOLERANCE_S = 1e-3
@@ -36,7 +44,7 @@ class MinSpeed:
         return _at_last_point(self._missing_m(motion, 0.0, np) > 0, motion, np)
 
     def _missing_m(self, motion: Motion, margin: float, xp: ModuleType) -> Array:
-        _, _, length, dt = step_lengths(motion, xp)
+        length, dt = ground_lengths(motion, xp)
         missing = self.limit_mps * (1.0 + margin) * dt - length
         return sum_by_trajectory(at_later_point(missing, motion, xp), motion, xp) - TOLERANCE_M
 

@@ -10,7 +10,7 @@ import numpy as np
 from wayveil.errors import RuleError
 from wayveil.roads import ROAD_CLASSES, RoadMap
 from wayveil.rules.area import Area
-from wayveil.rules.motion import Array, Motion, at_later_point, module_of, step_lengths
+from wayveil.rules.motion import Array, Motion, at_later_point, ground_lengths, module_of
 from wayveil.rules.one_way import check_width
 from wayveil.rules.segments import FAR_M, Segments, first_in_lists, segments_of_roads
 from wayveil.scope import Scope
@@ -67,7 +67,7 @@ class SpeedLimit:
     def penalty(self, motion: Motion) -> Array:
         """Metres above the limit."""
         xp = module_of(motion)
-        _, _, length, dt = step_lengths(motion, xp)
+        length, dt = ground_lengths(motion, xp)
         excess = xp.maximum(length - self.limit_mps * (1.0 - self.margin) * dt - TOLERANCE_M, 0.0)
         if self.where is not None:
             x, y = _middles(motion)
@@ -80,7 +80,7 @@ class SpeedLimit:
 
     def violations(self, motion: Motion) -> np.ndarray:
         """Later points of steps that are too fast."""
-        _, _, length, dt = step_lengths(motion, np)
+        length, dt = ground_lengths(motion, np)
         fast = length - self.limit_mps * dt - TOLERANCE_M > 0
         if self.where is not None:
             x, y = _middles(motion)

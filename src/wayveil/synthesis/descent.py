@@ -310,6 +310,6 @@ def _padded_motion(motion: Motion, points: NDArray[np.int64], joins: NDArray[np.
     which = np.concatenate([points, np.full(shape - len(points), points[0])])
     joined = np.zeros(shape - 1, bool)
     joined[: len(joins) - 1] = joins[:-1]
-    columns = (motion.x_m, motion.y_m, motion.t_s, motion.week_s)
-    x, y, t, week = (np.asarray(column[which], np.float32) for column in columns)
-    return Motion(x, y, t, week, joined, np.arange(shape + 1, dtype=np.int32))
+    columns = (motion.x_m, motion.y_m, motion.t_s, motion.week_s, motion.ground)
+    x, y, t, week, ground = (np.asarray(column[which], np.float32) for column in columns)
+    return Motion(x, y, t, week, joined, np.arange(shape + 1, dtype=np.int32), ground)

@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.rules.motion import Motion, motion_from_metres
+from wayveil.rules.motion import Motion, ground_lengths, motion_from_metres
 from wayveil.rules.pace import MaxDuration, MinSpeed
 from wayveil.rules.rule import Rule
 from wayveil.rules.speed import SpeedLimit
@@ -144,8 +144,8 @@ def legal_times(tracks: Tracks, rules: Iterable[Rule], scope: Scope) -> NDArray[
     if len(tracks.x_m) == 0:
         return np.zeros(0)
     rules = tuple(rules)
-    length = step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
     motion = motion_of_tracks(tracks, scope)
+    length = np.r_[0.0, ground_lengths(motion, np)[0]]
     fastest = np.full(len(length), scope.caps.speed_kmh / 3.6)
     for rule in rules:
         if isinstance(rule, SpeedLimit):

@@ -222,7 +222,8 @@ def _judge_written(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> tup
 def _judge(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> tuple[Counts, NDArray[np.bool_]]:
     """Violations by rule, and the tracks that have one; every rule is asked once."""
     if all(isinstance(rule, StayWithin) for rule in rules):  # the most frequent case, and it needs no clock
-        motion = Motion(tracks.x_m, tracks.y_m, tracks.t_utc, tracks.t_utc, np.zeros(0, bool), tracks.offsets)
+        x, y, unused = tracks.x_m, tracks.y_m, tracks.t_utc
+        motion = Motion(x, y, unused, unused, np.zeros(0, bool), tracks.offsets, unused)
     else:
         motion = motion_of_tracks(tracks, scope)
     broken = np.zeros(len(tracks), bool)

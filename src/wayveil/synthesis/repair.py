@@ -100,7 +100,7 @@ def _best_moves(
     x[place], y[place] = to_x, to_y
     joins = np.ones(max(len(x) - 1, 0), bool)
     joins[offsets[1:-1] - 1] = False
-    copies = Motion(x, y, motion.t_s[index], motion.week_s[index], joins, offsets)
+    copies = Motion(x, y, motion.t_s[index], motion.week_s[index], joins, offsets, motion.ground[index])
     count = np.zeros(len(x))
     for rule in rules:
         count += rule.violations(copies)
