@@ -146,6 +146,13 @@ def test_violations_are_counted(small_release, small_synthetic, small_rules):
 EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
 
+def test_a_page_with_closed_hours_says_what_moved(small_release, small_synthetic, small_rules):
+    ruled, free = (make_sheet(small_release, small_synthetic, rules=rules) for rules in (small_rules, None))
+    assert any("follows from the rules" in line for line in ruled.not_promised) and "rules" in ruled.hours
+    assert any("rules aside, where people go" in line for line in ruled.not_promised)
+    assert not any("rules" in line for line in free.not_promised) and "not in place" in free.hours
+
+
 def test_names_are_escaped(make_release, small_city, small_synthetic, small_real, small_rules):
     scope = small_city.scope.model_copy(update={"name": EVIL})
     release = dataclasses.replace(make_release(scope, names=(EVIL, "count")), software=EVIL, neighbours=EVIL)

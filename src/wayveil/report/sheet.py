@@ -10,6 +10,7 @@ from wayveil.report import words
 from wayveil.report.figures import figures, quantities
 from wayveil.report.mapdata import map_data
 from wayveil.roads import RoadMap
+from wayveil.rules.closed import Closed
 from wayveil.trajectories import Trajectories, batches
 
 
@@ -81,6 +82,7 @@ def make_sheet(
     scope = release.scope
     given = tuple(rules or ())
     lines = _rule_lines(given, synthetic, release)
+    hours_closed = any(isinstance(rule, Closed) and not rule.hours.always for rule in given)
     obeyed = bool(lines) and all(line.points == 0 for line in lines)
     drawings = tuple(figures(quantities(synthetic, scope)))
     return Sheet(
@@ -93,7 +95,7 @@ def make_sheet(
         trajectories=len(synthetic),
         points=len(synthetic.lon),
         promise=tuple(words.promise(release)),
-        not_promised=tuple(words.not_promised(release)),
+        not_promised=tuple(words.not_promised(release, hours_closed)),
         ledger=_ledger(release),
         scope=_scope_rows(release),
         steps=_steps(roads is not None, obeyed),
@@ -102,7 +104,7 @@ def make_sheet(
         roads_given=roads is not None,
         figures=drawings,
         map=map_data(scope, {"Synthetic": synthetic}, roads, given),
-        hours=words.hours_of_the_map(release),
+        hours=words.hours_of_the_map(release, hours_closed),
         software=release.software,
         citation=_citation(release),
     )

@@ -161,18 +161,23 @@ def warn_few(release: Release) -> None:
 _LARGE = 5.0
 
 
-def not_promised(release: Release) -> list[str]:
-    """What the promise does not cover."""
+def not_promised(release: Release, hours_closed: bool = False) -> list[str]:
+    """What the promise does not cover; `hours_closed` where the data obeys rules about certain hours."""
     lines = [
         "Facts about the city as a whole (which streets are busy, when people travel) are meant to stay visible.",
         "The data is synthetic: it answers questions about many trajectories, not about a single one; rare places "
         "and rare hours are the least exact.",
         "The fine structure of the map is a prior, what streets usually look like, where the data was too noisy to "
         "tell: no street is promised to be real traffic.",
-        _place_and_hour(release),
+        _place_and_hour(release, hours_closed),
         "Where in a trip somebody is slow, fast or stands still is a guess; lengths, durations, mean speeds and top "
         "speeds were asked about.",
     ]
+    if hours_closed:
+        lines.append(
+            "Areas that are closed at certain hours were obeyed by departing at other hours where that was enough: "
+            "how many travel at these hours, and where, follows from the rules and not from the data."
+        )
     if release.unit == "trajectory":
         lines.insert(
             0,
@@ -189,21 +194,25 @@ def not_promised(release: Release) -> list[str]:
     return lines
 
 
-def _place_and_hour(release: Release) -> str:
+def _place_and_hour(release: Release, hours_closed: bool) -> str:
+    aside = "rules aside, " if hours_closed else ""
     if plan.HOURS in release:
         regions = release[plan.HOURS].shape[1]
         return (
-            f"Time of day and place were asked about together for {regions} regions and parts of three hours: where "
-            "trips start and end in the morning and in the evening is roughly right, for a single street it is not."
+            f"Time of day and place were asked about together for {regions} regions and parts of three hours: {aside}"
+            "where trips start and end in the morning and in the evening is roughly right, for a single street it is "
+            "not."
         )
     return (
-        "Time of day and place were asked about apart: where people go is the same at every hour, so do not compare "
-        "the map of one hour with that of another."
+        f"Time of day and place were asked about apart: {aside}where people go is the same at every hour, so do not "
+        "compare the map of one hour with that of another."
     )
 
 
-def hours_of_the_map(release: Release) -> str:
+def hours_of_the_map(release: Release, hours_closed: bool = False) -> str:
     """One line beside the map's hours."""
+    if hours_closed:
+        return "How the hours differ follows from the rules first: trips left closed areas for other hours."
     if plan.HOURS in release:
         return "Place and hour were asked about together for large regions only: compare districts, not streets."
     return "Place and hour were asked about apart: the hours differ in number, not in place."
