@@ -165,6 +165,11 @@ def test_small_words(wayveil, folder):
     said = wayveil("measure", "rides.csv", *words[:at], *words[at + 2 :])
     assert said.code == 2 and "--epsilon 1 is a usual start; see docs/which-epsilon.md" in said.err
     assert "usual start" not in wayveil("measure", "rides.csv", *words[:-2]).err
+    for verb in (
+        ("measure", "rides.csv", "--epsilon", "1", "--unit", "trajectory", "--dataset", "d"),
+        ("evaluate", "a", "b"),
+    ):
+        assert "`wayveil scope new` begins" in wayveil(*verb).err
     said = wayveil(
         "measure", "rides.csv", "--scope", "small.toml", "--dataset", "rides", "--epsilon", "1", "-o", "r.json"
     )

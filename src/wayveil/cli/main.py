@@ -113,6 +113,8 @@ def main() -> None:
 _CHOICES = {
     "epsilon": "How much privacy to spend is your choice: --epsilon 1 is a usual start; see docs/which-epsilon.md.",
     "unit": "Who is protected is your choice: --unit trajectory hides each trip, --unit user all trips of a person.",
+    "scope": "The scope is the public frame, the city's box and days: a shipped one such as --scope san-francisco, or a "
+    "file of your own, which `wayveil scope new` begins.",
     "dataset": "What is spent is booked under a name of yours for the data, such as --dataset rides.",
 }
 
@@ -121,7 +123,7 @@ def _hint(error: Any) -> str:
     """What helps with the choices that nobody can guess."""
     verb = getattr(getattr(error, "ctx", None), "info_name", None)
     option = getattr(getattr(error, "param", None), "name", None)
-    if (type(error).__name__, verb) != ("MissingParameter", "measure"):
+    if type(error).__name__ != "MissingParameter" or (verb != "measure" and option != "scope"):
         return ""
     return _CHOICES.get(str(option), "")
 

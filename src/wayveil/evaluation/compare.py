@@ -52,7 +52,8 @@ def compare_files(
     check_in_scope(true_paths, f"'{Path(real).name}'")
     evaluations: dict[str, Evaluation] = {}
     warnings: list[str] = []
-    if says_synthetic(Path(real)):
+    exchanged = says_synthetic(Path(real))
+    if exchanged:
         warnings.append(f"'{Path(real).name}' is a synthetic file itself; name the real data first.")
     for path in synthetic:
         made = project(read_synthetic(path, read_as), frame)
@@ -66,7 +67,7 @@ def compare_files(
                 f"'{name}' has another number of trajectories than the real data; divergences move with the number, "
                 "so read each value beside its own floor."
             )
-        if evaluations[name].below_floor:
+        if evaluations[name].below_floor and not exchanged:
             warnings.append(
                 f"'{name}' is below the floor in {', '.join(evaluations[name].below_floor)}: closer to the real data "
                 "than a fresh sample of the same population would be, which is a sign of copied records."
