@@ -62,6 +62,8 @@ MERGING = {"mean_interval": Merging(units=0.5, fewest=12)}
 """Devices record at one or two rhythms: merged bins blur a spike more than noise does, until the noise drowns it."""
 
 
+WEEK_PARTS = (24, 8, 4, 2, 1)
+
 HOURS = "end_points/hours"
 HOURS_PART = Fraction(3, 32)
 HOURS_FROM = 11_000.0
@@ -133,6 +135,11 @@ def asymmetry_side(grid: Grid, signal: float) -> int:
 def region_depth(signal: float) -> int:
     """Depth of the k-d tree of origin–destination regions: 2^depth of them, 2^depth ≤ sqrt(2·signal), 4 to 128."""
     return int(np.clip(np.floor(np.log2(np.sqrt(max(2.0 * signal, 1.0)))), 2, 7))
+
+
+def week_parts(signal: float) -> int:
+    """Parts of a day in which the week is asked: as many of 24, 8, 4, 2 as are worth three units of noise each."""
+    return next((parts for parts in WEEK_PARTS[:-1] if signal >= 3 * 7 * parts), WEEK_PARTS[-1])
 
 
 def histogram_bins(bins: Bins, signal: float, merging: Merging | None = None) -> Bins:

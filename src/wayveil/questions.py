@@ -117,8 +117,10 @@ def _histograms(
         view = views[name]
         both = {f"{axis}_edges": list(getattr(view, axis).edges) for axis in axes}
         answers.append(door.answer(name, sums[name], view.resolution, view.shape, **both))
-    for name in ("departure_hour", "departure_week"):
-        answers.append(door.answer(name, sums[name], 1, views[name].shape))
+    answers.append(door.answer("departure_hour", sums["departure_hour"], 1, views["departure_hour"].shape))
+    parts = plan.week_parts(door.signal("departure_week", count))
+    week = sums["departure_week"].reshape(7, parts, -1).sum(axis=2)
+    answers.append(door.answer("departure_week", week, 1, week.shape))
     return answers
 
 

@@ -104,7 +104,7 @@ def _fits(answer: Answer, grid: Grid) -> bool:
     if base == "departure_hour":
         return shape == (24,)
     if base == "departure_week":
-        return shape == (7, 24)
+        return len(shape) == 2 and shape[0] == 7 and shape[1] in plan.WEEK_PARTS
     if "cuts" in known:
         regions = len(known["cuts"]) + 1 if isinstance(known["cuts"], list) else 0
         expected = (2, regions, PARTS_OF_WEEK) if answer.name == plan.HOURS else (regions, regions)

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
+from wayveil.plan import WEEK_PARTS, week_parts
 from wayveil.synthesis.histogram import Total
-from wayveil.synthesis.weekend import weekend_affinity
+from wayveil.synthesis.weekend import in_parts, weekend_affinity
 from wayveil.synthesis.weekly import estimate_week
 
 HOUR = np.arange(24)
@@ -26,10 +27,11 @@ def week():
     return table / table.sum()
 
 
-def heard(week, count, noise, seed):
+def heard(week, count, noise, seed, parts=24):
     random = np.random.default_rng(seed)
     hour = count * week.sum(axis=0) + random.laplace(0, noise / 1.5, 24)
-    return estimate_week(hour, noise / 1.5, count * week + random.laplace(0, noise, week.shape), noise, Total(count, 1))
+    asked = count * in_parts(week, parts)
+    return estimate_week(hour, noise / 1.5, asked + random.laplace(0, noise, asked.shape), noise, Total(count, 1))
 
 
 def morning(table):
@@ -78,3 +80,26 @@ def test_hours_at_which_nobody_departs_are_no_trouble():
     hours[9] = 1.0
     affinity = weekend_affinity(np.zeros((7, 24)), 1.0, np.full(7, 1 / 7), hours, 1.0)
     assert np.isfinite(affinity).all() and (affinity > 0).all()
+
+
+@pytest.mark.parametrize("parts", WEEK_PARTS)
+def test_a_week_asked_in_parts_keeps_its_days_and_its_hours(week, parts):
+    found = heard(week, 20_000, 1.0, 3, parts)
+    assert found.shape == (7, 24) and found.sum() == pytest.approx(1) and found.min() > 0
+    np.testing.assert_allclose(found.sum(axis=1), week.sum(axis=1), rtol=0.02)
+    np.testing.assert_allclose(found.sum(axis=0), week.sum(axis=0), rtol=0.03, atol=5e-4)
+    if parts >= 8:  # what differs within three hours follows from the waves
+        assert morning(found) == pytest.approx(morning(week), abs=0.01)
+
+
+def test_few_trips_tell_their_days_better_in_few_parts(week):
+    def apart(parts):
+        return np.mean(
+            [np.abs(heard(week, 10_000, 83.0, seed, parts).sum(axis=1) - BUSY / BUSY.sum()).sum() for seed in range(12)]
+        )
+
+    assert week_parts(10_000 / 83.0) == 4 and apart(4) < 0.8 * apart(24)
+
+
+def test_more_trips_are_asked_in_more_parts():
+    assert [week_parts(signal) for signal in (0, 41, 42, 84, 167, 168, 503, 504, 1e9)] == [1, 1, 2, 4, 4, 8, 8, 24, 24]

@@ -43,6 +43,9 @@ def meaning(answer: Answer) -> str:
         sides = known["sides"]
     elif base in (*plan.FIELDS, "start_minus_end") and "side" in known:
         sides = [known["side"]]
+    if answer.name == "departure_week" and answer.shape[1] in plan.WEEK_PARTS[1:]:
+        hours = 24 // answer.shape[1]
+        return "on which day of the week they start" + (f" (parts of {hours} hours)" if hours < 24 else "")
     if sides:
         return f"{text} (cells of {' and '.join(_metres(side * known['cell_m']) for side in sides)})"
     return f"{text} ({level})" if text and level in LEVELS else text

@@ -140,13 +140,13 @@ def estimate_table(
     """
     allowed = np.ones(counts.shape, bool) if possible is None else possible
     product = np.outer(rows, columns) * (1.0 if affinity is None else affinity)
-    mean = _scale_to_margins(product * allowed + 1e-15 * allowed, rows, columns) * total
+    mean = scale_to_margins(product * allowed + 1e-15 * allowed, rows, columns) * total
     prior: NDArray[np.float64] = np.maximum(mean, 1e-6)
     estimate = posterior_mean(counts, prior * allowed, noise, groups=2) * allowed + 1e-9 * allowed
-    return _scale_to_margins(estimate, rows, columns)
+    return scale_to_margins(estimate, rows, columns)
 
 
-def _scale_to_margins(
+def scale_to_margins(
     table: NDArray[np.float64], rows: NDArray[np.float64], columns: NDArray[np.float64], rounds: int = 20
 ) -> NDArray[np.float64]:
     """Iterative proportional fitting; margins that the allowed cells cannot reach are approached, not forced."""

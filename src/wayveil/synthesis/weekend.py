@@ -32,13 +32,13 @@ def weekend_affinity(
     Parameters
     ----------
     week
-        Noisy counts by weekday, Monday first, and hour, and the scale of their noise.
+        Noisy counts by weekday, Monday first, and hour or part of the day, and the scale of their noise.
     days, hours
         Estimated shares of the weekdays, and of the hours of all days together.
     """
     weekend = float(days[WEEKEND].sum())
     seen = np.concatenate([week[WEEKEND].sum(axis=0), week[_WORKING].sum(axis=0)])
-    variance = 2 * noise**2 * np.repeat((2.0, 5.0), len(hours))
+    variance = 2 * noise**2 * np.repeat((2.0, 5.0), week.shape[1])
     log_ratios = [np.zeros(len(hours))]
     evidence = [_log_likelihood(_expected(log_ratios[0], hours, weekend, count), seen, variance)]
     for strength in _STRENGTHS:
@@ -61,9 +61,11 @@ def _fitted(
         expected = _expected(size @ waves, hours, weekend, count)
         there = expected[: len(hours)]
         slope = there * (waves - (waves @ there / there.sum())[:, None])
-        slopes = np.concatenate([slope, -slope], axis=1) / np.sqrt(variance)
+        slopes = in_parts(np.concatenate([slope, -slope], axis=1), len(seen)) / np.sqrt(variance)
         curvature = slopes @ slopes.T + np.diag(spread**-2.0)
-        step = np.linalg.solve(curvature, slopes @ ((seen - expected) / np.sqrt(variance)) - size / spread**2)
+        step = np.linalg.solve(
+            curvature, slopes @ ((seen - in_parts(expected, len(seen))) / np.sqrt(variance)) - size / spread**2
+        )
         size = size + step / max(1.0, float(np.abs(step).max()))
     fit = _log_likelihood(_expected(size @ waves, hours, weekend, count), seen, variance)
     volume = np.linalg.slogdet(curvature * np.outer(spread, spread))[1]
@@ -78,7 +80,12 @@ def _expected(log_ratio: Hours, hours: Hours, weekend: float, count: float) -> H
 
 
 def _log_likelihood(expected: Hours, seen: Hours, variance: Hours) -> float:
-    return -0.5 * float(((seen - expected) ** 2 / variance).sum())
+    return -0.5 * float(((seen - in_parts(expected, len(seen))) ** 2 / variance).sum())
+
+
+def in_parts(hours: NDArray[np.float64], parts: int) -> NDArray[np.float64]:
+    """Sums of neighbouring hours, along the last axis: so many parts of equal length."""
+    return np.asarray(hours.reshape(*hours.shape[:-1], parts, -1).sum(axis=-1))
 
 
 def _ratio(part: Hours, hours: Hours) -> Hours:

@@ -6,9 +6,9 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.synthesis.histogram import Total, averaged, estimate_table, smooth_curves
+from wayveil.synthesis.histogram import Total, averaged, estimate_table, scale_to_margins, smooth_curves
 from wayveil.synthesis.posterior import posterior_mean
-from wayveil.synthesis.weekend import WEEKEND, weekend_affinity
+from wayveil.synthesis.weekend import WEEKEND, in_parts, weekend_affinity
 
 _EVEN = 0.03
 """Least share of departures that may be at any hour: beside a sharp peak a smooth curve falls to nothing, and one
@@ -36,14 +36,17 @@ def estimate_week(
 ) -> NDArray[np.float64]:
     """(weekday, hour): the hours of all days, well measured, times the weekdays, other hours on the weekend.
 
-    The posterior of each hour of the week comes on top.
+    The posterior of each hour of the week comes on top, or of each part of a day where the `week` was asked in parts.
     """
     hours = estimate_hours(hour, hour_noise, total)
-    affinity = np.ones(week.shape)
+    affinity = np.ones((len(week), len(hours)))
     for _ in range(_ROUNDS):
         days = estimate_weekdays(*_sums_of_days(week, week_noise, hours * affinity, total.count), total.count)
         affinity = weekend_affinity(week, week_noise, days, hours, total.count)
-    return estimate_table(week, week_noise, days, hours, total.count, affinity=affinity)
+    expected = np.outer(days, hours) * affinity
+    parts, whole = in_parts(hours, week.shape[1]), in_parts(expected, week.shape[1])
+    apart = estimate_table(week, week_noise, days, parts, total.count, affinity=whole / np.outer(days, parts))
+    return scale_to_margins(expected * np.repeat(apart / whole, len(hours) // len(parts), axis=1), days, hours)
 
 
 def _sums_of_days(
@@ -54,7 +57,7 @@ def _sums_of_days(
     Weighed by the hours that are expected of a day the sum has least noise: empty hours have nothing to tell. Plain
     sums are right whatever the hours, and are taken where their noise does not matter.
     """
-    expected = expected / expected.sum(axis=1, keepdims=True)
+    expected = in_parts(expected / expected.sum(axis=1, keepdims=True), week.shape[1])
     bins = week.shape[1]
     error = np.sqrt(2 * bins) * noise * len(week) / max(count, 1.0)
     plain = 1 / (1 + (error / _SMALL_ERROR) ** 2)
