@@ -3,7 +3,7 @@
 Privacy: free (post-processing of the release).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,13 +69,18 @@ class Estimates:
     """Scale of the noise of each answer, in trajectories."""
 
 
-def estimate(release: Release, road_features: Sequence[Field] = (), learned: bool = False) -> Estimates:
-    """Posterior means of all views, made consistent where they speak of the same thing."""
+def estimate(
+    release: Release,
+    road_features: Sequence[Field] = (),
+    learned: bool = False,
+    told: Callable[[float], None] = lambda done: None,
+) -> Estimates:
+    """Posterior means of all views, made consistent where they speak of the same thing; `told` hears how far it is."""
     scope = release.scope
     grid = base_grid(scope)
     count = max(float(release["count"].counts[0]), 1.0)
     total = Total(count, release["count"].noise)
-    occupancy, both_ends = estimate_fields(release, count, cell_area(grid), road_features, learned)
+    occupancy, both_ends = estimate_fields(release, count, cell_area(grid), road_features, learned, told)
     starts, ends = split_ends(release["start_minus_end"], both_ends)
 
     length_bins = plan.length_bins(scope)

@@ -6,7 +6,7 @@ and what the network says without the map. They err in different places, so thei
 Privacy: free (post-processing of the release).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -39,8 +39,17 @@ OCCUPANCY, END_POINTS = Pooling(bayes=0.2, unmapped=0.05), Pooling(bayes=0.2, un
 """Seen on the trial data, one rule for all of it (docs/model-card.md): a map tells less about ends than about ways."""
 
 
+def _nobody(done: float) -> None:
+    """The default listener."""
+
+
 def estimate_fields(
-    release: Release, count: float, area: Field, road_features: Sequence[Field] = (), learned: bool = False
+    release: Release,
+    count: float,
+    area: Field,
+    road_features: Sequence[Field] = (),
+    learned: bool = False,
+    told: Callable[[float], None] = _nobody,
 ) -> tuple[Field, Field]:
     """Occupancy, and starts and ends together, each adding up to `count` or nearly so.
 
@@ -50,12 +59,17 @@ def estimate_fields(
         Of a public map; empty without one.
     learned
         Whether the network is asked too; without it the Bayesian estimate is all there is.
+    told
+        Hears about how much of the work is done.
     """
     points, ends = noisy_levels(release, "occupancy"), noisy_levels(release, "end_points")
     bayes = _bayes(points, ends, count, area, road_features)
+    whole = 2.0 if road_features else 1.0
+    told(0.4 / whole)
     if not learned:
         return bayes
     seen = [part.field for part in _learned(points, ends, count, area, bayes, road_features)]
+    told(1.0 / whole)
     if not road_features:
         return seen[0], seen[1]
     unmapped = _learned(points, ends, count, area, _bayes(points, ends, count, area, ()), (), aloud=False)

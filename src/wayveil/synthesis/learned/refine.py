@@ -4,7 +4,8 @@ Privacy: free (post-processing). It reads noisy counts, their scales and public 
 """
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
@@ -114,9 +115,21 @@ def _corrected(
         beside,
     )
     constants = features.constants(levels, total, area, bool(road_features))
-    logits = np.where(area > 0, log_bayes + log_correction(weights, fields, constants), -np.inf).astype(float)
+    with one_thread():
+        correction = log_correction(weights, fields, constants)
+    logits = np.where(area > 0, log_bayes + correction, -np.inf).astype(float)
     share = np.exp(logits - logits.max())
     return share * (bayes.sum() / share.sum())
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread for matrix products: small ones wait for each other ten times longer than they take."""
+    import scipy.linalg.blas  # noqa: F401  (only a library that is loaded can be told)
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1, user_api="blas"):
+        yield
 
 
 def _words(kind: Kind) -> str:
