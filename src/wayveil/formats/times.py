@@ -14,9 +14,9 @@ from wayveil.formats.options import zone_named
 LARGEST_S = 1e11
 """Beyond this number (the year 5138) a Unix time is taken as milliseconds, then micro-, then nanoseconds."""
 _QUARTER_S = 900
-_NUMBER = r"^[+-]?\d{1,20}(\.\d{0,20})?$"
-_ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d(:?\d\d(:?\d\d(\.\d{1,9})?)?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
-_ZONED = r":\d\d(\.\d+)?(Z|[+-]\d\d(:?\d\d)?)$"
+_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d(:?\d\d(:?\d\d(\.\d+)?)?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
+_ZONED = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
 _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
@@ -66,60 +66,40 @@ def seconds_of_numbers(number: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _from_text(column: pa.ChunkedArray, timezone: str | None, origin: str) -> NDArray[np.float64]:
+    """Each text by itself: what is neither a number nor a date is missing, whatever the others are.
+
+    The others only decide whether the column is refused: where most are no times, or where kinds are mixed.
+    """
     import pyarrow.compute as pc
 
     text = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
     text = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.large_string()), text)
-    try:
-        return seconds_of_numbers(float_column(pc.cast(text, pa.float64())))
-    except pa.ArrowInvalid:
-        pass
-    stamps = _stamps(text)
-    if stamps is None:
-        # A few that are no times are bad rows; where most are none, it is the wrong column.
-        if (numbers := _mostly(text, _NUMBER)) is not None:
-            return seconds_of_numbers(float_column(pc.cast(numbers, pa.float64())))
-        if (dates := _mostly(text, _ISO)) is not None:
-            stamps = _stamps(dates, one_by_one=True)
-    if stamps is None:
+    given = len(text) - text.null_count
+    numbers, dates = _alike(text, _NUMBER), _alike(text, _ISO)
+    zoned = _alike(dates, _ZONED)
+    kinds = [len(part) - part.null_count for part in (numbers, dates, zoned)]
+    if 2 * (kinds[0] + kinds[1]) <= given > 0 or (kinds[0] and kinds[1]) or 0 < kinds[2] < kinds[1]:
         raise InputError(
             f"Some times of '{origin}' are neither Unix seconds nor ISO 8601 text (2024-03-04 07:30:00, all with a "
             "zone or all without); rewrite them or name another column with --time-column."
         )
-    return _from_timestamps(stamps, timezone, origin)
+    if not kinds[1]:
+        return seconds_of_numbers(float_column(pc.cast(numbers, pa.float64())))
+    # Microseconds, so that every year has them; Arrow takes no finer fraction then.
+    dates = pc.replace_substring_regex(dates, r"(\.\d{6})\d+", r"\1").combine_chunks()
+    stamps = _each(dates, pa.timestamp("us", "UTC" if kinds[2] else None))
+    return _from_timestamps(pa.chunked_array([stamps]), timezone, origin)
 
 
-def _mostly(text: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray | None:
-    """The texts with those missing that do not look like the pattern; None unless most of them do."""
+def _alike(text: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
+    """The texts that look like the pattern; the others are missing."""
     import pyarrow.compute as pc
 
-    alike = pc.fill_null(pc.match_substring_regex(text, pattern), False)
-    if 2 * (pc.sum(alike).as_py() or 0) <= len(text) - text.null_count:
-        return None
-    return pc.if_else(alike, text, pa.scalar(None, pa.large_string()))
-
-
-def _stamps(text: pa.ChunkedArray, one_by_one: bool = False) -> pa.ChunkedArray | None:
-    """The texts as timestamps, None where they are not of one kind; `one_by_one` impossible days are missing."""
-    import pyarrow.compute as pc
-
-    for kind in (pa.timestamp("ns"), pa.timestamp("ns", "UTC"), pa.timestamp("s"), pa.timestamp("s", "UTC")):
-        try:
-            return pc.cast(text, kind)
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-            continue
-    if not one_by_one:
-        return None
-    zoned = pc.fill_null(pc.match_substring_regex(text, _ZONED), False)
-    if len(text) == 0 or 0 < pc.sum(zoned).as_py() < len(text) - text.null_count:
-        return None
-    return pa.chunked_array(
-        [_each(text.combine_chunks(), pa.timestamp("ns", "UTC" if pc.any(zoned).as_py() else None))]
-    )
+    return pc.if_else(pc.match_substring_regex(text, pattern), text, pa.scalar(None, pa.large_string()))
 
 
 def _each(text: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Cast in halves of halves, down to those that cannot be: these are missing."""
+    """Cast in halves of halves, down to days that no calendar has: these are missing."""
     import pyarrow.compute as pc
 
     try:
