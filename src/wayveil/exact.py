@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from wayveil.formats.points import Points
 
 MOST_REMEMBERED = 1 << 25
-"""Trajectories whose ends are kept in memory (300 MB); a larger source is read once more instead."""
+"""Trajectories whose ends are kept in memory (300 MB); a larger source is read again instead, for each view of them."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,6 +63,7 @@ MERGING = {"mean_interval": Merging(units=0.5, fewest=12)}
 
 
 WEEK_PARTS = (24, 8, 4, 2, 1)
+"""Parts of a day in which the week can be asked."""
 
 HOURS = "end_points/hours"
 HOURS_PART = Fraction(3, 32)
@@ -96,7 +97,7 @@ def focused(budget: Budget, signals: Mapping[str, float], grid: Grid) -> Budget:
     for field, signal in signals.items():
         coarse, detail = f"{field}/coarse", f"{field}/detail"
         both = shares[coarse] + shares[detail]
-        if HOURS.startswith(field) and signal >= HOURS_FROM:
+        if field == "end_points" and signal >= HOURS_FROM:
             shares[HOURS] = both * HOURS_PART
             both -= shares[HOURS]
         shares[coarse] = both * coarse_parts(signal, grid.cells) / PARTS
@@ -132,9 +133,12 @@ def asymmetry_side(grid: Grid, signal: float) -> int:
     return side
 
 
+MOST_REGIONS = 128
+
+
 def region_depth(signal: float) -> int:
-    """Depth of the k-d tree of origin–destination regions: 2^depth of them, 2^depth ≤ sqrt(2·signal), 4 to 128."""
-    return int(np.clip(np.floor(np.log2(np.sqrt(max(2.0 * signal, 1.0)))), 2, 7))
+    """Depth of the k-d tree of regions: 2^depth of them, 2^depth ≤ sqrt(2·signal), from 4 to MOST_REGIONS."""
+    return int(np.clip(np.floor(np.log2(np.sqrt(max(2.0 * signal, 1.0)))), 2, np.log2(MOST_REGIONS)))
 
 
 def week_parts(signal: float) -> int:

@@ -105,6 +105,8 @@ def _fits(answer: Answer, grid: Grid) -> bool:
         return shape == (24,)
     if base == "departure_week":
         return len(shape) == 2 and shape[0] == 7 and shape[1] in plan.WEEK_PARTS
+    if answer.name == plan.HOURS and not (known.get("cuts") and len(shape) == 3 and shape[1] <= plan.MOST_REGIONS):
+        return False
     if "cuts" in known:
         regions = len(known["cuts"]) + 1 if isinstance(known["cuts"], list) else 0
         expected = (2, regions, PARTS_OF_WEEK) if answer.name == plan.HOURS else (regions, regions)

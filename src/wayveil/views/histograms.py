@@ -82,7 +82,10 @@ class MeanSpeed(_Histogram):
 
 @dataclass(frozen=True)
 class TopSpeed(_Histogram):
-    """φ(T) = 1 at the bin of the fastest step between two points (km/h), a step of no time counted as a second's."""
+    """φ(T) = 1 at the bin of the fastest step between two points (km/h, in the scope's projection).
+
+    A step of no time counts as a second's.
+    """
 
     name: str = "top_speed"
     resolution: int = 1

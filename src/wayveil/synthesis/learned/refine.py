@@ -124,7 +124,7 @@ def _corrected(
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """One thread for matrix products: small ones wait for each other ten times longer than they take."""
+    """One thread for matrix products: on a busy machine several wait for each other longer than small ones take."""
     import scipy.linalg.blas  # noqa: F401  (only a library that is loaded can be told)
     from threadpoolctl import threadpool_limits
 
