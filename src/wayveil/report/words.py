@@ -173,8 +173,8 @@ def not_promised(release: Release, hours_closed: bool = False) -> list[str]:
         "The fine structure of the map is a prior, what streets usually look like, where the data was too noisy to "
         "tell: no street is promised to be real traffic.",
         _place_and_hour(release, hours_closed),
-        "Where in a trip somebody is slow, fast or stands still is a guess; lengths, durations and "
-        f"{'mean and top' if 'top_speed' in release else 'mean'} speeds were asked about.",
+        "Where in a trip somebody is slow, fast or stands still is a guess; lengths, durations"
+        f"{', mean and top' if 'top_speed' in release else ' and mean'} speeds were asked about.",
     ]
     if hours_closed:
         lines.append(
