@@ -21,6 +21,10 @@ def quiet(stage: str, done: float) -> None:
     """The default listener: nobody."""
 
 
+def nobody(done: float) -> None:
+    """The same for one stage alone: see `part`."""
+
+
 def part(progress: Progress, stage: str, first: float, last: float) -> Callable[[float], None]:
     """A listener for the piece of a stage from `first` to `last`, told the share of the piece that is done."""
     return lambda done: progress(stage, first + (last - first) * min(max(done, 0.0), 1.0))

@@ -19,7 +19,7 @@ from wayveil.scope import Scope
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.place_hours import PlaceHours, exchanged_departures, region_ratios
 from wayveil.synthesis.synthesize import synthesize
-from wayveil.week import PARTS_OF_WEEK, hour_of_week, part_of_week
+from wayveil.week import PARTS_OF_WEEK, hour_of_day_or_weekend, part_of_week
 
 HOUR = np.arange(24)
 HOURS = np.full(48, 1 / 48)
@@ -46,7 +46,7 @@ def heard(ratio, count, noise, seed=0):
 def test_hours_and_parts_of_the_week_count_from_monday():
     week_s = np.array([0.0, 2.9 * 3600, 3 * 3600, 119.9 * 3600, 120 * 3600, 167.9 * 3600, 168 * 3600])
     assert part_of_week(week_s).tolist() == [0, 0, 1, 7, 8, 15, 0]
-    assert hour_of_week(week_s).tolist() == [0, 2, 3, 23, 24, 47, 0]
+    assert hour_of_day_or_weekend(week_s).tolist() == [0, 2, 3, 23, 24, 47, 0]
 
 
 def test_what_was_heard_clearly_is_found_and_noise_alone_is_nothing():
@@ -72,13 +72,13 @@ def test_departures_stay_and_go_where_their_hour_is_at_home():
     origin = random.integers(0, 2, 4001)
     found = exchanged_departures(place_hours, departure, origin, random.integers(0, 2, 4001), SCOPE, random)
     assert np.array_equal(np.sort(found), np.sort(departure))
-    hour = hour_of_week(SCOPE.local_seconds(found)) % 24
+    hour = hour_of_day_or_weekend(SCOPE.local_seconds(found)) % 24
     morning = (hour >= 6) & (hour < 11)
     # In the morning the ratios are about 1.47 and .53, so three of four start in the first region.
     assert (origin[morning] == 0).mean() == pytest.approx(0.735, abs=0.06)
     both = PlaceHours(np.array([0, 1]), table, table)
     found = exchanged_departures(both, departure, origin, origin, SCOPE, random)
-    hour = hour_of_week(SCOPE.local_seconds(found)) % 24
+    hour = hour_of_day_or_weekend(SCOPE.local_seconds(found)) % 24
     morning = (hour >= 6) & (hour < 11)
     # Both ends of a short trip say the same: that must not count twice.
     assert (origin[morning] == 0).mean() == pytest.approx(0.735, abs=0.06)

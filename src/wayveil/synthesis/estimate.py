@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from wayveil import plan
 from wayveil.bins import Bins
 from wayveil.grid import Grid, base_grid
+from wayveil.progress import nobody
 from wayveil.release import Answer, Release
 from wayveil.scope import Scope
 from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
@@ -73,7 +74,7 @@ def estimate(
     release: Release,
     road_features: Sequence[Field] = (),
     learned: bool = False,
-    told: Callable[[float], None] = lambda done: None,
+    told: Callable[[float], None] = nobody,
 ) -> Estimates:
     """Posterior means of all views, made consistent where they speak of the same thing; `told` hears how far it is."""
     scope = release.scope

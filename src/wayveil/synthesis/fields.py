@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from wayveil.focus import PARTS, unweigh
 from wayveil.grid import Grid, base_grid, level_shape
+from wayveil.progress import nobody
 from wayveil.release import Answer, Release
 from wayveil.synthesis.field import NoisyLevel, estimate_field
 from wayveil.synthesis.mapped import estimate_mapped_field
@@ -39,17 +40,13 @@ OCCUPANCY, END_POINTS = Pooling(bayes=0.2, unmapped=0.05), Pooling(bayes=0.2, un
 """Seen on the trial data, one rule for all of it (docs/model-card.md): a map tells less about ends than about ways."""
 
 
-def _nobody(done: float) -> None:
-    """The default listener."""
-
-
 def estimate_fields(
     release: Release,
     count: float,
     area: Field,
     road_features: Sequence[Field] = (),
     learned: bool = False,
-    told: Callable[[float], None] = _nobody,
+    told: Callable[[float], None] = nobody,
 ) -> tuple[Field, Field]:
     """Occupancy, and starts and ends together, each adding up to `count` or nearly so.
 

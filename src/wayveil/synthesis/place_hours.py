@@ -21,7 +21,7 @@ from wayveil.release import Answer
 from wayveil.scope import Scope
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.regions import cuts_from_json, label_regions
-from wayveil.week import PARTS_OF_WEEK, SATURDAY, hour_of_week, part_of_week
+from wayveil.week import PARTS_OF_WEEK, SATURDAY, hour_of_day_or_weekend, part_of_week
 
 Table = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ def exchanged_departures(
 
     Two trips at a time exchange theirs or not, as likely as each is (Gibbs' sampler of permutations).
     """
-    hour = hour_of_week(scope.local_seconds(departure_utc))
+    hour = hour_of_day_or_weekend(scope.local_seconds(departure_utc))
     start, end = found.region_of_cell[origin], found.region_of_cell[destination]
     tables = _factors(found, start, end, hour)
     has = np.arange(len(departure_utc))  # whose departure each trip has

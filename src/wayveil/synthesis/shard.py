@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.progress import Progress, quiet
+from wayveil.progress import Progress, nobody, quiet
 from wayveil.rules import ALWAYS, Closed, Custom, StayWithin, motion_of, with_scope_bounds
 from wayveil.rules import count as count_rules
 from wayveil.rules.motion import motion_from_metres
@@ -56,10 +56,6 @@ class Shard:
     """How many trajectories were moved, given other times, or replaced by others so that they obey."""
 
 
-def _nobody(done: float) -> None:
-    """The default listener."""
-
-
 def draw_shard(
     estimates: Estimates,
     prior: Prior,
@@ -67,7 +63,7 @@ def draw_shard(
     rules: Sequence[Rule],
     count: int,
     random: np.random.Generator,
-    told: Callable[[float], None] = _nobody,
+    told: Callable[[float], None] = nobody,
 ) -> Shard:
     """`count` trajectories; `told` hears the share of the work that is done."""
     told(0.0)

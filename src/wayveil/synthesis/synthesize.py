@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from wayveil.engine.pieces import Pieces
 from wayveil.errors import InputError
-from wayveil.progress import Progress, part, quiet
+from wayveil.progress import Progress, nobody, part, quiet
 from wayveil.release import Release, origin_notes
 from wayveil.roads import RoadMap
 from wayveil.rules.rule import Rule
@@ -160,7 +160,7 @@ def shard_sizes(count: int) -> list[int]:
     return [count // shards + (k < count % shards) for k in range(shards)]
 
 
-def _draw(piece: tuple[Model, int, np.random.SeedSequence], told: Callable[[float], None] = lambda done: None) -> Shard:
+def _draw(piece: tuple[Model, int, np.random.SeedSequence], told: Callable[[float], None] = nobody) -> Shard:
     model, size, stream = piece
     random = np.random.default_rng(stream)
     return draw_shard(model.estimates, model.prior, model.router, model.rules, size, random, told)

@@ -11,9 +11,11 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.week import SATURDAY
+
 Hours = NDArray[np.float64]
-WEEKEND = slice(5, 7)
-_WORKING = slice(0, 5)
+WEEKEND = slice(SATURDAY, 7)
+_WORKING = slice(0, SATURDAY)
 _WAVES = np.repeat((1, 2, 3, 4), 2)
 """Turns a day of each wave, a cosine and a sine of each."""
 _STRENGTHS = (0.1, 0.3, 0.6, 1.2)

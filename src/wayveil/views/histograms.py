@@ -9,6 +9,7 @@ from wayveil.bins import Bins
 from wayveil.prepare import Prepared
 from wayveil.scope import Scope
 from wayveil.views.base import Features, one_hot
+from wayveil.week import hour_of_week
 
 
 @dataclass(frozen=True)
@@ -201,5 +202,5 @@ def _straight_km(batch: Prepared) -> NDArray[np.float64]:
 
 
 def _hour_of_week(scope: Scope, batch: Prepared) -> NDArray[np.int64]:
-    """0 to 167. A remainder just below a whole week may round up to it, and 168 is Monday's first hour again."""
-    return (scope.local_seconds(batch.t_utc[batch.first]) // 3600).astype(np.int64) % 168
+    """Of each first point."""
+    return hour_of_week(scope.local_seconds(batch.t_utc[batch.first]))
