@@ -22,8 +22,9 @@ ended the lessons of the end points in the ninth stage, before this weight was t
 def initial_weights(seed: int, shape: tuple[int, tuple[int, ...]] | None = None, start: dict | None = None) -> dict:
     """He-scaled kernels; films and the last layer zero, so that training starts at the Bayesian estimate.
 
-    `shape` is (patch, channels). Of the weights to start from every array is taken whose name and shape fit, where a
-    network that folds squares of cells takes the deeper scales of one that does not.
+    `shape` is (patch, channels). Of the weights to start from every array is taken whose name fits and that is not
+    larger, where a network that folds squares of cells takes the deeper scales of one that does not. A wider network
+    begins as the one it starts from: what its new channels say is not listened to at first.
     """
     random = np.random.default_rng([seed, 7])
     patch, channels = shape or (network.PATCH, network.CHANNELS)
@@ -39,13 +40,22 @@ def initial_weights(seed: int, shape: tuple[int, tuple[int, ...]] | None = None,
             scale = re.search(r"\d", name.split("/")[0])
             theirs = name.replace(scale[0], str(int(scale[0]) + skipped), 1) if scale else name
             old = known.get(theirs)
-            if old is not None and name == "stem/w" and old.shape[2] < size[2] and patch == 1:
-                values = np.zeros(size)  # new inputs come last and are not listened to at first
-                values[:, :, : old.shape[2]] = old
-            elif old is not None and old.shape == size:
-                values = old
+            if old is not None and (patch == network.patch_of(known) or old.shape == size):
+                values = _grown(values, np.asarray(old), halves=2 if "film" in name else 1)
             weights[kind][name] = jnp.array(values, jnp.float32)  # a copy: the states are donated
     return weights
+
+
+def _grown(fresh: np.ndarray, old: np.ndarray, halves: int) -> np.ndarray:
+    """`old` in the corner of `fresh`, and nothing from new channels to old ones; new channels come last.
+
+    A film's last axis holds two halves, the scales and the shifts.
+    """
+    wide = fresh.reshape(*fresh.shape[:-1], halves, -1).copy()
+    narrow = old.reshape(*old.shape[:-1], halves, -1)
+    wide[..., : narrow.shape[-1]] = 0.0
+    wide[tuple(slice(size) for size in narrow.shape)] = narrow
+    return wide.reshape(fresh.shape)
 
 
 def swish(x):
