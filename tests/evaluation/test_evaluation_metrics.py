@@ -130,6 +130,17 @@ def test_time_metrics():
     assert m.speed(noon, slow, SCOPE) > 0.5
 
 
+def test_intervals_are_seen_whole_second_by_whole_second():
+    walk = walks(50, 1)
+    single = lines([(0, 0)], [(50, 50)])
+    assert m.interval(walk, walk, SCOPE) == 0 == m.interval(single, single, SCOPE)
+    seconds = np.diff(walk.t_utc)[0]
+    other = Trajectories(walk.offsets, walk.lon, walk.lat, walk.t_utc * (1 + 1 / seconds))
+    assert m.interval(walk, other, SCOPE) == pytest.approx(LN2 if seconds <= 10 else 0.0, abs=0.01)
+    slower = Trajectories(walk.offsets, walk.lon, walk.lat, walk.t_utc * 1.5)
+    assert m.interval(walk, slower, SCOPE) == pytest.approx(LN2)
+
+
 def test_points_that_gather_and_jump_are_seen_though_ways_and_times_are_the_same():
     even, bunched = [(100 * k, 0) for k in range(11)], [(10 * k, 0) for k in range(10)] + [(1000, 0)]
     real, synthetic = lines(*[even] * 38, *[bunched] * 2), lines(*[even] * 2, *[bunched] * 38)
@@ -245,6 +256,7 @@ def test_without_time_the_metrics_of_time_are_left_out():
         "speed",
         "relation_time",
         "top_speed",
+        "interval",
     }.isdisjoint(found.scores)
 
 

@@ -26,6 +26,7 @@ _WAYPOINTS = 16
 _RELATION_SAMPLE = 3_000
 _TIME_SCALE_MPS = 5.0
 _CLOCK_RADIUS_M = 5_000.0
+_WHOLE_S = 10
 
 
 @dataclass(frozen=True)
@@ -235,6 +236,26 @@ def speed(real: Paths, synthetic: Paths) -> Tally:
         for paths in (real, synthetic)
     )
     return histogram(real, synthetic, a, b, float(np.quantile(a, 0.995)), 100)
+
+
+@metric(needs_time=True)
+def interval(real: Paths, synthetic: Paths) -> Tally:
+    """JSD of the seconds from one point to the next: whole seconds up to 10, then bins that are a tenth wide."""
+    a, b = (_gaps(paths) for paths in (real, synthetic))
+    return tabulate(*a, *b)
+
+
+def _gaps(paths: Paths) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """(bin, group) of every gap between two points; a single point counts as a gap of nothing."""
+    seconds = np.diff(paths.t_utc, append=0.0)
+    counted = np.ones(len(seconds), bool)
+    counted[paths.last] = False
+    single = paths.first[paths.first == paths.last]
+    counted[single], seconds[single] = True, 0.0
+    seconds = seconds[counted]
+    longer = np.log(np.maximum(seconds, _WHOLE_S + 0.5) / (_WHOLE_S + 0.5)) / np.log(1.1)
+    code = np.where(seconds < _WHOLE_S + 0.5, np.rint(seconds), _WHOLE_S + 1 + np.floor(longer))
+    return code.astype(np.int64), _group(paths)[paths.owner[counted]]
 
 
 @metric()

@@ -41,6 +41,7 @@ METRICS: dict[str, Metric] = {
     "start_place_hour": m.start_place_hour.at(cell_m=2000.0),
     "duration": m.duration,
     "speed": m.speed,
+    "interval": m.interval,
     "longest_step": m.longest_step,
     "top_speed": m.top_speed,
     "query_error": ada.query_error,

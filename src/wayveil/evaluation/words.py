@@ -17,6 +17,7 @@ _PLAIN = {
     "start_place_hour": "place of departure (2 km) at each time of day",
     "duration": "durations",
     "speed": "mean speeds",
+    "interval": "seconds from point to point",
     "longest_step": "the longest step of each trip",
     "top_speed": "the fastest step of each trip",
     "query_error": "error of counts in random areas",
