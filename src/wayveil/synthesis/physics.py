@@ -16,6 +16,7 @@ from wayveil.rules.pace import MaxDuration, MinSpeed
 from wayveil.rules.rule import Rule
 from wayveil.rules.speed import SpeedLimit
 from wayveil.scope import Scope
+from wayveil.synthesis.levelling import levelled
 from wayveil.synthesis.polylines import step_lengths
 
 _ROUND_OFF_M = 1e-6
@@ -105,8 +106,8 @@ def physical_times(
 ) -> NDArray[np.float64]:
     """t' with whole Δt' >= max(1 s, length / fastest), the same start, and the same duration where that is possible.
 
-    The seconds that fast steps lack are taken from the slow ones in proportion to what these can spare; where all
-    together cannot spare enough, the duration grows by what is missing.
+    The seconds that fast steps lack are taken from those that can spare most, so that most gaps stay what they are;
+    where all together cannot spare enough, the duration grows by what is missing.
 
     Parameters
     ----------
@@ -186,8 +187,9 @@ def _stretched(
     spare -= need_s
     np.maximum(spare, 0.0, out=spare)
     spare[begin] = 0.0
-    sum_need, sum_spare = np.add.reduceat(need_s, begin), np.add.reduceat(spare, begin)
-    share = np.minimum(np.maximum(duration_s - sum_need, 0.0) / np.maximum(sum_spare, 1e-9), 1.0)
+    left = np.maximum(duration_s - np.add.reduceat(need_s, begin), 0.0)
+    spare = levelled(offsets, spare, left)
+    share = left / np.maximum(np.add.reduceat(spare, begin), 1e-9)  # one, but for what the level is off
     running = np.cumsum(spare)
     running -= np.repeat(running[begin], counts)
     running *= np.repeat(share, counts)
