@@ -26,6 +26,7 @@ from wayveil.scope import Scope
 from wayveil.source import Source, open_source
 from wayveil.trajectories import Trajectories
 from wayveil.views import (
+    Beat,
     Count,
     DepartureHour,
     DepartureWeek,
@@ -97,6 +98,7 @@ def first_views(scope: Scope) -> dict[str, View]:
         "mean_speed": MeanSpeed(plan.speed_bins(scope)),
         "top_speed": TopSpeed(plan.top_speed_bins(scope)),
         "mean_interval": MeanInterval(plan.interval_bins(scope)),
+        "beat": Beat(plan.beat_bins()),
         "gap_ratio": GapRatio(plan.gap_ratio_bins()),
         "departure_hour": DepartureHour(scope),
         "departure_week": DepartureWeek(scope),

@@ -26,7 +26,7 @@ SHARES: dict[str, Fraction] = {
         "start_minus_end": 25,
         "origin_destination/coarse": 30,
         "origin_destination/fine": 55,
-        "length": 67,
+        "length": 62,
         "displacement": 30,
         "displacement_length": 23,
         "length_duration": 20,
@@ -35,6 +35,7 @@ SHARES: dict[str, Fraction] = {
         "mean_speed": 20,
         "top_speed": 10,
         "mean_interval": 20,
+        "beat": 5,
         "gap_ratio": 10,
         "departure_hour": 18,
         "departure_week": 12,
@@ -44,7 +45,7 @@ SHARES: dict[str, Fraction] = {
 between its coarse blocks and their detail is settled after the noisy count is known (`focused`)."""
 
 FIELDS = ("occupancy", "end_points")
-YOUNGER = ("top_speed",)
+YOUNGER = ("top_speed", "beat")
 """Answers that releases of earlier versions lack; synthesis does without."""
 DETAILS = tuple(name for name in SHARES if name.endswith("/detail"))
 """Answers about the middle and the fine cells of a field at once, weighed as `wayveil.focus` says."""
@@ -58,7 +59,7 @@ class Merging:
     fewest: int = 24
 
 
-MERGING = {"mean_interval": Merging(units=0.5, fewest=12)}
+MERGING = {name: Merging(units=0.5, fewest=12) for name in ("mean_interval", "beat")}
 """Devices record at one or two rhythms: merged bins blur a spike more than noise does, until the noise drowns it."""
 
 
@@ -199,9 +200,14 @@ def interval_bins(scope: Scope) -> Bins:
     return Bins(tuple(float(v) for v in np.exp(np.linspace(0.0, np.log(1200.0), 49))))
 
 
+def beat_bins() -> Bins:
+    """A second wide around each whole second up to 20 s, then 5 % wide, to 20 minutes."""
+    return Bins((0.0, *(float(v) for v in np.r_[np.arange(1.5, 20.0), 20.5 * np.exp(0.05 * np.arange(82))])))
+
+
 def gap_ratio_bins() -> Bins:
-    """12 bins of gap / mean gap: three below a half, fine around one, a tail."""
-    return Bins((0.0, 0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 1.05, 1.2, 1.5, 2.0, 3.5, 8.0))
+    """14 bins of gap / beat: three below a half, one for gaps on the beat, fine around it, a tail."""
+    return Bins((0.0, 0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99, 1.01, 1.05, 1.2, 1.5, 2.0, 3.5, 8.0))
 
 
 def _mixed(width: float, knee: float, growth: float, top: float) -> Bins:

@@ -100,7 +100,8 @@ def _histograms(
     door: Door, views: Mapping[str, View], sums: Mapping[str, NDArray[np.int64]], count: float
 ) -> list[Answer]:
     answers = []
-    for name in ("length", "displacement", "duration", "mean_speed", "top_speed", "mean_interval", "gap_ratio"):
+    names = ("length", "displacement", "duration", "mean_speed", "top_speed", "mean_interval", "beat", "gap_ratio")
+    for name in names:
         view = views[name]
         fine = view.bins  # type: ignore[attr-defined]
         bins = plan.histogram_bins(fine, door.signal(name, count), plan.MERGING.get(name))

@@ -28,6 +28,7 @@ _NEEDED = {
     "mean_speed": ("edges",),
     "top_speed": ("edges",),
     "mean_interval": ("edges",),
+    "beat": ("edges",),
     "gap_ratio": ("edges",),
     "displacement": ("edges",),
     "displacement_length": ("displacement_edges", "length_edges"),

@@ -180,7 +180,7 @@ def test_placed_points_lie_on_their_line_in_order(count, seed):
 def test_gaps_start_at_nothing_end_at_all_and_have_the_wanted_irregularity():
     points = np.array([2, 50, 3, 4000])
     edges = np.array([0.0, 0.5, 1.5, 4.0])
-    fixes = draw_fixes(points, np.array([0.5, 0.0, 0.5]), edges, rng(5))
+    fixes = draw_fixes(points, np.full(4, 0.65), np.array([0.5, 0.0, 0.5]), edges, rng(5))
     first, last = fixes.offsets[:-1], fixes.offsets[1:] - 1
     assert fixes.offsets.tolist() == [0, 2, 52, 55, 4055]
     for share in (fixes.way, fixes.time):
@@ -188,7 +188,7 @@ def test_gaps_start_at_nothing_end_at_all_and_have_the_wanted_irregularity():
         gaps = np.diff(share[55:])
         assert (gaps > 0).all()
         assert np.quantile(gaps, 0.75) / np.quantile(gaps, 0.25) == pytest.approx(2.75 / 0.25, rel=0.15)
-    even = draw_fixes(points, np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.99, 1.01, 4.0]), rng(5))
+    even = draw_fixes(points, np.ones(4), np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.99, 1.01, 4.0]), rng(5))
     np.testing.assert_allclose(even.way[2:52], np.linspace(0, 1, 50), atol=0.01)
     np.testing.assert_allclose(even.time[2:52], np.linspace(0, 1, 50), atol=0.01)
 
@@ -196,7 +196,7 @@ def test_gaps_start_at_nothing_end_at_all_and_have_the_wanted_irregularity():
 def test_a_lost_signal_takes_the_time_that_is_over_and_the_other_gaps_stay_what_they_were():
     """Most gaps are 0.7 of the mean one: long gaps beyond the last bin are why, and they must come back."""
     points = np.full(200, 101)
-    fixes = draw_fixes(points, np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.65, 0.75, 8.0]), rng(5))
+    fixes = draw_fixes(points, np.full(200, 0.7), np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.95, 1.05, 8.0]), rng(5))
     of_mean = 100 * np.diff(fixes.time.reshape(200, 101), axis=1)
     assert np.median(of_mean) == pytest.approx(0.7, abs=0.01)
     longest = of_mean.max(axis=1)
@@ -204,6 +204,33 @@ def test_a_lost_signal_takes_the_time_that_is_over_and_the_other_gaps_stay_what_
     assert np.bincount(of_mean.argmax(axis=1) // 20, minlength=5).min() > 20
     way = 100 * np.diff(fixes.way.reshape(200, 101), axis=1)
     assert way.max() < 1.2, "while the signal is lost the route stands still"
+
+
+def test_gaps_that_take_too_long_are_cut_and_the_beat_stays():
+    """A fifth of the gaps would be four beats long, for which a trip has no time: they give way, the others do not."""
+    points, ratio = np.full(300, 41), np.array([0.8, 0.0, 0.2])
+    fixes = draw_fixes(points, np.full(300, 0.9), ratio, np.array([0.99, 1.01, 3.9, 4.1]), rng(3))
+    of_beat = 40 * np.diff(fixes.time.reshape(300, 41), axis=1) / 0.9
+    assert ((of_beat > 0.98) & (of_beat < 1.02)).mean() > 0.75
+    assert of_beat.min() > 0.95 and of_beat.max() < 4.2
+    # Where even the beat is too slow all gaps become shorter alike.
+    hurried = draw_fixes(points, np.full(300, 1.5), np.array([1.0]), np.array([0.99, 1.01]), rng(3))
+    np.testing.assert_allclose(40 * np.diff(hurried.time.reshape(300, 41), axis=1), 1.0, atol=0.03)
+
+
+def test_beats_are_the_asked_ones_in_whole_seconds_and_slow_devices_have_the_longer_gaps(small_estimates):
+    bins = small_estimates.beat_bins
+    asked = np.zeros(len(bins))
+    asked[bins.index(np.array([5.0, 15.0]))] = 0.7, 0.3
+    trips = draw_trips(replace(small_estimates, beat=asked), 2000, rng(9))
+    mean_gap_s = trips.duration_s / (trips.points - 1)
+    beat_s = trips.beat * mean_gap_s
+    free = trips.beat < 1.5
+    assert free.mean() > 0.5
+    assert set(np.rint(beat_s[free])) <= {5.0, 15.0}
+    assert np.abs(beat_s[free] - np.rint(beat_s[free])).max() < 1e-9
+    assert mean_gap_s[free & (beat_s > 10)].min() >= mean_gap_s[free & (beat_s < 10)].max()
+    assert (draw_trips(replace(small_estimates, beat=None), 200, rng(9)).beat == 1).all()
 
 
 def test_nobody_hurries_past_a_place_at_more_than_about_three_times_the_speed_of_the_trip():
@@ -289,10 +316,10 @@ def test_slowness_is_fitted_again_to_the_chosen_routes(small_estimates):
     street[1] = 1.0
     points = np.full(80, 60)
     nowhere, none = (np.zeros(80), np.zeros(80)), np.zeros(80, np.int64)
-    trips = Trips(nowhere, nowhere, none, none, none, none, np.full(80, 4e3), np.full(80, 600.0), points)
+    trips = Trips(nowhere, nowhere, none, none, none, none, np.full(80, 4e3), np.full(80, 600.0), points, np.ones(80))
     pool_of = Pool(trips, course_of(lines, GRID), np.zeros(80))
     estimates = replace(small_estimates, grid=GRID, occupancy=street)
-    fixes = fixes_of(estimates, points, rng(1))
+    fixes = fixes_of(estimates, points, trips.beat, rng(1))
     before = fit_slowness(pool_of.course, points, fixes.offsets, fixes.way, street, GRID)
     chosen = np.arange(40, 80)
     first, last = lines.offsets[:-1][chosen], lines.offsets[1:][chosen] - 1
@@ -567,8 +594,9 @@ def test_a_candidate_that_is_chosen_twice_is_two_trips(small_estimates):
     origin, destination = GRID.index(*ends[:2]), GRID.index(*ends[2:])
     none, points = np.zeros(40, np.int64), np.full(40, 20)
     trips = Trips(
-        tuple(ends[:2]), tuple(ends[2:]), none, none, origin, destination, np.full(40, 4e3), np.full(40, 600.0), points
-    )
+        tuple(ends[:2]), tuple(ends[2:]), none, none, origin, destination,
+        np.full(40, 4e3), np.full(40, 600.0), points, np.ones(40),
+    )  # fmt: skip
     pool_of = Pool(trips, course_of(lines, GRID), np.linspace(1.7e9, 1.7e9 + 4e5, 40))
     estimates = replace(
         small_estimates, grid=GRID, occupancy=np.ones((30, 40)), starts=np.ones((30, 40)), ends=np.ones((30, 40))

@@ -241,7 +241,8 @@ def test_what_has_no_weight_is_not_drawn(model, monkeypatch):
     made = draw_shard(model.estimates, model.prior, model.router, (), 100, rng(8)).trajectories
     first, last = made.offsets[:-1], made.offsets[1:] - 1
     duration = np.rint(made.t_utc[last] - made.t_utc[first])
-    assert len(made) == 100 and len(np.unique(duration)) <= 10  # of the 200 candidates, each with a duration of its own
+    # Of the 200 candidates, each with a duration of its own; a trip that could not go so fast lasts a little longer.
+    assert len(made) == 100 and len(np.unique(duration // 5)) <= 10
     ends = np.stack([made.lat[first], made.lon[first], made.lat[last], made.lon[last], made.t_utc[first]], axis=1)
     assert len(np.unique(ends, axis=0)) == 100  # but no trip is a copy of another
 

@@ -21,7 +21,9 @@ def zigzag(steps, offset=0.0):
 def trips_with(points):
     nothing = np.zeros(len(points))
     index = np.zeros(len(points), np.int64)
-    return Trips((nothing, nothing), (nothing, nothing), *[index] * 4, nothing, nothing + 60, np.array(points))
+    return Trips(
+        (nothing, nothing), (nothing, nothing), *[index] * 4, nothing, nothing + 60, np.array(points), nothing + 1
+    )
 
 
 def test_a_route_seen_by_all_its_points_keeps_the_length_that_was_tried():

@@ -26,6 +26,7 @@ MEANINGS = {
     "mean_speed": "how fast they are",
     "top_speed": "how fast their fastest step is",
     "mean_interval": "how often a position is recorded",
+    "beat": "at which rhythm positions are recorded",
     "gap_ratio": "how regularly a position is recorded",
     "departure_hour": "at which hour they start",
     "departure_week": "on which day of the week and at which hour they start",

@@ -26,6 +26,8 @@ _END_ROUNDS = 8
 _DURATIONS = 6
 _DURATION_ROUNDS = 6
 _DISTRICT_DEPTH = 8
+_LONGEST_BEAT = 1.5
+"""Over the mean gap: half of the gaps are as long as the beat, so a longer one would leave the others no time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,8 @@ class Trips:
     length_m: NDArray[np.float64]
     duration_s: NDArray[np.float64]
     points: NDArray[np.int64]
+    beat: NDArray[np.float64]
+    """Seconds between two points at the device's rhythm, over the mean gap."""
 
     def __len__(self) -> int:
         return len(self.flow)
@@ -81,7 +85,8 @@ def draw_trips(
     width = interval_edges[interval + 1] / interval_edges[interval]
     interval_s = interval_edges[interval] * width ** random.random(count)
     points = np.clip(np.rint(duration_s / interval_s).astype(np.int64) + 1, 2, estimates.scope.caps.points)
-    return Trips(start, end, flow, pair, origin, destination, length_km * 1000, duration_s, points)
+    beat = _draw_beats(estimates, duration_s / (points - 1), random)
+    return Trips(start, end, flow, pair, origin, destination, length_km * 1000, duration_s, points, beat)
 
 
 def _draw_ends(
@@ -158,6 +163,20 @@ def _draw_durations(
     return duration_s.reshape(count, proposals)[np.arange(count), np.minimum(chosen, proposals - 1)]
 
 
+def _draw_beats(
+    estimates: Estimates, mean_gap_s: NDArray[np.float64], random: np.random.Generator
+) -> NDArray[np.float64]:
+    """A beat for each trip over its mean gap: devices count whole seconds, and slow ones record seldom on the whole."""
+    if estimates.beat is None:
+        return np.ones(len(mean_gap_s))
+    edges = np.asarray(estimates.beat_bins.edges)
+    bins = systematic(estimates.beat, len(mean_gap_s), random)
+    beat_s = np.rint(edges[bins] + random.random(len(bins)) * np.diff(edges)[bins])
+    beat = np.empty(len(mean_gap_s))
+    beat[np.argsort(mean_gap_s, kind="stable")] = np.sort(np.maximum(beat_s, 1.0))
+    return np.minimum(beat / mean_gap_s, _LONGEST_BEAT)
+
+
 def ends_by_district(
     estimates: Estimates, depth: int
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
@@ -190,4 +209,5 @@ def take_trips(trips: Trips, index: NDArray[np.int64]) -> Trips:
         trips.length_m[index],
         trips.duration_s[index],
         trips.points[index],
+        trips.beat[index],
     )

@@ -25,6 +25,8 @@ from wayveil.synthesis.spikes import with_spikes
 from wayveil.synthesis.weekly import estimate_week
 
 _SPEED_SPREAD = 1.5
+_UNUSUAL = 0.03
+"""Share of the beats that may be anything, whatever the mean gaps are."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,7 +62,11 @@ class Estimates:
     top_speed_bins: Bins
     interval: NDArray[np.float64]
     interval_bins: Bins
+    beat: NDArray[np.float64] | None
+    """Share of each bin of a trajectory's median gap in seconds; None in a release made before it was asked."""
+    beat_bins: Bins
     gap_ratio: NDArray[np.float64]
+    """Share of each bin of gap / beat; where no beat was asked, of gap / mean gap."""
     gap_ratio_bins: Bins
     departure: NDArray[np.float64]
     """(7, 24) share of departures by weekday, Monday first, and hour."""
@@ -113,6 +119,7 @@ def estimate(
     place_hours = None
     if plan.HOURS in release:
         place_hours = estimate_place_hours(release[plan.HOURS], grid, starts, ends, departure, count)
+    interval = _fine_histogram(release["mean_interval"], plan.interval_bins(scope), total)
     return Estimates(
         scope=scope,
         grid=grid,
@@ -134,10 +141,12 @@ def estimate(
         duration_bins=duration_bins,
         speed=_fine_histogram(release["mean_speed"], plan.speed_bins(scope), total),
         speed_bins=plan.speed_bins(scope),
-        top_speed=_top_speed(release, total),
+        top_speed=_younger(release, "top_speed", plan.top_speed_bins(scope), total),
         top_speed_bins=plan.top_speed_bins(scope),
-        interval=_fine_histogram(release["mean_interval"], plan.interval_bins(scope), total),
+        interval=interval,
         interval_bins=plan.interval_bins(scope),
+        beat=_beat(release, interval, total),
+        beat_bins=plan.beat_bins(),
         gap_ratio=_fine_histogram(release["gap_ratio"], plan.gap_ratio_bins(), total),
         gap_ratio_bins=plan.gap_ratio_bins(),
         departure=departure,
@@ -160,10 +169,25 @@ def _duration(release: Release, bins: Bins, total: Total) -> NDArray[np.float64]
     return with_spikes(_fine_histogram(merged, bins, total), spikes.counts, spikes.noise, total.count, group)
 
 
-def _top_speed(release: Release, total: Total) -> NDArray[np.float64] | None:
-    if "top_speed" not in release:
+def _younger(release: Release, name: str, bins: Bins, total: Total) -> NDArray[np.float64] | None:
+    """None in a release that was made before this was asked."""
+    return _fine_histogram(release[name], bins, total) if name in release else None
+
+
+def _beat(release: Release, interval: NDArray[np.float64], total: Total) -> NDArray[np.float64] | None:
+    """Beats on the finest bins: as mean gaps are, until the answer says otherwise."""
+    if "beat" not in release:
         return None
-    return _fine_histogram(release["top_speed"], plan.top_speed_bins(release.scope), total)
+    answer, bins = release["beat"], plan.beat_bins()
+    edges, merged = np.asarray(bins.edges), np.asarray(answer.parameters["edges"], float)
+    running = np.interp(edges, np.asarray(plan.interval_bins(release.scope).edges), np.r_[0.0, np.cumsum(interval)])
+    usual = np.diff(running) + _UNUSUAL / len(bins)
+    usual /= usual.sum()
+    first = np.searchsorted(edges, merged[:-1])
+    expected = np.add.reduceat(usual, first)
+    found = posterior_mean(answer.counts, total.count * expected, answer.noise, groups=1)
+    shares = usual * np.repeat(found / expected, np.diff(np.r_[first, len(usual)]))
+    return shares / shares.sum()
 
 
 def _coarsen(shares: NDArray[np.float64], fine: Bins, coarse: Bins) -> NDArray[np.float64]:

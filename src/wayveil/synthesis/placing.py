@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.synthesis.levelling import levelled
 from wayveil.synthesis.polylines import Polylines, place, runs, steps, vertices_of
 from wayveil.synthesis.pyramid import Field
 
@@ -71,25 +72,40 @@ class Fixes:
 
 
 def draw_fixes(
-    points: NDArray[np.int64], ratio: NDArray[np.float64], ratio_edges: NDArray[np.float64], random: np.random.Generator
+    points: NDArray[np.int64],
+    beat: NDArray[np.float64],
+    ratio: NDArray[np.float64],
+    ratio_edges: NDArray[np.float64],
+    random: np.random.Generator,
 ) -> Fixes:
-    """So many points a route, as irregular as estimated: gaps are told as shares of a trajectory's mean gap.
+    """So many points a route, as irregular as estimated: gaps are told as shares of a trajectory's beat.
 
     Where those drawn leave time over, one gap takes it all, and the route stands still in it as a device does that
-    lost its signal indoors; where they take too much time, all are shortened.
+    lost its signal indoors; where they take too much time, the longest are shortened down to the beat, and then all.
+    `beat` is told in mean gaps.
     """
     offsets = np.r_[0, np.cumsum(points)]
     first, gaps = offsets[:-1], np.maximum(points - 1, 1)
     cumulative = np.r_[0.0, np.cumsum(ratio)]
     quantiles = np.interp((np.arange(_QUANTILES) + 0.5) / _QUANTILES, cumulative / cumulative[-1], ratio_edges) + 1e-3
     gap = quantiles[random.integers(_QUANTILES, size=offsets[-1], dtype=np.uint16)]
+    gap *= np.repeat(beat, points)
     gap[first] = 0.0
+    gap = _shortened(offsets, gap, beat)
     spare = gaps - np.add.reduceat(gap, first)
     pause = first + 1 + (random.random(len(points)) * gaps).astype(np.int64)
     some = (spare > 0) & (points > 1)
     way = _running_shares(offsets, gap)
     gap[pause[some]] += spare[some]
     return Fixes(offsets, way, _running_shares(offsets, gap))
+
+
+def _shortened(offsets: NDArray[np.int64], gap: NDArray[np.float64], beat: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gaps that take no more time than there is, as long as none above the beat has to come below it."""
+    points = np.diff(offsets)
+    base = np.minimum(gap, np.repeat(beat, points))
+    left = np.maximum(points - 1 - np.add.reduceat(base, offsets[:-1]), 0.0)
+    return base + levelled(offsets, gap - base, left)
 
 
 def _running_shares(offsets: NDArray[np.int64], gap: NDArray[np.float64]) -> NDArray[np.float64]:

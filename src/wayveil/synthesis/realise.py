@@ -24,7 +24,7 @@ from wayveil.synthesis.placing import (
     take_course,
     with_ends,
 )
-from wayveil.synthesis.polylines import Polylines, lengths, place, runs
+from wayveil.synthesis.polylines import Polylines, place, runs, step_lengths
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.timing import departures, within_days
@@ -48,9 +48,11 @@ class Pool:
     departure_utc: NDArray[np.float64]
 
 
-def fixes_of(estimates: Estimates, points: NDArray[np.int64], random: np.random.Generator) -> Fixes:
+def fixes_of(
+    estimates: Estimates, points: NDArray[np.int64], beat: NDArray[np.float64], random: np.random.Generator
+) -> Fixes:
     """When so many points are seen, as irregularly as the release says."""
-    return draw_fixes(points, estimates.gap_ratio, np.asarray(estimates.gap_ratio_bins.edges), random)
+    return draw_fixes(points, beat, estimates.gap_ratio, np.asarray(estimates.gap_ratio_bins.edges), random)
 
 
 def placed_points(
@@ -103,7 +105,7 @@ def settled_slowness(
     """The pool's slowness fitted once more to the chosen routes: they pass places more or less often than the pool."""
     course = with_ends(take_course(pool_of.course, chosen), ends, estimates.grid)
     points = pool_of.trips.points[chosen]
-    fixes = fixes_of(estimates, np.minimum(points, _TRIED_POINTS), random)
+    fixes = fixes_of(estimates, np.minimum(points, _TRIED_POINTS), pool_of.trips.beat[chosen], random)
     target, grid = estimates.occupancy, estimates.grid
 
     def scattered(placed: Polylines) -> Polylines:
@@ -132,43 +134,41 @@ def timed_tracks(
     if estimates.place_hours is not None:
         ways = pool_of.trips.origin[chosen], pool_of.trips.destination[chosen]
         departure_utc = exchanged_departures(estimates.place_hours, departure_utc, *ways, scope, random)
-    mean_mps = lengths(pool_of.course.lines)[chosen] / np.maximum(pool_of.trips.duration_s[chosen], 1.0)
-    top_mps = _top_speeds(estimates, mean_mps, random)
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
     for first, last in runs(offsets):
         which, points = chosen[first:last], slice(offsets[first], offsets[last])
-        fixes = fixes_of(estimates, count[first:last], random)
+        fixes = fixes_of(estimates, count[first:last], pool_of.trips.beat[which], random)
         course = take_course(pool_of.course, which)
         if ends is not None:
             course = with_ends(course, ends[:, first:last], grid)
         placed = placed_points(estimates, prior, course, slowness, fixes, random)
         np.clip(placed.x_m, 0, grid.width_m, out=x_m[points])
         np.clip(placed.y_m, 0, grid.height_m, out=y_m[points])
-        duration_s = pool_of.trips.duration_s[which]
-        t_s = fixes.time * np.repeat(duration_s, count[first:last])
-        t_s += np.repeat(np.rint(departure_utc[first:last]), count[first:last])
-        mean_mps = lengths(Polylines(fixes.offsets, x_m[points], y_m[points])) / np.maximum(duration_s, 1.0)
-        fastest_mps = np.maximum(top_mps[first:last], _STEADIEST * mean_mps)
-        limit_mps = np.repeat(np.minimum(fastest_mps, scope.caps.speed_kmh / 3.6), count[first:last])
-        t_utc[points] = physical_times(fixes.offsets, x_m[points], y_m[points], t_s, limit_mps)
+        t_utc[points] = fixes.time * np.repeat(pool_of.trips.duration_s[which], count[first:last])
+        t_utc[points] += np.repeat(np.rint(departure_utc[first:last]), count[first:last])
+    limit_mps = np.repeat(_top_speeds(estimates, Tracks(offsets, x_m, y_m, t_utc), random), count)
+    t_utc = physical_times(offsets, x_m, y_m, t_utc, limit_mps)
     return Tracks(offsets, x_m, y_m, within_days(offsets, t_utc, scope))
 
 
-def _top_speeds(
-    estimates: Estimates, mean_mps: NDArray[np.float64], random: np.random.Generator
-) -> NDArray[np.float64]:
-    """How fast the fastest step of each trip may be.
+def _top_speeds(estimates: Estimates, tracks: Tracks, random: np.random.Generator) -> NDArray[np.float64]:
+    """How fast the fastest step of each track may be.
 
-    First a guess about vehicles, the same for every dataset: some trips are steady, some stop and go; a walk is never
-    too fast. The fastest guesses then get the fastest speeds of the asked distribution, where it was asked.
+    The tracks whose fastest steps are the fastest get the fastest speeds of the asked distribution: so few times have
+    to change. Where nobody asked it is a guess about vehicles, the same for every dataset: some trips are steady, some
+    stop and go; a walk is never too fast.
     """
-    haste = _LEAST_HASTE + random.exponential(_USUAL_HASTE - _LEAST_HASTE, len(mean_mps))
-    guess = np.maximum(haste * mean_mps, _WALKING_MPS)
+    first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
+    step_m = step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
+    mean_mps = np.add.reduceat(step_m, first) / np.maximum(tracks.t_utc[last] - tracks.t_utc[first], 1.0)
     if estimates.top_speed is None:
-        return guess
-    edges = np.asarray(estimates.top_speed_bins.edges) / 3.6
-    bins = systematic(estimates.top_speed, len(guess), random)
-    asked = np.sort(edges[bins] + random.random(len(bins)) * np.diff(edges)[bins])
-    fastest = np.empty(len(guess))
-    fastest[np.argsort(guess)] = asked
-    return fastest
+        haste = _LEAST_HASTE + random.exponential(_USUAL_HASTE - _LEAST_HASTE, len(mean_mps))
+        fastest_mps = np.maximum(haste * mean_mps, _WALKING_MPS)
+    else:
+        step_m[1:] /= np.maximum(np.diff(tracks.t_utc), 1.0)  # from here on a speed
+        edges = np.asarray(estimates.top_speed_bins.edges) / 3.6
+        bins = systematic(estimates.top_speed, len(mean_mps), random)
+        fastest_mps = np.empty(len(mean_mps))
+        asked = np.sort(edges[bins] + random.random(len(bins)) * np.diff(edges)[bins])
+        fastest_mps[np.argsort(np.maximum.reduceat(step_m, first), kind="stable")] = asked
+    return np.minimum(np.maximum(fastest_mps, _STEADIEST * mean_mps), estimates.scope.caps.speed_kmh / 3.6)

@@ -70,7 +70,7 @@ def draw_shard(
     pool_of = _draw_pool(estimates, prior, router, count, random)
     told(_ROUTED)
     course, points = pool_of.course, pool_of.trips.points
-    fixes = fixes_of(estimates, np.minimum(points, _POOL_POINTS), random)
+    fixes = fixes_of(estimates, np.minimum(points, _POOL_POINTS), pool_of.trips.beat, random)
     slowness = fit_slowness(course, points, fixes.offsets, fixes.way, estimates.occupancy, estimates.grid)
     placed = placed_points(estimates, prior, course, slowness, fixes, random)
     told(_PLACED)

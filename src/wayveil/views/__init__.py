@@ -7,6 +7,7 @@ A view maps one trajectory to a vector φ(T) with ‖φ(T)‖₁ ≤ 1, quantise
 
 from wayveil.views.base import Features, View, exact_sums
 from wayveil.views.histograms import (
+    Beat,
     Count,
     DepartureHour,
     DepartureWeek,
@@ -25,6 +26,7 @@ from wayveil.views.relations import AnchorDistance, Relation
 
 __all__ = [
     "AnchorDistance",
+    "Beat",
     "Count",
     "DepartureHour",
     "DepartureWeek",

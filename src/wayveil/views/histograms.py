@@ -101,24 +101,35 @@ class TopSpeed(_Histogram):
         return one_hot(self.bins.index(3.6 * fastest_mps))
 
 
+@dataclass(frozen=True)
+class Beat(_Histogram):
+    """φ(T) = 1 at the bin of the median gap between two points (s): the rhythm at which the device records.
+
+    Of an even number of gaps it is the lower of the middle two; of none it is 0.
+    """
+
+    name: str = "beat"
+    resolution: int = 1
+
+    def features(self, batch: Prepared) -> Features:
+        return one_hot(self.bins.index(_beat_s(batch)))
+
+
 GAP_RESOLUTION = 1 << 16
 
 
 @dataclass(frozen=True)
 class GapRatio(_Histogram):
-    """φ_k(T) = share of T's gaps whose length, divided by T's mean gap, falls into bin k: how irregular sampling is."""
+    """φ_k(T) = share of T's gaps whose length, divided by T's beat, falls into bin k: how irregular sampling is."""
 
     name: str = "gap_ratio"
     resolution: int = GAP_RESOLUTION
 
     def features(self, batch: Prepared) -> Features:
         gaps = np.maximum(batch.points - 1, 0)
-        row = np.repeat(np.arange(len(batch)), gaps)
-        later = np.ones(len(batch.t_utc), bool)
-        later[batch.first] = False
-        gap_s = np.diff(batch.t_utc, prepend=0.0)[later]
-        mean_s = (batch.duration_s / np.maximum(gaps, 1))[row]
-        ratio = np.divide(gap_s, mean_s, out=np.ones_like(gap_s), where=mean_s > 0)
+        row, gap_s = _gaps(batch)
+        beat_s = _beat_s(batch)[row]
+        ratio = np.divide(gap_s, beat_s, out=np.ones_like(gap_s), where=beat_s > 0)
         return Features(row, self.bins.index(ratio), (self.resolution // np.maximum(gaps, 1))[row])
 
 
@@ -193,6 +204,24 @@ class DepartureWeek:
 
     def features(self, batch: Prepared) -> Features:
         return one_hot(_hour_of_week(self.scope, batch))
+
+
+def _gaps(batch: Prepared) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """(trajectory, seconds) of every gap between two points of a trajectory, in their order."""
+    later = np.ones(len(batch.t_utc), bool)
+    later[batch.first] = False
+    row = np.repeat(np.arange(len(batch)), np.maximum(batch.points - 1, 0))
+    return row, np.diff(batch.t_utc, prepend=0.0)[later]
+
+
+def _beat_s(batch: Prepared) -> NDArray[np.float64]:
+    row, gap_s = _gaps(batch)
+    gaps = np.maximum(batch.points - 1, 0)
+    some = gaps > 0
+    middle = (np.cumsum(gaps) - gaps + (gaps - 1) // 2)[some]
+    beat_s = np.zeros(len(batch))
+    beat_s[some] = gap_s[np.lexsort((gap_s, row))][middle]
+    return beat_s
 
 
 def _straight_km(batch: Prepared) -> NDArray[np.float64]:
