@@ -72,6 +72,8 @@ def test_synthesizer_gives_frames_like_the_input(small, library):
         "ride", "latitude", "lng", "time",
     ]  # fmt: skip
     assert len(np.unique(np.asarray(made["ride"]))) == 40
+    plain = wayveil.Synthesizer(scope=city.scope, epsilon=5, unit="user", max_per_user=2).fit(frame, traj_id="ride")
+    assert "ride" in (getattr(plain.sample(3), "column_names", None) or list(plain.sample(3).columns))
     again = wayveil.read(made, traj_id="ride")
     assert len(again) == 40 and maker.release.unit == "user"
     if library == "pandas":

@@ -62,11 +62,12 @@ class Synthesizer:
         self._account: dict[str, Any] = {"dataset": dataset, "ledger": ledger}
         self._columns, self._progress, self._like = columns, progress, _Like()
 
-    def fit(self, data: Any) -> "Synthesizer":
-        """Measure the data, once.
+    def fit(self, data: Any, **columns: Any) -> "Synthesizer":
+        """Measure the data, once; `columns` may also be given here.
 
         Privacy: spends ε.
         """
+        columns = self._columns | columns
         self.release = measure(
             data,
             self.scope,
@@ -74,9 +75,9 @@ class Synthesizer:
             progress=self._progress,
             **self._promise,
             **self._account,
-            **self._columns,
+            **columns,
         )
-        self._like = _Like.of(data, ReadOptions(**self._columns))
+        self._like = _Like.of(data, ReadOptions(**columns))
         return self
 
     def sample(self, n: int | None = None, *, seed: int | None = None) -> Any:

@@ -51,8 +51,10 @@ def convert(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
     with progress_bar() as progress:
-        convert_data(source, target, to=to, split_minutes=split_minutes, force=force, progress=progress, **options)
+        written = convert_data(
+            source, target, to=to, split_minutes=split_minutes, force=force, progress=progress, **options
+        )
     if as_json:
-        print_json({"file": str(target)})
+        print_json({"file": str(target), "trajectories": written.trajectories, "points": written.points})
     else:
-        note(f"Wrote '{target.name}'.")
+        note(f"Wrote '{target.name}': {written.trajectories:,} trajectories, {written.points:,} points.")

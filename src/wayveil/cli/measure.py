@@ -55,6 +55,7 @@ def measure(
     dataset that is not on the ledger yet is opened with this epsilon as its total.
     """
     from wayveil.cli.console import ledger_warnings, note, print_json, progress_bar
+    from wayveil.formats.reading import says_synthetic
     from wayveil.privacy.budget import decimal_text
     from wayveil.privacy.ledger import Ledger, clean_name
     from wayveil.privacy.unit import parse_unit
@@ -64,6 +65,8 @@ def measure(
     options = col.read_options(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
+    if says_synthetic(Path(file)):
+        note(f"'{Path(file).name}' is synthetic already: it may be given away as it is, and needs no budget.")
     with ledger_warnings(), progress_bar() as progress:
         release = measure_file(
             file, output, scope=scope, epsilon=epsilon, unit=parse_unit(unit, max_per_user), dataset=dataset,
