@@ -16,7 +16,6 @@ from wayveil.synthesis.placing import (
     draw_fixes,
     fit_slowness,
     histogram,
-    scatter_sparse,
     slowness_weight,
     take_course,
 )
@@ -233,7 +232,7 @@ def test_beats_are_the_asked_ones_in_whole_seconds_and_slow_devices_have_the_lon
     assert (draw_trips(replace(small_estimates, beat=None), 200, rng(9)).beat == 1).all()
 
 
-def test_nobody_hurries_past_a_place_at_more_than_about_three_times_the_speed_of_the_trip():
+def test_nobody_hurries_past_a_place_at_more_than_about_four_times_the_speed_of_the_trip():
     lines = eastward()
     slowness = np.ones((30, 40))
     slowness[:, 12:28] = 0.02
@@ -242,7 +241,7 @@ def test_nobody_hurries_past_a_place_at_more_than_about_three_times_the_speed_of
     step = np.diff(place(lines, slowness_weight(course, slowness), offsets, fraction).x_m.reshape(60, 100), axis=1)
     unbounded = np.diff(place(lines, slowness.ravel()[course.cell] * course.step_m, offsets, fraction).x_m)
     assert unbounded.max() > 10 * 4000 / 99
-    assert (step >= 0).all() and 2 < step.max() / (4000 / 99) < 3.6
+    assert (step >= 0).all() and 2.5 < step.max() / (4000 / 99) < 4.6
 
 
 def eastward(n=60, seed=6):
@@ -270,42 +269,6 @@ def test_points_gather_where_time_is_wanted():
     assert gap(by_column, target.sum(axis=0)) < 0.1
     flat = place(lines, slowness_weight(course, np.ones_like(target)), offsets, fraction)
     assert gap(histogram(flat, GRID).sum(axis=0), target.sum(axis=0)) > 0.3
-
-
-def test_sparse_fixes_move_to_busy_cells_nearby_and_dense_tracks_stay():
-    n = 80
-    y = np.repeat(rng(7).uniform(0, 3000, n), 5)
-    sparse = Polylines(np.arange(n + 1) * 5, np.tile(np.linspace(0, 4000, 5), n), y)
-    busy = np.full((30, 40), 0.001)
-    busy[::3] = 1.0
-    moved = scatter_sparse(sparse, busy, GRID, 250.0, rng(8))
-    assert np.abs(moved.x_m - sparse.x_m).max() <= 250 and np.abs(moved.y_m - sparse.y_m).max() <= 250
-    assert moved.x_m.min() >= 0 and moved.y_m.max() <= 3000
-    ends = np.r_[sparse.offsets[:-1], sparse.offsets[1:] - 1]
-    assert (moved.x_m[ends] == sparse.x_m[ends]).all() and (moved.y_m[ends] == sparse.y_m[ends]).all()
-    inner = np.setdiff1d(np.arange(5 * n), ends)
-
-    def busy_share(lines):
-        return (busy.ravel()[GRID.index(lines.x_m[inner], lines.y_m[inner])] == 1).mean()
-
-    assert busy_share(sparse) < 0.5 < 0.85 < busy_share(moved)
-    dense = Polylines(np.array([0, 400]), np.linspace(0, 4000, 400), np.full(400, 150.0))
-    assert scatter_sparse(dense, busy, GRID, 250.0, rng(8)) is dense
-    thinned = Polylines(np.array([0, 5]), dense.x_m[::99], dense.y_m[::99])
-    assert scatter_sparse(thinned, busy, GRID, 250.0, rng(8), points=np.array([400])) is thinned
-    assert scatter_sparse(thinned, busy, GRID, 250.0, rng(8)) is not thinned
-
-
-def test_scattered_fixes_keep_their_order_along_the_route():
-    """Where points gather, steps are short: a move by a share of the mean step would turn back and forth there."""
-    n, random = 60, rng(11)
-    x = np.sort(
-        np.where(random.random((n, 30)) < 0.7, random.uniform(1900, 2100, (n, 30)), random.uniform(0, 4000, (n, 30)))
-    )
-    lines = Polylines(np.arange(n + 1) * 30, x.ravel(), np.repeat(random.uniform(100, 2900, n), 30))
-    moved = scatter_sparse(lines, random.gamma(0.1, 1.0, (30, 40)), GRID, 250.0, rng(8))
-    assert (moved.x_m != lines.x_m).mean() > 0.05
-    assert (np.diff(moved.x_m.reshape(n, 30), axis=1) >= 0).all()
 
 
 def test_slowness_is_fitted_again_to_the_chosen_routes(small_estimates):

@@ -350,3 +350,16 @@ def test_a_shard_depends_on_its_number_alone(model, monkeypatch):
     assert all(same(one, other) for one, other in zip(here, there))
     (last,) = (shard.trajectories for shard in draw_shards(model, 80, 9, first=2))
     assert same(last, here[2])
+
+
+def test_the_routes_have_a_say_about_the_density_and_only_a_small_one(model):
+    from wayveil.synthesis.shard import _with_routes
+
+    heard = model.estimates.occupancy
+    routed = np.zeros_like(heard)
+    routed[:, ::2] = heard[:, ::2]
+    pooled = _with_routes(model.estimates, routed).occupancy
+    assert pooled.sum() == pytest.approx(heard.sum()) and (pooled[heard > 0] > 0).all()
+    on, off = pooled[:, ::2] / heard[:, ::2], pooled[:, 1::2] / heard[:, 1::2]
+    inside = heard[:, ::2] > 0
+    assert 1.0 < on[inside].min() and off[heard[:, 1::2] > 0].max() < 1.0 < on[inside].max() < 1.5

@@ -1,12 +1,11 @@
 """Points on routes: where and when each is seen, so that the points fill the estimated density.
 
 A point is drawn at equal steps of ∫ S ds along its route, S the slowness of the place: three updates of S by the ratio
-of wanted to realised density bring the points to where time is spent. Sparse fixes are then drawn among places nearby.
+of wanted to realised density bring the points to where time is spent.
 
 Privacy: free (post-processing).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,10 +16,9 @@ from wayveil.synthesis.levelling import levelled
 from wayveil.synthesis.polylines import Polylines, place, runs, steps, vertices_of
 from wayveil.synthesis.pyramid import Field
 
-_BLOCK = 1 << 12
 _MANY = 1 << 18
 _QUANTILES = 1 << 12
-_HASTE = 3.0
+_HASTE = 4.0
 """Times its mean speed that a trip may go."""
 
 
@@ -119,10 +117,10 @@ def _running_shares(offsets: NDArray[np.int64], gap: NDArray[np.float64]) -> NDA
 
 
 def slowness_weight(course: Course, slowness: Field) -> NDArray[np.float64]:
-    """∫ S ds over the step that ends at each vertex: S of the step's middle, at least a third of the route's mean.
+    """∫ S ds over the step that ends at each vertex: S of the step's middle, at least a quarter of the route's mean.
 
     S is the same for all that pass, and a place that many routes cross for a few people's time would be jumped over by
-    every one of them. Who is on the whole fast passes it faster than who is slow, but nobody at more than about three
+    every one of them. Who is on the whole fast passes it faster than who is slow, but nobody at more than about four
     times the speed of the whole trip.
     """
     offsets = course.lines.offsets
@@ -156,16 +154,14 @@ def fit_slowness(
     rounds: int = 3,
     power: float = 0.8,
     start: Field | None = None,
-    moved: Callable[[Polylines], Polylines] = lambda placed: placed,
 ) -> Field:
     """S such that points at equal steps of ∫ S ds have the target density: S ← S·(target / realised)^power.
 
-    `points` is how many each route will have in the end, where `fraction` tries fewer of a long one's; `moved` is what
-    happens to the points after they are placed.
+    `points` is how many each route will have in the end, where `fraction` tries fewer of a long one's.
     """
     slowness = np.ones_like(target) if start is None else start
     for _ in range(rounds):
-        placed = moved(place(course.lines, slowness_weight(course, slowness), offsets, fraction))
+        placed = place(course.lines, slowness_weight(course, slowness), offsets, fraction)
         realised = histogram(placed, grid, points)
         realised *= target.sum() / realised.sum()
         slowness = adjusted(slowness, target, realised, power)
@@ -176,69 +172,3 @@ def adjusted(slowness: Field, target: Field, realised: Field, power: float = 0.8
     """S·(target / realised)^power, within limits; `realised` has the target's sum."""
     softening = 0.02 * target.mean() + 0.05 * target.sum() / 20_000 + 1e-300
     return np.asarray(np.clip(slowness * ((target + softening) / (realised + softening)) ** power, 0.02, 50.0))
-
-
-def scatter_sparse(
-    lines: Polylines,
-    density: Field,
-    grid: Grid,
-    furthest_m: float,
-    random: np.random.Generator,
-    points: NDArray[np.int64] | None = None,
-    proposals: int = 8,
-) -> Polylines:
-    """Move each sparse fix to one of a few places nearby, in proportion to density; dense tracks stay as they are.
-
-    A fix moves by less than half of the shorter step beside it, so that the order along the route stays and nobody
-    turns back and forth. `points` is how many fixes each track will have in the end, where `lines` has fewer.
-    """
-    count = np.diff(lines.offsets)
-    reach = steps(lines)
-    np.minimum(reach[:-1], reach[1:], out=reach[:-1])
-    if points is not None:
-        reach *= np.repeat((count - 1) / np.maximum(points - 1, 1), count)
-    reach *= 0.4
-    np.minimum(reach, furthest_m, out=reach)
-    inner = reach > 15.0
-    inner[lines.offsets[:-1]] = False
-    inner[lines.offsets[1:] - 1] = False
-    moving = np.flatnonzero(inner)
-    if len(moving) == 0:
-        return lines
-    # A rim of the border's cells spares looking whether a proposal is outside.
-    rim = int(np.ceil(furthest_m / grid.cell_m)) + 1
-    padded = np.pad(density / max(float(density.max()), 1e-300) + 1e-12, rim, mode="edge").astype(np.float32)
-    attraction, wide = padded.ravel(), np.int32(padded.shape[1])
-    new_x, new_y = lines.x_m.copy(), lines.y_m.copy()
-    # Some points at a time: the proposals stay in the processor's cache. Single precision is millimetres.
-    for first in range(0, len(moving), _BLOCK):
-        some = moving[first : first + _BLOCK]
-        far = (reach[some] / grid.cell_m).astype(np.float32)
-        column = _around(new_x[some] / grid.cell_m, far, grid.columns, proposals, random)
-        row = _around(new_y[some] / grid.cell_m, far, grid.rows, proposals, random)
-        cell = (row + rim).astype(np.int32)
-        cell *= wide
-        cell += (column + rim).astype(np.int32)
-        weight = attraction[cell]
-        for k in range(1, proposals):
-            weight[k] += weight[k - 1]
-        level = random.random(len(some), dtype=np.float32) * weight[-1]
-        chosen = (level > weight[:-1]).sum(axis=0, dtype=np.int8)
-        moves = np.flatnonzero(chosen)  # the first proposal is to stay
-        chosen, some = chosen[moves], some[moves]
-        new_x[some] = np.clip(column[chosen, moves] * grid.cell_m, 0, grid.width_m)
-        new_y[some] = np.clip(row[chosen, moves] * grid.cell_m, 0, grid.height_m)
-    return Polylines(lines.offsets, new_x, new_y)
-
-
-def _around(
-    at: NDArray[np.float64], reach: NDArray[np.float32], count: int, proposals: int, random: np.random.Generator
-) -> NDArray[np.float32]:
-    """(proposals, n) coordinates within reach of each given one, all in cells; the first is the given one."""
-    result = np.empty((proposals, len(at)), np.float32)
-    np.clip(at, 0, np.nextafter(count, 0), out=result[0], casting="same_kind")
-    # Two bytes of randomness: steps of a centimetre.
-    uniform = random.integers(1 << 16, size=(proposals - 1, len(at)), dtype=np.uint16)
-    np.multiply(uniform, reach * np.float32(2.0**-15), out=result[1:])
-    result[1:] += result[0] - reach
-    return result

@@ -3,7 +3,7 @@
 Privacy: free (post-processing).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,7 @@ from wayveil.synthesis.candidates import Trips
 from wayveil.synthesis.draw import repeats, systematic
 from wayveil.synthesis.ends import settle_in_cells
 from wayveil.synthesis.estimate import Estimates
+from wayveil.synthesis.evening import even_out
 from wayveil.synthesis.physics import Tracks, physical_times
 from wayveil.synthesis.place_hours import exchanged_departures
 from wayveil.synthesis.placing import (
@@ -19,7 +20,6 @@ from wayveil.synthesis.placing import (
     Fixes,
     draw_fixes,
     fit_slowness,
-    scatter_sparse,
     slowness_weight,
     take_course,
     with_ends,
@@ -53,23 +53,6 @@ def fixes_of(
 ) -> Fixes:
     """When so many points are seen, as irregularly as the release says."""
     return draw_fixes(points, beat, estimates.gap_ratio, np.asarray(estimates.gap_ratio_bins.edges), random)
-
-
-def placed_points(
-    estimates: Estimates,
-    prior: Prior,
-    course: Course,
-    slowness: Field,
-    fixes: Fixes,
-    random: np.random.Generator,
-) -> Polylines:
-    """Points on the routes, sparse ones drawn to the busy places around."""
-    placed = place(course.lines, slowness_weight(course, slowness), fixes.offsets, fixes.way)
-    return scatter_sparse(placed, estimates.occupancy, estimates.grid, _furthest_m(prior), random)
-
-
-def _furthest_m(prior: Prior) -> float:
-    return _FURTHEST_M if prior.roads is None else _FURTHEST_ON_ROADS_M
 
 
 def settled_ends(
@@ -106,12 +89,7 @@ def settled_slowness(
     course = with_ends(take_course(pool_of.course, chosen), ends, estimates.grid)
     points = pool_of.trips.points[chosen]
     fixes = fixes_of(estimates, np.minimum(points, _TRIED_POINTS), pool_of.trips.beat[chosen], random)
-    target, grid = estimates.occupancy, estimates.grid
-
-    def scattered(placed: Polylines) -> Polylines:
-        return scatter_sparse(placed, target, grid, _furthest_m(prior), random, points)
-
-    return fit_slowness(course, points, fixes.offsets, fixes.way, target, grid, start=slowness, moved=scattered)
+    return fit_slowness(course, points, fixes.offsets, fixes.way, estimates.occupancy, estimates.grid, start=slowness)
 
 
 def timed_tracks(
@@ -141,14 +119,17 @@ def timed_tracks(
         course = take_course(pool_of.course, which)
         if ends is not None:
             course = with_ends(course, ends[:, first:last], grid)
-        placed = placed_points(estimates, prior, course, slowness, fixes, random)
+        placed = place(course.lines, slowness_weight(course, slowness), fixes.offsets, fixes.way)
         np.clip(placed.x_m, 0, grid.width_m, out=x_m[points])
         np.clip(placed.y_m, 0, grid.height_m, out=y_m[points])
         t_utc[points] = fixes.time * np.repeat(pool_of.trips.duration_s[which], count[first:last])
         t_utc[points] += np.repeat(np.rint(departure_utc[first:last]), count[first:last])
-    limit_mps = np.repeat(_top_speeds(estimates, Tracks(offsets, x_m, y_m, t_utc), random), count)
-    t_utc = physical_times(offsets, x_m, y_m, t_utc, limit_mps)
-    return Tracks(offsets, x_m, y_m, within_days(offsets, t_utc, scope))
+    furthest_m = _FURTHEST_M if prior.roads is None else _FURTHEST_ON_ROADS_M
+    evened = even_out(Polylines(offsets, x_m, y_m), estimates.occupancy, grid, furthest_m, random)
+    tracks = Tracks(offsets, evened.x_m, evened.y_m, t_utc)
+    limit_mps = np.repeat(_top_speeds(estimates, tracks, random), count)
+    t_utc = physical_times(offsets, tracks.x_m, tracks.y_m, t_utc, limit_mps)
+    return replace(tracks, t_utc=within_days(offsets, t_utc, scope))
 
 
 def _top_speeds(estimates: Estimates, tracks: Tracks, random: np.random.Generator) -> NDArray[np.float64]:
