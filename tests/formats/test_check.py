@@ -119,7 +119,6 @@ def test_convert_sorts_and_keeps_notes(tmp_path, cli):
     for name in ("y.parquet", "y.geo.parquet", "y.csv", "y.gpx"):
         result = cli("convert", tmp_path / "x.parquet", tmp_path / name)
         assert result.exit_code == 0, result.exception
-        assert "10 trajectories, 40 points" in result.output
         assert read(tmp_path / name) == x
         assert read_metadata(tmp_path / name) == {"wayveil.private": "false"}
         assert cli("convert", tmp_path / name, tmp_path / "z.any", "--to", "parquet", "--force").exit_code == 0
@@ -133,9 +132,8 @@ def test_convert_leaves_bad_rows_out_when_asked(tmp_path):
     with pytest.raises(InputError):
         convert(tmp_path / "x.parquet", tmp_path / "y.csv")
     assert not (tmp_path / "y.csv").exists()
-    written = convert(tmp_path / "x.parquet", tmp_path / "y.csv", on_bad_rows="drop")
-    left = read(tmp_path / "y.csv")
-    assert len(left) == 2 == written.trajectories and written.points == len(left.lon) < len(ROWS)
+    convert(tmp_path / "x.parquet", tmp_path / "y.csv", on_bad_rows="drop")
+    assert len(read(tmp_path / "y.csv")) == 2
 
 
 def test_convert_overwrites_only_when_told(tmp_path, cli):

@@ -51,10 +51,8 @@ def convert(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
     with progress_bar() as progress:
-        written = convert_data(
-            source, target, to=to, split_minutes=split_minutes, force=force, progress=progress, **options
-        )
+        convert_data(source, target, to=to, split_minutes=split_minutes, force=force, progress=progress, **options)
     if as_json:
-        print_json({"file": str(target), "trajectories": written.trajectories, "points": written.points})
+        print_json({"file": str(target)})
     else:
-        note(f"Wrote '{target.name}': {written.trajectories:,} trajectories, {written.points:,} points.")
+        note(f"Wrote '{target.name}'.")

@@ -1,8 +1,6 @@
 """From one format to another, in parts where both sides allow it."""
 
 import os
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -28,13 +26,13 @@ def convert(
     force: bool = False,
     progress: Progress = quiet,
     **options: Any,
-) -> "Written":
+) -> None:
     """Write what `source` holds to `target`; notes kept with the source go along.
 
     Parquet to Parquet goes through memory a batch at a time (twice: the first time to see whether every time is a
     whole second). With `split_minutes` each recording (what `traj_id` names) is cut into trips wherever it is silent
     for longer, in memory. A file that is there already is only overwritten with `force`. `options` are those of
-    `wayveil.source.open_source`. Says how much was written.
+    `wayveil.source.open_source`.
 
     Privacy: not private (the output holds the same data).
     """
@@ -48,35 +46,12 @@ def convert(
     if split_minutes is not None:
         trips = _split(source, split_minutes, ReadOptions(**options), progress)
         write_trajectories(trips, path, kind, notes)
-        return Written(len(trips), len(trips.lon))
-    if isinstance(opened, ParquetSource) and kind in ("parquet", "geoparquet"):
+    elif isinstance(opened, ParquetSource) and kind in ("parquet", "geoparquet"):
         whole = all(whole_seconds(part.t_utc) for part in opened.batches(progress))
         geo = kind == "geoparquet"
-        sizes: list[tuple[int, int]] = []
-        parts = _counted(opened.batches(progress), sizes)
-        parquet.write_parts(parts, path, geo=geo, extra_metadata=notes, whole=whole)
-        return Written(sum(size[0] for size in sizes), sum(size[1] for size in sizes))
-    everything = concatenate(list(opened.batches(progress)))
-    write_trajectories(everything, path, kind, notes)
-    return Written(len(everything), len(everything.lon))
-
-
-@dataclass(frozen=True)
-class Written:
-    """How much a converted file holds.
-
-    Privacy: not private (exact counts).
-    """
-
-    trajectories: int
-    points: int
-
-
-def _counted(parts: Iterator[Trajectories], sizes: list[tuple[int, int]]) -> Iterator[Trajectories]:
-    """The same parts; `sizes` gets the trajectories and points of each."""
-    for part in parts:
-        sizes.append((len(part), len(part.lon)))
-        yield part
+        parquet.write_parts(opened.batches(progress), path, geo=geo, extra_metadata=notes, whole=whole)
+    else:
+        write_trajectories(concatenate(list(opened.batches(progress))), path, kind, notes)
 
 
 def _split(source: str | os.PathLike[str], minutes: float, options: ReadOptions, progress: Progress) -> Trajectories:
