@@ -300,3 +300,23 @@ def test_a_bad_time_changes_no_other(times):
     """What one row says must not hang on another's: that is half of every sensitivity proof."""
     alone, beside = (to_utc_seconds(pa.chunked_array([pa.array([*times, *bad])]), "UTC", "x") for bad in ([], ["soon"]))
     assert np.isfinite(alone).all() and np.array_equal(alone, beside[: len(alone)])
+
+
+def test_a_named_column_is_not_taken_for_another_role(tmp_path):
+    """The device's column is often called user_id; named as the trajectory, it is no user as well."""
+    path = csv(tmp_path, "user_id,lat,lon,t\n7,1.0,2.0,10\n7,1.1,2.1,20\n8,1.0,2.0,10\n")
+    found = read(path, traj_id="user_id")
+    assert len(found) == 2 and found.user is None
+    with pytest.raises(InputError, match="two roles"):
+        read(path, traj_id="user_id", user="user_id")
+
+
+def test_a_coordinate_that_is_no_number_is_a_bad_row(tmp_path):
+    rows = "".join(f"a,{1 + k / 100},2.0,{10 * k}\n" for k in range(1, 6))
+    path = csv(tmp_path, "traj_id,lat,lon,t\n" + rows + "a,abc,2.0,100\na,1.2, n/a ,110\n")
+    with pytest.raises(InputError, match="missing coordinate"):
+        read(path)
+    assert read(path, on_bad_rows="drop").t_utc.tolist() == [10, 20, 30, 40, 50]
+    commas = csv(tmp_path, "traj_id;lat;lon;t\n" + "a;1,5;2,5;10\n" * 5)
+    with pytest.raises(InputError, match="decimal points, no commas"):
+        read(commas, on_bad_rows="drop")

@@ -21,6 +21,7 @@ from wayveil.trajectories import Trajectories
 _MAX_HEADER_BYTES = 1 << 20
 _CONTENT = "sha256 of the file"
 _BLOCK_BYTES = 8 << 20
+_NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?$"
 _INTEGER = r"^(0|-?[1-9][0-9]{0,18})$"
 
 
@@ -41,10 +42,12 @@ def read_points(path: Path, options: ReadOptions) -> Points:
         if position is not None:
             kinds[f"c{position}"] = pa.string()
     keep = [f"c{position}" for position in roles.positions]
-    try:
+    coordinates = [f"c{position}" for position in (roles.lon, roles.lat)]
+
+    def table_with(kinds: dict[str, pa.DataType]) -> pa.Table:
         with open(path, "rb") as stream:
             stream.seek(skip_bytes)
-            table = pacsv.read_csv(
+            return pacsv.read_csv(
                 stream,
                 read_options=pacsv.ReadOptions(
                     column_names=[f"c{i}" for i in range(len(names))], block_size=_BLOCK_BYTES
@@ -52,6 +55,12 @@ def read_points(path: Path, options: ReadOptions) -> Points:
                 parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
                 convert_options=pacsv.ConvertOptions(column_types=kinds, include_columns=keep),
             )
+
+    try:
+        try:
+            table = table_with(kinds)
+        except pa.ArrowInvalid:
+            table = _with_numbers(table_with(kinds | dict.fromkeys(coordinates, pa.string())), coordinates)
     except OSError as error:
         raise InputError(f"Cannot read '{origin}': {error.strerror or 'input error'}.") from None
     except pa.ArrowException as error:
@@ -67,6 +76,18 @@ def read_points(path: Path, options: ReadOptions) -> Points:
             table = table.set_column(place, f"c{position}", _integers_if_all(table.column(place)))
     place_of = {int(name[1:]): place for place, name in enumerate(keep)}
     return points_of_table(table, _moved(roles, place_of), options, origin)
+
+
+def _with_numbers(table: pa.Table, columns: list[str]) -> pa.Table:
+    """The table with text turned to numbers; what is none is missing, as long as most of it is one."""
+    for name in columns:
+        text = pc.utf8_trim_whitespace(table[name])
+        good = pc.fill_null(pc.match_substring_regex(text, _NUMBER), False)
+        if len(text) and 2 * (pc.sum(good).as_py() or 0) < len(text):
+            raise pa.ArrowInvalid("a column without numbers")
+        values = pc.cast(pc.if_else(good, text, pa.scalar(None, pa.string())), pa.float64())
+        table = table.set_column(table.column_names.index(name), name, values)
+    return table
 
 
 def _moved(roles: Roles, place_of: dict[int, int]) -> Roles:

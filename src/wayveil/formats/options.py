@@ -1,6 +1,6 @@
 """Which column plays which part, and how rows are read: the choices that every reader shares."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -96,8 +96,12 @@ def resolve_roles(names: Sequence[str], options: ReadOptions, origin: str, geome
         raise InputError(f"'{origin}' has more than {MAX_COLUMNS} columns; keep only the needed ones.")
     needed = ("traj_id", "time") if geometry is not None else ("traj_id", "lon", "lat", "time")
     found: dict[str, int | None] = {"lon": None, "lat": None}
+    named = {role: name for role in (*needed, "user") if (name := getattr(options, role)) is not None}
+    found |= {role: _find(role, names, name, origin) for role, name in named.items()}
+    taken = {found[role] for role in named}
     for role in (*needed, "user"):
-        found[role] = _find(role, names, getattr(options, role), origin)
+        if role not in named:
+            found[role] = _find(role, names, None, origin, taken)
     missing = [role for role in needed if found[role] is None]
     if missing:
         what = ", ".join(MEANING[role] for role in missing)
@@ -126,7 +130,10 @@ def _quoted(names: Sequence[str]) -> str:
     return f" Its columns are: {', '.join(names)}."
 
 
-def _find(role: str, names: Sequence[str], wanted: str | None, origin: str) -> int | None:
+def _find(
+    role: str, names: Sequence[str], wanted: str | None, origin: str, taken: Collection[int | None] = ()
+) -> int | None:
+    """The column that was asked for, or the one whose name is known; what another option named is not looked at."""
     if wanted is not None:
         exact = [i for i, name in enumerate(names) if name == wanted]
         hits = exact or [i for i, name in enumerate(names) if name.strip().lower() == wanted.strip().lower()]
@@ -137,7 +144,7 @@ def _find(role: str, names: Sequence[str], wanted: str | None, origin: str) -> i
         return hits[0]
     likely: list[int] = []
     for known in (KNOWN_NAMES[role], SECOND_NAMES[role]):
-        likely = likely or [i for i, name in enumerate(names) if name.strip().lower() in known]
+        likely = likely or [i for i, name in enumerate(names) if i not in taken and name.strip().lower() in known]
     if len(likely) > 1:
         raise InputError(
             f"'{origin}' has several columns that could be the {MEANING[role]}; choose one with {OPTION[role]} NAME."
