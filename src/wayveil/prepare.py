@@ -54,6 +54,23 @@ class Prepared:
         return self.offsets[1:] - 1
 
 
+def inside_scope(
+    x_m: NDArray[np.float64], y_m: NDArray[np.float64], t_utc: NDArray[np.float64], scope: Scope
+) -> NDArray[np.bool_]:
+    """Which points lie in the scope's box and days; what is no number, or no time of this age, does not."""
+    inside = (x_m >= 0) & (x_m <= scope.width_m) & (y_m >= 0) & (y_m <= scope.height_m) & (np.abs(t_utc) <= LATEST_S)
+    window = scope.time_window()
+    if window is not None:
+        inside &= (t_utc >= window[0]) & (t_utc < window[1])
+    return np.asarray(inside)
+
+
+def offsets_of_kept(offsets: NDArray[np.int64], kept: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Offsets of what is left of each trajectory; one of which nothing is left is gone."""
+    running = np.r_[0, np.cumsum(kept)][offsets]
+    return np.asarray(running[np.r_[True, np.diff(running) > 0]])
+
+
 def prepare(trajectories: Trajectories, scope: Scope) -> Prepared:
     """Clip to the scope's box and days, thin to its cap of points, project to metres.
 
@@ -64,16 +81,11 @@ def prepare(trajectories: Trajectories, scope: Scope) -> Prepared:
     with np.errstate(invalid="ignore"):
         x_m, y_m = scope.to_metres(trajectories.lon, trajectories.lat)
     t_utc = trajectories.t_utc
-    # What is not a number, or not a time of this age, compares as outside.
-    inside = (x_m >= 0) & (x_m <= scope.width_m) & (y_m >= 0) & (y_m <= scope.height_m) & (np.abs(t_utc) <= LATEST_S)
-    window = scope.time_window()
-    if window is not None:
-        inside &= (t_utc >= window[0]) & (t_utc < window[1])
+    inside = inside_scope(x_m, y_m, t_utc, scope)
     offsets = trajectories.offsets
     if not inside.all():
-        kept = np.r_[0, np.cumsum(inside)][offsets]
         x_m, y_m, t_utc = x_m[inside], y_m[inside], t_utc[inside]
-        offsets = kept[np.r_[True, np.diff(kept) > 0]]
+        offsets = offsets_of_kept(offsets, inside)
     if (np.diff(offsets) > scope.caps.points).any():
         offsets, keep = _thin(offsets, scope.caps.points)
         x_m, y_m, t_utc = x_m[keep], y_m[keep], t_utc[keep]

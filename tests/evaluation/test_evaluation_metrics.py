@@ -141,6 +141,21 @@ def test_intervals_are_seen_whole_second_by_whole_second():
     assert m.interval(walk, slower, SCOPE) == pytest.approx(LN2)
 
 
+def test_what_measure_leaves_out_is_left_out_of_the_real_data():
+    """A few positions far away made every length the same, in bins that reach to the longest one."""
+    from wayveil.evaluation import evaluate
+
+    real, other = walks(200, 3), walks(200, 4)
+    after = real.offsets[1:11]  # a stray point at the end of each of the first ten
+    columns = ((real.lon, -0.5), (real.lat, -0.5), (real.t_utc, 0.0))
+    offsets = real.offsets + np.minimum(np.arange(len(real.offsets)), 10)
+    stray = Trajectories(offsets, *(np.insert(column, after, value) for column, value in columns))
+    names = ["length", "density_500", "duration"]
+    clean, found = (evaluate(data, other, SCOPE, metrics=names).values for data in (real, stray))
+    assert found == pytest.approx(clean)
+    assert m.length(stray, other, SCOPE) != pytest.approx(clean["length"]), "the metric itself sees all"
+
+
 def test_points_that_gather_and_jump_are_seen_though_ways_and_times_are_the_same():
     even, bunched = [(100 * k, 0) for k in range(11)], [(10 * k, 0) for k in range(10)] + [(1000, 0)]
     real, synthetic = lines(*[even] * 38, *[bunched] * 2), lines(*[even] * 2, *[bunched] * 38)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wayveil.evaluation.paths import check_in_scope, project
+from wayveil.evaluation.paths import as_measured, check_in_scope, project
 from wayveil.evaluation.score import HEADLINE, Evaluation, evaluate
 from wayveil.progress import Progress, quiet
 from wayveil.scope import read_scope
@@ -48,7 +48,7 @@ def compare_files(
 
     frame = read_scope(scope)
     read_as = dict(options or {})
-    true_paths = project(read(real, **read_as), frame)
+    true_paths = as_measured(project(read(real, **read_as), frame), frame)
     check_in_scope(true_paths, f"'{Path(real).name}'")
     evaluations: dict[str, Evaluation] = {}
     warnings: list[str] = []

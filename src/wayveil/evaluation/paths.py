@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.errors import InputError
+from wayveil.prepare import inside_scope, offsets_of_kept
 from wayveil.scope import Scope
 from wayveil.trajectories import Trajectories
 
@@ -94,6 +95,20 @@ def project(trajectories: Trajectories, scope: Scope) -> Paths:
     x_m, y_m = scope.to_metres(trajectories.lon, trajectories.lat)
     week_s = scope.local_seconds(trajectories.t_utc[trajectories.offsets[:-1]])
     return Paths(trajectories.offsets, x_m, y_m, trajectories.t_utc, week_s, scope.width_m, scope.height_m)
+
+
+def as_measured(paths: Paths, scope: Scope) -> Paths:
+    """The paths without what `measure` leaves out: points outside the scope's box and days.
+
+    A few positions at (0, 0) would stretch every bin that reaches to the longest trip.
+    """
+    inside = inside_scope(paths.x_m, paths.y_m, paths.t_utc, scope)
+    if inside.all() or not inside.any():
+        return paths
+    offsets = offsets_of_kept(paths.offsets, inside)
+    t_utc = paths.t_utc[inside]
+    week_s = scope.local_seconds(t_utc[offsets[:-1]])
+    return Paths(offsets, paths.x_m[inside], paths.y_m[inside], t_utc, week_s, paths.width_m, paths.height_m)
 
 
 def check_in_scope(paths: Paths, what: str) -> None:

@@ -12,7 +12,7 @@ from wayveil.errors import InputError
 from wayveil.evaluation import adatrace_metrics as ada
 from wayveil.evaluation import metrics as m
 from wayveil.evaluation.metrics import Metric, as_paths
-from wayveil.evaluation.paths import Paths, check_in_scope
+from wayveil.evaluation.paths import Paths, as_measured, check_in_scope
 from wayveil.evaluation.tally import GROUPS, Tally
 from wayveil.progress import Progress, quiet
 from wayveil.scope import Scope, read_scope
@@ -135,8 +135,9 @@ def evaluate(
 ) -> Evaluation:
     """Compare synthetic with real trajectories: values, 95 % intervals, floors.
 
-    The interval is value ± 1.96 standard errors of a delete-one-of-16-groups jackknife over repeated splits of both
-    sides. The floor is what a perfect, honest release of this size would score: see `floor_of`.
+    Of the real data what `measure` leaves out (points outside the scope) is left out here too. The interval is value
+    ± 1.96 standard errors of a delete-one-of-16-groups jackknife over repeated splits of both sides. The floor is what
+    a perfect, honest release of this size would score: see `floor_of`.
 
     Parameters
     ----------
@@ -158,6 +159,7 @@ def evaluate(
     made_columns = {} if isinstance(synthetic, str | os.PathLike) else columns
     a, b = as_paths(_opened(real, columns), scope), as_paths(_opened(synthetic, made_columns), scope)
     check_in_scope(a, "the real data")
+    a = as_measured(a, scope)
     check_in_scope(b, "the synthetic data")
     scores = {}
     for position, name in enumerate(names):
