@@ -217,7 +217,7 @@ def test_gaps_that_take_too_long_are_cut_and_the_beat_stays():
     np.testing.assert_allclose(40 * np.diff(hurried.time.reshape(300, 41), axis=1), 1.0, atol=0.03)
 
 
-def test_beats_are_the_asked_ones_in_whole_seconds_and_slow_devices_have_the_longer_gaps(small_estimates):
+def test_beats_in_whole_seconds_and_slow_devices_have_the_longer_gaps(small_estimates):
     bins = small_estimates.beat_bins
     asked = np.zeros(len(bins))
     asked[bins.index(np.array([5.0, 15.0]))] = 0.7, 0.3

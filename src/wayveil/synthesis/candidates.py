@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.synthesis.beats import on_the_beat
 from wayveil.synthesis.draw import rows_of, systematic, within_bins, within_groups
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.pairs import whole_trips, zone_pairs
@@ -26,8 +27,6 @@ _END_ROUNDS = 8
 _DURATIONS = 6
 _DURATION_ROUNDS = 6
 _DISTRICT_DEPTH = 8
-_LONGEST_BEAT = 1.5
-"""Over the mean gap: half of the gaps are as long as the beat, so a longer one would leave the others no time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +84,7 @@ def draw_trips(
     width = interval_edges[interval + 1] / interval_edges[interval]
     interval_s = interval_edges[interval] * width ** random.random(count)
     points = np.clip(np.rint(duration_s / interval_s).astype(np.int64) + 1, 2, estimates.scope.caps.points)
-    beat = _draw_beats(estimates, duration_s / (points - 1), random)
+    duration_s, points, beat = on_the_beat(estimates, duration_s, points, random)
     return Trips(start, end, flow, pair, origin, destination, length_km * 1000, duration_s, points, beat)
 
 
@@ -161,20 +160,6 @@ def _draw_durations(
             weight /= weight.sum(axis=1, keepdims=True)
     chosen = (random.random((count, 1)) > np.cumsum(weight, axis=1)).sum(axis=1)
     return duration_s.reshape(count, proposals)[np.arange(count), np.minimum(chosen, proposals - 1)]
-
-
-def _draw_beats(
-    estimates: Estimates, mean_gap_s: NDArray[np.float64], random: np.random.Generator
-) -> NDArray[np.float64]:
-    """A beat for each trip over its mean gap: devices count whole seconds, and slow ones record seldom on the whole."""
-    if estimates.beat is None:
-        return np.ones(len(mean_gap_s))
-    edges = np.asarray(estimates.beat_bins.edges)
-    bins = systematic(estimates.beat, len(mean_gap_s), random)
-    beat_s = np.rint(edges[bins] + random.random(len(bins)) * np.diff(edges)[bins])
-    beat = np.empty(len(mean_gap_s))
-    beat[np.argsort(mean_gap_s, kind="stable")] = np.sort(np.maximum(beat_s, 1.0))
-    return np.minimum(beat / mean_gap_s, _LONGEST_BEAT)
 
 
 def ends_by_district(

@@ -5,6 +5,7 @@ Privacy: free (post-processing of the release).
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from wayveil.grid import Grid, base_grid
 from wayveil.progress import nobody
 from wayveil.release import Answer, Release
 from wayveil.scope import Scope
+from wayveil.synthesis.beats import roundness, whole_seconds_in
 from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
 from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins
 from wayveil.synthesis.place_hours import PlaceHours, estimate_place_hours
@@ -119,7 +121,7 @@ def estimate(
     place_hours = None
     if plan.HOURS in release:
         place_hours = estimate_place_hours(release[plan.HOURS], grid, starts, ends, departure, count)
-    interval = _fine_histogram(release["mean_interval"], plan.interval_bins(scope), total)
+    interval = _fine_histogram(release["mean_interval"], plan.interval_bins(scope), total, from_somewhere=True)
     return Estimates(
         scope=scope,
         grid=grid,
@@ -155,9 +157,9 @@ def estimate(
     )
 
 
-def _fine_histogram(answer: Answer, fine: Bins, total: Total) -> NDArray[np.float64]:
+def _fine_histogram(answer: Answer, fine: Bins, total: Total, from_somewhere: bool = False) -> NDArray[np.float64]:
     edges = np.asarray(answer.parameters["edges"], float)
-    shares = estimate_histogram(answer.counts, answer.noise, (edges[1:] + edges[:-1]) / 2, total)
+    shares = estimate_histogram(answer.counts, answer.noise, (edges[1:] + edges[:-1]) / 2, total, from_somewhere)
     return spread_bins(shares, edges, np.asarray(fine.edges))
 
 
@@ -175,13 +177,14 @@ def _younger(release: Release, name: str, bins: Bins, total: Total) -> NDArray[n
 
 
 def _beat(release: Release, interval: NDArray[np.float64], total: Total) -> NDArray[np.float64] | None:
-    """Beats on the finest bins: as mean gaps are, until the answer says otherwise."""
+    """Beats on the finest bins: as mean gaps are, and round, until the answer says otherwise."""
     if "beat" not in release:
         return None
     answer, bins = release["beat"], plan.beat_bins()
     edges, merged = np.asarray(bins.edges), np.asarray(answer.parameters["edges"], float)
     running = np.interp(edges, np.asarray(plan.interval_bins(release.scope).edges), np.r_[0.0, np.cumsum(interval)])
     usual = np.diff(running) + _UNUSUAL / len(bins)
+    usual *= [roundness(whole_seconds_in(low, high)).max() for low, high in pairwise(edges)]
     usual /= usual.sum()
     first = np.searchsorted(edges, merged[:-1])
     expected = np.add.reduceat(usual, first)

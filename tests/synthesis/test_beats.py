@@ -1,0 +1,60 @@
+"""The rhythm of recordings: whole seconds, round ones first, and points that go with it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from wayveil.synthesis.beats import on_the_beat, roundness, whole_seconds_in
+
+
+def rng(seed=0):
+    return np.random.default_rng(seed)
+
+
+def told(estimates, beats, on_beat):
+    """The estimates with these beats (seconds: share), and so many of the gaps on the beat."""
+    asked = np.zeros(len(estimates.beat_bins))
+    for seconds, share in beats.items():
+        asked[estimates.beat_bins.index(np.array([float(seconds)]))] += share
+    ratio = np.full(len(estimates.gap_ratio), (1 - on_beat) / (len(estimates.gap_ratio) - 1))
+    ratio[estimates.gap_ratio_bins.index(np.array([1.0]))] = on_beat
+    return replace(estimates, beat=asked, gap_ratio=ratio)
+
+
+def test_round_numbers_come_first():
+    weight = dict(zip([7.0, 5.0, 15.0, 60.0], roundness(np.array([7.0, 5.0, 15.0, 60.0])), strict=True))
+    assert weight[7.0] == 1 < weight[5.0] < weight[15.0] < weight[60.0]
+    assert whole_seconds_in(0.0, 1.5).tolist() == [1] and whole_seconds_in(4.5, 5.5).tolist() == [5]
+    assert 60 in whole_seconds_in(58.9, 61.9) and len(whole_seconds_in(7.2, 7.3)) == 1
+
+
+@pytest.mark.parametrize("seconds", [5, 15, 60])
+def test_steady_devices_record_whole_numbers_of_beats(small_estimates, seconds):
+    random = rng(3)
+    duration_s = random.uniform(300, 2000, 500)
+    points = np.rint(duration_s / (seconds * random.uniform(0.95, 1.05, 500))).astype(int) + 1
+    steady = told(small_estimates, {seconds: 1.0}, on_beat=0.97)
+    new_s, counted, beat = on_the_beat(steady, duration_s, points, rng(1))
+    beat_s = beat * new_s / (counted - 1)
+    exact = np.abs(beat_s - seconds) < 1e-9
+    assert exact.mean() > 0.4 and (np.rint(beat_s) == beat_s.round(6)).all()
+    np.testing.assert_allclose(new_s, (counted - 1) * beat_s)
+    assert np.abs(new_s - duration_s).max() <= 0.51 * beat_s.max()
+    # Devices that miss their beat every other time say nothing about how long a recording lasts.
+    loose, _, _ = on_the_beat(told(small_estimates, {seconds: 1.0}, on_beat=0.5), duration_s, points, rng(1))
+    assert (loose == duration_s).all()
+
+
+def test_no_recording_is_cut_short_by_the_cap_on_points(small_estimates):
+    most = small_estimates.scope.caps.points
+    duration_s, points = np.full(50, 5.4 * (most - 1)), np.full(50, most)
+    new_s, counted, _ = on_the_beat(told(small_estimates, {5: 1.0}, on_beat=0.97), duration_s, points, rng(1))
+    assert (new_s == duration_s).all() and (counted == most).all()
+
+
+def test_recordings_with_pauses_keep_their_points(small_estimates):
+    duration_s, points = np.full(100, 1000.0), np.full(100, 51)  # a mean gap of 20 s
+    same_s, same, beat = on_the_beat(told(small_estimates, {5: 1.0}, on_beat=0.97), duration_s, points, rng(1))
+    assert (same == points).all() and (same_s == duration_s).all()
+    np.testing.assert_allclose(beat, 0.25)
