@@ -235,6 +235,19 @@ def test_an_altered_detail_is_refused(release, name, key, value):
         release_from_json(json.dumps(document))
 
 
+@pytest.mark.parametrize("wrong", [lambda e: [e[0] + 0.7, *e[1:]], lambda e: [*e[:-1], e[-1] + 900],
+                                   lambda e: [e[0], e[1] + 0.25, *e[2:]]])  # fmt: skip
+def test_beats_in_bins_that_nobody_asks_about_are_refused(release, wrong):
+    document = json.loads(release_to_json(release))
+    (view,) = [view for view in document["views"] if view["name"] == "beat"]
+    # One bit more or less, as another processor may have it, is no alteration.
+    view["parameters"]["edges"] = [edge * (1 + 2e-16) for edge in view["parameters"]["edges"]]
+    release_from_json(json.dumps(document))
+    view["parameters"]["edges"] = wrong(view["parameters"]["edges"])
+    with pytest.raises(ReleaseError, match="'beat' does not fit its own description"):
+        release_from_json(json.dumps(document))
+
+
 def test_other_possible_parts_are_no_contradiction(release):
     """The rule that chose them may change; what they mean does not."""
     document = json.loads(release_to_json(release))

@@ -202,7 +202,8 @@ def interval_bins(scope: Scope) -> Bins:
 
 def beat_bins() -> Bins:
     """A second wide around each whole second up to 20 s, then 5 % wide, to 20 minutes."""
-    return Bins((0.0, *(float(v) for v in np.r_[np.arange(1.5, 20.0), 20.5 * np.exp(0.05 * np.arange(82))])))
+    longer = np.round(20.5 * np.exp(0.05 * np.arange(82)), 6)  # rounded: the last bit differs between processors
+    return Bins((0.0, *(float(v) for v in np.r_[np.arange(1.5, 20.0), longer])))
 
 
 def gap_ratio_bins() -> Bins:

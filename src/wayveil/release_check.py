@@ -74,6 +74,12 @@ def _needed_names(release: Release) -> list[str]:
     return [name for name in planned if name not in plan.DETAILS] + earlier
 
 
+def _among(edges: list[float], fine: tuple[float, ...]) -> bool:
+    """Whether merged bins have the ends of the fine ones, and no edge that these have not."""
+    same_ends = math.isclose(edges[0], fine[0]) and math.isclose(edges[-1], fine[-1])
+    return same_ends and all(min(abs(edge - other) for other in fine) < _TOLERANCE * max(edge, 1.0) for edge in edges)
+
+
 def _check_noise(release: Release) -> None:
     """b = c·resolution/ε_v; with a δ, σ²·ε_v/(c·resolution)² is the same for all."""
     sensitivity = Unit(release.unit, release.max_per_user).sensitivity
@@ -101,6 +107,8 @@ def _fits(answer: Answer, grid: Grid) -> bool:
             return False
     edges = [known[name] for name in _NEEDED.get(answer.name, ()) if name.endswith("edges") and name in known]
     if edges and not (all(_rising(one) for one in edges) and shape == tuple(len(one) - 1 for one in edges)):
+        return False
+    if base == "beat" and not _among(known["edges"], plan.beat_bins().edges):
         return False
     if base == "departure_hour":
         return shape == (24,)

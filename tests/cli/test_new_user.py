@@ -193,7 +193,7 @@ def test_measuring_what_is_synthetic_already_is_noticed(wayveil, folder):
     said = wayveil("measure", "rides.csv", *MEASURE)
     assert said.code == 0 and "synthetic already" not in said.err
     assert wayveil("synthesize", "x.release.json", "-n", "20", "-o", "s.csv").code == 0
-    assert "'s.csv' is synthetic already" in wayveil("measure", "s.csv", *MEASURE, "--force").err
+    assert "'s.csv' says that it is synthetic already" in wayveil("measure", "s.csv", *MEASURE, "--force").err
 
 
 def test_synthesize_in_python_says_how_maps_and_rules_are_read(wayveil, folder):

@@ -154,6 +154,12 @@ def test_what_measure_leaves_out_is_left_out_of_the_real_data():
     clean, found = (evaluate(data, other, SCOPE, metrics=names).values for data in (real, stray))
     assert found == pytest.approx(clean)
     assert m.length(stray, other, SCOPE) != pytest.approx(clean["length"]), "the metric itself sees all"
+    from wayveil.errors import InputError
+
+    other_days = Scope(name="s", south=0.0, west=0.0, north=0.1, east=0.1, timezone="UTC",
+                       first_day="2020-01-01", last_day="2020-01-31")  # fmt: skip
+    with pytest.raises(InputError, match="box and days"):
+        evaluate(real, other, other_days, metrics=names)
 
 
 def test_points_that_gather_and_jump_are_seen_though_ways_and_times_are_the_same():

@@ -211,7 +211,7 @@ def test_the_fastest_step_is_that_of_the_trajectory_alone():
 
 def test_the_beat_is_the_lower_median_gap_of_the_trajectory_alone():
     beat, ratio = (VIEWS[NAMES.index(name)] for name in ("beat", "gap_ratio"))
-    times = ([0.0, 5.0, 10.0, 110.0], [0.0, 60.0, 63.0], [7.0], [0.0, 0.0, 0.0])
+    times = ([0.0, 5.0, 10.0, 110.0], [0.0, 60.0, 63.0], [7.0], [0.0, 0.0, 0.0, 30.0])
     parts = [one([(0.01, 0.01, t) for t in own]) for own in times]
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 0]):
         found, shares = exact_answers(concatenate([parts[k] for k in order]), SCOPE, [beat, ratio])
@@ -219,7 +219,7 @@ def test_the_beat_is_the_lower_median_gap_of_the_trajectory_alone():
         assert np.array_equal(found, np.bincount(beat.bins.index(seconds), minlength=len(beat.bins)))
         expected = np.zeros(len(ratio.bins), np.int64)
         for k in order:
-            own = np.array([[1.0, 1.0, 20.0], [20.0, 1.0], [], [1.0, 1.0]][k])
+            own = np.array([[1.0, 1.0, 20.0], [20.0, 1.0], [], [1.0, 1.0, 99.0]][k])
             np.add.at(expected, ratio.bins.index(own), ratio.resolution // max(len(own), 1))
         assert np.array_equal(shares, expected)
 

@@ -66,7 +66,7 @@ def measure(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
     if says_synthetic(Path(file)):
-        note(f"'{Path(file).name}' is synthetic already: it may be given away as it is, and needs no budget.")
+        note(f"'{Path(file).name}' says that it is synthetic already: was the private data meant?")
     with ledger_warnings(), progress_bar() as progress:
         release = measure_file(
             file, output, scope=scope, epsilon=epsilon, unit=parse_unit(unit, max_per_user), dataset=dataset,

@@ -103,7 +103,9 @@ def as_measured(paths: Paths, scope: Scope) -> Paths:
     A few positions at (0, 0) would stretch every bin that reaches to the longest trip.
     """
     inside = inside_scope(paths.x_m, paths.y_m, paths.t_utc, scope)
-    if inside.all() or not inside.any():
+    if not inside.any():
+        raise InputError("No point of the real data lies inside the scope's box and days; check them.")
+    if inside.all():
         return paths
     offsets = offsets_of_kept(paths.offsets, inside)
     t_utc = paths.t_utc[inside]

@@ -83,7 +83,8 @@ def _with_numbers(table: pa.Table, columns: list[str]) -> pa.Table:
     for name in columns:
         text = pc.utf8_trim_whitespace(table[name])
         good = pc.fill_null(pc.match_substring_regex(text, _NUMBER), False)
-        if len(text) and 2 * (pc.sum(good).as_py() or 0) < len(text):
+        filled = pc.sum(pc.fill_null(pc.not_equal(text, ""), False)).as_py() or 0
+        if 2 * (pc.sum(good).as_py() or 0) < filled:
             raise pa.ArrowInvalid("a column without numbers")
         values = pc.cast(pc.if_else(good, text, pa.scalar(None, pa.string())), pa.float64())
         table = table.set_column(table.column_names.index(name), name, values)

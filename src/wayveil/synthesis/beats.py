@@ -55,7 +55,8 @@ def on_the_beat(
     beat_s[np.argsort(mean_gap_s, kind="stable")] = np.sort(_draw(estimates, len(points), random))
     counted = np.maximum(np.rint(duration_s / beat_s).astype(np.int64), 1) + 1
     same = np.maximum(beat_s / mean_gap_s, mean_gap_s / beat_s) < _SAME_RHYTHM
-    same &= counted <= estimates.scope.caps.points
+    caps = estimates.scope.caps
+    same &= (counted <= caps.points) & ((counted - 1) * beat_s <= caps.duration_h * 3600)
     points = np.where(same, counted, points)
     if _share_on_the_beat(estimates) >= _STEADY:
         duration_s = np.where(same, (points - 1) * beat_s, duration_s)

@@ -27,6 +27,7 @@ from wayveil.synthesis.spikes import with_spikes
 from wayveil.synthesis.weekly import estimate_week
 
 _SPEED_SPREAD = 1.5
+_SAME_EDGE = 1e-4
 _UNUSUAL = 0.03
 """Share of the beats that may be anything, whatever the mean gaps are."""
 
@@ -186,7 +187,7 @@ def _beat(release: Release, interval: NDArray[np.float64], total: Total) -> NDAr
     usual = np.diff(running) + _UNUSUAL / len(bins)
     usual *= [roundness(whole_seconds_in(low, high)).max() for low, high in pairwise(edges)]
     usual /= usual.sum()
-    first = np.searchsorted(edges, merged[:-1])
+    first = np.searchsorted(edges, merged[:-1] - _SAME_EDGE)
     expected = np.add.reduceat(usual, first)
     found = posterior_mean(answer.counts, total.count * expected, answer.noise, groups=1)
     shares = usual * np.repeat(found / expected, np.diff(np.r_[first, len(usual)]))

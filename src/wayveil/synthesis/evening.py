@@ -13,6 +13,7 @@ from wayveil.synthesis.pyramid import Field
 _BLOCK = 1 << 10
 _CELLS_EACH = 16
 """Fixes that are moved at a time: at most one for so many cells, lest all go to the same ones."""
+_FEWEST_AT_A_TIME = 32
 _SWEEPS = 2
 _REACH = 0.4
 """Of the shorter step beside a fix: the order along the route stays, and nobody turns back and forth."""
@@ -48,7 +49,7 @@ def even_out(
     wanted = (density * (len(x_m) / density.sum())).ravel() + _FEWEST
     surplus = np.bincount(cell, minlength=grid.cells) - wanted
     worth = 1.0 / wanted
-    size = max(1, min(_BLOCK, grid.cells // _CELLS_EACH))
+    size = max(_FEWEST_AT_A_TIME, min(_BLOCK, grid.cells // _CELLS_EACH))
     for first in list(range(0, len(moving), size)) * _SWEEPS:
         some = moving[first : first + size]
         far = (reach[some] / grid.cell_m).astype(np.float32)

@@ -54,7 +54,7 @@ class Shard:
     loss: dict[str, float]
     effective_sample_share: float
     realised_density_jsd: float
-    """Of the points' density against the estimated one, in nats: the realisation gap."""
+    """Of the points' density against the wanted one (estimated, and pooled with the routes'), in nats."""
     violations_before: dict[str, dict[str, int]]
     violations_after: dict[str, dict[str, int]]
     changed: dict[str, int]

@@ -120,7 +120,10 @@ GAP_RESOLUTION = 1 << 16
 
 @dataclass(frozen=True)
 class GapRatio(_Histogram):
-    """φ_k(T) = share of T's gaps whose length, divided by T's beat, falls into bin k: how irregular sampling is."""
+    """φ_k(T) = share of T's gaps whose length, divided by T's beat, falls into bin k: how irregular sampling is.
+
+    Of a trajectory whose beat is 0, gaps of no time are on the beat and all others are longer than any.
+    """
 
     name: str = "gap_ratio"
     resolution: int = GAP_RESOLUTION
@@ -129,7 +132,7 @@ class GapRatio(_Histogram):
         gaps = np.maximum(batch.points - 1, 0)
         row, gap_s = _gaps(batch)
         beat_s = _beat_s(batch)[row]
-        ratio = np.divide(gap_s, beat_s, out=np.ones_like(gap_s), where=beat_s > 0)
+        ratio = np.divide(gap_s, beat_s, out=np.where(gap_s > 0, np.inf, 1.0), where=beat_s > 0)
         return Features(row, self.bins.index(ratio), (self.resolution // np.maximum(gaps, 1))[row])
 
 
