@@ -48,8 +48,9 @@ def compare_files(
 
     frame = read_scope(scope)
     read_as = dict(options or {})
-    true_paths = as_measured(project(read(real, **read_as), frame), frame)
+    true_paths = project(read(real, **read_as), frame)
     check_in_scope(true_paths, f"'{Path(real).name}'")
+    true_paths = as_measured(true_paths, frame)
     evaluations: dict[str, Evaluation] = {}
     warnings: list[str] = []
     exchanged = says_synthetic(Path(real))
