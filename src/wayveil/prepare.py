@@ -53,6 +53,25 @@ class Prepared:
         """Position of each trajectory's last point."""
         return self.offsets[1:] - 1
 
+    @cached_property
+    def gaps(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """(trajectory, seconds) of every gap between two points of a trajectory, in their order."""
+        later = np.ones(len(self.t_utc), bool)
+        later[self.first] = False
+        row = np.repeat(np.arange(len(self)), np.maximum(self.points - 1, 0))
+        return row, np.diff(self.t_utc, prepend=0.0)[later]
+
+    @cached_property
+    def beat_s(self) -> NDArray[np.float64]:
+        """Median gap of each trajectory, of an even number the lower of the middle two; 0 where there is none."""
+        row, gap_s = self.gaps
+        count = np.maximum(self.points - 1, 0)
+        some = count > 0
+        middle = (np.cumsum(count) - count + (count - 1) // 2)[some]
+        beat_s = np.zeros(len(self))
+        beat_s[some] = gap_s[np.lexsort((gap_s, row))][middle]
+        return beat_s
+
 
 def inside_scope(
     x_m: NDArray[np.float64], y_m: NDArray[np.float64], t_utc: NDArray[np.float64], scope: Scope

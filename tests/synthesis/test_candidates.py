@@ -287,7 +287,7 @@ def test_slowness_is_fitted_again_to_the_chosen_routes(small_estimates):
     chosen = np.arange(40, 80)
     first, last = lines.offsets[:-1][chosen], lines.offsets[1:][chosen] - 1
     ends = np.stack([lines.x_m[first], lines.y_m[first], lines.x_m[last], lines.y_m[last]])
-    after = settled_slowness(estimates, Prior(), pool_of, before, chosen, ends, rng(2))
+    after = settled_slowness(estimates, pool_of, before, chosen, ends, rng(2))
     worse, better = (timed_gap(estimates, pool_of, slowness, chosen, ends) for slowness in (before, after))
     assert better < 0.5 * worse
 

@@ -114,6 +114,20 @@ def test_jax_and_numpy_networks_agree_and_training_runs(monkeypatch, request):
         there = forward(weights, fields[None], constants[None], dtype=jnp.float32)[0]
         np.testing.assert_allclose(here, there, rtol=1e-3, atol=1e-3)
 
+    narrow = denoiser.initial_weights(3, (1, (4, 6)))
+    narrow = {
+        kind: {name: random.normal(size=part.shape) for name, part in parts.items()} for kind, parts in narrow.items()
+    }
+    wide = denoiser.initial_weights(4, (1, (7, 9)), narrow)
+    for kind, inputs in denoiser.INPUTS.items():  # a wider network begins as the one it starts from
+        shown = random.normal(size=(8, 8, inputs)).astype(np.float32)
+        as_numpy = (
+            {name: np.asarray(part, np.float32) for name, part in some[kind].items()} for some in (narrow, wide)
+        )
+        one, other = (network.log_correction(weights, shown, constants) for weights in as_numpy)
+        assert wide[kind]["down1/conv1/w"].shape[3] == 9 and np.ptp(one) > 0
+        np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-4)
+
     monkeypatch.setattr(network, "CHANNELS", (4,))  # compiling the gradient of more scales takes many seconds
     monkeypatch.setattr(denoiser, "DTYPE", jnp.float32)
     city = samples.build_city("campus", random, trips=80)

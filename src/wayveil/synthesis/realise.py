@@ -78,7 +78,6 @@ def settled_ends(
 
 def settled_slowness(
     estimates: Estimates,
-    prior: Prior,
     pool_of: Pool,
     slowness: Field,
     chosen: NDArray[np.int64],

@@ -148,7 +148,7 @@ def _finish(
 ) -> Shard:
     """The chosen candidates with all their points and times, made to obey; what resists is replaced by others."""
     ends = settled_ends(estimates, prior, pool_of, chosen, random)
-    slowness = settled_slowness(estimates, prior, pool_of, slowness, chosen, ends, random)
+    slowness = settled_slowness(estimates, pool_of, slowness, chosen, ends, random)
     tracks = timed_tracks(estimates, prior, pool_of, slowness, chosen, random, ends)
     gap = _jsd(histogram(Polylines(tracks.offsets, tracks.x_m, tracks.y_m), estimates.grid), estimates.occupancy)
     refined = _refined(estimates, rules, tracks, random, lambda stage, done: told(_obeying(stage, done)))

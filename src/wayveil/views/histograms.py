@@ -112,7 +112,7 @@ class Beat(_Histogram):
     resolution: int = 1
 
     def features(self, batch: Prepared) -> Features:
-        return one_hot(self.bins.index(_beat_s(batch)))
+        return one_hot(self.bins.index(batch.beat_s))
 
 
 GAP_RESOLUTION = 1 << 16
@@ -130,8 +130,8 @@ class GapRatio(_Histogram):
 
     def features(self, batch: Prepared) -> Features:
         gaps = np.maximum(batch.points - 1, 0)
-        row, gap_s = _gaps(batch)
-        beat_s = _beat_s(batch)[row]
+        row, gap_s = batch.gaps
+        beat_s = batch.beat_s[row]
         ratio = np.divide(gap_s, beat_s, out=np.where(gap_s > 0, np.inf, 1.0), where=beat_s > 0)
         return Features(row, self.bins.index(ratio), (self.resolution // np.maximum(gaps, 1))[row])
 
@@ -207,24 +207,6 @@ class DepartureWeek:
 
     def features(self, batch: Prepared) -> Features:
         return one_hot(_hour_of_week(self.scope, batch))
-
-
-def _gaps(batch: Prepared) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """(trajectory, seconds) of every gap between two points of a trajectory, in their order."""
-    later = np.ones(len(batch.t_utc), bool)
-    later[batch.first] = False
-    row = np.repeat(np.arange(len(batch)), np.maximum(batch.points - 1, 0))
-    return row, np.diff(batch.t_utc, prepend=0.0)[later]
-
-
-def _beat_s(batch: Prepared) -> NDArray[np.float64]:
-    row, gap_s = _gaps(batch)
-    gaps = np.maximum(batch.points - 1, 0)
-    some = gaps > 0
-    middle = (np.cumsum(gaps) - gaps + (gaps - 1) // 2)[some]
-    beat_s = np.zeros(len(batch))
-    beat_s[some] = gap_s[np.lexsort((gap_s, row))][middle]
-    return beat_s
 
 
 def _straight_km(batch: Prepared) -> NDArray[np.float64]:
