@@ -5,7 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wayveil.synthesis.beats import on_the_beat, roundness, whole_seconds_in
+from wayveil.measure import measure
+from wayveil.privacy.noise import SeededNoise
+from wayveil.simulate import simulate_trajectories
+from wayveil.synthesis.beats import is_steady, on_the_beat, roundness, whole_seconds_in
+from wayveil.synthesis.synthesize import synthesize
+from wayveil.trajectories import Trajectories
 
 
 def rng(seed=0):
@@ -58,3 +63,36 @@ def test_recordings_with_pauses_keep_their_points(small_estimates):
     same_s, same, beat = on_the_beat(told(small_estimates, {5: 1.0}, on_beat=0.97), duration_s, points, rng(1))
     assert (same == points).all() and (same_s == duration_s).all()
     np.testing.assert_allclose(beat, 0.25)
+
+
+def test_numbers_that_are_not_round_are_hardly_believed_of_steady_devices():
+    loose, strict = (roundness(np.array([14.0, 15.0, 16.0]), steady) for steady in (False, True))
+    assert loose[1] / loose.sum() < 0.7 < 0.95 < strict[1] / strict.sum()
+
+
+def test_steadiness_is_how_many_gaps_are_on_the_beat(small_estimates):
+    for on_beat in (0.5, 0.79, 0.81, 1.0):
+        estimates = told(small_estimates, {15: 1.0}, on_beat)
+        assert estimates.steady == is_steady(estimates.gap_ratio, estimates.gap_ratio_bins) == (on_beat > 0.8)
+    assert not replace(told(small_estimates, {15: 1.0}, 1.0), beat=None).steady
+
+
+def every(seconds, data):
+    """The same trips, seen exactly every so many seconds."""
+    columns, offsets = [], [0]
+    for first, last in zip(data.offsets[:-1], data.offsets[1:], strict=True):
+        t = data.t_utc[first:last]
+        seen = np.arange(np.rint(t[0]), t[-1], seconds)
+        if len(seen) > 1:
+            columns.append((np.interp(seen, t, data.lon[first:last]), np.interp(seen, t, data.lat[first:last]), seen))
+            offsets.append(offsets[-1] + len(seen))
+    return Trajectories(np.array(offsets), *(np.concatenate(column) for column in zip(*columns, strict=True)))
+
+
+def test_a_recorder_that_is_exact_to_the_second_stays_so(small_city):
+    data = every(15, simulate_trajectories(small_city, 500, seed=3))
+    release = measure(data, small_city.scope, epsilon=20, unit="trajectory", noise=SeededNoise(5))
+    made = synthesize(release, n=400, seed=1, estimator="bayes").trajectories
+    inner = np.setdiff1d(np.arange(1, len(made.t_utc)), made.offsets[1:-1])
+    gap_s = np.diff(made.t_utc)[inner - 1]
+    assert (gap_s == 15).mean() > 0.85 and (np.abs(gap_s - 15) <= 1).mean() > 0.9

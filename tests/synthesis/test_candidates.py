@@ -244,6 +244,32 @@ def test_nobody_hurries_past_a_place_at_more_than_about_four_times_the_speed_of_
     assert (step >= 0).all() and 2.5 < step.max() / (4000 / 99) < 4.6
 
 
+@pytest.mark.parametrize("haste", [1.25, 1.5, 3.0])
+def test_a_trip_with_a_limit_of_its_own_is_nowhere_faster(haste):
+    lines, random = eastward(), rng(4)
+    course = course_of(lines, GRID)
+    slowness = random.lognormal(0, 1.5, (30, 40))
+    offsets, fraction = np.arange(61) * 100, np.tile(np.linspace(0, 1, 100), 60)
+    most = np.where(np.arange(60) < 30, haste, 9.0)
+    step = np.diff(
+        place(lines, slowness_weight(course, slowness, most), offsets, fraction).x_m.reshape(60, 100), axis=1
+    )
+    fastest = step.max(axis=1) / (4000 / 99)
+    assert fastest[:30].max() < 1.03 * haste and fastest[30:].min() > fastest[:30].min()
+    assert (step >= 0).all()
+
+
+def test_gaps_on_the_beat_are_exactly_that_long():
+    points, edges = np.full(300, 41), np.array([0.0, 0.5, 0.99, 1.01, 1.5, 3.0])
+    beat = np.full(300, 1.0)
+    fixes = draw_fixes(points, beat, np.array([0.0, 0.0, 1.0, 0.0, 0.0]), edges, rng(2))
+    gap = np.diff(fixes.time.reshape(300, 41), axis=1) * 40
+    np.testing.assert_allclose(gap, 1.0, atol=1e-9)
+    mixed = draw_fixes(points, beat / 2, np.array([0.0, 0.1, 0.8, 0.1, 0.0]), edges, rng(2))
+    gap = np.diff(mixed.time.reshape(300, 41), axis=1) * 40
+    assert 0.75 < (np.abs(gap - 0.5) < 1e-9).mean() < 0.85
+
+
 def eastward(n=60, seed=6):
     """Straight lines from the west border to the east border."""
     y = np.repeat(rng(seed).uniform(1, 2999, n), 41)

@@ -78,3 +78,13 @@ def test_fixes_keep_their_order_along_the_route():
     moved = even_out(lines, random.gamma(0.1, 1.0, (30, 40)), GRID, 250.0, rng(8))
     assert (moved.x_m != lines.x_m).mean() > 0.05
     assert (np.diff(moved.x_m.reshape(n, 30), axis=1) >= 0).all()
+
+
+def test_no_step_grows_by_more_than_there_is_room():
+    lines, random = sparse(), rng(5)
+    room = np.where(random.random(5 * N) < 0.5, 40.0, 200.0)
+    moved = even_out(lines, random.gamma(0.1, 1.0, (30, 40)), GRID, 400.0, rng(8), room_m=room)
+    before, after = (np.hypot(np.diff(one.x_m), np.diff(one.y_m)) for one in (lines, moved))
+    assert (moved.x_m != lines.x_m).mean() > 0.3
+    # Each end moves by at most `room` in both directions, that is √2 of it.
+    assert (after - before <= 2 * np.sqrt(2) * room[1:] + 0.1)[np.arange(1, 5 * N) % 5 > 0].all()

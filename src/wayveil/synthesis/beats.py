@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.bins import Bins
 from wayveil.synthesis.draw import systematic
 
 if TYPE_CHECKING:
@@ -18,17 +19,25 @@ _LONGEST_BEAT = 1.5
 _SAME_RHYTHM = 1.2
 """Beat over mean gap, or the other way round, up to which a recording has no pauses."""
 _STEADY = 0.8
-"""Share of the gaps on the beat from which on recordings last whole numbers of beats."""
+"""Share of the gaps on the beat from which on devices are steady: recordings last whole numbers of beats."""
 _ROUND = ((5, 3.0), (10, 4.0), (15, 4.0), (30, 6.0), (60, 8.0))
 """How much more often a device is set to a multiple of so many seconds: a guess, until the data says otherwise."""
+_STRICT = 3
+"""Power of that guess where devices are steady: whoever keeps a rhythm to the second was set to it by a person."""
 
 
-def roundness(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+def is_steady(gap_ratio: NDArray[np.float64], bins: Bins) -> bool:
+    """Whether nearly all gaps are on the beat."""
+    edges = np.asarray(bins.edges)
+    return bool(gap_ratio[(edges[:-1] < 1) & (edges[1:] > 1)].sum() >= _STEADY * gap_ratio.sum())
+
+
+def roundness(seconds: NDArray[np.float64], steady: bool = False) -> NDArray[np.float64]:
     """How likely a device is set to record every so many seconds, against a number that is not round."""
     weight = np.ones(len(seconds))
     for multiple, worth in _ROUND:
         weight[seconds % multiple == 0] = worth
-    return weight
+    return weight**_STRICT if steady else weight
 
 
 def whole_seconds_in(low: float, high: float) -> NDArray[np.float64]:
@@ -58,7 +67,7 @@ def on_the_beat(
     caps = estimates.scope.caps
     same &= (counted <= caps.points) & ((counted - 1) * beat_s <= caps.duration_h * 3600)
     points = np.where(same, counted, points)
-    if _share_on_the_beat(estimates) >= _STEADY:
+    if estimates.steady:
         duration_s = np.where(same, (points - 1) * beat_s, duration_s)
     return duration_s, points, np.minimum(beat_s * (points - 1) / duration_s, _LONGEST_BEAT)
 
@@ -71,11 +80,6 @@ def _draw(estimates: "Estimates", count: int, random: np.random.Generator) -> ND
     beat_s = np.empty(count)
     for k in np.unique(bins):
         seconds, here = whole_seconds_in(edges[k], edges[k + 1]), bins == k
-        weight = roundness(seconds)
+        weight = roundness(seconds, estimates.steady)
         beat_s[here] = random.choice(seconds, int(here.sum()), p=weight / weight.sum())
     return beat_s
-
-
-def _share_on_the_beat(estimates: "Estimates") -> float:
-    edges = np.asarray(estimates.gap_ratio_bins.edges)
-    return float(estimates.gap_ratio[(edges[:-1] < 1) & (edges[1:] > 1)].sum() / estimates.gap_ratio.sum())

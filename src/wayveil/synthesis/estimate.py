@@ -16,7 +16,7 @@ from wayveil.grid import Grid, base_grid
 from wayveil.progress import nobody
 from wayveil.release import Answer, Release
 from wayveil.scope import Scope
-from wayveil.synthesis.beats import roundness, whole_seconds_in
+from wayveil.synthesis.beats import is_steady, roundness, whole_seconds_in
 from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
 from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins
 from wayveil.synthesis.place_hours import PlaceHours, estimate_place_hours
@@ -78,6 +78,11 @@ class Estimates:
     noise: dict[str, float]
     """Scale of the noise of each answer, in trajectories."""
 
+    @property
+    def steady(self) -> bool:
+        """Whether devices keep their beat nearly always."""
+        return self.beat is not None and is_steady(self.gap_ratio, self.gap_ratio_bins)
+
 
 def estimate(
     release: Release,
@@ -123,6 +128,10 @@ def estimate(
     if plan.HOURS in release:
         place_hours = estimate_place_hours(release[plan.HOURS], grid, starts, ends, departure, count)
     interval = _fine_histogram(release["mean_interval"], plan.interval_bins(scope), total, from_somewhere=True)
+    gap_ratio, gap_ratio_bins = (
+        _fine_histogram(release["gap_ratio"], plan.gap_ratio_bins(), total),
+        plan.gap_ratio_bins(),
+    )
     return Estimates(
         scope=scope,
         grid=grid,
@@ -148,10 +157,10 @@ def estimate(
         top_speed_bins=plan.top_speed_bins(scope),
         interval=interval,
         interval_bins=plan.interval_bins(scope),
-        beat=_beat(release, interval, total),
+        beat=_beat(release, interval, is_steady(gap_ratio, gap_ratio_bins), total),
         beat_bins=plan.beat_bins(),
-        gap_ratio=_fine_histogram(release["gap_ratio"], plan.gap_ratio_bins(), total),
-        gap_ratio_bins=plan.gap_ratio_bins(),
+        gap_ratio=gap_ratio,
+        gap_ratio_bins=gap_ratio_bins,
         departure=departure,
         place_hours=place_hours,
         noise={answer.name: answer.noise for answer in release.answers},
@@ -177,7 +186,7 @@ def _younger(release: Release, name: str, bins: Bins, total: Total) -> NDArray[n
     return _fine_histogram(release[name], bins, total) if name in release else None
 
 
-def _beat(release: Release, interval: NDArray[np.float64], total: Total) -> NDArray[np.float64] | None:
+def _beat(release: Release, interval: NDArray[np.float64], steady: bool, total: Total) -> NDArray[np.float64] | None:
     """Beats on the finest bins: as mean gaps are, and round, until the answer says otherwise."""
     if "beat" not in release:
         return None
@@ -185,7 +194,7 @@ def _beat(release: Release, interval: NDArray[np.float64], total: Total) -> NDAr
     edges, merged = np.asarray(bins.edges), np.asarray(answer.parameters["edges"], float)
     running = np.interp(edges, np.asarray(plan.interval_bins(release.scope).edges), np.r_[0.0, np.cumsum(interval)])
     usual = np.diff(running) + _UNUSUAL / len(bins)
-    usual *= [roundness(whole_seconds_in(low, high)).max() for low, high in pairwise(edges)]
+    usual *= [roundness(whole_seconds_in(low, high), steady).max() for low, high in pairwise(edges)]
     usual /= usual.sum()
     first = np.searchsorted(edges, merged[:-1] - _SAME_EDGE)
     expected = np.add.reduceat(usual, first)

@@ -29,15 +29,20 @@ def even_out(
     furthest_m: float,
     random: np.random.Generator,
     proposals: int = 8,
+    room_m: NDArray[np.float64] | None = None,
 ) -> Polylines:
     """Move each sparse fix to the place nearby, of a few, that brings Σ (count − wanted)² / wanted down furthest.
 
-    Ends stay, and so do dense tracks: what they could reach is too close to matter.
+    Ends stay, and so do dense tracks: what they could reach is too close to matter. `room_m` is how far both ends of
+    the step that ends at each fix may move at most.
     """
     reach = steps(lines)
     np.minimum(reach[:-1], reach[1:], out=reach[:-1])
     reach *= _REACH
     np.minimum(reach, furthest_m, out=reach)
+    if room_m is not None:
+        np.minimum(reach, room_m, out=reach)
+        np.minimum(reach[:-1], room_m[1:], out=reach[:-1])
     inner = reach > _SPARSE_M
     inner[lines.offsets[:-1]] = False
     inner[lines.offsets[1:] - 1] = False

@@ -20,6 +20,7 @@ _MANY = 1 << 18
 _QUANTILES = 1 << 12
 _HASTE = 4.0
 """Times its mean speed that a trip may go."""
+_UNHURRIED_ROUNDS = 8
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,14 +79,17 @@ def draw_fixes(
 ) -> Fixes:
     """So many points a route, as irregular as estimated: gaps are told as shares of a trajectory's beat.
 
-    Where those drawn leave time over, one gap takes it all, and the route stands still in it as a device does that
-    lost its signal indoors; where they take too much time, the longest are shortened down to the beat, and then all.
-    `beat` is told in mean gaps.
+    Those in the bin of the beat are exactly that long. Where those drawn leave time over, one gap takes it all, and the
+    route stands still in it as a device does that lost its signal indoors; where they take too much time, the longest
+    are shortened down to the beat, and then all. `beat` is told in mean gaps.
     """
     offsets = np.r_[0, np.cumsum(points)]
     first, gaps = offsets[:-1], np.maximum(points - 1, 1)
     cumulative = np.r_[0.0, np.cumsum(ratio)]
-    quantiles = np.interp((np.arange(_QUANTILES) + 0.5) / _QUANTILES, cumulative / cumulative[-1], ratio_edges) + 1e-3
+    quantiles = np.interp((np.arange(_QUANTILES) + 0.5) / _QUANTILES, cumulative / cumulative[-1], ratio_edges)
+    after = int(np.searchsorted(ratio_edges, 1.0))
+    on_beat = (quantiles >= ratio_edges[after - 1]) & (quantiles < ratio_edges[after])
+    quantiles = np.where(on_beat, 1.0, quantiles + 1e-3)
     gap = quantiles[random.integers(_QUANTILES, size=offsets[-1], dtype=np.uint16)]
     gap *= np.repeat(beat, points)
     gap[first] = 0.0
@@ -116,19 +120,34 @@ def _running_shares(offsets: NDArray[np.int64], gap: NDArray[np.float64]) -> NDA
     return running
 
 
-def slowness_weight(course: Course, slowness: Field) -> NDArray[np.float64]:
+def slowness_weight(course: Course, slowness: Field, haste: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
     """∫ S ds over the step that ends at each vertex: S of the step's middle, at least a quarter of the route's mean.
 
     S is the same for all that pass, and a place that many routes cross for a few people's time would be jumped over by
     every one of them. Who is on the whole fast passes it faster than who is slow, but nobody at more than about four
-    times the speed of the whole trip.
+    times the speed of the whole trip, and where `haste` is given at no more than so many times.
     """
     offsets = course.lines.offsets
     weight = slowness.ravel()[course.cell]
     taken = np.add.reduceat(weight * course.step_m, offsets[:-1])
     mean = taken / np.maximum(np.add.reduceat(course.step_m, offsets[:-1]), 1e-9)
     np.maximum(weight, np.repeat(mean / _HASTE, np.diff(offsets)), out=weight)
+    if haste is not None:
+        weight = _unhurried(course, weight, haste)
     weight *= course.step_m
+    return weight
+
+
+def _unhurried(course: Course, weight: NDArray[np.float64], haste: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The slowness at each vertex with no place passed at more than `haste` times the route's mean speed.
+
+    Whoever passes one place more slowly is later everywhere else: a few rounds, until hardly anybody is too fast.
+    """
+    offsets, counts = course.lines.offsets, np.diff(course.lines.offsets)
+    length = np.maximum(np.add.reduceat(course.step_m, offsets[:-1]), 1e-9)
+    for _ in range(_UNHURRIED_ROUNDS):
+        mean = np.add.reduceat(weight * course.step_m, offsets[:-1]) / length
+        np.maximum(weight, np.repeat(mean / haste, counts), out=weight)
     return weight
 
 

@@ -37,6 +37,9 @@ _LEAST_HASTE, _USUAL_HASTE = 2.0, 4.0
 _STEADIEST = 1.25
 """The same of the steadiest trip: with less the other steps could not spare the seconds."""
 _WALKING_MPS = 1.5
+_NEARLY, _LEAST_SPREAD = 0.97, 1.05
+"""Of a limit, how much of it points are placed by (whole seconds ask for a little room); and how much faster than its
+mean a route may be passed at least."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +115,7 @@ def timed_tracks(
         ways = pool_of.trips.origin[chosen], pool_of.trips.destination[chosen]
         departure_utc = exchanged_departures(estimates.place_hours, departure_utc, *ways, scope, random)
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
+    limit_mps = np.empty(len(chosen)) if estimates.steady else None
     for first, last in runs(offsets):
         which, points = chosen[first:last], slice(offsets[first], offsets[last])
         fixes = fixes_of(estimates, count[first:last], pool_of.trips.beat[which], random)
@@ -119,16 +123,41 @@ def timed_tracks(
         if ends is not None:
             course = with_ends(course, ends[:, first:last], grid)
         placed = place(course.lines, slowness_weight(course, slowness), fixes.offsets, fixes.way)
+        duration_s = pool_of.trips.duration_s[which]
+        t_utc[points] = fixes.time * np.repeat(duration_s, count[first:last])
+        if limit_mps is not None:
+            limit = _top_speeds(estimates, Tracks(fixes.offsets, placed.x_m, placed.y_m, t_utc[points]), random)
+            unhurried = slowness_weight(course, slowness, _haste(course, duration_s, limit))
+            placed = place(course.lines, unhurried, fixes.offsets, fixes.way)
+            limit_mps[first:last] = limit
         np.clip(placed.x_m, 0, grid.width_m, out=x_m[points])
         np.clip(placed.y_m, 0, grid.height_m, out=y_m[points])
-        t_utc[points] = fixes.time * np.repeat(pool_of.trips.duration_s[which], count[first:last])
         t_utc[points] += np.repeat(np.rint(departure_utc[first:last]), count[first:last])
     furthest_m = _FURTHEST_M if prior.roads is None else _FURTHEST_ON_ROADS_M
-    evened = even_out(Polylines(offsets, x_m, y_m), estimates.occupancy, grid, furthest_m, random)
+    room_m = None if limit_mps is None else _room(Tracks(offsets, x_m, y_m, t_utc), limit_mps)
+    evened = even_out(Polylines(offsets, x_m, y_m), estimates.occupancy, grid, furthest_m, random, room_m=room_m)
     tracks = Tracks(offsets, evened.x_m, evened.y_m, t_utc)
-    limit_mps = np.repeat(_top_speeds(estimates, tracks, random), count)
-    t_utc = physical_times(offsets, tracks.x_m, tracks.y_m, t_utc, limit_mps)
+    if limit_mps is None:
+        limit_mps = _top_speeds(estimates, tracks, random)
+    t_utc = physical_times(offsets, tracks.x_m, tracks.y_m, t_utc, np.repeat(limit_mps, count))
     return replace(tracks, t_utc=within_days(offsets, t_utc, scope))
+
+
+def _haste(course: Course, duration_s: NDArray[np.float64], limit_mps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The limit over each route's mean speed.
+
+    Where devices are steady, places are passed slowly enough from the start: other times would leave the beat.
+    """
+    length_m = np.add.reduceat(course.step_m, course.lines.offsets[:-1])
+    return np.maximum(_NEARLY * limit_mps * duration_s / np.maximum(length_m, 1.0), _LEAST_SPREAD)
+
+
+def _room(tracks: Tracks, limit_mps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How far both ends of the step that ends at each point may move and the step stay below the limit, in metres."""
+    room_m = np.repeat(limit_mps, np.diff(tracks.offsets))
+    room_m[1:] *= np.diff(tracks.t_utc)
+    room_m -= step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
+    return np.maximum(room_m, 0.0) / 2
 
 
 def _top_speeds(estimates: Estimates, tracks: Tracks, random: np.random.Generator) -> NDArray[np.float64]:
