@@ -8,7 +8,7 @@ import pytest
 from wayveil.measure import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.simulate import simulate_trajectories
-from wayveil.synthesis.beats import is_steady, on_the_beat, roundness, whole_seconds_in
+from wayveil.synthesis.beats import is_steady, on_the_beat, roundness, shortest_beat_s, whole_seconds_in
 from wayveil.synthesis.synthesize import synthesize
 from wayveil.trajectories import Trajectories
 
@@ -75,6 +75,15 @@ def test_steadiness_is_how_many_gaps_are_on_the_beat(small_estimates):
         estimates = told(small_estimates, {15: 1.0}, on_beat)
         assert estimates.steady == is_steady(estimates.gap_ratio, estimates.gap_ratio_bins) == (on_beat > 0.8)
     assert not replace(told(small_estimates, {15: 1.0}, 1.0), beat=None).steady
+
+
+def test_who_records_by_a_clock_is_never_early(small_estimates):
+    """But for one device in twenty, and not where most gaps are off the beat anyway."""
+    clocks = {5: 0.6, 15: 0.37, 1: 0.03}
+    assert shortest_beat_s(told(small_estimates, clocks, on_beat=0.7)) == 5
+    assert shortest_beat_s(told(small_estimates, {5: 0.9, 1: 0.1}, on_beat=0.7)) == 1
+    assert shortest_beat_s(told(small_estimates, clocks, on_beat=0.5)) == 0
+    assert shortest_beat_s(replace(told(small_estimates, clocks, on_beat=0.7), beat=None)) == 0
 
 
 def every(seconds, data):

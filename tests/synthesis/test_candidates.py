@@ -268,6 +268,9 @@ def test_gaps_on_the_beat_are_exactly_that_long():
     mixed = draw_fixes(points, beat / 2, np.array([0.0, 0.1, 0.8, 0.1, 0.0]), edges, rng(2))
     gap = np.diff(mixed.time.reshape(300, 41), axis=1) * 40
     assert 0.75 < (np.abs(gap - 0.5) < 1e-9).mean() < 0.85
+    assert gap.min() < 0.4
+    late = draw_fixes(points, beat / 2, np.array([0.0, 0.1, 0.8, 0.1, 0.0]), edges, rng(2), least=np.full(300, 0.45))
+    assert np.diff(late.time.reshape(300, 41), axis=1).min() * 40 > 0.45 - 1e-9
 
 
 def eastward(n=60, seed=6):

@@ -20,6 +20,9 @@ _SAME_RHYTHM = 1.2
 """Beat over mean gap, or the other way round, up to which a recording has no pauses."""
 _STEADY = 0.8
 """Share of the gaps on the beat from which on devices are steady: recordings last whole numbers of beats."""
+_BY_CLOCK = 0.6
+"""Share of the gaps on the beat from which on devices record by a clock, though signals get lost."""
+_FEW_FASTER = 0.05
 _ROUND = ((5, 3.0), (10, 4.0), (15, 4.0), (30, 6.0), (60, 8.0))
 """How much more often a device is set to a multiple of so many seconds: a guess, until the data says otherwise."""
 _STRICT = 3
@@ -28,8 +31,12 @@ _STRICT = 3
 
 def is_steady(gap_ratio: NDArray[np.float64], bins: Bins) -> bool:
     """Whether nearly all gaps are on the beat."""
+    return _share_on_the_beat(gap_ratio, bins) >= _STEADY
+
+
+def _share_on_the_beat(gap_ratio: NDArray[np.float64], bins: Bins) -> float:
     edges = np.asarray(bins.edges)
-    return bool(gap_ratio[(edges[:-1] < 1) & (edges[1:] > 1)].sum() >= _STEADY * gap_ratio.sum())
+    return float(gap_ratio[(edges[:-1] < 1) & (edges[1:] > 1)].sum() / gap_ratio.sum())
 
 
 def roundness(seconds: NDArray[np.float64], steady: bool = False) -> NDArray[np.float64]:
@@ -70,6 +77,19 @@ def on_the_beat(
     if estimates.steady:
         duration_s = np.where(same, (points - 1) * beat_s, duration_s)
     return duration_s, points, np.minimum(beat_s * (points - 1) / duration_s, _LONGEST_BEAT)
+
+
+def shortest_beat_s(estimates: "Estimates") -> float:
+    """The beat of the fastest devices but a few: who records by a clock is late at times, but never early.
+
+    Zero where most gaps are off the beat: there devices record when something happens.
+    """
+    if estimates.beat is None or _share_on_the_beat(estimates.gap_ratio, estimates.gap_ratio_bins) < _BY_CLOCK:
+        return 0.0
+    running = np.cumsum(estimates.beat) / estimates.beat.sum()
+    k = int(np.searchsorted(running, _FEW_FASTER))
+    edges = estimates.beat_bins.edges
+    return float(whole_seconds_in(edges[k], edges[k + 1])[0])
 
 
 def _draw(estimates: "Estimates", count: int, random: np.random.Generator) -> NDArray[np.float64]:

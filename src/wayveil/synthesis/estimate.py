@@ -18,6 +18,7 @@ from wayveil.release import Answer, Release
 from wayveil.scope import Scope
 from wayveil.synthesis.beats import is_steady, roundness, whole_seconds_in
 from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
+from wayveil.synthesis.gap_ratios import estimate_gap_ratio
 from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins
 from wayveil.synthesis.place_hours import PlaceHours, estimate_place_hours
 from wayveil.synthesis.posterior import posterior_mean
@@ -128,10 +129,7 @@ def estimate(
     if plan.HOURS in release:
         place_hours = estimate_place_hours(release[plan.HOURS], grid, starts, ends, departure, count)
     interval = _fine_histogram(release["mean_interval"], plan.interval_bins(scope), total, from_somewhere=True)
-    gap_ratio, gap_ratio_bins = (
-        _fine_histogram(release["gap_ratio"], plan.gap_ratio_bins(), total),
-        plan.gap_ratio_bins(),
-    )
+    gap_ratio, gap_ratio_bins = _gap_ratio(release, total), plan.gap_ratio_bins()
     return Estimates(
         scope=scope,
         grid=grid,
@@ -184,6 +182,14 @@ def _duration(release: Release, bins: Bins, total: Total) -> NDArray[np.float64]
 def _younger(release: Release, name: str, bins: Bins, total: Total) -> NDArray[np.float64] | None:
     """None in a release that was made before this was asked."""
     return _fine_histogram(release[name], bins, total) if name in release else None
+
+
+def _gap_ratio(release: Release, total: Total) -> NDArray[np.float64]:
+    answer, bins = release["gap_ratio"], plan.gap_ratio_bins()
+    # Releases of earlier versions tell gaps in mean gaps, or in other bins: there is no beat to expect a spike at.
+    if "beat" not in release or tuple(answer.parameters["edges"]) != bins.edges:
+        return _fine_histogram(answer, bins, total)
+    return estimate_gap_ratio(answer.counts, answer.noise, bins, total)
 
 
 def _beat(release: Release, interval: NDArray[np.float64], steady: bool, total: Total) -> NDArray[np.float64] | None:

@@ -76,12 +76,14 @@ def draw_fixes(
     ratio: NDArray[np.float64],
     ratio_edges: NDArray[np.float64],
     random: np.random.Generator,
+    least: NDArray[np.float64] | None = None,
 ) -> Fixes:
     """So many points a route, as irregular as estimated: gaps are told as shares of a trajectory's beat.
 
     Those in the bin of the beat are exactly that long. Where those drawn leave time over, one gap takes it all, and the
     route stands still in it as a device does that lost its signal indoors; where they take too much time, the longest
-    are shortened down to the beat, and then all. `beat` is told in mean gaps.
+    are shortened down to the beat, and then all. `beat` is told in mean gaps, and
+    so is `least`, which no gap before that is shorter than.
     """
     offsets = np.r_[0, np.cumsum(points)]
     first, gaps = offsets[:-1], np.maximum(points - 1, 1)
@@ -92,6 +94,8 @@ def draw_fixes(
     quantiles = np.where(on_beat, 1.0, quantiles + 1e-3)
     gap = quantiles[random.integers(_QUANTILES, size=offsets[-1], dtype=np.uint16)]
     gap *= np.repeat(beat, points)
+    if least is not None:
+        np.maximum(gap, np.repeat(np.minimum(least, beat), points), out=gap)
     gap[first] = 0.0
     gap = _shortened(offsets, gap, beat)
     spare = gaps - np.add.reduceat(gap, first)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.synthesis.beats import shortest_beat_s
 from wayveil.synthesis.candidates import Trips
 from wayveil.synthesis.draw import repeats, systematic
 from wayveil.synthesis.ends import settle_in_cells
@@ -52,10 +53,14 @@ class Pool:
 
 
 def fixes_of(
-    estimates: Estimates, points: NDArray[np.int64], beat: NDArray[np.float64], random: np.random.Generator
+    estimates: Estimates,
+    points: NDArray[np.int64],
+    beat: NDArray[np.float64],
+    random: np.random.Generator,
+    least: NDArray[np.float64] | None = None,
 ) -> Fixes:
     """When so many points are seen, as irregularly as the release says."""
-    return draw_fixes(points, beat, estimates.gap_ratio, np.asarray(estimates.gap_ratio_bins.edges), random)
+    return draw_fixes(points, beat, estimates.gap_ratio, np.asarray(estimates.gap_ratio_bins.edges), random, least)
 
 
 def settled_ends(
@@ -116,14 +121,16 @@ def timed_tracks(
         departure_utc = exchanged_departures(estimates.place_hours, departure_utc, *ways, scope, random)
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
     limit_mps = np.empty(len(chosen)) if estimates.steady else None
+    shortest_s = shortest_beat_s(estimates)
     for first, last in runs(offsets):
         which, points = chosen[first:last], slice(offsets[first], offsets[last])
-        fixes = fixes_of(estimates, count[first:last], pool_of.trips.beat[which], random)
+        duration_s = pool_of.trips.duration_s[which]
+        least = shortest_s * (count[first:last] - 1) / duration_s
+        fixes = fixes_of(estimates, count[first:last], pool_of.trips.beat[which], random, least)
         course = take_course(pool_of.course, which)
         if ends is not None:
             course = with_ends(course, ends[:, first:last], grid)
         placed = place(course.lines, slowness_weight(course, slowness), fixes.offsets, fixes.way)
-        duration_s = pool_of.trips.duration_s[which]
         t_utc[points] = fixes.time * np.repeat(duration_s, count[first:last])
         if limit_mps is not None:
             limit = _top_speeds(estimates, Tracks(fixes.offsets, placed.x_m, placed.y_m, t_utc[points]), random)

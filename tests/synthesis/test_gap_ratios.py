@@ -1,0 +1,56 @@
+"""Gaps around the beat: what is known of a median helps where the noise hides the rest."""
+
+import numpy as np
+import pytest
+
+from wayveil.plan import gap_ratio_bins
+from wayveil.synthesis.gap_ratios import _shapes, estimate_gap_ratio
+from wayveil.synthesis.histogram import Total, estimate_histogram
+
+BINS = gap_ratio_bins()
+EDGES = np.asarray(BINS.edges)
+SHORTER, LONGER = EDGES[1:] < 1, EDGES[:-1] > 1
+ON_BEAT = ~SHORTER & ~LONGER
+
+EXACT = np.where(ON_BEAT, 1.0, 0.0)
+LOOSE = np.array([0.02, 0.03, 0.05, 0.08, 0.1, 0.1, 0.05, 0.14, 0.05, 0.16, 0.12, 0.06, 0.03, 0.01])
+"""Nothing but a curve around the beat."""
+
+
+def divergence(p, q):
+    middle = (p + q) / 2
+    return sum(0.5 * float((a[a > 0] * np.log(a[a > 0] / middle[a > 0])).sum()) for a in (p, q))
+
+
+def test_shapes_are_those_that_a_median_allows():
+    shapes = _shapes(BINS)
+    np.testing.assert_allclose(shapes.sum(axis=1), 1.0)
+    assert (shapes > 0).all()
+    assert shapes[:, SHORTER].sum(axis=1).max() < 0.51 and shapes[:, LONGER].sum(axis=1).max() < 0.51
+    assert shapes[:, ON_BEAT].sum(axis=1).min() < 0.02 and shapes[:, ON_BEAT].sum(axis=1).max() > 0.96
+
+
+@pytest.mark.parametrize(("truth", "units", "gain"), [(EXACT, 5.0, 3), (EXACT, 20.0, 2), (LOOSE, 5.0, 1.5)])
+def test_few_noise_units_tell_more_than_a_smooth_curve_does(truth, units, gain):
+    random, plain, known = np.random.default_rng(4), [], []
+    total = Total(1000.0, 1000 / units)
+    for _ in range(12):
+        noisy = 1000 * truth + random.laplace(0, 1000 / units, len(truth))
+        plain.append(divergence(truth, estimate_histogram(noisy, 1000 / units, (EDGES[1:] + EDGES[:-1]) / 2, total)))
+        known.append(divergence(truth, estimate_gap_ratio(noisy, 1000 / units, BINS, total)))
+    assert gain * np.mean(known) < np.mean(plain)
+
+
+@pytest.mark.parametrize("truth", [EXACT, LOOSE, LOOSE[::-1] / LOOSE.sum()])
+def test_what_was_heard_clearly_is_kept(truth):
+    noisy = 1e6 * truth + np.random.default_rng(1).laplace(0, 10, len(truth))
+    found = estimate_gap_ratio(noisy, 10.0, BINS, Total(1e6, 10.0))
+    assert found.sum() == pytest.approx(1) and (found > 0).all()
+    assert divergence(truth, found) < 1e-3
+
+
+def test_nothing_but_noise_gives_a_possible_answer():
+    for seed in range(5):
+        noisy = np.random.default_rng(seed).laplace(0, 1e4, len(BINS))
+        found = estimate_gap_ratio(noisy, 1e4, BINS, Total(1.0, 100.0))
+        assert np.isfinite(found).all() and found.sum() == pytest.approx(1)
