@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
 from wayveil.errors import RuleError
+from wayveil.rules.days import DAYS, days_of
 from wayveil.rules.motion import WEEK_S, Array
 
-DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _DAY_S = 86_400.0
 _EARLY_S = 1.0
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9])(?::([0-5][0-9]))?")
@@ -51,15 +52,12 @@ def clock_seconds(text: str) -> float:
     return seconds
 
 
-def hours(start: str | None = None, end: str | None = None, days: list[str] | tuple[str, ...] | None = None) -> Hours:
-    """Hours from `start` to `end` on `days`; over midnight where `end` is not after `start` ("22:00" to "06:00").
+def hours(start: str | None = None, end: str | None = None, days: str | Sequence[str] | None = None) -> Hours:
+    """Hours from `start` to `end` on `days` (`days_of`); over midnight where `end` is not after `start`.
 
     A window that runs over midnight belongs to the day on which it starts.
     """
-    chosen = DAYS if days is None else tuple(days)
-    short = [day.strip().lower()[:3] if isinstance(day, str) else "" for day in chosen]
-    if not short or any(day not in DAYS for day in short):
-        raise RuleError(f"days must be a list of some of {', '.join(DAYS)}.")
+    indices = list(range(7)) if days is None else days_of(days)
     first = clock_seconds(start) if start is not None else 0.0
     last = clock_seconds(end) if end is not None else _DAY_S
     if first == last or first == _DAY_S:
@@ -68,7 +66,6 @@ def hours(start: str | None = None, end: str | None = None, days: list[str] | tu
         last = _DAY_S
     if last <= first:
         last += _DAY_S
-    indices = sorted({DAYS.index(day) for day in short})
     windows = _merge([(index * _DAY_S + first, index * _DAY_S + last) for index in indices])
     if windows and windows[-1][1] - windows[0][0] >= WEEK_S and len(windows) == 1:
         return ALWAYS
