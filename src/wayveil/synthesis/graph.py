@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.synthesis.polylines import Polylines
 from wayveil.synthesis.pyramid import Field, pool
 
 _DENSITY_POWER = 0.5
@@ -102,6 +103,18 @@ class RouteGraph:
         from scipy.sparse.csgraph import dijkstra
 
         return dijkstra(self._matrix, directed=True, indices=roots, return_predecessors=True)[1]
+
+
+def edge_lines(graph: RouteGraph) -> Polylines:
+    """The shape of each edge, from its tail to its head."""
+    offsets = np.r_[0, np.cumsum(np.diff(graph.shape_offsets) + 2)]
+    x, y = np.empty(offsets[-1]), np.empty(offsets[-1])
+    first, last = offsets[:-1], offsets[1:] - 1
+    inner = np.ones(len(x), bool)
+    inner[first] = inner[last] = False
+    for at, nodes, shapes in ((x, graph.x_m, graph.shape_x_m), (y, graph.y_m, graph.shape_y_m)):
+        at[first], at[last], at[inner] = nodes[graph.tail], nodes[graph.head], shapes
+    return Polylines(offsets, x, y)
 
 
 def relative_density(density: Field) -> tuple[Field, float]:

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.progress import Progress, nobody, quiet
-from wayveil.rules import ALWAYS, Closed, Custom, StayWithin, motion_of, with_scope_bounds
 from wayveil.rules import count as count_rules
+from wayveil.rules import motion_of, with_scope_bounds
 from wayveil.rules.motion import motion_from_metres
 from wayveil.rules.rule import Rule, violating_trajectories
 from wayveil.scope import Scope
@@ -20,6 +20,7 @@ from wayveil.synthesis.draw import systematic, within_groups
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.fields import pool_opinions
 from wayveil.synthesis.fit import Fit, fit_weights
+from wayveil.synthesis.lawful import binds_routes, metres_against
 from wayveil.synthesis.pairs import whole_trips
 from wayveil.synthesis.physics import Tracks, take_tracks, written_degrees
 from wayveil.synthesis.placing import course_of, fit_slowness, histogram, slowness_weight
@@ -37,6 +38,8 @@ _CANDIDATES = 2
 _FEWEST = 32
 _REPLACEMENTS = 5
 _POOL_POINTS = 32
+_FORBIDDEN_M = 30.0
+"""What a route may cut off a corner of a closed area."""
 _ROUTES_WEIGHT = 0.15
 _OFF_ROUTE = 0.02
 """How much the density of the routes counts beside the estimated one, and how much of that it has where no route is.
@@ -112,20 +115,16 @@ def _forbidden(
 ) -> NDArray[np.bool_] | None:
     """Candidates that break a rule which only another route would cure: their penalty weighs infinitely.
 
-    Speeds, durations and closed hours are cured by other times, and a wrong side of the street by a few metres, at no
-    cost in the metrics; barring candidates for those would drop the long and the fast trips (docs/method.md).
+    Barring candidates for what other times would cure would drop the long and the fast trips (docs/method.md).
     """
-    binding = [rule for rule in rules if _binds_routes(rule)]
+    binding = [rule for rule in rules if binds_routes(rule)]
     if not binding:
         return None
     owner = np.repeat(np.arange(len(placed)), np.diff(placed.offsets))
     t_utc = pool_of.departure_utc[owner] + elapsed * pool_of.trips.duration_s[owner]
     motion = motion_from_metres(placed.x_m, placed.y_m, t_utc, placed.offsets, estimates.scope)
-    return violating_trajectories(binding, motion)
-
-
-def _binds_routes(rule: Rule) -> bool:
-    return isinstance(rule, StayWithin | Custom) or (isinstance(rule, Closed) and rule.hours == ALWAYS)
+    by_route = metres_against(pool_of.course.lines, binding) > _FORBIDDEN_M
+    return violating_trajectories(binding, motion) | by_route
 
 
 def _resample(fit: Fit, trips: Trips, count: int, random: np.random.Generator) -> NDArray[np.int64]:

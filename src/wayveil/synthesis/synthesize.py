@@ -24,6 +24,7 @@ from wayveil.roads import RoadMap
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.candidates import draw_trips
 from wayveil.synthesis.estimate import Estimates, estimate
+from wayveil.synthesis.lawful import lawful_estimates, lawful_graph
 from wayveil.synthesis.prior import Prior, public_prior
 from wayveil.synthesis.router import Router, balance_routes
 from wayveil.synthesis.shard import Shard, draw_shard
@@ -123,10 +124,11 @@ def make_model(
     prior = public_prior(release.scope, roads)
     told = part(progress, "estimating", 0.1, 0.9)
     estimates = estimate(release, prior.features, learned=estimator == "learned", told=told)
+    estimates = lawful_estimates(estimates, rules)
     progress("estimating", 1.0)
     random = np.random.default_rng(_stream(seed, 0))
     trips = draw_trips(estimates, _BALANCE_TRIPS, random, prior.places(estimates.grid))
-    router = balance_routes(estimates, prior.graph(estimates), trips, random)
+    router = balance_routes(estimates, lawful_graph(prior.graph(estimates), rules), trips, random)
     progress("balancing routes", 1.0)
     return Model(estimates, prior, router, tuple(rules))
 

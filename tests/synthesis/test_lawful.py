@@ -1,0 +1,123 @@
+"""Routes that know the rules: around closed areas, along one-way streets, inside where they have to stay."""
+
+import numpy as np
+import pytest
+import shapely
+
+from wayveil.grid import Grid
+from wayveil.rules import Closed, MaxDuration, OneWay, StayWithin, area_in_metres, hours
+from wayveil.rules.segments import segments_of_lines
+from wayveil.synthesis.graph import RouteGraph, edge_lines, grid_graph
+from wayveil.synthesis.lawful import binds_routes, lawful_estimates, lawful_graph, metres_against
+from wayveil.synthesis.polylines import Polylines
+from wayveil.synthesis.synthesize import synthesize
+
+GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)
+MIDDLE = shapely.box(1500, 900, 2500, 2100)
+
+
+def closed(shape=MIDDLE, **options):
+    return Closed(area_in_metres(shape), **options)
+
+
+def line(*xy):
+    x, y = np.array(xy, float).T
+    return Polylines(np.array([0, len(x)]), x, y)
+
+
+def east_way(width_m=10.0):
+    """A street along y = 1500 that is driven eastwards."""
+    segments = segments_of_lines([np.array([[0.0, 1500.0], [4000.0, 1500.0]])], [0], width_m + 5)
+    return OneWay(segments, np.ones(len(segments.ends), bool), width_m)
+
+
+def test_which_rules_need_another_route():
+    stay = StayWithin(area_in_metres(MIDDLE))
+    assert binds_routes(closed()) and binds_routes(stay) and binds_routes(east_way())
+    assert not binds_routes(closed(hours=hours("07:00", "09:00"))) and not binds_routes(MaxDuration(60.0))
+
+
+def test_metres_where_nobody_may_be():
+    through, beside = line((0, 1500), (4000, 1500)), line((0, 100), (4000, 100))
+    assert metres_against(through, [closed()]) == pytest.approx(1000)
+    assert metres_against(beside, [closed()]) == 0
+    assert metres_against(through, [StayWithin(area_in_metres(MIDDLE))]) == pytest.approx(3000)
+    assert metres_against(line((1600, 1000), (2400, 2000)), [StayWithin(area_in_metres(MIDDLE))]) == 0
+
+
+def test_metres_against_a_direction():
+    west, east = line((3000, 1502), (1000, 1498)), line((1000, 1498), (3000, 1502))
+    assert metres_against(west, [east_way()])[0] == pytest.approx(2000, rel=0.02)
+    assert metres_against(east, [east_way()]) == 0
+    crossing, aside = line((2000, 1000), (2000, 2000)), line((3000, 1540), (1000, 1540))
+    assert metres_against(crossing, [east_way()]) == 0 and metres_against(aside, [east_way()]) == 0
+    # A map's line may have a vertex every few metres, too short for a heading each.
+    x = np.arange(3000.0, 1000.0, -4.0)
+    fine = Polylines(np.array([0, len(x)]), x, np.full(len(x), 1500.0))
+    assert metres_against(fine, [east_way()])[0] == pytest.approx(2000, rel=0.02)
+
+
+def test_edges_have_the_shape_of_their_roads():
+    graph = RouteGraph(
+        np.array([0.0, 10, 20]), np.array([0.0, 0, 5]), np.array([0, 1, 2]), np.array([1, 2, 0]), np.ones(3),
+        np.array([0, 2, 2, 3]), np.array([3.0, 6, 15]), np.array([1.0, 1, 9]),
+    )  # fmt: skip
+    lines = edge_lines(graph)
+    assert lines.offsets.tolist() == [0, 4, 6, 9]
+    assert lines.x_m.tolist() == [0, 3, 6, 10, 10, 20, 20, 15, 0] and lines.y_m.tolist() == [0, 1, 1, 0, 0, 5, 5, 9, 0]
+
+
+def way(graph, start, end):
+    before = graph.trees_from(np.array([start]))[0]
+    nodes = [end]
+    while nodes[-1] != start:
+        nodes.append(int(before[nodes[-1]]))
+    nodes = nodes[::-1]
+    return line(*zip(graph.x_m[nodes], graph.y_m[nodes], strict=True))
+
+
+def test_routes_go_around_a_closed_area_and_into_it_only_if_they_must():
+    graph = grid_graph(GRID, np.ones((30, 40)))
+    lawful = lawful_graph(graph, [closed()])
+    west, east, inside = (int(graph.nearest(np.array([x]), np.array([1500.0]))[0]) for x in (100.0, 3900.0, 2000.0))
+    assert metres_against(way(graph, west, east), [closed()]) > 500
+    assert metres_against(way(lawful, west, east), [closed()]) == 0
+    assert 0 < metres_against(way(lawful, west, inside), [closed()]) < 800
+    assert lawful_graph(graph, [closed(hours=hours("07:00", "09:00"))]) is graph
+
+
+def test_nothing_is_wanted_where_nobody_may_be(small_estimates):
+    scope, grid = small_estimates.scope, small_estimates.grid
+    shape = shapely.box(0.3 * scope.width_m, 0.3 * scope.height_m, 0.6 * scope.width_m, 0.6 * scope.height_m)
+    x, y = (np.arange(grid.columns) + 0.5) * grid.cell_m, (np.arange(grid.rows) + 0.5) * grid.cell_m
+    core = shapely.contains_xy(shape.buffer(-2 * grid.cell_m), *np.meshgrid(x, y))
+    far = ~shapely.contains_xy(shape.buffer(2 * grid.cell_m), *np.meshgrid(x, y))
+    near = shapely.contains_xy(shape.buffer(4 * grid.cell_m), *np.meshgrid(x, y)) & far
+    corner = shapely.contains_xy(shapely.box(0, 0, 500, 500), *np.meshgrid(x, y))
+    shut = lawful_estimates(small_estimates, [closed(shape)])
+    kept = lawful_estimates(small_estimates, [StayWithin(area_in_metres(shape))])
+    for name in ("occupancy", "starts", "ends"):
+        before, after, within = (getattr(one, name) for one in (small_estimates, shut, kept))
+        assert after.sum() == pytest.approx(before.sum()) and within.sum() == pytest.approx(before.sum())
+        assert after[core].sum() < 1e-4 * before[core].sum() and within[far].sum() < 1e-3 * before[far].sum()
+        more = after / before  # the closer to what is closed, the more
+        assert more[far].min() > 0.9 and more[near].mean() > 1.2 * more[corner].mean()
+    assert lawful_estimates(small_estimates, [east_way()]) is small_estimates
+
+
+def test_a_closed_area_is_not_leapt_across(small_release):
+    """Without the rule many trips pass it; with it next to none does, between its points as little as at them.
+
+    Trips with few points have steps longer than the area: they leap whatever route they take.
+    """
+    scope = small_release.scope
+    shape = shapely.Point(scope.width_m / 2, scope.height_m / 2).buffer(500)
+
+    def across(rules):
+        made = synthesize(small_release, n=300, seed=2, estimator="bayes", rules=rules).trajectories
+        x, y = scope.to_metres(made.lon, made.lat)
+        often_seen = np.diff(made.offsets) >= 30
+        return int((metres_against(Polylines(made.offsets, x, y), [closed(shape)]) > 50)[often_seen].sum())
+
+    assert across(()) > 15
+    assert across((closed(shape),)) < 3
