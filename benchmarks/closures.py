@@ -1,6 +1,6 @@
 """What a closed area and a one-way street do to traffic that used them: trips inside, across, along and against.
 
-usage: closures.py [--n 5000] [--seeds 2] [--no-map]
+usage: closures.py [--n 5000] [--seeds 2] [--no-map] [--every 10]
 
 The embedded city, ε = 1; its busiest 600 × 400 m are closed at all times and its busiest street becomes one-way. Rows:
 the city as it is, synthetic without these rules, synthetic with them (means over the seeds). Counted by themselves, not
@@ -11,6 +11,7 @@ import argparse
 
 import numpy as np
 import shapely
+from fixed_intervals import every
 
 from wayveil.evaluation import METRICS, project
 from wayveil.measure import measure
@@ -73,9 +74,12 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=5000)
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--no-map", action="store_true")
+    parser.add_argument("--every", type=float, help="seconds from point to point, instead of the city's own")
     chosen = parser.parse_args()
     city = simulate_city(0)
     scope, data = city.scope, simulate_trajectories(city, chosen.n, seed=0)
+    if chosen.every:
+        data = every(chosen.every, data)
     paths = project(data, scope)
     area = busiest_box(paths)
     street = busiest_street(city, paths, area)
