@@ -24,6 +24,7 @@ from wayveil.synthesis.place_hours import PlaceHours, estimate_place_hours
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import Field, pool, spread
 from wayveil.synthesis.regions import cuts_from_json, label_regions
+from wayveil.synthesis.speeds import estimate_speeds
 from wayveil.synthesis.spikes import with_spikes
 from wayveil.synthesis.weekly import estimate_week
 
@@ -149,9 +150,9 @@ def estimate(
         coarse_duration_bins=coarse_duration,
         duration=duration,
         duration_bins=duration_bins,
-        speed=_fine_histogram(release["mean_speed"], plan.speed_bins(scope), total),
+        speed=_speeds(release["mean_speed"], plan.speed_bins(scope), total),
         speed_bins=plan.speed_bins(scope),
-        top_speed=_younger(release, "top_speed", plan.top_speed_bins(scope), total),
+        top_speed=_speeds(release["top_speed"], plan.top_speed_bins(scope), total) if "top_speed" in release else None,
         top_speed_bins=plan.top_speed_bins(scope),
         interval=interval,
         interval_bins=plan.interval_bins(scope),
@@ -179,9 +180,9 @@ def _duration(release: Release, bins: Bins, total: Total) -> NDArray[np.float64]
     return with_spikes(_fine_histogram(merged, bins, total), spikes.counts, spikes.noise, total.count, group)
 
 
-def _younger(release: Release, name: str, bins: Bins, total: Total) -> NDArray[np.float64] | None:
-    """None in a release that was made before this was asked."""
-    return _fine_histogram(release[name], bins, total) if name in release else None
+def _speeds(answer: Answer, bins: Bins, total: Total) -> NDArray[np.float64]:
+    edges = np.asarray(answer.parameters["edges"], float)
+    return spread_bins(estimate_speeds(answer.counts, answer.noise, edges, total), edges, np.asarray(bins.edges))
 
 
 def _gap_ratio(release: Release, total: Total) -> NDArray[np.float64]:

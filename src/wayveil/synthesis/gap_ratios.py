@@ -13,8 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.bins import Bins
-from wayveil.synthesis.histogram import Total, averaged, smooth_curves
-from wayveil.synthesis.posterior import posterior_mean
+from wayveil.synthesis.histogram import Total, estimate_among
 
 _ON_BEAT = (0.01, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.97)
 _FALL_OFF = (0.05, 0.15, 0.4, 1.0)
@@ -23,19 +22,14 @@ _SHORTER = (0.05, 0.2, 0.35, 0.5)
 """Of the gaps off the beat, how many are shorter."""
 _ANYTHING = 0.005
 _SHORTEST_RATIO = 1e-3
-_DOUBT = 6.0
+_DOUBT = 7.5
 """Nats by which a curve without a beat must be better: with fewer, noise alone makes everything a curve."""
 
 
 def estimate_gap_ratio(counts: NDArray[np.float64], noise: float, bins: Bins, total: Total) -> NDArray[np.float64]:
     """Shares of each bin of gap / beat, adding up to one, never zero."""
-    noisy, edges = np.asarray(counts, float), np.asarray(bins.edges)
-    curves, evidence = smooth_curves(noisy, noise, (edges[1:] + edges[:-1]) / 2, total)
-    shapes = total.count * _shapes(bins)
-    likely = -((noisy - shapes) ** 2).sum(axis=1) / (4 * noise**2)
-    smooth = averaged(np.concatenate([curves, shapes]), np.r_[evidence - _DOUBT, likely])
-    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)
-    return estimate / estimate.sum()
+    edges = np.asarray(bins.edges)
+    return estimate_among(counts, noise, (edges[1:] + edges[:-1]) / 2, total, _shapes(bins), _DOUBT)
 
 
 @cache

@@ -55,6 +55,29 @@ def estimate_histogram(
     return estimate / estimate.sum()
 
 
+def estimate_among(
+    counts: NDArray[np.float64],
+    noise: float,
+    middles: NDArray[np.float64],
+    total: Total,
+    shapes: NDArray[np.float64],
+    doubt: float = 0.0,
+) -> NDArray[np.float64]:
+    """Shares of each bin, of a quantity that usually has one of the given `shapes` (rows of shares).
+
+    Either it has one, each as likely as the next, or it is any smooth curve, which is `doubt` nats less likely from the
+    start. Where little was heard shapes tell a peak from noise; where much was heard curves may know better.
+    """
+    noisy = np.asarray(counts, float)
+    curves, evidence = smooth_curves(noisy, noise, middles, total)
+    expected = total.count * shapes
+    likely = -((noisy - expected) ** 2).sum(axis=1) / (4 * noise**2)
+    odds = np.r_[evidence - np.log(len(curves)) - doubt, likely - np.log(len(shapes))]
+    smooth = averaged(np.concatenate([curves, expected]), odds)
+    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)
+    return np.asarray(estimate / estimate.sum())
+
+
 def averaged(curves: NDArray[np.float64], evidence: NDArray[np.float64]) -> NDArray[np.float64]:
     """Σ evidence × curve: none is chosen, since the noise seldom settles which one is right."""
     weight = np.exp(evidence - evidence.max())
