@@ -69,7 +69,10 @@ def files(
 
     from wayveil.atomic import write_text
     from wayveil.audit.judge import audit_files
+    from wayveil.audit.output import check_result
 
+    if output is not None:
+        check_result(output, (real, synthetic, scope, holdout))
     options = col.read_options(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
