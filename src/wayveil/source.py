@@ -236,4 +236,4 @@ def open_source(
         return data
     from wayveil.formats.tables import table_of_frame
 
-    return WholeSource(table_of_frame(data), options)
+    return WholeSource(table_of_frame(data, options), options)

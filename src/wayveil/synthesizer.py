@@ -115,7 +115,7 @@ class _Like:
 
         from wayveil.formats.tables import table_of_frame
 
-        table = table_of_frame(data)
+        table = table_of_frame(data, options)
         roles = resolve_roles(table.column_names, options, "frame")
         assert roles.lat is not None and roles.lon is not None
         names = tuple(table.column_names[k] for k in (roles.traj_id, roles.lat, roles.lon, roles.time))

@@ -10,6 +10,7 @@ import pytest
 from wayveil.errors import InputError
 from wayveil.formats import read, write
 from wayveil.formats.times import to_utc_seconds
+from wayveil.source import open_source
 from wayveil.trajectories import Trajectories
 
 TWO = Trajectories([0, 2, 3], [2.5, 2.25, 2.0], [48.5, 48.25, 48.0], [10.0, 20.0, 30.0])
@@ -320,3 +321,30 @@ def test_a_coordinate_that_is_no_number_is_a_bad_row(tmp_path):
     commas = csv(tmp_path, "traj_id;lat;lon;t\n" + "a;1,5;2,5;10\n" * 5)
     with pytest.raises(InputError, match="decimal points, no commas"):
         read(commas, on_bad_rows="drop")
+
+
+@pytest.mark.parametrize("text", [True, False], ids=["all text", "numbers and text"])
+def test_a_coordinate_that_is_no_number_is_a_bad_row_of_a_frame_too(tmp_path, text):
+    frame = pd.DataFrame({
+        "traj_id": ["a"] * 4 + ["b"] * 2, "lat": [30.01, 30.02, "#REF!", 30.04, 30.05, 30.06],
+        "lon": [-39.9, -39.8, -39.7, "", 0.1 + 0.2, -39.4], "t": [60, 120, 180, 240, 300, "#N/A"],
+    })  # fmt: skip
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    if text:
+        frame = frame.map(str)
+    expected = read(tmp_path / "a.csv", on_bad_rows="drop")
+    assert len(expected) == 2 and len(expected.lon) == 3
+    for one in (frame, pa.Table.from_pandas(frame.map(str))):
+        assert read(one, on_bad_rows="drop") == expected
+        with pytest.raises(InputError, match=r'Some rows .*\(in Python and in run files on_bad_rows="drop"'):
+            read(one)
+    assert next(iter(open_source(frame, on_bad_rows="drop").batches())) == expected
+    frame["lat"] = "north"
+    with pytest.raises(InputError, match=r"lat of 'frame' does not hold numbers .* --lat-column \(lat= in Python\)"):
+        read(frame, on_bad_rows="drop")
+
+
+def test_ids_of_two_kinds_stay_refused():
+    frame = pd.DataFrame({"traj_id": [7, "7"], "lat": [1.0, "#REF!"], "lon": [1.0, 2.0], "t": [0, 1]})
+    with pytest.raises(InputError, match="Arrow cannot hold"):
+        read(frame, on_bad_rows="drop")

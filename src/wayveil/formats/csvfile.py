@@ -15,13 +15,12 @@ from wayveil.atomic import atomic_path, write_text
 from wayveil.errors import InputError
 from wayveil.formats.options import MAX_COLUMNS, ReadOptions, Roles, resolve_roles
 from wayveil.formats.points import Points
-from wayveil.formats.tables import points_of_table, table_of
+from wayveil.formats.tables import numbers_of_text, points_of_table, table_of
 from wayveil.trajectories import Trajectories
 
 _MAX_HEADER_BYTES = 1 << 20
 _CONTENT = "sha256 of the file"
 _BLOCK_BYTES = 8 << 20
-_NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?$"
 _INTEGER = r"^(0|-?[1-9][0-9]{0,18})$"
 
 
@@ -81,12 +80,9 @@ def read_points(path: Path, options: ReadOptions) -> Points:
 def _with_numbers(table: pa.Table, columns: list[str]) -> pa.Table:
     """The table with text turned to numbers; what is none is missing, as long as most of it is one."""
     for name in columns:
-        text = pc.utf8_trim_whitespace(table[name])
-        good = pc.fill_null(pc.match_substring_regex(text, _NUMBER), False)
-        filled = pc.sum(pc.fill_null(pc.not_equal(text, ""), False)).as_py() or 0
-        if 2 * (pc.sum(good).as_py() or 0) < filled:
+        values = numbers_of_text(table[name])
+        if values is None:
             raise pa.ArrowInvalid("a column without numbers")
-        values = pc.cast(pc.if_else(good, text, pa.scalar(None, pa.string())), pa.float64())
         table = table.set_column(table.column_names.index(name), name, values)
     return table
 

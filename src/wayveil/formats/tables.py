@@ -14,21 +14,40 @@ from wayveil.formats.points import MAX_LABEL_BYTES, Points, labels_of
 from wayveil.formats.times import LARGEST_S, float_column, to_utc_seconds
 from wayveil.trajectories import Trajectories
 
+_NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?$"
 
-def table_of_frame(frame: Any) -> pa.Table:
-    """A pandas, polars or pyarrow frame as an Arrow table."""
+
+def table_of_frame(frame: Any, options: ReadOptions | None = None) -> pa.Table:
+    """A pandas, polars or pyarrow frame as an Arrow table; `options` name its columns, as in `points_of_frame`."""
     if isinstance(frame, pa.Table):
         return frame
     try:
         if isinstance(frame, pa.RecordBatch):
             return pa.Table.from_batches([frame])
         if type(frame).__module__.partition(".")[0] == "pandas":
-            return pa.Table.from_pandas(frame, preserve_index=False)
+            try:
+                return pa.Table.from_pandas(frame, preserve_index=False)
+            except pa.ArrowException:
+                return pa.Table.from_pandas(_mixed_as_text(frame, options or ReadOptions()), preserve_index=False)
         if hasattr(frame, "__arrow_c_stream__"):
             return pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError):
         raise InputError("The frame has columns that Arrow cannot hold; keep only the needed ones.") from None
     raise InputError("Give a path, Trajectories, or a pandas, polars or pyarrow frame.")
+
+
+def _mixed_as_text(frame: Any, options: ReadOptions) -> Any:
+    """A pandas frame whose places and times may be numbers here and text such as "#REF!" there: all as text.
+
+    Ids stay as they are: the user 7 and the user "7" must not become one.
+    """
+    roles = resolve_roles([str(name) for name in frame.columns], options, "frame")
+    plain = frame.copy(deep=False)
+    for at in (roles.lon, roles.lat, roles.time):
+        if at is not None and frame.dtypes.iloc[at].kind == "O":
+            name = frame.columns[at]
+            plain[name] = frame[name].map(str, na_action="ignore")
+    return plain
 
 
 def points_of_table(table: pa.Table, roles: Roles, options: ReadOptions, origin: str) -> Points:
@@ -53,7 +72,7 @@ def points_of_table(table: pa.Table, roles: Roles, options: ReadOptions, origin:
 
 def points_of_frame(frame: Any, options: ReadOptions, origin: str = "frame") -> Points:
     """The rows of a frame."""
-    table = table_of_frame(frame)
+    table = table_of_frame(frame, options)
     roles = resolve_roles(table.column_names, options, origin)
     return points_of_table(table, roles, options, origin)
 
@@ -66,9 +85,28 @@ def _degrees(column: pa.ChunkedArray, role: str, origin: str) -> NDArray[np.floa
     kind = column.type
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
-    if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-        raise InputError(f"The column for {role} of '{origin}' does not hold numbers; see {OPTION[role]}.")
-    return float_column(column)
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        numbers = numbers_of_text(column)
+        if numbers is not None:
+            return float_column(numbers)
+    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        return float_column(column)
+    raise InputError(
+        f"The column for {role} of '{origin}' does not hold numbers (with decimal points); see {OPTION[role]} "
+        f"({role}= in Python)."
+    )
+
+
+def numbers_of_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
+    """Text turned to numbers; what is none is missing, as long as most of it is one, and otherwise None comes back."""
+    import pyarrow.compute as pc
+
+    text = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
+    good = pc.fill_null(pc.match_substring_regex(text, _NUMBER), False)
+    filled = pc.sum(pc.fill_null(pc.not_equal(text, ""), False)).as_py() or 0
+    if 2 * (pc.sum(good).as_py() or 0) < filled:
+        return None
+    return pc.cast(pc.if_else(good, text, pa.scalar(None, pa.large_string())), pa.float64())
 
 
 def user_column(user: NDArray[np.generic]) -> pa.Array:
