@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from wayveil.formats import read as read
     from wayveil.formats import write as write
     from wayveil.formats.roads import read_roads as read_roads
+    from wayveil.making import synthesize as synthesize
     from wayveil.measure import measure as measure
     from wayveil.privacy.ledger import Ledger as Ledger
     from wayveil.privacy.unit import Unit as Unit
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
     from wayveil.release import write_release as write_release
     from wayveil.scope import Scope as Scope
     from wayveil.scope import read_scope as read_scope
-    from wayveil.synthesis.synthesize import synthesize as synthesize
     from wayveil.synthesizer import Synthesizer as Synthesizer
     from wayveil.trajectories import Trajectories as Trajectories
 
@@ -47,7 +47,7 @@ _HOMES = {
     "read_roads": "wayveil.formats.roads",
     "read_scope": "wayveil.scope",
     "show_progress": "wayveil.progress",
-    "synthesize": "wayveil.synthesis.synthesize",
+    "synthesize": "wayveil.making",
     "write": "wayveil.formats",
     "write_release": "wayveil.release",
 }

@@ -19,6 +19,7 @@ from wayveil.door import Cost, Door
 from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import CHARGED, InputError, WayveilError
 from wayveil.exact import exact_answers, first_views, kept_trajectories, read_exact
+from wayveil.making import Roads, roads_of
 from wayveil.privacy.budget import Budget, Number, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger, Spend, clean_name
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
@@ -26,7 +27,7 @@ from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.questions import draw_release
 from wayveil.release import Release
-from wayveil.roads import RoadMap, check_inside
+from wayveil.roads import check_inside
 from wayveil.scope import Scope, read_scope
 from wayveil.source import open_source
 
@@ -53,7 +54,7 @@ def measure(
     dataset: str | None = None,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     delta: Number = 0,
-    roads: RoadMap | None = None,
+    roads: Roads = None,
     engine: Engine | None = None,
     noise: NoiseSource | None = None,
     progress: Progress = quiet,
@@ -75,7 +76,8 @@ def measure(
     delta
         Above 0: Gaussian noise with zCDP accounting instead of pure ε.
     roads
-        The public map that synthesis will use; it is only looked at, so that a wrong one is noticed before the spend.
+        The public map that synthesis will use, or its file; it is only looked at, so that a wrong one is noticed
+        before the spend.
 
     Privacy: spends ε (and δ) of the dataset's budget, once, for everything that is ever made from the release.
     """
@@ -83,8 +85,9 @@ def measure(
     unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
     cost = Cost.of(exact_epsilon(epsilon), exact_delta(delta), unit)
     account = _account(ledger, dataset)
-    if roads is not None:
-        check_inside(roads, scope)
+    streets = roads_of(roads)
+    if streets is not None:
+        check_inside(streets, scope)
     source = open_source(data, **read_options)
     # Read before the data: a ledger that is locked, lost or rolled back is known at once.
     secret = None if account is None else account.secret

@@ -1,21 +1,19 @@
 """Synthesizer: frames in, frames out, in the shape that users of other synthesizers know."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from wayveil.errors import InputError
 from wayveil.formats.options import ReadOptions, resolve_roles
+from wayveil.making import Roads, Rules, roads_of, rules_of
 from wayveil.measure import measure
 from wayveil.privacy.budget import Number
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release
-from wayveil.roads import RoadMap
-from wayveil.rules.rule import Rule
 from wayveil.scope import Scope, offsets_s, read_scope
 
 
@@ -50,14 +48,14 @@ class Synthesizer:
         delta: Number = 0,
         dataset: str | None = None,
         ledger: Ledger | str | os.PathLike[str] | None = None,
-        roads: RoadMap | str | os.PathLike[str] | None = None,
-        rules: Sequence[Rule] | str | os.PathLike[str] | None = None,
+        roads: Roads = None,
+        rules: Rules = None,
         progress: Progress = quiet,
         **columns: Any,
     ) -> None:
         self.scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
-        self.roads = _roads(roads)
-        self.rules = _rules(rules, self.scope, self.roads)
+        self.roads = roads_of(roads)
+        self.rules = rules_of(rules, self.scope, self.roads)
         self._promise: dict[str, Any] = {"epsilon": epsilon, "unit": unit, "max_per_user": max_per_user, "delta": delta}
         self._account: dict[str, Any] = {"dataset": dataset, "ledger": ledger}
         self._columns, self._progress, self._like = columns, progress, _Like()
@@ -150,21 +148,3 @@ class _Like:
             return table.to_pandas()
         except ImportError:
             return table
-
-
-def _roads(roads: RoadMap | str | os.PathLike[str] | None) -> RoadMap | None:
-    if roads is None or isinstance(roads, RoadMap):
-        return roads
-    from wayveil.formats.roads import read_roads
-
-    return read_roads(os.fspath(roads))
-
-
-def _rules(
-    rules: Sequence[Rule] | str | os.PathLike[str] | None, scope: Scope, roads: RoadMap | None
-) -> tuple[Rule, ...]:
-    if isinstance(rules, str | os.PathLike):
-        from wayveil.rules import read_rules
-
-        return tuple(read_rules(os.fspath(rules), scope, roads))
-    return tuple(rules or ())

@@ -196,12 +196,37 @@ def test_measuring_what_is_synthetic_already_is_noticed(wayveil, folder):
     assert "'s.csv' says that it is synthetic already" in wayveil("measure", "s.csv", *MEASURE, "--force").err
 
 
-def test_synthesize_in_python_says_how_maps_and_rules_are_read(wayveil, folder):
-    from wayveil import read_release, synthesize
-    from wayveil.errors import InputError
+def test_synthesize_in_python_takes_files_too(wayveil, folder):
+    import wayveil as wv
 
-    assert wayveil("measure", "rides.csv", *MEASURE).code == 0
-    release = read_release("x.release.json")
-    for words in ({"roads": "roads.parquet"}, {"rules": "rules.geojson"}):
-        with pytest.raises(InputError, match=r"wayveil\..*read_"):
-            synthesize(release, n=5, **words)
+    line = {"type": "LineString", "coordinates": [[-39.99, 30.01], [-39.97, 30.01]]}
+    streets = [{"type": "Feature", "geometry": line, "properties": {"highway": "primary"}}]
+    laws = [{"type": "Feature", "geometry": None, "properties": {"rule": "speed_limit", "kmh": 50}}]
+    for name, features in (("streets", streets), ("rules", laws)):
+        Path(f"{name}.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    wv.write_release(
+        wv.measure("rides.csv", "small.toml", epsilon=1, unit="trajectory", roads="streets.geojson"), "x.release.json"
+    )
+    release, roads = wv.read_release("x.release.json"), wv.read_roads("streets.geojson")
+    rules = wv.rules.read_rules("rules.geojson", release.scope, roads)
+    expected = wv.synthesize(release, roads=roads, rules=rules, n=5, seed=1)
+    for kind in (str, Path):
+        words = {"roads": kind("streets.geojson"), "rules": kind("rules.geojson")}
+        made = wv.synthesize(kind("x.release.json"), **words, n=5, seed=1)
+        assert made.trajectories == expected.trajectories and made.notes == expected.notes
+    assert wv.synthesize(release, rules=json.loads(Path("rules.geojson").read_text()), n=2, seed=1)
+
+
+def test_wrong_arguments_in_python_are_named_as_python_names_them(wayveil, folder):
+    import wayveil as wv
+
+    maker = wv.Synthesizer(scope="small.toml", epsilon=1, unit="trajectory").fit("rides.csv")
+    for make in (lambda **words: wv.synthesize(maker.release, **words), maker.sample):
+        for words in ({"seed": -1}, {"seed": "a"}, {"n": "5"}, {"n": 10.5}, {"n": 0}):
+            with pytest.raises(wv.errors.InputError, match=f"^{next(iter(words))} must be a whole number [^.]*[.]$"):
+                make(**words)
+    for release, said in (("none.json", "no file 'none.json'"), (7, "release must be what wayveil.measure gave")):
+        with pytest.raises(wv.errors.InputError, match=said):
+            wv.synthesize(release)
+    wv.write_release(maker.release, "x.release.json")
+    assert "n must be a whole number from 1" in wayveil("synthesize", "x.release.json", "-n", 10**9, "-o", "s.csv").err

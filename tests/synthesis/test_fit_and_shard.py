@@ -19,7 +19,7 @@ from wayveil.synthesis.departures import open_departures
 from wayveil.synthesis.fit import HardView, SoftView, fit_weights
 from wayveil.synthesis.physics import Tracks
 from wayveil.synthesis.shard import count_violations, draw_shard
-from wayveil.synthesis.synthesize import draw_shards, make_model, shard_sizes, synthesize, wanted_count
+from wayveil.synthesis.synthesize import draw_shards, make_model, shard_sizes, synthesize, wanted_count, wanted_seed
 from wayveil.synthesis.timing import departures
 
 COLUMNS = ("offsets", "lon", "lat", "t_utc")
@@ -315,9 +315,13 @@ def with_count(release: Release, value: float) -> Release:
 def test_strange_wishes_for_a_number(small_release):
     assert wanted_count(with_count(small_release, -30), None) == 1 and wanted_count(small_release, 7) == 7
     assert wanted_count(with_count(small_release, 1e12), None) == 100_000_000
-    for n in (0, -1, 100_000_001):
-        with pytest.raises(InputError, match="-n must be from 1"):
+    assert wanted_count(small_release, np.int32(7)) == 7 and type(wanted_seed(np.uint8(3))) is int
+    for n in (0, -1, 100_000_001, "5", 10.5, 10.0, np.nan):
+        with pytest.raises(InputError, match=r"^n must be a whole number from 1 to 100,000,000"):
             wanted_count(small_release, n)
+    for seed in (-1, "a", 1.5):
+        with pytest.raises(InputError, match=r"^seed must be a whole number of at least 0"):
+            wanted_seed(seed)
 
 
 def test_wrong_arguments_are_named(small_release):

@@ -3,6 +3,7 @@
 Privacy: free (public by definition).
 """
 
+import sys
 import warnings
 from dataclasses import dataclass
 from functools import partial
@@ -71,6 +72,14 @@ def public_prior(scope: Scope, roads: RoadMap | None) -> Prior:
     prepared = prepare_roads(roads, base_grid(scope), scope)
     if len(prepared) and prepared.features:
         return Prior(prepared)
-    # At the line that called `synthesize`, through `make_model`.
-    warnings.warn("No road of the map lies inside the scope; the map is not used.", UnusedMapWarning, stacklevel=4)
+    said = "No road of the map lies inside the scope; the map is not used."
+    warnings.warn(said, UnusedMapWarning, stacklevel=_callers_level())
     return Prior()
+
+
+def _callers_level() -> int:
+    """The stack level, for whoever calls this, of the line that called wayveil: through which door, is all the same."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "wayveil":
+        level, frame = level + 1, frame.f_back
+    return level

@@ -27,7 +27,14 @@ from wayveil.roads import RoadMap
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.run_key import run_key
 from wayveil.synthesis.shard import Shard
-from wayveil.synthesis.synthesize import diagnostics_of, draw_shards, make_model, shard_sizes, wanted_count
+from wayveil.synthesis.synthesize import (
+    diagnostics_of,
+    draw_shards,
+    make_model,
+    shard_sizes,
+    wanted_count,
+    wanted_seed,
+)
 from wayveil.trajectories import Trajectories
 
 _ROW_GROUP_ROWS = 1 << 19
@@ -76,7 +83,7 @@ def synthesize_to_parquet(
     """
     target = Path(path)
     check_output(target, force=True)
-    count = wanted_count(release, n)
+    count, seed = wanted_count(release, n), wanted_seed(seed)
     folder = target.with_name(target.name + ".parts")
     make: dict[str, Any] = {"roads": roads, "rules": rules, "estimator": estimator, "progress": progress}
     if len(shard_sizes(count)) == 1:  # nothing to continue from: no need of a part

@@ -7,6 +7,7 @@ them need no more memory than one shard.
 Privacy: free (post-processing).
 """
 
+import operator
 import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -88,7 +89,7 @@ def synthesize(
 
     Privacy: free (post-processing).
     """
-    count = wanted_count(release, n)
+    count, seed = wanted_count(release, n), wanted_seed(seed)
     model = make_model(release, roads=roads, rules=rules, seed=seed, estimator=estimator, progress=progress)
     shards = list(draw_shards(model, count, seed, engine, progress))
     trajectories = concatenate([shard.trajectories for shard in shards])
@@ -99,9 +100,28 @@ def wanted_count(release: Release, n: int | None) -> int:
     """How many trajectories to make: what was asked, or the noisy count, at least one."""
     if n is None:
         return min(max(round(float(release["count"].counts[0])), 1), _MOST_TRAJECTORIES)
-    if not 1 <= n <= _MOST_TRAJECTORIES:
-        raise InputError(f"-n must be from 1 to {_MOST_TRAJECTORIES:,}.")
-    return n
+    count = _whole(n)
+    if count is None or not 1 <= count <= _MOST_TRAJECTORIES:
+        raise InputError(f"n must be a whole number from 1 to {_MOST_TRAJECTORIES:,}.")
+    return count
+
+
+def wanted_seed(seed: int | None) -> int | None:
+    """The seed as Python's own kind of number; None where none was asked for."""
+    if seed is None:
+        return None
+    chosen = _whole(seed)
+    if chosen is None or chosen < 0:
+        raise InputError("seed must be a whole number of at least 0; leave it out to have one drawn.")
+    return chosen
+
+
+def _whole(value: object) -> int | None:
+    """Any library's whole number; None for whatever is no number or not of a whole kind."""
+    try:
+        return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def make_model(

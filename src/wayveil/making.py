@@ -1,0 +1,90 @@
+"""`wayveil.synthesize`: as `wayveil.synthesis.synthesize`, from objects or from the files that hold them.
+
+Synthesis itself opens no file; whatever is given as a path is read here.
+"""
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from wayveil.errors import InputError
+from wayveil.progress import Progress, quiet
+from wayveil.release import Release, read_release
+from wayveil.roads import RoadMap
+from wayveil.rules.rule import Rule
+from wayveil.scope import Scope
+
+if TYPE_CHECKING:
+    from wayveil.engine.pieces import Pieces
+    from wayveil.synthesis.synthesize import Synthesis
+
+Roads = RoadMap | str | os.PathLike[str] | None
+"""A road map, or the file of one."""
+Rules = Sequence[Rule] | Mapping[str, Any] | str | os.PathLike[str] | None
+"""Rules, or GeoJSON or the file of it."""
+
+
+def synthesize(
+    release: Release | str | os.PathLike[str],
+    *,
+    roads: Roads = None,
+    rules: Rules = None,
+    n: int | None = None,
+    seed: int | None = None,
+    estimator: str = "learned",
+    engine: "Pieces | None" = None,
+    progress: Progress = quiet,
+) -> "Synthesis":
+    """Synthetic trajectories with place and time, fitted to the release's noisy answers.
+
+    Parameters
+    ----------
+    release
+        What `measure` gave, or the file that it was written to.
+    roads
+        A public road map (or its file) as a better prior; where it has no roads the grid takes over.
+    rules
+        Traffic rules (or their file) that the output obeys; the scope's bounds always hold.
+    n
+        How many; the release's noisy count where not given.
+    seed
+        The same seed gives the same trajectories. It has nothing to do with the noise.
+    estimator
+        'bayes' or 'learned': how the noisy fields are smoothed.
+
+    Privacy: free (post-processing).
+    """
+    from wayveil.synthesis.synthesize import synthesize as made_of
+    from wayveil.synthesis.synthesize import wanted_count, wanted_seed
+
+    if isinstance(release, str | os.PathLike):
+        release = read_release(os.fspath(release))
+    if not isinstance(release, Release):
+        raise InputError("release must be what wayveil.measure gave, or the file that it was written to.")
+    # Before the map is read, which may take a while.
+    count, chosen = wanted_count(release, n), wanted_seed(seed)
+    streets = roads_of(roads)
+    laws = rules_of(rules, release.scope, streets)
+    return made_of(
+        release, roads=streets, rules=laws, n=count, seed=chosen, estimator=estimator, engine=engine, progress=progress
+    )
+
+
+def roads_of(roads: Roads) -> RoadMap | None:
+    """The road map, read where a file is given."""
+    if roads is None or isinstance(roads, RoadMap):
+        return roads
+    from wayveil.formats.roads import read_roads
+
+    return read_roads(os.fspath(roads))
+
+
+def rules_of(rules: Rules, scope: Scope, roads: RoadMap | None) -> tuple[Rule, ...]:
+    """The rules, read where a file is given."""
+    if isinstance(rules, Mapping):
+        rules = dict(rules)
+    if isinstance(rules, str | os.PathLike | dict):
+        from wayveil.rules import read_rules
+
+        return tuple(read_rules(rules if isinstance(rules, dict) else os.fspath(rules), scope, roads))
+    return tuple(rules or ())
