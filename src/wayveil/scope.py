@@ -285,6 +285,8 @@ def scope_text(name_or_path: str | Path) -> str:
         raise InputError(f"Scope '{path.name}' is larger than 1 MB; that is not a scope.")
     try:
         return path.read_text(encoding="utf-8")
+    except PermissionError as error:
+        raise InputError(f"Cannot read the scope '{path.name}': {error.strerror}.") from None
     except (OSError, UnicodeDecodeError):
         raise InputError(f"Scope '{path.name}' cannot be read as text.") from None
 

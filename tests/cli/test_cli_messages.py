@@ -11,7 +11,7 @@ from small_town import MEASURE, SCOPE
 
 import wayveil.steps as steps
 from wayveil.cli.main import VERBS
-from wayveil.errors import CHARGED
+from wayveil.errors import CHARGED, InputError
 from wayveil.privacy.ledger import Ledger
 from wayveil.release import read_release
 
@@ -251,3 +251,40 @@ def test_describe_and_synthesize(wayveil, folder):
     assert wayveil("describe", "x.release.json").code == 2
     Path("x.release.json").write_text("traj_id,lat,lon,t\n")
     assert "not a wayveil release" in wayveil("synthesize", "x.release.json", "-o", "s.csv").err
+
+
+def test_an_unknown_ending_names_what_the_verb_has(wayveil, folder):
+    assert wayveil("measure", "rides.csv", *MEASURE).code == 0
+    (folder / "rides.xlsx").write_text("not a table")
+    for words, cure, none in (
+        (("synthesize", "x.release.json", "-n", "5", "-o", "s.xlsx"), "a name that ends so", "--"),
+        (("convert", "rides.csv", "s.xlsx"), "or say which with --to", "--format"),
+        (("check", "rides.xlsx"), "with --format (format= in Python)", "--to"),
+    ):
+        said = wayveil(*words)
+        assert said.code == 2 and ".xlsx' has no known ending" in said.err, said
+        assert cure in said.err and none not in said.err and said.err.count("\n") == 1, said
+
+
+def test_what_may_not_be_read_is_said_to_be_so(wayveil, folder, monkeypatch):
+    import wayveil.formats.parquet as parquet
+
+    assert wayveil("convert", "rides.csv", "rides.parquet").code == 0
+    text_of = Path.read_text
+
+    def denied(*_):
+        raise PermissionError(13, "Permission denied", "/home/somebody/rides.parquet")
+
+    def scope_denied(path, *words, **more):
+        return denied() if path.name == "small.toml" else text_of(path, *words, **more)
+
+    with monkeypatch.context() as locked:
+        locked.setattr(parquet, "_stream", denied)
+        for words in (("measure", "rides.parquet", *MEASURE), ("check", "rides.parquet")):
+            assert wayveil(*words).err == "wayveil: Cannot read 'rides.parquet': Permission denied.\n"
+        with pytest.raises(InputError, match=r"^Cannot read 'rides': Permission denied\.$"):
+            parquet.groups_of("rides.parquet", "rides")
+    monkeypatch.setattr(Path, "read_text", scope_denied)
+    assert wayveil("measure", "rides.csv", *MEASURE).err == (
+        "wayveil: Cannot read the scope 'small.toml': Permission denied.\n"
+    )

@@ -127,7 +127,7 @@ def test_no_trajectories_can_be_written_but_not_read(tmp_path):
 
 
 def test_unknown_ending_and_unwritable_format(tmp_path, pair):
-    with pytest.raises(InputError, match="--to"):
+    with pytest.raises(InputError, match="format="):
         write(pair, tmp_path / "x.xyz")
     with pytest.raises(InputError, match="does not write"):
         write(pair, tmp_path / "x.csv", format="geolife")

@@ -37,7 +37,7 @@ def convert(
     Privacy: not private (the output holds the same data).
     """
     path = Path(target)
-    kind = format_of(path, to)
+    kind = format_of(path, to, "give it a name that ends so, or say which with --to")
     if kind not in WRITABLE:
         raise InputError(f"wayveil does not write '{kind}'; choose one of {', '.join(WRITABLE)}.")
     check_output(path, force=force)

@@ -152,17 +152,15 @@ def _find(
     return likely[0] if likely else None
 
 
-def format_of(path: Path, wanted: str | None = None) -> str:
-    """The format of a file by its name (writing), or as asked."""
+def format_of(path: Path, wanted: str | None = None, cure: str = "give it a name that ends so") -> str:
+    """The format of a file by its name, or as asked; `cure` is what the caller offers for an unknown ending."""
     if wanted is not None:
         return wanted
     name = path.name.lower()
     for ending, kind in _ENDINGS:
         if name.endswith(ending):
             return kind
-    raise InputError(
-        f"'{path.name}' has no known ending (.csv, .parquet, .geo.parquet, .gpx); say which with --to or --format."
-    )
+    raise InputError(f"'{path.name}' has no known ending (.csv, .parquet, .geo.parquet, .gpx); {cure}.")
 
 
 _ENDINGS = (

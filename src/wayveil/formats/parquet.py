@@ -1,5 +1,7 @@
 """Parquet and GeoParquet files: opened safely, read in slices, written in row groups."""
 
+import errno
+import os
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -92,8 +94,14 @@ def opened(file: str) -> Iterator[pq.ParquetFile]:
             yield pq.ParquetFile(stream, buffer_size=_READ_AHEAD_BYTES, pre_buffer=False)
     except MemoryError:  # also pyarrow's own
         raise InputError(f"'{name}' does not fit into memory; `wayveil measure` reads large files in parts.") from None
-    except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError):
-        raise InputError(f"'{name}' is missing, cut short, or not a Parquet file.") from None
+    except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
+        raise _unreadable(name, error) from None
+
+
+def _unreadable(name: str, error: Exception) -> InputError:
+    if isinstance(error, PermissionError):  # not Arrow's own words, which tell the whole path
+        return InputError(f"Cannot read '{name}': {os.strerror(errno.EACCES)}.")
+    return InputError(f"'{name}' is missing, cut short, or not a Parquet file.")
 
 
 def roles_of(parquet: pq.ParquetFile, options: ReadOptions, origin: str) -> Roles:
@@ -115,8 +123,8 @@ def groups_of(file: str, origin: str) -> list[RowGroup]:
     try:
         with _stream(file) as stream:
             return row_groups(stream)
-    except (BadParquet, OSError):
-        raise InputError(f"'{origin}' is missing, cut short, or not a Parquet file.") from None
+    except (BadParquet, OSError) as error:
+        raise _unreadable(origin, error) from None
 
 
 def chunks_of(file: str, names: Collection[str], origin: str) -> list[Chunk]:

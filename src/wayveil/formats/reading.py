@@ -37,7 +37,7 @@ def reading_format(path: str | os.PathLike[str], wanted: str | None) -> str:
 
             return format_of_folder(local)
         try:
-            return format_of(local)
+            return format_of(local, cure="say which format it is with --format (format= in Python)")
         except InputError:
             with open(local, "rb") as stream:
                 start = stream.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
@@ -46,8 +46,9 @@ def reading_format(path: str | os.PathLike[str], wanted: str | None) -> str:
             if start.startswith(b"<"):
                 return "gpx"
             raise
-    except (OSError, ValueError):
-        raise InputError(f"Cannot read '{local.name}'.") from None
+    except (OSError, ValueError) as error:
+        why = f": {error.strerror}" if isinstance(error, PermissionError) else ""
+        raise InputError(f"Cannot read '{local.name}'{why}.") from None
 
 
 def read_points(path_or_frame: Any, options: ReadOptions, progress: Progress = quiet) -> Points:
@@ -86,7 +87,7 @@ def write_trajectories(
     trajectories: Trajectories, path: Path, wanted: str | None, extra_metadata: dict[str, str] | None
 ) -> None:
     """Write in the format that the name or `wanted` says."""
-    kind = format_of(path, wanted)
+    kind = format_of(path, wanted, "give it a name that ends so, or say which with format=")
     if kind not in WRITABLE:
         raise InputError(f"wayveil does not write '{kind}'; choose one of {', '.join(WRITABLE)}.")
     from wayveil.formats import csvfile, gpx
