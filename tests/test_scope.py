@@ -64,6 +64,18 @@ def test_damaged_files(text):
         parse_scope(text, "x")
 
 
+@pytest.mark.parametrize(("box", "said"), [
+    ({"west": 2.5, "east": 2.2}, "the box is wider than 3000 km; its west and east seem exchanged"),
+    ({"west": 2.5, "east": 2.2, "caps": 9}, "the box is wider than 3000 km; its west and east seem exchanged"),
+    ({"south": -85, "west": -179, "north": 85, "east": 179}, "the box is wider than 3000 km; wayveil is made for"),
+    ({"south": -60, "west": -20, "north": 70, "east": 60}, "the box is wider than 3000 km; wayveil is made for"),
+])  # fmt: skip
+def test_a_box_that_is_too_large_is_what_the_sentence_is_about(box, said):
+    caps = box.pop("caps", None)
+    with pytest.raises(InputError, match=f"^Scope 'x': scope: {said}"):
+        parse_scope(toml(**box) + (f"\n[caps]\nlength_km = {caps}" if caps else ""), "x")
+
+
 def test_days_must_be_in_order():
     with pytest.raises(InputError, match="last_day"):
         parse_scope(toml() + "\nfirst_day = 2024-02-02\nlast_day = 2024-02-01", "x")

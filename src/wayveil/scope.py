@@ -24,6 +24,7 @@ from wayveil.errors import InputError
 EARTH_RADIUS_M = 6_371_008.8
 _METRES_A_DEGREE = math.radians(1.0) * EARTH_RADIUS_M
 _WIDEST_KM = 3_000.0
+_LONGEST_KM = 100_000.0
 _MAX_SCOPE_BYTES = 1 << 20
 
 
@@ -33,7 +34,7 @@ class Caps(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     points: Annotated[int, Field(ge=2, le=100_000)]
-    length_km: Annotated[float, Field(gt=0, le=100_000)]
+    length_km: Annotated[float, Field(gt=0, le=_LONGEST_KM)]
     duration_h: Annotated[float, Field(gt=0, le=24 * 366)]
     speed_kmh: Annotated[float, Field(gt=0, le=2_000)]
 
@@ -95,7 +96,12 @@ class Scope(BaseModel):
         if self.first_day and self.last_day and not 1900 < self.first_day.year <= self.last_day.year < 3000:
             raise ValueError("first_day and last_day must be between the years 1901 and 2999")
         if max(self.width_m, self.height_m) > _WIDEST_KM * 1000:
-            raise ValueError(f"the box is wider than {_WIDEST_KM:.0f} km; wayveil is made for cities and regions")
+            cure = (
+                "its west and east seem exchanged"
+                if self.west > self.east
+                else "wayveil is made for cities and regions"
+            )
+            raise ValueError(f"the box is wider than {_WIDEST_KM:.0f} km; {cure}")
         if min(self.width_m, self.height_m) < 100:
             raise ValueError("the box is narrower than 100 m")
         return self
@@ -215,7 +221,8 @@ def _default_caps(diagonal_km: float) -> dict[str, float]:
     """Caps by the size of the city: four crossings long, a day at most, 500 points, motorway speed."""
     return {
         "points": 500,
-        "length_km": max(5.0, round(4 * diagonal_km)),
+        # Of a box beyond all bounds the box is what is wrong, not a cap that nobody wrote.
+        "length_km": min(max(5.0, round(4 * diagonal_km)), _LONGEST_KM),
         "duration_h": 12.0 if diagonal_km < 200 else 24.0,
         "speed_kmh": 150.0 if diagonal_km < 200 else 300.0,
     }
@@ -237,7 +244,7 @@ def first_fault(error: ValidationError, whole: str, model: type[BaseModel]) -> s
     where = ".".join(in_short(part) for part in first["loc"]) or whole
     if first["type"] == "extra_forbidden":
         return f"{where} is not a known key{_perhaps(first['loc'], model)}"
-    return f"{where}: {in_short(first['msg'])}"
+    return f"{where}: {in_short(first['msg'].removeprefix('Value error, '))}"
 
 
 def _perhaps(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
