@@ -93,7 +93,7 @@ def main() -> None:
     except WayveilError as error:
         _stop(str(error), error.exit_code)
     except (KeyboardInterrupt, Interrupted, typer.Abort) as error:
-        _stop("interrupted; no half-written file was left behind." + _notes(error), 130)
+        _stop("interrupted; no file was left half-written." + _notes(error), 130)
     except BrokenPipeError:
         raise SystemExit(0) from None
     except Exception as error:

@@ -53,7 +53,7 @@ def synthesize(
     except KeyboardInterrupt:
         parts = output.with_name(output.name + ".parts")
         if parts.exists():
-            note(f"The same command goes on from '{parts.name}'; to start anew, remove that folder.")
+            note(f"'{parts.name}' keeps what is done: the same command goes on from there; to start anew, remove it.")
         raise
     if made["resumed"]:
         note("An earlier run was interrupted; it was continued.")
