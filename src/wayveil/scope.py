@@ -178,6 +178,16 @@ class Scope(BaseModel):
         return offsets_s(t_utc, self.zone)
 
 
+def no_zone_words(scope: Scope) -> str | None:
+    """A sentence where the scope was written without a time zone: UTC then was nobody's choice."""
+    if "timezone" in scope.model_fields_set:
+        return None
+    return (
+        f"The scope '{scope.name}' names no time zone, so hours and weekdays are counted in UTC; write one into it, "
+        'such as timezone = "Europe/Paris".'
+    )
+
+
 def offsets_s(t_utc: NDArray[np.float64], zone: ZoneInfo) -> NDArray[np.float64]:
     """Seconds that the clocks of `zone` are ahead of UTC at each instant.
 

@@ -5,6 +5,7 @@ south = 30.0
 west = -40.0
 north = 30.04
 east = -39.96
+timezone = "UTC"
 """
 MEASURE = (
     "--dataset", "rides", "--scope", "small.toml", "--epsilon", "1", "--unit", "trajectory", "-o", "x.release.json",

@@ -231,3 +231,31 @@ def test_wrong_arguments_in_python_are_named_as_python_names_them(wayveil, folde
             wv.synthesize(release)
     wv.write_release(maker.release, "x.release.json")
     assert "n must be a whole number from 1" in wayveil("synthesize", "x.release.json", "-n", 10**9, "-o", "s.csv").err
+
+
+def test_a_scope_without_a_time_zone_is_said_to_mean_utc(wayveil, folder):
+    law = {"type": "Feature", "geometry": None, "properties": {"rule": "closed", "from": "22:00", "to": "06:00"}}
+    Path("night.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [law]}))
+    law["properties"] = {"rule": "speed_limit", "kmh": 50}
+    Path("speed.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [law]}))
+    run = wayveil("run", "--template").out.replace("my-city.toml", "small.toml").replace("# n = 10000", "n = 5")
+    Path("rides.toml").write_text(run)
+    Ledger().open_dataset("rides", 10)
+    verbs = (
+        ("check", "rides.csv", "--scope", "small.toml"), ("rules", "check", "night.geojson", "--scope", "small.toml"),
+        ("measure", "none.csv", *MEASURE), ("measure", "rides.csv", *MEASURE, "--force"), ("run", "rides.toml"),
+    )  # fmt: skip
+    for zone, silent in (("", False), ('timezone = "UTC"\n', True)):
+        Path("small.toml").write_text(SCOPE.replace('timezone = "UTC"\n', zone))
+        Path("rides.release.json").unlink(missing_ok=True)
+        for words in verbs:
+            said = wayveil(*words)
+            assert said.code == (2 if "none.csv" in words else 0), said
+            assert ("'small' names no time zone" in said.err and "counted in UTC" in said.err) != silent, said
+            if words[0] == "measure" and not silent:
+                assert said.err.startswith("The scope 'small'")  # before anything is read or spent
+    Path("small.toml").write_text(SCOPE.replace('"UTC"', '"Europe/Paris"'))
+    words = ("rules", "check", "night.geojson", "--scope", "small.toml")
+    assert "Hours are those of Europe/Paris." in wayveil(*words).out
+    assert json.loads(wayveil(*words, "--json").out)["timezone"] == "Europe/Paris"
+    assert "Hours are" not in wayveil("rules", "check", "speed.geojson", "--scope", "small.toml").out

@@ -31,12 +31,14 @@ def check(
 
     Ends with exit code 2 if no row is of use: all are bad, or all lie outside the scope.
     """
-    from wayveil.cli.console import NOT_FOR_PUBLICATION, print_json, progress_bar
+    from wayveil.cli.console import NOT_FOR_PUBLICATION, note_clocks, print_json, progress_bar
     from wayveil.errors import InputError
     from wayveil.formats.check import check as check_data
     from wayveil.scope import read_scope
 
     frame = None if scope is None else read_scope(scope)
+    if frame is not None:
+        note_clocks(frame)
     options = col.read_options(format, traj_column, user_column, lon_column, lat_column, time_column, timezone)
     with progress_bar() as progress:
         report = check_data(file, frame, progress=progress, **options)

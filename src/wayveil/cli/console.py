@@ -5,9 +5,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from wayveil.progress import Progress, plain_lines
+
+if TYPE_CHECKING:
+    from wayveil.scope import Scope
 
 NOT_FOR_PUBLICATION = "Not for publication: this output was computed from the private data."
 
@@ -15,6 +18,14 @@ NOT_FOR_PUBLICATION = "Not for publication: this output was computed from the pr
 def note(text: str) -> None:
     """One line for the person, on stderr."""
     print(text, file=sys.stderr, flush=True)
+
+
+def note_clocks(scope: "Scope") -> None:
+    """Say where a scope left its time zone out."""
+    from wayveil.scope import no_zone_words
+
+    if words := no_zone_words(scope):
+        note(words)
 
 
 def print_json(value: Any) -> None:

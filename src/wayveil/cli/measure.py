@@ -54,12 +54,13 @@ def measure(
     The ledger is charged with epsilon, and refuses (exit code 3) where the dataset's total does not allow it. A
     dataset that is not on the ledger yet is opened with this epsilon as its total.
     """
-    from wayveil.cli.console import ledger_warnings, note, print_json, progress_bar
+    from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar
     from wayveil.formats.reading import says_synthetic
     from wayveil.privacy.budget import decimal_text
     from wayveil.privacy.ledger import Ledger, clean_name
     from wayveil.privacy.unit import parse_unit
     from wayveil.report.words import few_words, large_words
+    from wayveil.scope import read_scope
     from wayveil.steps import measure_file
 
     options = col.read_options(
@@ -67,6 +68,7 @@ def measure(
     )
     if says_synthetic(Path(file)):
         note(f"'{Path(file).name}' says that it is synthetic already: was the private data meant?")
+    note_clocks(read_scope(scope))
     with ledger_warnings(), progress_bar() as progress:
         release = measure_file(
             file, output, scope=scope, epsilon=epsilon, unit=parse_unit(unit, max_per_user), dataset=dataset,

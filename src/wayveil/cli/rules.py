@@ -36,8 +36,9 @@ def check(
     A rule is a GeoJSON feature with properties like {"rule": "closed", "from": "22:00", "to": "06:00"} on a polygon,
     or {"rule": "speed_limit", "kmh": 50} with geometry null for everywhere.
     """
-    from wayveil.cli.console import note, print_json, progress_bar
+    from wayveil.cli.console import note, note_clocks, print_json, progress_bar
     from wayveil.rules import read_rules, with_scope_bounds
+    from wayveil.rules.hours import has_hours
     from wayveil.rules.picture import check_picture_name, save_picture
     from wayveil.rules.rule import unique_names
     from wayveil.scope import read_scope
@@ -45,6 +46,7 @@ def check(
     if output is not None:
         check_picture_name(output)
     frame = read_scope(scope)
+    note_clocks(frame)
     with progress_bar() as progress:
         roadmap = None
         if roads is not None:
@@ -56,12 +58,14 @@ def check(
             save_picture(output, rules, frame, roadmap)
     names = unique_names(rules)
     if as_json:
-        print_json({"scope": frame.name, "rules": [
+        print_json({"scope": frame.name, "timezone": frame.timezone, "rules": [
             {"name": name, "rule": type(rule).__name__, "text": rule.describe()} for name, rule in zip(names, rules)
         ]})  # fmt: skip
     else:
         for number, (name, rule) in enumerate(zip(names, rules), start=1):
             print(f"{number}. {name}: {rule.describe()}")
+        if any(has_hours(rule) for rule in rules):
+            print(f"Hours are those of {frame.timezone}.")
         print("No contradiction was found.")
     if output is not None:
         note(f"Drew the rules into {output.name}.")

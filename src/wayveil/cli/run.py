@@ -20,18 +20,21 @@ def run(
 
     If the release is there already, the run goes on from it and spends nothing.
     """
-    from wayveil.cli.console import ledger_warnings, made_words, note, print_json, progress_bar
+    from wayveil.cli.console import ledger_warnings, made_words, note, note_clocks, print_json, progress_bar
     from wayveil.describe import NOT_PRIVATE
     from wayveil.errors import InputError
     from wayveil.runfile import TEMPLATE, do_run, read_run
+    from wayveil.scope import read_scope
 
     if template:
         print(TEMPLATE, end="")
         return
     if file is None:
         raise InputError("Name a run file, or print one to fill in with: wayveil run --template.")
+    plan = read_run(file)
+    note_clocks(read_scope(plan.measure.scope))
     with ledger_warnings(), progress_bar() as progress:
-        done = do_run(read_run(file), progress=progress)
+        done = do_run(plan, progress=progress)
     if not done["spent"]:
         note("The release was there already; nothing was spent.")
     if not done["private"]:

@@ -43,6 +43,12 @@ class Hours:
 ALWAYS = Hours((), "at all times")
 
 
+def has_hours(rule: object) -> bool:
+    """Whether a rule holds at some hours only."""
+    when = getattr(rule, "hours", ALWAYS)
+    return isinstance(when, Hours) and not when.always
+
+
 def clock_seconds(text: str) -> float:
     """Seconds after midnight of "07:00" or "07:00:30"; "24:00" is the end of the day."""
     match = _CLOCK.fullmatch(text.strip()) if isinstance(text, str) and len(text) < 20 else None
