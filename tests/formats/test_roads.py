@@ -256,3 +256,37 @@ def test_without_the_extra_the_message_names_it(tmp_path, monkeypatch, ending, p
     path.write_bytes(b"")
     with pytest.raises(InputError, match=r"wayveil\[osm\]"):
         read_roads(path)
+
+
+def lines(tmp_path, *properties, kind="LineString"):
+    shape = {"type": kind, "coordinates": [[0.01, 0.01], [0.02, 0.01]]}
+    features = [{"type": "Feature", "geometry": shape, "properties": each} for each in properties]
+    path = tmp_path / "lines.geojson"
+    path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    return path
+
+
+def test_tags_are_read_whatever_their_case(tmp_path):
+    small = {"highway": "primary", "oneway": "yes", "maxspeed": "50"}
+    large, mixed = ({change(key): value for key, value in small.items()} for change in (str.upper, str.title))
+    both = {
+        "HIGHWAY": "path",
+        "Oneway": None,
+        "ONEWAY": "no",
+        **small,
+        "maxspeed": None,
+        "MAXSPEED": 50,
+    }  # the usual spelling wins over the others
+    roads = read_roads(lines(tmp_path, small, large, mixed, both, {"FCLASS": "primary", " OneWay ": 1, "MaxSpeed": 50}))
+    assert set(roads.road_class.tolist()) == {ROAD_CLASSES.index("primary")}
+    assert set(roads.oneway.tolist()) == {1} and set(roads.maxspeed_kmh.tolist()) == {50.0}
+
+
+def test_rules_are_no_map(tmp_path):
+    for properties in ({"rule": "one_way"}, {"Rule": "closed", "name": "park"}):
+        for kind in ("LineString", "Polygon"):
+            with pytest.raises(
+                InputError, match=r"'lines.geojson' holds traffic rules, not roads; give it with --rules"
+            ):
+                read_roads(lines(tmp_path, {"highway": "primary"}, properties, kind=kind))
+    assert len(read_roads(lines(tmp_path, {"highway": "primary", "rule": "none"}, {"rule": None}))) == 2

@@ -245,13 +245,14 @@ def _read_geojson(path: Path) -> RoadMap:
 
 def _lines_of(features: list[Any], origin: str) -> Iterable[tuple[Any, Any, Any, Any]]:
     for feature in features:
-        geometry = feature.get("geometry") if isinstance(feature, dict) else None
+        tags, geometry = _tags(feature), feature.get("geometry") if isinstance(feature, dict) else None
+        road_class = _first(tags, "highway", "class", "fclass", "road_class")
+        if tags.get("rule") is not None and road_class is None:
+            raise InputError(f"'{origin}' holds traffic rules, not roads; give it with --rules (rules= in Python).")
         if not isinstance(geometry, dict):
             continue
-        given = feature.get("properties")
-        tags = given if isinstance(given, dict) else {}
         about = (
-            _first(tags, "highway", "class", "fclass", "road_class"),
+            road_class,
             _first(tags, "oneway", "one_way"),
             _first(tags, "maxspeed_kmh", "maxspeed", "speed_limit"),
         )
@@ -263,6 +264,15 @@ def _lines_of(features: list[Any], origin: str) -> Iterable[tuple[Any, Any, Any,
         elif geometry.get("type") == "MultiLineString":
             for line in coordinates:
                 yield line, *about
+
+
+def _tags(feature: Any) -> dict[str, Any]:
+    """The properties of a feature by their names in small letters: shapefiles and databases write HIGHWAY."""
+    given = feature.get("properties") if isinstance(feature, dict) else None
+    if not isinstance(given, dict):
+        return {}
+    said = {key: value for key, value in given.items() if value is not None}
+    return {key.strip().lower(): value for key, value in said.items()} | said
 
 
 def _first(tags: dict[str, Any], *names: str) -> Any:
