@@ -41,11 +41,15 @@ def evaluate(
     data and is not for publication.
     """
     from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
-    from wayveil.evaluation.compare import compare_files
+    from wayveil.evaluation.compare import compare_files, exchanged_words
 
     options = col.read_options(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
+    # Before the work, which takes a while, and which may fail just because the files are exchanged.
+    exchanged = exchanged_words(real)
+    if exchanged is not None:
+        note(exchanged)
     with progress_bar() as progress:
         comparison = compare_files(
             real, [synthetic, *(against or [])], scope, headline=headline, with_time=not no_time, options=options,
@@ -53,7 +57,8 @@ def evaluate(
         )  # fmt: skip
     note(NOT_FOR_PUBLICATION)
     for warning in comparison.warnings:
-        note(warning)
+        if warning != exchanged:
+            note(warning)
     if json:
         print_json({"note": NOT_FOR_PUBLICATION, **comparison.to_dict()})
         return
