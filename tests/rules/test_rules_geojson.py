@@ -201,6 +201,33 @@ def test_many_corners_and_self_crossing():
     assert rule.area.shape.is_valid and 0 < rule.violations(motion).mean() < 0.2
 
 
+def test_a_border_that_crosses_itself_is_said_to(tmp_path, capsys):
+    from wayveil.cli.rules import check
+    from wayveil.rules.area import crossing_words
+
+    bow = polygon(SCOPE, [(1000, 1000), (3000, 3000), (3000, 1000), (1000, 3000)])
+    tips = [(3000 + 1500 * np.sin(4 * np.pi * k / 5), 2700 + 1500 * np.cos(4 * np.pi * k / 5)) for k in range(5)]
+    star = polygon(SCOPE, tips)  # in one line: its middle is enclosed twice
+    touching = polygon(SCOPE, [(0, 0), (1000, 0), (500, 500), (1000, 1000), (0, 1000), (500, 500)])
+    features = [
+        feature(bow, rule="closed"), feature(star, rule="speed_limit", kmh=30), feature(CLOSED, rule="closed"),
+        feature(touching, rule="closed"), feature(None, rule="min_speed", kmh=3),
+    ]  # fmt: skip
+    rules = read_rules(collection(*features), SCOPE)
+    words = [crossing_words(rule) for rule in rules]
+    assert "the 2 parts that" in words[0] and "the 5 parts that" in words[1] and words[2:] == [None] * 3
+    middle = np.array([3000.0]), np.array([2700.0])
+    assert not rules[1].where.inside(*middle) and rules[1].where.inside(middle[0], middle[1] + 1200)
+    file, scope = tmp_path / "rules.geojson", tmp_path / "s.toml"
+    file.write_text(json.dumps(collection(*features)))
+    scope.write_text('name = "test"\nsouth = 10.0\nwest = 20.0\nnorth = 10.05\neast = 20.06\n')
+    check(file, str(scope), None, None, False)
+    assert capsys.readouterr().out.count("Its polygon crosses itself") == 2
+    check(file, str(scope), None, None, True)
+    remarks = [rule["remark"] for rule in json.loads(capsys.readouterr().out)["rules"]]
+    assert remarks[:3] == words[:3]
+
+
 def test_page_and_picture():
     from matplotlib.figure import Figure
 

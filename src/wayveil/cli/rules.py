@@ -38,6 +38,7 @@ def check(
     """
     from wayveil.cli.console import note, note_clocks, print_json, progress_bar
     from wayveil.rules import read_rules, with_scope_bounds
+    from wayveil.rules.area import crossing_words
     from wayveil.rules.hours import has_hours
     from wayveil.rules.picture import check_picture_name, save_picture
     from wayveil.rules.rule import unique_names
@@ -59,11 +60,14 @@ def check(
     names = unique_names(rules)
     if as_json:
         print_json({"scope": frame.name, "timezone": frame.timezone, "rules": [
-            {"name": name, "rule": type(rule).__name__, "text": rule.describe()} for name, rule in zip(names, rules)
+            {"name": name, "rule": type(rule).__name__, "text": rule.describe(), "remark": crossing_words(rule)}
+            for name, rule in zip(names, rules)
         ]})  # fmt: skip
     else:
         for number, (name, rule) in enumerate(zip(names, rules), start=1):
             print(f"{number}. {name}: {rule.describe()}")
+            if remark := crossing_words(rule):
+                print(f"   {remark}")
         if any(has_hours(rule) for rule in rules):
             print(f"Hours are those of {frame.timezone}.")
         print("No contradiction was found.")

@@ -31,6 +31,8 @@ class Area:
     """(edges, 4) ax, ay, bx, by in metres."""
     outline: Any
     """The polygon that `edges` bound."""
+    crossed: bool = False
+    """Whether the border crossed itself as it was drawn; `shape` is then what even and odd make of it."""
 
     def inside(self, x_m: np.ndarray, y_m: np.ndarray) -> np.ndarray:
         """Whether each point lies in the interior, exactly."""
@@ -115,17 +117,18 @@ def _without_gradient(x: Array, y: Array) -> tuple[Array, Array]:
     return jax.lax.stop_gradient(x), jax.lax.stop_gradient(y)
 
 
-def area_in_metres(polygon: Any, grow: int = 1) -> Area:
-    """An area from a shapely polygon in metres; a self-crossing one is repaired. `grow`: see `Area`."""
+def area_in_metres(polygon: Any, grow: int = 1, crossed: bool | None = None) -> Area:
+    """An area from a shapely polygon in metres; a self-crossing one is repaired. `grow`, `crossed`: see `Area`."""
     import shapely
 
+    crossed = crosses_itself(polygon) if crossed is None else crossed
     polygon = _polygons_of(repaired(polygon))
     if polygon.is_empty or polygon.area <= 0:
         raise RuleError("The area is empty; draw a polygon with at least three corners that do not lie on one line.")
     outline = _few_edges(polygon, grow)
     shapely.prepare(polygon)
     shapely.prepare(outline)
-    return Area(polygon, _edges_of(outline), outline)
+    return Area(polygon, _edges_of(outline), outline, crossed)
 
 
 def repaired(polygon: Any) -> Any:
@@ -140,6 +143,28 @@ def repaired(polygon: Any) -> Any:
     if _crossings(polygon) > MAX_CROSSINGS:
         raise RuleError(f"The area's border crosses itself in more than {MAX_CROSSINGS:,} places; draw it anew.")
     return shapely.make_valid(polygon)
+
+
+def crosses_itself(polygon: Any) -> bool:
+    """Whether the border crosses itself; one that only touches itself leaves no doubt about what is inside."""
+    import shapely
+
+    return not shapely.is_valid(polygon) and shapely.is_valid_reason(polygon).startswith("Self-intersection")
+
+
+def crossing_words(rule: object) -> str | None:
+    """What became of a rule's area whose border crosses itself, in a sentence; None where none does."""
+    import shapely
+
+    areas = [one for one in (getattr(rule, "area", None), getattr(rule, "where", None)) if isinstance(one, Area)]
+    if not any(area.crossed for area in areas):
+        return None
+    parts = sum(int(shapely.get_num_geometries(area.shape)) for area in areas)
+    once, count = ("the part", "counts") if parts == 1 else (f"the {parts:,} parts", "count")
+    return (
+        f"Its polygon crosses itself: {once} that the border encloses once {count}, and what it encloses twice does "
+        "not; draw it anew if another area is meant."
+    )
 
 
 def _crossings(polygon: Any) -> int:

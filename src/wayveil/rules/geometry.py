@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from wayveil.errors import RuleError
-from wayveil.rules.area import Area, area_in_metres, repaired
+from wayveil.rules.area import Area, area_in_metres, crosses_itself, repaired
 from wayveil.scope import Scope
 
 MAX_VERTICES = 2_000_000
@@ -24,7 +24,8 @@ def area_of(geometry: Any, scope: Scope, grow: int = 1) -> Area:
 
     if hasattr(geometry, "__geo_interface__"):
         geometry = geometry.__geo_interface__
-    shapes = [_polygon(rings, scope) for rings in _polygons(geometry)]
+    drawn = [_polygon(rings, scope) for rings in _polygons(geometry)]
+    shapes = [repaired(shape) for shape in drawn]
     frame = around_scope(scope)
     parts = [shapely.intersection(copy, frame) for shape in shapes for copy in _copies(shape, scope)]
     parts = [part for part in parts if not part.is_empty]
@@ -32,7 +33,7 @@ def area_of(geometry: Any, scope: Scope, grow: int = 1) -> Area:
     box = shapely.box(0, 0, scope.width_m, scope.height_m)
     if whole.is_empty or not whole.intersects(box) or whole.intersection(box).area <= 0:
         raise RuleError("the area lies outside the scope; GeoJSON puts the longitude first, then the latitude")
-    return area_in_metres(whole, grow)
+    return area_in_metres(whole, grow, any(map(crosses_itself, drawn)))
 
 
 def line_of(geometry: Any, scope: Scope) -> list[np.ndarray]:
@@ -78,7 +79,7 @@ def _turn_m(scope: Scope) -> float:
 
 
 def _polygon(rings: list[np.ndarray], scope: Scope) -> Any:
-    """One polygon in metres; longitudes are not wrapped, so that each ring stays in one piece."""
+    """One polygon in metres, as it was drawn; longitudes are not wrapped, so that each ring stays in one piece."""
     import shapely
 
     metre = _turn_m(scope) / 360.0
@@ -94,7 +95,7 @@ def _polygon(rings: list[np.ndarray], scope: Scope) -> Any:
         lon = lon - 360.0 * np.round((middle - shell_middle) / 360.0)
         y = scope.to_metres(np.zeros(len(ring)), ring[:, 1])[1]
         made.append(np.column_stack([(lon - scope.west) * metre, y]))
-    return repaired(shapely.Polygon(made[0], made[1:]))
+    return shapely.Polygon(made[0], made[1:])
 
 
 def _unwrap(positions: np.ndarray) -> np.ndarray:
