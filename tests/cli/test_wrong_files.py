@@ -2,6 +2,7 @@
 
 import json
 import re
+import shlex
 import shutil
 from pathlib import Path
 
@@ -101,6 +102,15 @@ def test_the_map_of_another_city(wayveil, released):
     said = wayveil(*page, "far.geojson")
     assert said.code == 2 and "No road of the map lies inside the scope" in said.err, said
     assert wayveil(*page, "near.geojson").code == 0
+
+
+def test_the_next_step_keeps_the_map(wayveil, folder):
+    a_map("my streets.geojson", 30.01)
+    said = wayveil("measure", "rides.csv", *MEASURE, "--roads", "my streets.geojson")
+    assert said.code == 0, said
+    line = said.err.rpartition("Next: ")[2]
+    assert line == "wayveil synthesize x.release.json --roads 'my streets.geojson' -o synthetic.parquet\n"
+    assert wayveil(*shlex.split(line)[1:], "-n", "5").code == 0 and Path("synthetic.parquet").exists()
 
 
 def test_the_map_of_another_city_in_python(released):

@@ -54,6 +54,8 @@ def measure(
     The ledger is charged with epsilon, and refuses (exit code 3) where the dataset's total does not allow it. A
     dataset that is not on the ledger yet is opened with this epsilon as its total.
     """
+    from shlex import quote
+
     from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar
     from wayveil.formats.reading import says_synthetic
     from wayveil.privacy.budget import decimal_text
@@ -87,4 +89,8 @@ def measure(
     for words in (few_words(release, cure=True), large_words(release)):
         if words:
             note(words)
-    note(f"What was promised: wayveil describe {output}. Next: wayveil synthesize {output} -o synthetic.parquet")
+    release_file, streets = quote(str(output)), "" if roads is None else f" --roads {quote(str(roads))}"
+    note(
+        f"What was promised: wayveil describe {release_file}. "
+        f"Next: wayveil synthesize {release_file}{streets} -o synthetic.parquet"
+    )
