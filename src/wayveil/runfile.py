@@ -145,7 +145,7 @@ def do_run(run: RunFile, *, progress: Progress = quiet) -> dict[str, Any]:
         _make_folder(Path(path))
         check_output(path, force=True)
     check_replaceable(synthetic)
-    spent = not release.exists()
+    spent, others = not release.exists(), synthetic.exists() and make.seed is None
     if spent:
         measure_file(
             how.file, release, scope=how.scope, epsilon=how.epsilon, unit=how.protects, dataset=how.dataset,
@@ -162,7 +162,7 @@ def do_run(run: RunFile, *, progress: Progress = quiet) -> dict[str, Any]:
         from wayveil.report.make import make_page
 
         make_page(release, synthetic, Path(out.report), roads=roads, rules=rules, progress=progress)
-    return {"release": str(release), "report": out.report, "spent": spent, **made}
+    return {"release": str(release), "report": out.report, "spent": spent, "other_trips": others, **made}
 
 
 def _make_folder(path: Path) -> None:
@@ -224,7 +224,7 @@ unit = "trajectory"         # or "user", with max_per_user
 # roads = "roads.parquet"   # a public road map
 # rules = "rules.geojson"   # traffic rules
 # n = 10000                 # by default the noisy count
-# seed = 1
+# seed = 1                  # the same trips in every run; without it each run replaces them by others
 
 [output]
 release = "rides.release.json"

@@ -223,6 +223,12 @@ def test_a_run_goes_on_from_its_release(wayveil, folder):
     ]  # fmt: skip
     again = wayveil("run", "sub/rides.toml")
     assert again.code == 0 and "nothing was spent" in again.err and Ledger().datasets()[0].spent == 1
+    assert not made["other_trips"] and "other trips" not in again.err  # they are the same: the file has a seed
+    before = Path("sub/synthetic.parquet").read_bytes()
+    Path("sub/rides.toml").write_text(template.replace("# n = 10000", "n = 20"))
+    other = wayveil("run", "sub/rides.toml")
+    assert other.code == 0 and "'synthetic.parquet' was there already and holds other trips now" in other.err, other
+    assert Path("sub/synthetic.parquet").read_bytes() != before
     Path("sub/rides.toml").write_text(template.replace('epsilon = "1"', 'epsilon = "2"'))
     assert "measured otherwise" in wayveil("run", "sub/rides.toml").err
 

@@ -18,7 +18,8 @@ def run(
 ) -> None:
     """Measure, synthesize and write the data sheet, as one TOML file says.
 
-    If the release is there already, the run goes on from it and spends nothing.
+    If the release is there already, the run goes on from it and spends nothing. Its trips are others each time, unless
+    the file has a seed.
     """
     from wayveil.cli.console import ledger_warnings, made_words, note, note_clocks, print_json, progress_bar
     from wayveil.describe import NOT_PRIVATE
@@ -37,6 +38,9 @@ def run(
         done = do_run(plan, progress=progress)
     if not done["spent"]:
         note("The release was there already; nothing was spent.")
+    if done["other_trips"]:
+        name = Path(done["synthetic"]).name
+        note(f"'{name}' was there already and holds other trips now; for the same ones in every run give a seed.")
     if not done["private"]:
         note(NOT_PRIVATE)
     if done["few"]:
