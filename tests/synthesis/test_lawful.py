@@ -5,7 +5,7 @@ import pytest
 import shapely
 
 from wayveil.grid import Grid
-from wayveil.rules import Closed, MaxDuration, OneWay, StayWithin, area_in_metres, hours
+from wayveil.rules import Closed, MaxDuration, OneWay, StayWithin, area_in_metres, hours, with_scope_bounds
 from wayveil.rules.segments import segments_of_lines
 from wayveil.synthesis.graph import RouteGraph, edge_lines, grid_graph
 from wayveil.synthesis.lawful import binds_routes, lawful_estimates, lawful_graph, metres_against
@@ -35,6 +35,12 @@ def test_which_rules_need_another_route():
     stay = StayWithin(area_in_metres(MIDDLE))
     assert binds_routes(closed()) and binds_routes(stay) and binds_routes(east_way())
     assert not binds_routes(closed(hours=hours("07:00", "09:00"))) and not binds_routes(MaxDuration(60.0))
+
+
+def test_rules_that_need_no_other_route_change_no_estimate(small_estimates):
+    rules = with_scope_bounds([closed(hours=hours("07:00", "09:00")), MaxDuration(600.0)], small_estimates.scope)
+    assert not any(binds_routes(rule) for rule in rules) and len(rules) == 3
+    assert lawful_estimates(small_estimates, rules) is small_estimates
 
 
 def test_metres_where_nobody_may_be():

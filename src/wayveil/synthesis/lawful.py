@@ -38,11 +38,13 @@ def binds_routes(rule: Rule) -> bool:
     """Whether only another route would cure what breaks the rule.
 
     Speeds, durations and closed hours are cured by other times, and a wrong side of a street of the map, whose
-    direction the routes know, by a few metres.
+    direction the routes know, by a few metres. The box of the scope no route leaves.
     """
     if isinstance(rule, OneWay):
         return not rule.of_map
-    return isinstance(rule, StayWithin | Custom) or (isinstance(rule, Closed) and rule.hours == ALWAYS)
+    if isinstance(rule, StayWithin):
+        return not rule.of_scope
+    return isinstance(rule, Custom) or (isinstance(rule, Closed) and rule.hours == ALWAYS)
 
 
 def lawful_estimates(estimates: Estimates, rules: Sequence[Rule]) -> Estimates:
