@@ -14,7 +14,8 @@ WORK = [0, 1, 2, 3, 4]
     ("MONDAY - FRIDAY", WORK), (["sat-sun"], [5, 6]), ("weekend", [5, 6]), ("fri-mon", [0, 4, 5, 6]),
     ("mon;tue", [0, 1]), ("mon/tue", [0, 1]), ("mon tue", [0, 1]), (["mon", "tue"], [0, 1]), ("mon, tue,", [0, 1]),
     ("tue - thu, sat", [1, 2, 3, 5]),
-    ("Sa. & Su.", [5, 6]), ("Tues, thurs", [1, 3]), ("wed", [2]), ("sun-sat", list(range(7))),
+    ("Sa. & Su.", [5, 6]), ("sat and sun", [5, 6]), ("mon through fri", WORK),
+    ("mon\u2011fri", WORK), ("Tues, thurs", [1, 3]), ("wed", [2]), ("sun-sat", list(range(7))),
     ("daily", list(range(7))),
 ])  # fmt: skip
 def test_days_are_understood(text, days):
@@ -22,7 +23,8 @@ def test_days_are_understood(text, days):
 
 
 @pytest.mark.parametrize("text", [
-    "", [], "montag", "someday", "m", "mon-", "-fri", "mon-wed-fri", "mon-foo", [3], ["mon", None], "x" * 300, "11-12",
+    "", [], "montag", "someday", "m", "mon-", "-fri", "mon-wed-fri", "mon-foo", [3], 5, None, ["mon", None],
+    "x" * 300, "11-12",
 ])  # fmt: skip
 def test_everything_else_is_refused(text):
     with pytest.raises(RuleError, match="mon, tue"):

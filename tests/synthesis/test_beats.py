@@ -4,13 +4,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from recordings import every
 
 from wayveil.measure import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.beats import is_steady, on_the_beat, roundness, shortest_beat_s, whole_seconds_in
-from wayveil.synthesis.synthesize import synthesize
-from wayveil.trajectories import Trajectories
+from wayveil.synthesis.estimate import estimate
+from wayveil.synthesis.shard import draw_shard
+from wayveil.synthesis.synthesize import make_model, synthesize
 
 
 def rng(seed=0):
@@ -86,18 +88,6 @@ def test_who_records_by_a_clock_is_never_early(small_estimates):
     assert shortest_beat_s(replace(told(small_estimates, clocks, on_beat=0.7), beat=None)) == 0
 
 
-def every(seconds, data):
-    """The same trips, seen exactly every so many seconds."""
-    columns, offsets = [], [0]
-    for first, last in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-        t = data.t_utc[first:last]
-        seen = np.arange(np.rint(t[0]), t[-1], seconds)
-        if len(seen) > 1:
-            columns.append((np.interp(seen, t, data.lon[first:last]), np.interp(seen, t, data.lat[first:last]), seen))
-            offsets.append(offsets[-1] + len(seen))
-    return Trajectories(np.array(offsets), *(np.concatenate(column) for column in zip(*columns, strict=True)))
-
-
 def test_a_recorder_that_is_exact_to_the_second_stays_so(small_city):
     data = every(15, simulate_trajectories(small_city, 500, seed=3))
     release = measure(data, small_city.scope, epsilon=20, unit="trajectory", noise=SeededNoise(5))
@@ -105,3 +95,39 @@ def test_a_recorder_that_is_exact_to_the_second_stays_so(small_city):
     inner = np.setdiff1d(np.arange(1, len(made.t_utc)), made.offsets[1:-1])
     gap_s = np.diff(made.t_utc)[inner - 1]
     assert (gap_s == 15).mean() > 0.85 and (np.abs(gap_s - 15) <= 1).mean() > 0.9
+
+
+def test_little_data_is_enough_to_hear_that_a_recorder_is_exact(small_city):
+    """Five units of noise on fourteen bins: a smooth curve through them would have no peak at the beat."""
+    data = every(15, simulate_trajectories(small_city, 500, seed=3))
+    on_beat = []
+    for seed in range(4):
+        release = measure(data, small_city.scope, epsilon=1, unit="trajectory", noise=SeededNoise(seed))
+        found = estimate(release)
+        on_beat.append(found.gap_ratio[found.gap_ratio_bins.index(np.array([1.0]))[0]])
+    assert np.mean(on_beat) > 0.5
+
+
+def gaps_of(made):
+    inner = np.setdiff1d(np.arange(1, len(made.t_utc)), made.offsets[1:-1])
+    return np.diff(made.t_utc)[inner - 1]
+
+
+def test_gaps_of_devices_with_a_clock_are_not_shorter_than_the_fastest_beat(small_release):
+    model = make_model(small_release, seed=1, estimator="bayes")
+    mean_gap = np.zeros(len(model.estimates.interval))
+    mean_gap[model.estimates.interval_bins.index(np.array([12.0]))] = 1.0
+    early = []
+    for on_beat in (0.7, 0.5):
+        clock = replace(told(model.estimates, {10: 1.0}, on_beat), interval=mean_gap, top_speed=None)
+        early.append((gaps_of(draw_shard(clock, model.prior, model.router, (), 200, rng(5)).trajectories) < 10).mean())
+    assert early[0] < 0.15 < 0.25 < early[1], "but for seconds that a fast step needed"
+
+
+def test_of_the_seconds_in_one_bin_steady_devices_take_the_round_one(small_estimates):
+    duration_s, points = np.full(400, 3000.0), np.full(400, 51)
+    for on_beat, least in ((0.97, 0.95), (0.5, 0.0)):
+        new_s, counted, beat = on_the_beat(told(small_estimates, {60: 1.0}, on_beat), duration_s, points, rng(1))
+        round_ones = (np.abs(beat * new_s / (counted - 1) - 60) < 1e-9).mean()
+        assert round_ones > least
+    assert round_ones < 0.9

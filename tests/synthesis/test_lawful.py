@@ -1,12 +1,18 @@
 """Routes that know the rules: around closed areas, along one-way streets, inside where they have to stay."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import shapely
+from recordings import every
 
 from wayveil.grid import Grid
+from wayveil.measure import measure
+from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import Closed, MaxDuration, OneWay, StayWithin, area_in_metres, hours, with_scope_bounds
 from wayveil.rules.segments import segments_of_lines
+from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.graph import RouteGraph, edge_lines, grid_graph
 from wayveil.synthesis.lawful import binds_routes, lawful_estimates, lawful_graph, metres_against
 from wayveil.synthesis.polylines import Polylines
@@ -35,6 +41,7 @@ def test_which_rules_need_another_route():
     stay = StayWithin(area_in_metres(MIDDLE))
     assert binds_routes(closed()) and binds_routes(stay) and binds_routes(east_way())
     assert not binds_routes(closed(hours=hours("07:00", "09:00"))) and not binds_routes(MaxDuration(60.0))
+    assert not binds_routes(replace(east_way(), of_map=True)), "routes know the directions of the map's own streets"
 
 
 def test_rules_that_need_no_other_route_change_no_estimate(small_estimates):
@@ -111,19 +118,58 @@ def test_nothing_is_wanted_where_nobody_may_be(small_estimates):
     assert lawful_estimates(small_estimates, [east_way()]) is small_estimates
 
 
-def test_a_closed_area_is_not_leapt_across(small_release):
-    """Without the rule many trips pass it; with it next to none does, between its points as little as at them.
+@pytest.fixture(scope="module")
+def often_seen(small_city):
+    """A release of trips with a point every ten seconds."""
+    data = every(10, simulate_trajectories(small_city, 600, seed=3))
+    return measure(data, small_city.scope, epsilon=4, unit="trajectory", noise=SeededNoise(5))
 
-    Trips with few points have steps longer than the area: they leap whatever route they take.
-    """
-    scope = small_release.scope
-    shape = shapely.Point(scope.width_m / 2, scope.height_m / 2).buffer(500)
 
-    def across(rules):
-        made = synthesize(small_release, n=300, seed=2, estimator="bayes", rules=rules).trajectories
+def test_nobody_crowds_around_a_closed_area_or_leaps_across(often_seen, monkeypatch):
+    """Points that are only moved out of it stand along its border; routes that go around it do not."""
+    scope = often_seen.scope
+    rule = closed(shapely.Point(scope.width_m / 2, scope.height_m / 2).buffer(400))
+
+    def beside_and_across(rules):
+        made = synthesize(often_seen, n=400, seed=2, estimator="bayes", rules=rules).trajectories
         x, y = scope.to_metres(made.lon, made.lat)
-        often_seen = np.diff(made.offsets) >= 30
-        return int((metres_against(Polylines(made.offsets, x, y), [closed(shape)]) > 50)[often_seen].sum())
+        inside, around = (shapely.contains_xy(rule.area.shape.buffer(far), x, y).sum() for far in (0, 15))
+        return around - inside, int((metres_against(Polylines(made.offsets, x, y), [rule]) > 50).sum())
 
-    assert across(()) > 15
-    assert across((closed(shape),)) < 3
+    _, across_before = beside_and_across(())
+    beside, across = beside_and_across((rule,))
+    assert across_before > 100 > 10 > across
+    monkeypatch.setattr("wayveil.synthesis.synthesize.lawful_estimates", lambda estimates, rules: estimates)
+    monkeypatch.setattr("wayveil.synthesis.synthesize.lawful_graph", lambda graph, rules: graph)
+    pushed_aside, _ = beside_and_across((rule,))
+    assert 2 * beside < pushed_aside
+
+
+def test_candidates_whose_route_cuts_through_are_barred(often_seen, monkeypatch):
+    """Even where the routes were found without the rule, and no point of theirs lies inside."""
+    scope = often_seen.scope
+    rule = closed(shapely.box(0.2 * scope.width_m, 0.49 * scope.height_m, 0.8 * scope.width_m, 0.51 * scope.height_m))
+    monkeypatch.setattr("wayveil.synthesis.synthesize.lawful_graph", lambda graph, rules: graph)
+
+    def across():
+        made = synthesize(often_seen, n=300, seed=2, estimator="bayes", rules=(rule,)).trajectories
+        return int((metres_against(Polylines(made.offsets, *scope.to_metres(made.lon, made.lat)), [rule]) > 30).sum())
+
+    barred = across()
+    monkeypatch.setattr("wayveil.synthesis.shard._FORBIDDEN_M", np.inf)
+    assert 2 * barred < across()
+
+
+def test_many_corners_and_areas_beyond_the_scope_cost_no_minutes(small_estimates):
+    scope = small_estimates.scope
+    angle = np.linspace(0, 2 * np.pi, 20_001)[:-1]
+    ragged = np.where(np.arange(20_000) % 2, 1000.0, 990.0)
+    jagged = shapely.Polygon(np.c_[2000 + ragged * np.cos(angle), 2000 + ragged * np.sin(angle)])
+    frame = shapely.box(-1e5, -1e5, 1e5, 1e5).difference(shapely.box(0, 0, scope.width_m, scope.height_m))
+    edges = edge_lines(grid_graph(small_estimates.grid, small_estimates.occupancy))
+    many = Polylines(edges.offsets, edges.x_m, edges.y_m)
+    inside = metres_against(many, [closed(jagged)])
+    plain = metres_against(many, [closed(shapely.Point(2000, 2000).buffer(1000))])
+    assert inside.sum() == pytest.approx(plain.sum(), rel=0.1)
+    same = lawful_estimates(small_estimates, [closed(frame)])
+    np.testing.assert_allclose(same.occupancy[4:-4, 4:-4], small_estimates.occupancy[4:-4, 4:-4], rtol=0.1)

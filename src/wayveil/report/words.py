@@ -176,7 +176,7 @@ def not_promised(release: Release, hours_closed: bool = False) -> list[str]:
         _place_and_hour(release, hours_closed),
         "Where in a trip somebody is slow, fast or stands still is a guess; lengths, durations"
         f"{', mean and top' if 'top_speed' in release else ' and mean'} speeds were asked about. "
-        "Where devices are not steady, some intervals give way so that no step is too fast.",
+        "A device's steady rhythm is mostly kept; else some intervals give way so that no step is too fast.",
     ]
     if hours_closed:
         lines.append(

@@ -10,19 +10,20 @@ from wayveil.errors import RuleError
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _SETS = {"weekday": range(5), "weekdays": range(5), "weekend": range(5, 7), "weekends": range(5, 7), "daily": range(7)}
-_BETWEEN = re.compile(r"\s*(?:-|–|—|\bto\b)\s*")
+_BETWEEN = re.compile(r"\s*(?:[-‐‑‒–—−]|\b(?:to|through|until)\b)\s*")
+_AND = re.compile(r"[,;/&+\s]+(?:and\b[,;/&+\s]*)?")
 _LEAST_LETTERS = 2
 _MOST_LETTERS = 200
 
 
 def days_of(text: str | Sequence[str]) -> list[int]:
     """Numbers of the days, Monday 0, in their order; a range over Sunday ("fri-mon") is one too."""
-    parts = [text] if isinstance(text, str) else list(text)
+    parts = list(text) if isinstance(text, Sequence) and not isinstance(text, str) else [text]
     found: set[int] = set()
     for part in parts:
         if not isinstance(part, str) or len(part) > _MOST_LETTERS:
             raise _unknown(part)
-        for word in filter(None, re.split(r"[,;/&\s]+", _BETWEEN.sub("-", part.strip().lower()))):
+        for word in filter(None, _AND.split(_BETWEEN.sub("-", part.strip().lower()))):
             found.update(_range(word, part))
     if not found:
         raise _unknown(text)

@@ -34,7 +34,7 @@ def even_out(
     """Move each sparse fix to the place nearby, of a few, that brings Σ (count − wanted)² / wanted down furthest.
 
     Ends stay, and so do dense tracks: what they could reach is too close to matter. `room_m` is how far both ends of
-    the step that ends at each fix may move at most.
+    the step that ends at each fix may move along each axis.
     """
     reach = steps(lines)
     np.minimum(reach[:-1], reach[1:], out=reach[:-1])

@@ -19,18 +19,19 @@ from wayveil.rules.motion import Motion
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.graph import RouteGraph, edge_lines
-from wayveil.synthesis.polylines import Polylines, lengths, place, step_lengths, steps, take
+from wayveil.synthesis.polylines import Polylines, lengths, place, runs, step_lengths, steps, take
 from wayveil.synthesis.pyramid import Field
 
 _DEAR = 1_000.0
 """Times what an edge costs otherwise: still a way out for whoever starts in the middle of a closed area."""
 _LEFT = 1e-6
 """Of a field where nobody may be: no district becomes empty."""
-_DIVERTED_M = 100.0
+_DIVERTED_M, _FURTHEST_DIVERTED_M = 100.0, 2_000.0
 _LEAST_OPEN = 0.02
 """Of what is around, so much is open at least: what is deep inside stays out of reach."""
 _TOUCHED_M = 1.0
 _STEP_M = 20.0
+_ROUTE_VERTICES = 1 << 14
 _SIDE = 3
 
 
@@ -48,17 +49,23 @@ def binds_routes(rule: Rule) -> bool:
 
 
 def lawful_estimates(estimates: Estimates, rules: Sequence[Rule]) -> Estimates:
-    """The estimates with next to nothing where nobody may ever be: who was there is close by now."""
-    for rule in rules:
-        if isinstance(rule, Closed | StayWithin) and binds_routes(rule):
-            inside = _share_inside(rule.area, estimates.grid)
-            open_share = np.maximum(inside if isinstance(rule, StayWithin) else 1 - inside, _LEFT)
-            reach = _reach(rule, estimates.grid)
-            occupancy, starts, ends = (
-                _diverted(field, open_share, reach) for field in (estimates.occupancy, estimates.starts, estimates.ends)
-            )
-            estimates = replace(estimates, occupancy=occupancy, starts=starts, ends=ends)
-    return estimates
+    """The estimates with next to nothing where nobody may ever be: who was there is close by now.
+
+    Flows between regions stay: where a whole region is closed its trips keep their ends, and the fit has to do without.
+    """
+    areas = [rule for rule in rules if isinstance(rule, Closed | StayWithin) and binds_routes(rule)]
+    if not areas:
+        return estimates
+    open_share = np.ones((estimates.grid.rows, estimates.grid.columns))
+    for rule in areas:
+        inside = _share_inside(rule.area, estimates.grid)
+        open_share *= inside if isinstance(rule, StayWithin) else 1 - inside
+    open_share = np.maximum(open_share, _LEFT)
+    reach = _reach(areas, estimates.grid)
+    occupancy, starts, ends = (
+        _diverted(field, open_share, reach) for field in (estimates.occupancy, estimates.starts, estimates.ends)
+    )
+    return replace(estimates, occupancy=occupancy, starts=starts, ends=ends)
 
 
 def _diverted(field: Field, open_share: Field, reach: float) -> Field:
@@ -71,15 +78,20 @@ def _diverted(field: Field, open_share: Field, reach: float) -> Field:
     return np.asarray(more * (field.sum() / more.sum()))
 
 
-def _reach(rule: Closed | StayWithin, grid: Grid) -> float:
-    """How far traffic is diverted, in cells: by a part of the size of what is closed."""
-    size_m = np.sqrt(rule.area.shape.area) if isinstance(rule, Closed) else 0.0
-    return float((_DIVERTED_M + size_m / 4) / grid.cell_m)
+def _reach(rules: Sequence[Closed | StayWithin], grid: Grid) -> float:
+    """How far traffic is diverted, in cells: by a part of the size of the largest closed area inside the scope."""
+    import shapely
+
+    box = shapely.box(0, 0, grid.width_m, grid.height_m)
+    shut = [shapely.intersection(rule.area.outline, box) for rule in rules if isinstance(rule, Closed)]
+    sizes = shapely.area(shapely.get_parts(shut)) if shut else np.zeros(0)
+    reach_m = _DIVERTED_M + np.sqrt(sizes.max(initial=0.0)) / 4
+    return float(min(reach_m, _FURTHEST_DIVERTED_M, 0.1 * max(grid.width_m, grid.height_m)) / grid.cell_m)
 
 
 def lawful_graph(graph: RouteGraph, rules: Sequence[Rule]) -> RouteGraph:
     """The graph with edges that would break a rule made so dear that routes go another way where there is one."""
-    binding = [rule for rule in rules if binds_routes(rule)]
+    binding = [rule for rule in rules if binds_routes(rule) and not isinstance(rule, Custom)]
     if not binding:
         return graph
     wrong = metres_against(edge_lines(graph), binding) > _TOUCHED_M
@@ -100,7 +112,8 @@ def metres_against(lines: Polylines, rules: Sequence[Rule]) -> NDArray[np.float6
 def _in_forbidden_area(lines: Polylines, rule: Closed | StayWithin) -> NDArray[np.float64]:
     import shapely
 
-    shape = rule.area.shape
+    # Of a shape with many corners the outline is a simpler one, metres larger or smaller; overlays cost by the corner.
+    shape = rule.area.outline
     shapely.prepare(shape)
     stay = isinstance(rule, StayWithin)
     metres = np.zeros(len(lines))
@@ -110,7 +123,10 @@ def _in_forbidden_area(lines: Polylines, rule: Closed | StayWithin) -> NDArray[n
     part = take(lines, near)
     owner = np.repeat(np.arange(len(near)), np.diff(part.offsets))
     strings = shapely.linestrings(np.c_[part.x_m, part.y_m], indices=owner)
-    some = ~shapely.covers(shape, strings) if stay else shapely.intersects(shape, strings)
+    whole = shapely.disjoint(shape, strings) if stay else shapely.contains_properly(shape, strings)
+    none = shapely.covers(shape, strings) if stay else shapely.disjoint(shape, strings)
+    metres[near[whole]] = lengths(part)[whole]
+    some = ~whole & ~none
     wrong = (shapely.difference if stay else shapely.intersection)(strings[some], shape)
     metres[near[some]] = shapely.length(wrong)
     return metres
@@ -125,13 +141,15 @@ def _against_direction(lines: Polylines, rule: OneWay) -> NDArray[np.float64]:
     near = _near(lines, (west, south, east, north))
     if len(near) == 0:
         return metres
-    part = _evenly(take(lines, near), _STEP_M)
-    unused = np.zeros(len(part.x_m))
-    joins = np.ones(max(len(part.x_m) - 1, 0), bool)
-    joins[part.offsets[1:-1] - 1] = False
-    wrong = rule.violations(Motion(part.x_m, part.y_m, unused, unused, joins, part.offsets, unused))
-    step_m = np.where(wrong, step_lengths(part.offsets, part.x_m, part.y_m), 0.0)
-    metres[near] = np.add.reduceat(step_m, part.offsets[:-1])
+    chosen = take(lines, near)
+    for first, last in runs(chosen.offsets, _ROUTE_VERTICES):  # some at a time: long routes have many short steps
+        part = _evenly(take(chosen, np.arange(first, last)), _STEP_M)
+        unused = np.zeros(len(part.x_m))
+        joins = np.ones(max(len(part.x_m) - 1, 0), bool)
+        joins[part.offsets[1:-1] - 1] = False
+        wrong = rule.violations(Motion(part.x_m, part.y_m, unused, unused, joins, part.offsets, unused))
+        step_m = np.where(wrong, step_lengths(part.offsets, part.x_m, part.y_m), 0.0)
+        metres[near[first:last]] = np.add.reduceat(step_m, part.offsets[:-1])
     return metres
 
 

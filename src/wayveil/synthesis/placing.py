@@ -80,10 +80,10 @@ def draw_fixes(
 ) -> Fixes:
     """So many points a route, as irregular as estimated: gaps are told as shares of a trajectory's beat.
 
-    Those in the bin of the beat are exactly that long. Where those drawn leave time over, one gap takes it all, and the
-    route stands still in it as a device does that lost its signal indoors; where they take too much time, the longest
-    are shortened down to the beat, and then all. `beat` is told in mean gaps, and
-    so is `least`, which no gap before that is shorter than.
+    Those in the bin of the beat are exactly that long, and none is drawn shorter than `least`. Where those drawn leave
+    time over, one gap takes it all, and the route stands still in it as a device does that lost its signal indoors;
+    where they take too much time, the longest are shortened down to the beat, and then all. `beat` and `least` are told
+    in mean gaps.
     """
     offsets = np.r_[0, np.cumsum(points)]
     first, gaps = offsets[:-1], np.maximum(points - 1, 1)

@@ -160,11 +160,11 @@ def _haste(course: Course, duration_s: NDArray[np.float64], limit_mps: NDArray[n
 
 
 def _room(tracks: Tracks, limit_mps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far both ends of the step that ends at each point may move and the step stay below the limit, in metres."""
+    """How far both ends of the step that ends at each point may move along each axis, and stay below the limit."""
     room_m = np.repeat(limit_mps, np.diff(tracks.offsets))
     room_m[1:] *= np.diff(tracks.t_utc)
     room_m -= step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
-    return np.maximum(room_m, 0.0) / 2
+    return np.maximum(room_m, 0.0) / (2 * np.sqrt(2))
 
 
 def _top_speeds(estimates: Estimates, tracks: Tracks, random: np.random.Generator) -> NDArray[np.float64]:

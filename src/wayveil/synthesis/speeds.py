@@ -34,5 +34,5 @@ def lognormal_shapes(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     lowest = np.log(max(float(edges[1]), _SLOWEST * float(edges[-1])))
     middle, width = np.meshgrid(np.linspace(lowest, log_edges[-1], _MIDDLES), _WIDTHS)
     shares = np.diff(ndtr((log_edges - middle.ravel()[:, None]) / width.ravel()[:, None]), axis=1)
-    shares = shares[shares.sum(axis=1) > 0.5]
+    shares = shares[shares.sum(axis=1) > 0.49]
     return (1 - _ANYTHING) * shares / shares.sum(axis=1, keepdims=True) + _ANYTHING / shares.shape[1]
