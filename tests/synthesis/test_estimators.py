@@ -74,7 +74,7 @@ def test_one_noise_for_each_cell_is_the_noise_of_that_cell(monkeypatch):
             posterior_mean(seen, prior, np.full(prior.shape, noise)), posterior_mean(seen, prior, noise)
         )
     # Given the spread, which cells settle together, each is heard as among cells with its own noise.
-    monkeypatch.setattr(posterior, "_best_spread", lambda y, mean, noise: 0.8)
+    monkeypatch.setattr(posterior, "_best_spread", lambda y, mean, noise, usual: 0.8)
     noises = np.where(random.random(prior.shape) < 0.5, 2.0, 30.0)
     mixed = posterior_mean(seen, prior, noises)
     alone = {noise: posterior_mean(seen, prior, noise) for noise in (2.0, 30.0)}

@@ -14,13 +14,18 @@ _BLOCK = 1 << 13
 
 
 def posterior_mean(
-    noisy: NDArray[np.float64], prior_mean: NDArray[np.float64], noise: float | NDArray[np.float64], groups: int = 4
+    noisy: NDArray[np.float64],
+    prior_mean: NDArray[np.float64],
+    noise: float | NDArray[np.float64],
+    groups: int = 4,
+    usual_spread: float = np.inf,
 ) -> NDArray[np.float64]:
     """E[λ | y] for y = λ + Laplace(noise), λ lognormal with mean `prior_mean` and spread σ.
 
     `noise` is one scale for all cells or one for each.
 
     σ is found by marginal likelihood, separately in `groups` groups of cells of similar prior mean (empirical Bayes).
+    Of few cells one far off would settle it: e^(−σ / `usual_spread`) is how likely each σ is from the start.
     Cells whose prior mean is zero stay zero.
 
     Privacy: free (post-processing).
@@ -37,7 +42,7 @@ def posterior_mean(
     for k in range(groups):
         member = np.flatnonzero(group == k)
         if len(member):
-            factors = _factors(_best_spread(y[member], mean[member], scale[member]))
+            factors = _factors(_best_spread(y[member], mean[member], scale[member], usual_spread))
             estimate[member] = _mean_given(y[member], mean[member], scale[member], factors)
     result.ravel()[possible] = estimate
     return result
@@ -49,7 +54,7 @@ def _factors(spread: float) -> NDArray[np.float64]:
     return factors / (_WEIGHTS * factors).sum()
 
 
-def _best_spread(y: NDArray[np.float64], mean: NDArray[np.float64], noise: NDArray[np.float64]) -> float:
+def _best_spread(y: NDArray[np.float64], mean: NDArray[np.float64], noise: NDArray[np.float64], usual: float) -> float:
     if len(y) > _SAMPLE:  # an even subsample: the likelihood of four thousand cells settles σ
         keep = np.linspace(0, len(y) - 1, _SAMPLE).astype(int)
         y, mean, noise = y[keep], mean[keep], noise[keep]
@@ -68,7 +73,7 @@ def _best_spread(y: NDArray[np.float64], mean: NDArray[np.float64], noise: NDArr
         # A floor, so that a few cells far from their prior do not settle the spread of all.
         return float(np.logaddexp(np.log(likelihood) - least.astype(float), _LOG_FLOOR).sum())
 
-    return max(_SPREADS, key=log_likelihood)
+    return max(_SPREADS, key=lambda spread: log_likelihood(spread) - spread / usual)
 
 
 def _mean_given(

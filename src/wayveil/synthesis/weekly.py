@@ -6,6 +6,7 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.synthesis.day_shapes import day_shapes
 from wayveil.synthesis.histogram import Total, averaged, estimate_table, scale_to_margins, smooth_curves
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.weekend import WEEKEND, in_parts, weekend_affinity
@@ -21,6 +22,9 @@ _PEAK_SHARES = np.linspace(0.6, 0.995, 13)
 """Recordings that were all cut at the same hour: most departures in one, the others alike. Smaller peaks are left to
 the curves, which know a rush hour from noise better."""
 
+_HEARD = 6.0
+"""Noise units that make usual days less likely by one nat."""
+_USUAL_SPREAD = 0.5
 _ROUNDS = 2
 _SMALL_ERROR = 0.05
 """Of a day's trips: where their plain sum has less than this of noise, nothing is gained by expecting hours."""
@@ -68,15 +72,35 @@ def _sums_of_days(
 
 
 def estimate_hours(counts: NDArray[np.float64], noise: float, total: Total) -> NDArray[np.float64]:
-    """Shares of the hours, none of them empty: smooth curves and single peaks, averaged by their evidence."""
-    noisy = np.asarray(counts, float)
+    """Shares of the hours, none of them empty: curves, single peaks and usual days, averaged by their evidence.
+
+    The more was heard, the less it matters what is usual.
+    """
+    noisy, count = np.asarray(counts, float), total.count
     curves, evidence = smooth_curves(noisy, noise, None, total)
-    even = np.clip(len(noisy) * noise / (4 * total.count), _EVEN, 1.0)
-    curves = (1 - even) * curves + even * curves.mean(axis=1, keepdims=True)
-    peaks, peak_evidence = _single_peaks(noisy, noise, total.count)
-    likely = averaged(np.vstack([curves, peaks]), np.r_[evidence, peak_evidence])
-    estimate = posterior_mean(noisy, np.maximum(likely, 1e-9 * likely.sum()), noise, groups=1)
+    even = np.clip(len(noisy) * noise / (4 * count), _EVEN, 1.0)
+    evened = (1 - even) * curves + even * curves.mean(axis=1, keepdims=True)
+    # One hour of noise alone is far off for a Gaussian, not for the Laplace that it is.
+    evidence = evidence + _squares(noisy, curves, noise) - _distances(noisy, evened, noise) - np.log(len(curves))
+    peaks, peak_chances = _single_peaks(noisy, noise, count)
+    usual = count * day_shapes()
+    odds = [
+        evidence,
+        peak_chances - _distances(noisy, peaks, noise),
+        -_distances(noisy, usual, noise) - np.log(len(usual)) - count / noise / _HEARD,
+    ]
+    likely = averaged(np.vstack([evened, peaks, usual]), np.concatenate(odds))
+    likely = np.maximum(likely, 1e-9 * likely.sum())
+    estimate = posterior_mean(noisy, likely, noise, groups=1, usual_spread=_USUAL_SPREAD)
     return estimate / estimate.sum()
+
+
+def _squares(noisy: NDArray[np.float64], means: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+    return ((noisy - means) ** 2).sum(axis=1) / (4 * noise**2)
+
+
+def _distances(noisy: NDArray[np.float64], means: NDArray[np.float64], noise: float) -> NDArray[np.float64]:
+    return np.abs(noisy - means).sum(axis=1) / noise
 
 
 def estimate_weekdays(counts: NDArray[np.float64], noise: float, count: float) -> NDArray[np.float64]:
@@ -95,19 +119,18 @@ def estimate_weekdays(counts: NDArray[np.float64], noise: float, count: float) -
     evidence = -0.5 * ((noisy - mean) ** 2 / variance + np.log(variance / (2 * noise**2))).sum(axis=1)
     evidence -= 0.5 * (np.log(busier) / _USUALLY_WITHIN) ** 2 + np.log(len(busier))
     likely = np.maximum(mean + own / variance * (noisy - mean), _LEAST_OF_MEAN * mean)
-    peaks, peak_evidence = _single_peaks(noisy, noise, count)
-    estimate = averaged(np.vstack([likely, peaks]), np.r_[evidence, peak_evidence])
+    peaks, peak_chances = _single_peaks(noisy, noise, count)
+    estimate = averaged(np.vstack([likely, peaks]), np.r_[evidence, peak_chances - _squares(noisy, peaks, noise)])
     return estimate / estimate.sum()
 
 
 def _single_peaks(
     noisy: NDArray[np.float64], noise: float, count: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """A peak of each size at each hour on even ground, and the evidence of each (Gaussian, like that of the curves)."""
+    """A peak of each size at each hour (or day) on even ground, and the logarithm of the chance of each."""
     clear = _PEAK_SHARES[_PEAK_SHARES * count > _CLEAR * noise]
     bins, size = len(noisy), clear[:, None, None]
     peaks = count * ((1 - size) / bins + size * np.eye(bins)).reshape(-1, bins)
-    misfit = ((noisy - peaks) ** 2).sum(axis=1) / (4 * noise**2)
-    # The noise has longer tails than a Gaussian: an hour that was not heard to hold half of all is no such peak.
+    # The noise has long tails: an hour that was not heard to hold half of all is no such peak.
     heard = np.tile(noisy > 0.5 * count, len(clear))
-    return peaks, np.where(heard, np.log(_PEAK_CHANCE / (bins * len(_PEAK_SHARES))) - misfit, -np.inf)
+    return peaks, np.where(heard, np.log(_PEAK_CHANCE / (bins * len(_PEAK_SHARES))), -np.inf)
