@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.synthesis.placing import histogram
 from wayveil.synthesis.polylines import Polylines, steps
 from wayveil.synthesis.pyramid import Field
 
@@ -49,17 +50,18 @@ def even_out(
     moving = random.permutation(np.flatnonzero(inner))
     if len(moving) == 0:
         return lines
-    x_m, y_m = lines.x_m.copy(), lines.y_m.copy()
-    cell = grid.index(x_m, y_m)
-    wanted = (density * (len(x_m) / density.sum())).ravel() + _FEWEST
-    surplus = np.bincount(cell, minlength=grid.cells) - wanted
+    # Of the fixes that move alone: of dense tracks they are few.
+    reach = (reach[moving] / grid.cell_m).astype(np.float32)
+    from_x, from_y = lines.x_m[moving], lines.y_m[moving]
+    to_x, to_y, cell = from_x.copy(), from_y.copy(), grid.index(from_x, from_y)
+    wanted = (density * (len(lines.x_m) / density.sum())).ravel() + _FEWEST
+    surplus = histogram(lines, grid, np.diff(lines.offsets)).ravel() - wanted
     worth = 1.0 / wanted
     size = max(_FEWEST_AT_A_TIME, min(_BLOCK, grid.cells // _CELLS_EACH))
     for first in list(range(0, len(moving), size)) * _SWEEPS:
-        some = moving[first : first + size]
-        far = (reach[some] / grid.cell_m).astype(np.float32)
-        column = _around(lines.x_m[some] / grid.cell_m, far, grid.columns, proposals, random)
-        row = _around(lines.y_m[some] / grid.cell_m, far, grid.rows, proposals, random)
+        some = slice(first, first + size)
+        column = _around(from_x[some] / grid.cell_m, reach[some], grid.columns, proposals, random)
+        row = _around(from_y[some] / grid.cell_m, reach[some], grid.rows, proposals, random)
         proposed = row.astype(np.int64)
         proposed *= grid.columns
         proposed += column.astype(np.int64)
@@ -68,13 +70,15 @@ def even_out(
         gain = (surplus[here] - 0.5) * worth[here] - (surplus[proposed] + 0.5) * worth[proposed]
         gain[proposed == here] = 0.0
         best = gain.argmax(axis=0)
-        goes = np.flatnonzero(gain[best, np.arange(len(some))] > 0)
-        best, some = best[goes], some[goes]
-        cell[some] = proposed[best, goes]
+        goes = np.flatnonzero(gain[best, np.arange(len(here))] > 0)
+        best, there = best[goes], first + goes
         np.subtract.at(surplus, here[goes], 1.0)
-        np.add.at(surplus, cell[some], 1.0)
-        x_m[some] = np.minimum(column[best, goes] * grid.cell_m, grid.width_m)
-        y_m[some] = np.minimum(row[best, goes] * grid.cell_m, grid.height_m)
+        cell[there] = proposed[best, goes]
+        np.add.at(surplus, cell[there], 1.0)
+        to_x[there] = np.minimum(column[best, goes] * grid.cell_m, grid.width_m)
+        to_y[there] = np.minimum(row[best, goes] * grid.cell_m, grid.height_m)
+    x_m, y_m = lines.x_m.copy(), lines.y_m.copy()
+    x_m[moving], y_m[moving] = to_x, to_y
     return Polylines(lines.offsets, x_m, y_m)
 
 

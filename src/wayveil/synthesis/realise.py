@@ -143,7 +143,8 @@ def timed_tracks(
     furthest_m = _FURTHEST_M if prior.roads is None else _FURTHEST_ON_ROADS_M
     room_m = None if limit_mps is None else _room(Tracks(offsets, x_m, y_m, t_utc), limit_mps)
     evened = even_out(Polylines(offsets, x_m, y_m), estimates.occupancy, grid, furthest_m, random, room_m=room_m)
-    tracks = Tracks(offsets, evened.x_m, evened.y_m, t_utc)
+    x_m, y_m = evened.x_m, evened.y_m  # what they were is not kept: tracks are the largest thing here
+    tracks = Tracks(offsets, x_m, y_m, t_utc)
     if limit_mps is None:
         limit_mps = _top_speeds(estimates, tracks, random)
     t_utc = physical_times(offsets, tracks.x_m, tracks.y_m, t_utc, np.repeat(limit_mps, count))
@@ -181,7 +182,8 @@ def _top_speeds(estimates: Estimates, tracks: Tracks, random: np.random.Generato
         haste = _LEAST_HASTE + random.exponential(_USUAL_HASTE - _LEAST_HASTE, len(mean_mps))
         fastest_mps = np.maximum(haste * mean_mps, _WALKING_MPS)
     else:
-        step_m[1:] /= np.maximum(np.diff(tracks.t_utc), 1.0)  # from here on a speed
+        gap_s = np.diff(tracks.t_utc)
+        step_m[1:] /= np.maximum(gap_s, 1.0, out=gap_s)  # from here on a speed
         edges = np.asarray(estimates.top_speed_bins.edges) / 3.6
         bins = systematic(estimates.top_speed, len(mean_mps), random)
         fastest_mps = np.empty(len(mean_mps))
