@@ -10,7 +10,17 @@ from recordings import every
 from wayveil.grid import Grid
 from wayveil.measure import measure
 from wayveil.privacy.noise import SeededNoise
-from wayveil.rules import Closed, MaxDuration, OneWay, StayWithin, area_in_metres, hours, with_scope_bounds
+from wayveil.rules import (
+    Closed,
+    MaxDuration,
+    OneWay,
+    StayWithin,
+    area_in_metres,
+    count,
+    hours,
+    motion_of,
+    with_scope_bounds,
+)
 from wayveil.rules.segments import segments_of_lines
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.graph import RouteGraph, edge_lines, grid_graph
@@ -41,6 +51,7 @@ def test_which_rules_need_another_route():
     stay = StayWithin(area_in_metres(MIDDLE))
     assert binds_routes(closed()) and binds_routes(stay) and binds_routes(east_way())
     assert not binds_routes(closed(hours=hours("07:00", "09:00"))) and not binds_routes(MaxDuration(60.0))
+    assert binds_routes(closed(hours=hours(days="mon-fri"))) and not binds_routes(closed(hours=hours(days="sat, sun")))
     assert not binds_routes(replace(east_way(), of_map=True)), "routes know the directions of the map's own streets"
 
 
@@ -173,3 +184,17 @@ def test_many_corners_and_areas_beyond_the_scope_cost_no_minutes(small_estimates
     assert inside.sum() == pytest.approx(plain.sum(), rel=0.1)
     same = lawful_estimates(small_estimates, [closed(frame)])
     np.testing.assert_allclose(same.occupancy[4:-4, 4:-4], small_estimates.occupancy[4:-4, 4:-4], rtol=0.1)
+
+
+def test_an_area_that_is_closed_on_working_days_takes_nobody_to_the_weekend(often_seen):
+    scope = often_seen.scope
+    shape = shapely.Point(scope.width_m / 2, scope.height_m / 2).buffer(400)
+    rule = closed(shape, hours=hours(days="mon-fri"))
+
+    def on_weekends(rules):
+        made = synthesize(often_seen, n=400, seed=2, estimator="bayes", rules=rules).trajectories
+        motion = motion_of(made, scope)
+        assert not any(broken["points"] for broken in count(rules, motion).values())
+        return (motion.week_s[made.offsets[:-1]] >= 5 * 86_400).mean()
+
+    assert abs(on_weekends((rule,)) - on_weekends(())) < 0.05

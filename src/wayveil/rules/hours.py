@@ -28,6 +28,11 @@ class Hours:
         """Whether the rule holds all week."""
         return not self.windows
 
+    @property
+    def share_of_week(self) -> float:
+        """How much of the week the rule holds."""
+        return 1.0 if self.always else sum(end - start for start, end in self.windows) / WEEK_S
+
     def depth_s(self, week_s: Array, xp: ModuleType) -> Array:
         """Seconds to the nearest end of the window that an instant lies in; negative outside. Continuous.
 

@@ -1,4 +1,4 @@
-"""lawful: what rules about places say at all hours is told to the fields and the routes before anything is drawn.
+"""lawful: what rules say about places at most hours is told to the fields and the routes before anything is drawn.
 
 Points can be moved out of a closed area one by one, but then trips crowd along its border and leap across it. A route
 that goes around it needs no cure. The same holds for areas to stay within and for streets that are drawn as one-way.
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
-from wayveil.rules import ALWAYS, Closed, Custom, OneWay, StayWithin
+from wayveil.rules import Closed, Custom, OneWay, StayWithin
 from wayveil.rules.area import Area
 from wayveil.rules.motion import Motion
 from wayveil.rules.rule import Rule
@@ -29,6 +29,7 @@ _LEFT = 1e-6
 _DIVERTED_M, _FURTHEST_DIVERTED_M = 100.0, 2_000.0
 _LEAST_OPEN = 0.02
 """Of what is around, so much is open at least: what is deep inside stays out of reach."""
+_MOSTLY = 0.5
 _TOUCHED_M = 1.0
 _STEP_M = 20.0
 _ROUTE_VERTICES = 1 << 14
@@ -39,13 +40,14 @@ def binds_routes(rule: Rule) -> bool:
     """Whether only another route would cure what breaks the rule.
 
     Speeds, durations and closed hours are cured by other times, and a wrong side of a street of the map, whose
-    direction the routes know, by a few metres. The box of the scope no route leaves.
+    direction the routes know, by a few metres. The box of the scope no route leaves. What is closed for most of the
+    week is driven around at all times: other times would take half of the trips to another kind of day.
     """
     if isinstance(rule, OneWay):
         return not rule.of_map
     if isinstance(rule, StayWithin):
         return not rule.of_scope
-    return isinstance(rule, Custom) or (isinstance(rule, Closed) and rule.hours == ALWAYS)
+    return isinstance(rule, Custom) or (isinstance(rule, Closed) and rule.hours.share_of_week >= _MOSTLY)
 
 
 def lawful_estimates(estimates: Estimates, rules: Sequence[Rule]) -> Estimates:
