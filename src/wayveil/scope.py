@@ -328,7 +328,8 @@ timezone = "Europe/Paris"
 first_day = 2024-03-04
 last_day = 2024-03-31
 
-# What no trajectory exceeds. Leave any of them out to get a default by the size of the box.
+# What no trajectory exceeds, from what such vehicles can do: the output keeps to it, and of little data closer caps
+# leave less to the noise. Leave any of them out to get a default by the size of the box.
 [caps]
 points = 500        # points of one trajectory
 length_km = 80.0    # length of one trajectory

@@ -188,3 +188,15 @@ def test_it_imports_nothing_of_the_private_side():
     assert done.returncode == 0, done.stderr
     for file in Path(refine.__file__).parent.glob("*.py"):
         assert "torch" not in file.read_text()
+
+
+def test_the_warning_points_at_the_line_of_the_user():
+    import warnings
+
+    from wayveil.synthesis.learned import refine
+
+    refused = refine.Refined(np.ones((2, 2)), 0.0, "No network today.")
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        refine.aloud(refused)
+    assert [warning.filename for warning in said] == [__file__]

@@ -3,7 +3,6 @@
 Privacy: free (public by definition).
 """
 
-import sys
 import warnings
 from dataclasses import dataclass
 from functools import partial
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.callers import callers_level
 from wayveil.errors import UnusedMapWarning
 from wayveil.grid import Grid, base_grid
 from wayveil.roads import RoadMap
@@ -73,13 +73,5 @@ def public_prior(scope: Scope, roads: RoadMap | None) -> Prior:
     if len(prepared) and prepared.features:
         return Prior(prepared)
     said = "No road of the map lies inside the scope; the map is not used."
-    warnings.warn(said, UnusedMapWarning, stacklevel=_callers_level())
+    warnings.warn(said, UnusedMapWarning, stacklevel=callers_level())
     return Prior()
-
-
-def _callers_level() -> int:
-    """The stack level, for whoever calls this, of the line that called wayveil: through which door, is all the same."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "wayveil":
-        level, frame = level + 1, frame.f_back
-    return level

@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.callers import callers_level
 from wayveil.synthesis.field import NoisyLevel
 from wayveil.synthesis.learned import features, guard
 from wayveil.synthesis.learned.network import log_correction
@@ -91,7 +92,7 @@ def refine(
 def aloud(refined: Refined) -> Refined:
     """The same, with a warning where the network stepped back."""
     if refined.reason is not None:
-        warnings.warn(refined.reason, LearnedFallback, stacklevel=3)
+        warnings.warn(refined.reason, LearnedFallback, stacklevel=callers_level())
     return refined
 
 
