@@ -87,4 +87,9 @@ def rules_of(rules: Rules, scope: Scope, roads: RoadMap | None) -> tuple[Rule, .
         from wayveil.rules import read_rules
 
         return tuple(read_rules(rules if isinstance(rules, dict) else os.fspath(rules), scope, roads))
-    return tuple(rules or ())
+    if isinstance(rules, Rule):
+        return (rules,)
+    found = tuple(rules or ())
+    if not all(isinstance(rule, Rule) for rule in found):
+        raise InputError("rules must be rules, GeoJSON as a whole (a FeatureCollection), or the file of it.")
+    return found

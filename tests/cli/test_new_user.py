@@ -259,3 +259,33 @@ def test_a_scope_without_a_time_zone_is_said_to_mean_utc(wayveil, folder):
     assert "Hours are those of Europe/Paris." in wayveil(*words).out
     assert json.loads(wayveil(*words, "--json").out)["timezone"] == "Europe/Paris"
     assert "Hours are" not in wayveil("rules", "check", "speed.geojson", "--scope", "small.toml").out
+
+
+def test_rules_that_are_none_are_refused_before_anything_is_spent(wayveil, folder):
+    import wayveil as wv
+
+    limit = {"type": "Feature", "geometry": None, "properties": {"rule": "speed_limit", "kmh": 50}}
+    for wrong in ([{"a": 1}], [limit], ["rules.geojson"]):
+        with pytest.raises(wv.errors.InputError, match="rules must be rules"):
+            wv.Synthesizer(scope="small.toml", epsilon=1, unit="trajectory", rules=wrong)
+    laws = {"type": "FeatureCollection", "features": [limit]}
+    (one,) = wv.rules.read_rules(laws, "small.toml")
+    assert wv.Synthesizer(scope="small.toml", epsilon=1, unit="trajectory", rules=one).rules == (one,)
+
+
+def test_python_takes_what_python_gives(wayveil, folder):
+    import numpy as np
+
+    import wayveil as wv
+
+    rides = Path("rides.csv").read_text().replace("\n", ",me\n").replace("ts,me", "ts,user")
+    Path("rides.csv").write_text(rides)
+    release = wv.measure("rides.csv", "small.toml", epsilon=50, unit="user", max_per_user=np.int64(2))
+    made = wv.synthesize(release, n=20, seed=1)
+    found = wv.evaluate("rides.csv", made, "small.toml", metrics="length")
+    assert found.values == wv.evaluate("rides.csv", made.trajectories, "small.toml", metrics=["length"]).values
+    for unit in (None, 3, "foo"):
+        with pytest.raises(wv.errors.InputError, match="unit trajectory"):
+            wv.measure("rides.csv", "small.toml", epsilon=1, unit=unit)
+    with pytest.raises(wv.errors.InputError, match="max_per_user"):
+        wv.measure("rides.csv", "small.toml", epsilon=1, unit="user", max_per_user=True)

@@ -142,7 +142,7 @@ def evaluate(
     Parameters
     ----------
     real, synthetic
-        Trajectories, or a file or frame as `wayveil.read` takes it.
+        Trajectories, or a file or frame as `wayveil.read` takes it; `synthetic` also as `wayveil.synthesize` gives it.
     scope
         A `Scope`, a file, or the name of a shipped one.
     columns
@@ -154,7 +154,9 @@ def evaluate(
 
     Privacy: not private (trusted side only).
     """
-    names = chosen(metrics, with_time)
+    names = chosen((metrics,) if isinstance(metrics, str) else metrics, with_time)
+    inside: Any = getattr(synthetic, "trajectories", None)
+    synthetic = inside if isinstance(inside, Trajectories) else synthetic
     scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
     made_columns = {} if isinstance(synthetic, str | os.PathLike) else columns
     a, b = as_paths(_opened(real, columns), scope), as_paths(_opened(synthetic, made_columns), scope)

@@ -1,5 +1,6 @@
 """What is protected: one trajectory, or one user with at most c of them."""
 
+import operator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -24,8 +25,7 @@ class Unit:
     def __post_init__(self) -> None:
         if self.kind not in ("trajectory", "user"):
             raise InputError(f"Unit '{self.kind}' is unknown; use --unit trajectory or --unit user.")
-        if isinstance(self.max_per_user, bool) or not isinstance(self.max_per_user, int):
-            raise InputError("--max-per-user must be a whole number.")
+        object.__setattr__(self, "max_per_user", _whole(self.max_per_user))
         if not 1 <= self.max_per_user <= MOST_PER_USER:
             raise InputError(f"--max-per-user must be from 1 to {MOST_PER_USER}.")  # the number may have 5,000 digits
         if self.kind == "trajectory" and self.max_per_user != 1:
@@ -57,9 +57,19 @@ class Unit:
         )
 
 
+def _whole(value: object) -> int:
+    """Any library's whole number as Python's own; truth values are none."""
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        pass
+    raise InputError("--max-per-user (in Python max_per_user) must be a whole number.")
+
+
 def parse_unit(text: str, max_per_user: int | None = None) -> Unit:
     """The unit named on the command line; a user needs a stated cap, a trajectory takes none."""
-    kind = text.strip().lower()
+    kind = text.strip().lower() if isinstance(text, str) else ""
     if kind == "trajectory":
         if max_per_user is not None:
             raise InputError("--max-per-user belongs to --unit user; leave it out with --unit trajectory.")

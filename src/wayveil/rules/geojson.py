@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,7 +18,7 @@ from wayveil.rules.contradictions import refuse_contradictions
 from wayveil.rules.hours import hours
 from wayveil.rules.one_way import DEFAULT_WIDTH_M
 from wayveil.rules.rule import Rule
-from wayveil.scope import Scope
+from wayveil.scope import Scope, read_scope
 
 MAX_BYTES = 128 << 20
 MAX_FEATURES = 2_000
@@ -109,16 +110,17 @@ _MODELS: dict[str, type[_Options]] = {
 
 def read_rules(
     path_or_dict: str | Path | dict[str, Any],
-    scope: Scope,
+    scope: Scope | str | os.PathLike[str],
     roadmap: RoadMap | None = None,
     progress: Progress = quiet,
 ) -> tuple[Rule, ...]:
-    """The rules of a GeoJSON file or mapping, in its order; contradictions are refused.
+    """The rules of a GeoJSON file or mapping, in its order; contradictions are refused. The scope may be a file too.
 
     The scope's own bounds are not among them: `with_scope_bounds` adds them.
 
     Privacy: free (a rules file is public).
     """
+    scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
     origin, document = _document(path_or_dict)
     features = _features(document, origin)
     rules: list[Rule] = []
