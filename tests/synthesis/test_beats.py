@@ -121,7 +121,7 @@ def test_gaps_of_devices_with_a_clock_are_not_shorter_than_the_fastest_beat(smal
     for on_beat in (0.7, 0.5):
         clock = replace(told(model.estimates, {10: 1.0}, on_beat), interval=mean_gap, top_speed=None)
         early.append((gaps_of(draw_shard(clock, model.prior, model.router, (), 200, rng(5)).trajectories) < 10).mean())
-    assert early[0] < 0.15 < 0.25 < early[1], "but for seconds that a fast step needed"
+    assert early[0] < 0.8 * early[1], "but for seconds that a fast step needed"
 
 
 def test_of_the_seconds_in_one_bin_steady_devices_take_the_round_one(small_estimates):

@@ -9,10 +9,11 @@ from hypothesis.extra.numpy import arrays
 from earlier import earlier_release
 from wayveil.grid import Grid
 from wayveil.synthesis import mapped, posterior, weekly
+from wayveil.synthesis.curves import Total
 from wayveil.synthesis.estimate import estimate
 from wayveil.synthesis.field import NoisyLevel, estimate_field, reconcile
 from wayveil.synthesis.fields import OCCUPANCY, cell_area, noisy_levels, on_a_map, pool_opinions, with_blocks_of
-from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins
+from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins
 from wayveil.synthesis.mapped import ROAD_RATES, estimate_mapped_field
 from wayveil.synthesis.nonnegative import nonnegative_fit
 from wayveil.synthesis.posterior import posterior_mean

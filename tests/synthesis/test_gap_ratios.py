@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from wayveil.plan import gap_ratio_bins
+from wayveil.synthesis.curves import Total
 from wayveil.synthesis.gap_ratios import _shapes, estimate_gap_ratio
-from wayveil.synthesis.histogram import Total, estimate_histogram
+from wayveil.synthesis.histogram import estimate_histogram
 
 BINS = gap_ratio_bins()
 EDGES = np.asarray(BINS.edges)

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from wayveil.synthesis.histogram import Total, estimate_histogram
+from wayveil.synthesis.curves import Total
+from wayveil.synthesis.histogram import estimate_histogram
 from wayveil.synthesis.speeds import estimate_speeds, lognormal_shapes
 
 EDGES = np.r_[np.arange(0.0, 30, 2.0), np.geomspace(30, 150, 12)]

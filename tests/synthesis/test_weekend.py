@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wayveil.plan import WEEK_PARTS, week_parts
-from wayveil.synthesis.histogram import Total
+from wayveil.synthesis.curves import Total
 from wayveil.synthesis.weekend import in_parts, weekend_affinity
 from wayveil.synthesis.weekly import estimate_week
 

@@ -17,9 +17,10 @@ from wayveil.progress import nobody
 from wayveil.release import Answer, Release
 from wayveil.scope import Scope
 from wayveil.synthesis.beats import is_steady, roundness, whole_seconds_in
+from wayveil.synthesis.curves import Kind, Total, about_lognormal, also_by_ratios, from_bin_to_bin
 from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
 from wayveil.synthesis.gap_ratios import estimate_gap_ratio
-from wayveil.synthesis.histogram import Total, estimate_histogram, estimate_table, spread_bins
+from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins
 from wayveil.synthesis.place_hours import PlaceHours, estimate_place_hours
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import Field, pool, spread
@@ -101,7 +102,7 @@ def estimate(
     starts, ends = split_ends(release["start_minus_end"], both_ends)
 
     length_bins = plan.length_bins(scope)
-    length = _fine_histogram(release["length"], length_bins, total)
+    length = _fine_histogram(release["length"], length_bins, total, also_by_ratios)
     duration_bins = plan.duration_bins(scope)
     duration = _duration(release, duration_bins, total)
     coarse_length, coarse_duration = plan.coarse_length_bins(scope), plan.coarse_duration_bins(scope)
@@ -166,9 +167,11 @@ def estimate(
     )
 
 
-def _fine_histogram(answer: Answer, fine: Bins, total: Total, from_somewhere: bool = False) -> NDArray[np.float64]:
+def _fine_histogram(
+    answer: Answer, fine: Bins, total: Total, kind: Kind = from_bin_to_bin, from_somewhere: bool = False
+) -> NDArray[np.float64]:
     edges = np.asarray(answer.parameters["edges"], float)
-    shares = estimate_histogram(answer.counts, answer.noise, (edges[1:] + edges[:-1]) / 2, total, from_somewhere)
+    shares = estimate_histogram(answer.counts, answer.noise, (edges[1:] + edges[:-1]) / 2, total, kind, from_somewhere)
     return spread_bins(shares, edges, np.asarray(fine.edges))
 
 
@@ -177,7 +180,8 @@ def _duration(release: Release, bins: Bins, total: Total) -> NDArray[np.float64]
     merged, spikes = release["duration"], release["duration/spikes"]
     edges = np.asarray(bins.edges)
     group = np.searchsorted(np.asarray(merged.parameters["edges"], float), edges[:-1] + 1e-9, side="right") - 1
-    return with_spikes(_fine_histogram(merged, bins, total), spikes.counts, spikes.noise, total.count, group)
+    smooth = _fine_histogram(merged, bins, total, about_lognormal)
+    return with_spikes(smooth, spikes.counts, spikes.noise, total.count, group)
 
 
 def _speeds(answer: Answer, bins: Bins, total: Total) -> NDArray[np.float64]:

@@ -2,7 +2,7 @@
 
 The beat is the median gap, so at most half of the gaps are shorter and at most half are longer, whatever the noise
 says. Shapes with any share on the beat, and the others falling off to both sides, are weighed by their evidence, and
-beside them the smooth curves of `histogram.py`, which know nothing of a beat and have to earn their place.
+beside them the smooth curves of `curves.py`, which know nothing of a beat and have to earn their place.
 
 Privacy: free (post-processing).
 """
@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.bins import Bins
-from wayveil.synthesis.histogram import Total, estimate_among
+from wayveil.synthesis.curves import Total
+from wayveil.synthesis.histogram import estimate_among
 
 _ON_BEAT = (0.01, 0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 0.97)
 _FALL_OFF = (0.05, 0.15, 0.4, 1.0)
@@ -29,7 +30,7 @@ _DOUBT = 7.5
 def estimate_gap_ratio(counts: NDArray[np.float64], noise: float, bins: Bins, total: Total) -> NDArray[np.float64]:
     """Shares of each bin of gap / beat, adding up to one, never zero."""
     edges = np.asarray(bins.edges)
-    return estimate_among(counts, noise, (edges[1:] + edges[:-1]) / 2, total, _shapes(bins), _DOUBT)
+    return estimate_among(counts, noise, (edges[1:] + edges[:-1]) / 2, total, _shapes(bins), doubt=_DOUBT)
 
 
 @cache

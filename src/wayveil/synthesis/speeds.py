@@ -1,7 +1,7 @@
 """speeds: mean speeds and fastest steps of trips, which are about lognormal, from few noisy counts.
 
 People walk, ride or drive: speeds gather around one value, within a factor of two or three, in every city. Lognormal
-shapes of any middle and width stand beside the smooth curves of `histogram.py`, as likely as those.
+shapes of any middle and width stand beside the smooth curves of `curves.py`, as likely as those.
 
 Privacy: free (post-processing).
 """
@@ -9,7 +9,8 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.synthesis.histogram import Total, estimate_among
+from wayveil.synthesis.curves import Total, about_lognormal
+from wayveil.synthesis.histogram import estimate_among
 
 _MIDDLES = 24
 _WIDTHS = (0.25, 0.45, 0.7, 1.0, 1.4)
@@ -23,7 +24,9 @@ def estimate_speeds(
     counts: NDArray[np.float64], noise: float, edges: NDArray[np.float64], total: Total
 ) -> NDArray[np.float64]:
     """Shares of each bin, adding up to one, never zero."""
-    return estimate_among(counts, noise, (edges[1:] + edges[:-1]) / 2, total, lognormal_shapes(edges))
+    return estimate_among(
+        counts, noise, (edges[1:] + edges[:-1]) / 2, total, lognormal_shapes(edges), kind=about_lognormal
+    )
 
 
 def lognormal_shapes(edges: NDArray[np.float64]) -> NDArray[np.float64]:

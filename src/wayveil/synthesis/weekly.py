@@ -6,8 +6,9 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.synthesis.curves import Total, averaged, smooth_curves, unfading
 from wayveil.synthesis.day_shapes import day_shapes
-from wayveil.synthesis.histogram import Total, averaged, estimate_table, scale_to_margins, smooth_curves
+from wayveil.synthesis.histogram import estimate_table, scale_to_margins
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.weekend import WEEKEND, in_parts, weekend_affinity
 
@@ -77,7 +78,7 @@ def estimate_hours(counts: NDArray[np.float64], noise: float, total: Total) -> N
     The more was heard, the less it matters what is usual.
     """
     noisy, count = np.asarray(counts, float), total.count
-    curves, evidence = smooth_curves(noisy, noise, None, total)
+    curves, evidence = smooth_curves(noisy, noise, unfading(noisy), total)
     even = np.clip(len(noisy) * noise / (4 * count), _EVEN, 1.0)
     evened = (1 - even) * curves + even * curves.mean(axis=1, keepdims=True)
     # One hour of noise alone is far off for a Gaussian, not for the Laplace that it is.
