@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.synthesis.beats import on_the_beat
+from wayveil.synthesis.caps import fastest_mps
 from wayveil.synthesis.draw import rows_of, systematic, within_bins, within_groups
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.pairs import whole_trips, zone_pairs
@@ -144,8 +145,8 @@ def _draw_durations(
     edges = np.asarray(estimates.duration_bins.edges)
     coarse_of_fine = estimates.coarse_duration_bins.index((edges[1:] + edges[:-1]) / 2)
     duration_s = within_bins(estimates.duration, edges, coarse_of_fine, coarse, random)
-    fastest_mps = estimates.scope.caps.speed_kmh / 3.6
-    shortest_s = np.maximum(_SHORTEST_S, 1.25 * length_km * 1000 / fastest_mps)
+    shortest_s = np.maximum(_SHORTEST_S, 1.25 * length_km * 1000 / fastest_mps(estimates.scope))
+    duration_s = np.minimum(duration_s, estimates.scope.caps.duration_h * 3600)  # the last bin reaches beyond
     duration_s = np.maximum(duration_s, np.repeat(shortest_s, proposals))
     views = (
         (estimates.speed_bins.index(np.repeat(length_km, proposals) * 3600 / duration_s), estimates.speed),

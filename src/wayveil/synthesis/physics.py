@@ -19,6 +19,8 @@ from wayveil.scope import Scope
 from wayveil.synthesis.levelling import levelled
 from wayveil.synthesis.polylines import step_lengths
 
+ELLIPSOID = 1.006
+"""A way is up to .56 % longer or shorter on the ellipsoid than on the sphere that metres are taken on."""
 _ROUND_OFF_M = 1e-6
 _BLOCK = 1 << 15
 
@@ -147,7 +149,7 @@ def legal_times(tracks: Tracks, rules: Iterable[Rule], scope: Scope) -> NDArray[
     rules = tuple(rules)
     motion = motion_of_tracks(tracks, scope)
     length = np.r_[0.0, ground_lengths(motion, np)[0]]
-    fastest = np.full(len(length), scope.caps.speed_kmh / 3.6)
+    fastest = np.full(len(length), scope.caps.speed_kmh / 3.6 / ELLIPSOID)
     for rule in rules:
         if isinstance(rule, SpeedLimit):
             # A limit of zero is broken by every step that the rule is about.

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from wayveil.synthesis.beats import shortest_beat_s
 from wayveil.synthesis.candidates import Trips
+from wayveil.synthesis.caps import fastest_mps, within_caps
 from wayveil.synthesis.draw import repeats, systematic
 from wayveil.synthesis.ends import settle_in_cells
 from wayveil.synthesis.estimate import Estimates
@@ -148,7 +149,8 @@ def timed_tracks(
     if limit_mps is None:
         limit_mps = _top_speeds(estimates, tracks, random)
     t_utc = physical_times(offsets, tracks.x_m, tracks.y_m, t_utc, np.repeat(limit_mps, count))
-    return replace(tracks, t_utc=within_days(offsets, t_utc, scope))
+    tracks = within_caps(replace(tracks, t_utc=t_utc), scope)
+    return replace(tracks, t_utc=within_days(tracks.offsets, tracks.t_utc, scope))
 
 
 def _haste(course: Course, duration_s: NDArray[np.float64], limit_mps: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -180,13 +182,13 @@ def _top_speeds(estimates: Estimates, tracks: Tracks, random: np.random.Generato
     mean_mps = np.add.reduceat(step_m, first) / np.maximum(tracks.t_utc[last] - tracks.t_utc[first], 1.0)
     if estimates.top_speed is None:
         haste = _LEAST_HASTE + random.exponential(_USUAL_HASTE - _LEAST_HASTE, len(mean_mps))
-        fastest_mps = np.maximum(haste * mean_mps, _WALKING_MPS)
+        top_mps = np.maximum(haste * mean_mps, _WALKING_MPS)
     else:
         gap_s = np.diff(tracks.t_utc)
         step_m[1:] /= np.maximum(gap_s, 1.0, out=gap_s)  # from here on a speed
         edges = np.asarray(estimates.top_speed_bins.edges) / 3.6
         bins = systematic(estimates.top_speed, len(mean_mps), random)
-        fastest_mps = np.empty(len(mean_mps))
+        top_mps = np.empty(len(mean_mps))
         asked = np.sort(edges[bins] + random.random(len(bins)) * np.diff(edges)[bins])
-        fastest_mps[np.argsort(np.maximum.reduceat(step_m, first), kind="stable")] = asked
-    return np.minimum(np.maximum(fastest_mps, _STEADIEST * mean_mps), estimates.scope.caps.speed_kmh / 3.6)
+        top_mps[np.argsort(np.maximum.reduceat(step_m, first), kind="stable")] = asked
+    return np.minimum(np.maximum(top_mps, _STEADIEST * mean_mps), fastest_mps(estimates.scope))

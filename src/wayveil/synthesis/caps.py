@@ -1,0 +1,57 @@
+"""caps: no trajectory is longer, lasts longer or is faster than the scope says that any can be.
+
+Privacy: free (post-processing; caps are public).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.scope import Scope
+from wayveil.synthesis.physics import ELLIPSOID, Tracks
+from wayveil.synthesis.polylines import step_lengths
+
+
+def ground_stretch(scope: Scope) -> float:
+    """How much longer than in the scope's metres a way can be on the ground, anywhere in the box."""
+    equator_m = -scope.south * scope.height_m / (scope.north - scope.south)
+    widest = np.array([0.0, scope.height_m, np.clip(equator_m, 0.0, scope.height_m)])
+    return ELLIPSOID * max(float(scope.ground(widest).max()), 1.0)
+
+
+def fastest_mps(scope: Scope) -> float:
+    """The scope's fastest speed, in its own metres."""
+    return scope.caps.speed_kmh / 3.6 / ground_stretch(scope)
+
+
+def within_caps(tracks: Tracks, scope: Scope) -> Tracks:
+    """The tracks without what lies beyond the scope's longest way or its longest time.
+
+    Two points are left of each at least: where the first step alone is too long, its end comes closer.
+    """
+    if len(tracks) == 0:
+        return tracks
+    begin, counts = tracks.offsets[:-1], np.diff(tracks.offsets)
+    most_m = scope.caps.length_km * 1000 / ground_stretch(scope)
+    most_s = np.floor(scope.caps.duration_h * 3600)
+    over = _since_start(step_lengths(tracks.offsets, tracks.x_m, tracks.y_m).cumsum(), begin, counts) / most_m
+    np.maximum(over, _since_start(tracks.t_utc, begin, counts) / most_s, out=over)
+    # Both only grow along a track, so what is beyond a cap is its end.
+    beyond = over > 1.0
+    if not beyond.any():
+        return tracks
+    x_m, y_m, t_utc = tracks.x_m.copy(), tracks.y_m.copy(), tracks.t_utc.copy()
+    second = (begin + 1)[counts > 1]
+    for k in second[beyond[second]]:
+        gap_s = t_utc[k] - t_utc[k - 1]
+        share = max(np.floor(gap_s / over[k]), 1.0) / gap_s  # whole seconds, at the same speed
+        x_m[k], y_m[k], t_utc[k] = (at[k - 1] + share * (at[k] - at[k - 1]) for at in (x_m, y_m, t_utc))
+    beyond[second] = False
+    kept = ~beyond
+    offsets = np.r_[0, np.cumsum(np.add.reduceat(kept, begin))]
+    return Tracks(offsets, x_m[kept], y_m[kept], t_utc[kept])
+
+
+def _since_start(
+    running: NDArray[np.float64], begin: NDArray[np.int64], counts: NDArray[np.int64]
+) -> NDArray[np.float64]:
+    return running - np.repeat(running[begin], counts)
