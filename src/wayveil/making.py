@@ -4,13 +4,14 @@ Synthesis itself opens no file; whatever is given as a path is read here.
 """
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from wayveil.errors import InputError
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release
 from wayveil.roads import RoadMap
+from wayveil.rules.contradictions import refuse_contradictions
 from wayveil.rules.rule import Rule
 from wayveil.scope import Scope
 
@@ -20,8 +21,12 @@ if TYPE_CHECKING:
 
 Roads = RoadMap | str | os.PathLike[str] | None
 """A road map, or the file of one."""
-Rules = Sequence[Rule] | Mapping[str, Any] | str | os.PathLike[str] | None
+RuleLike = Rule | Callable[[Any, Any, Any], Any]
+"""A rule, or a function of (x, y, t) that is zero where all is well (`wayveil.rules.custom`)."""
+Rules = RuleLike | Sequence[RuleLike] | Mapping[str, Any] | str | os.PathLike[str] | None
 """Rules, or GeoJSON or the file of it."""
+
+_NO_RULES = "rules must be rules, functions of (x, y, t), GeoJSON as a whole (a FeatureCollection), or the file of it."
 
 
 def synthesize(
@@ -87,9 +92,19 @@ def rules_of(rules: Rules, scope: Scope, roads: RoadMap | None) -> tuple[Rule, .
         from wayveil.rules import read_rules
 
         return tuple(read_rules(rules if isinstance(rules, dict) else os.fspath(rules), scope, roads))
-    if isinstance(rules, Rule):
-        return (rules,)
-    found = tuple(rules or ())
-    if not all(isinstance(rule, Rule) for rule in found):
-        raise InputError("rules must be rules, GeoJSON as a whole (a FeatureCollection), or the file of it.")
+    given = (rules,) if isinstance(rules, Rule) or callable(rules) else rules
+    if not isinstance(given, Iterable | None):
+        raise InputError(_NO_RULES)
+    found = tuple(_rule_of(rule, scope) for rule in given or ())
+    refuse_contradictions(found, scope)
     return found
+
+
+def _rule_of(rule: object, scope: Scope) -> Rule:
+    if isinstance(rule, Rule):
+        return rule
+    if not callable(rule):
+        raise InputError(_NO_RULES)
+    from wayveil.rules import custom
+
+    return custom(rule, scope, name=getattr(rule, "__name__", "custom").strip("<>"))

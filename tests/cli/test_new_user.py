@@ -273,6 +273,31 @@ def test_rules_that_are_none_are_refused_before_anything_is_spent(wayveil, folde
     assert wv.Synthesizer(scope="small.toml", epsilon=1, unit="trajectory", rules=one).rules == (one,)
 
 
+def test_rules_in_python_are_looked_at_as_those_of_a_file_are(wayveil, folder):
+    import wayveil as wv
+
+    release = wv.measure("rides.csv", "small.toml", epsilon=50, unit="trajectory")
+    impossible = (
+        [wv.rules.closed(None, release.scope)], [wv.rules.speed_limit(30), wv.rules.min_speed(40)],
+        wv.rules.min_speed(400),
+    )  # fmt: skip
+    for rules in impossible:
+        with pytest.raises(wv.errors.RuleError, match="The rules contradict each other"):
+            wv.synthesize(release, rules=rules, n=20, seed=1)
+    with pytest.raises(wv.errors.RuleError, match="None of 20 trajectories could be made to obey"):
+        wv.synthesize(release, rules=lambda x, y, t: 1 + 0 * x, n=20, seed=1)
+    with pytest.raises(wv.errors.InputError, match="functions of"):
+        wv.synthesize(release, rules=3, n=20, seed=1)
+
+    def western_half(x, y, t):
+        return x - release.scope.width_m / 2
+
+    made = wv.synthesize(release, rules=[western_half], n=20, seed=1)
+    assert len(made.trajectories) == 20
+    assert made.trajectories.lon.max() <= (release.scope.west + release.scope.east) / 2 + 1e-6
+    assert made.diagnostics["violations_after"]["western_half"]["points"] == 0
+
+
 def test_python_takes_what_python_gives(wayveil, folder):
     import numpy as np
 

@@ -135,6 +135,18 @@ CONTRADICTIONS = {
     "too fast": [feature(None, rule="min_speed", kmh=50), feature(None, rule="speed_limit", kmh=50)],
     "no way": [feature(None, rule="max_duration", minutes=1), feature(None, rule="speed_limit", kmh=5)],
     "opposed": [feature(line(SCOPE, STREET), rule="one_way"), feature(line(SCOPE, STREET[::-1]), rule="one_way")],
+    "opposed in one": [
+        feature(
+            {
+                "type": "MultiLineString",
+                "coordinates": [line(SCOPE, way)["coordinates"] for way in (STREET, STREET[::-1])],
+            },
+            rule="one_way",
+        )
+    ],
+    "a minute a day": [feature(None, rule="closed", **{"from": "00:00", "to": "23:59"})],
+    "faster than anybody": [feature(None, rule="min_speed", kmh=400)],
+    "too fast in the box": [feature(None, rule="min_speed", kmh=50), feature(BOX, rule="speed_limit", kmh=50)],
 }
 
 
@@ -145,6 +157,20 @@ def test_refuses_contradictions(name):
     if len(CONTRADICTIONS[name]) > 1:
         for one in CONTRADICTIONS[name]:
             assert len(read_rules(collection(one), SCOPE)) == 1
+
+
+def test_days_that_the_scope_does_not_have_are_no_way_out():
+    mondays = collection(feature(None, rule="closed", days=["mon"]))
+    assert len(read_rules(mondays, SCOPE)) == 1
+    for last, refused in (("2025-03-03", True), ("2025-03-04", False)):
+        scope = make_scope(first_day="2025-03-03", last_day=last)
+        if refused:
+            with pytest.raises(RuleError, match="at all times"):
+                read_rules(mondays, scope)
+        else:
+            assert len(read_rules(mondays, scope)) == 1
+    nights = collection(feature(None, rule="closed", **{"from": "00:10", "to": "23:58"}))
+    assert len(read_rules(nights, SCOPE)) == 1, "twelve minutes around midnight are enough for a trip"
 
 
 @pytest.mark.parametrize(("start", "end", "days", "inside", "outside"), [

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from wayveil.errors import RuleError
+from wayveil.rules.area import Area
 from wayveil.rules.bounds import StayWithin
 from wayveil.rules.closed import Closed
 from wayveil.rules.motion import WEEK_S
@@ -20,15 +20,23 @@ from wayveil.scope import Scope
 
 _SMALL_SHARE = 1e-6
 _SHORTEST_TRIP_M = 100.0
+_SHORTEST_TRIP_S = 300.0
+_DAY_S = 86_400.0
 _MOST_PAIRS = 20_000
 
 
-def refuse_contradictions(rules: Iterable[Rule], scope: Scope) -> None:
+def refuse_contradictions(rules: Iterable[Rule], scope: Scope, whose: str = "The rules") -> None:
     """Raise a RuleError that says which rules cannot hold together; return where none is found."""
-    rules = tuple(rules)
+    try:
+        _look_for_them(tuple(rules), scope)
+    except RuleError as error:
+        raise RuleError(f"{whose} contradict each other: {str(error).rstrip('.')}.") from None
+
+
+def _look_for_them(rules: tuple[Rule, ...], scope: Scope) -> None:
     free = _allowed(rules, scope)
-    _refuse_all_closed([rule for rule in rules if isinstance(rule, Closed)], free)
-    _refuse_speeds(rules)
+    _refuse_all_closed([rule for rule in rules if isinstance(rule, Closed)], free, scope)
+    _refuse_speeds(rules, free, scope)
     _refuse_opposed([rule for rule in rules if isinstance(rule, OneWay) and not rule.of_map])
 
 
@@ -45,49 +53,94 @@ def _allowed(rules: tuple[Rule, ...], scope: Scope) -> Any:
     return free
 
 
-def _refuse_all_closed(rules: list[Closed], free: Any) -> None:
+def _refuse_all_closed(rules: list[Closed], free: Any, scope: Scope) -> None:
     import shapely
 
     if not rules:
         return
     shapes = [rule.area.shape.intersection(free) for rule in rules]
     sizes = np.array([shape.area for shape in shapes])
-    marks = {0.0, WEEK_S}
+    marks = {day * _DAY_S for day in range(8)}
     for rule in rules:
         marks.update(mark % WEEK_S for window in rule.hours.windows for mark in window)
     # Between two marks nothing changes, so one instant of each stretch of the week stands for all of it.
-    instants = np.array([(a + b) / 2 for a, b in pairwise(sorted(marks))])
+    edges = np.array(sorted(marks))
+    instants = (edges[1:] + edges[:-1]) / 2
     shut = np.array([np.ones(len(instants), bool) if rule.hours.always else rule.hours.depth_s(instants, np) > 0
                      for rule in rules])  # fmt: skip
-    patterns = np.unique(shut.T, axis=0)
-    if (patterns @ sizes < free.area * (1 - _SMALL_SHARE)).any():
-        return
-    for pattern in patterns[np.argsort(patterns @ sizes)]:
+    patterns, which = np.unique(shut.T, axis=0, return_inverse=True)
+
+    def leaves_room(pattern: np.ndarray) -> bool:
+        if pattern @ sizes < free.area * (1 - _SMALL_SHARE):
+            return True
         union = shapely.union_all([shape for shape, on in zip(shapes, pattern) if on])
-        if free.difference(union).area > _SMALL_SHARE * free.area:
-            return
-    raise RuleError(
-        "the closed areas cover everything that the scope and stay_within leave, at all times; "
-        "make an area smaller or give it hours"
-    )
+        return bool(free.difference(union).area > _SMALL_SHARE * free.area)
+
+    is_open = np.array([leaves_room(pattern) for pattern in patterns])[which.ravel()]
+    is_open &= np.isin(instants // _DAY_S, _weekdays(scope))
+    longest_s = _longest_stretch(is_open, np.diff(edges))
+    if longest_s == 0:
+        raise RuleError(
+            "the closed areas cover everything that the scope and stay_within leave, at all times; "
+            "make an area smaller or give it hours"
+        )
+    if longest_s < _SHORTEST_TRIP_S:
+        raise RuleError(
+            f"the closed areas cover everything that the scope and stay_within leave, but for {longest_s:g} seconds "
+            "at a time; make an area smaller or give it other hours"
+        )
 
 
-def _refuse_speeds(rules: tuple[Rule, ...]) -> None:
-    fastest = min((r.limit_mps for r in rules if isinstance(r, SpeedLimit) and r.where is None), default=None)
+def _weekdays(scope: Scope) -> list[int]:
+    """The days of the week that the scope has, Monday first."""
+    if scope.first_day is None or scope.last_day is None:
+        return list(range(7))
+    days = min((scope.last_day - scope.first_day).days + 1, 7)
+    return [(scope.first_day.weekday() + k) % 7 for k in range(days)]
+
+
+def _longest_stretch(is_open: np.ndarray, seconds: np.ndarray) -> float:
+    """Seconds of the longest run of open stretches of the week, which may run past Sunday's midnight."""
+    longest = running = 0.0
+    for one, length in zip(np.tile(is_open, 2), np.tile(seconds, 2)):
+        running = running + float(length) if one else 0.0
+        longest = max(longest, running)
+    return min(longest, WEEK_S)
+
+
+def _refuse_speeds(rules: tuple[Rule, ...], free: Any, scope: Scope) -> None:
+    limits = [rule.limit_mps for rule in rules if isinstance(rule, SpeedLimit) and _holds_everywhere(rule, free)]
+    fastest = min(limits, default=None)
     slowest = max((rule.limit_mps for rule in rules if isinstance(rule, MinSpeed)), default=None)
     longest = min((rule.limit_s for rule in rules if isinstance(rule, MaxDuration)), default=None)
     if fastest is not None and slowest is not None and slowest >= fastest:
         raise RuleError(f"min_speed ({slowest * 3.6:g} km/h) is not below speed_limit ({fastest * 3.6:g} km/h)")
+    if slowest is not None and slowest * 3.6 >= scope.caps.speed_kmh:
+        raise RuleError(
+            f"min_speed ({slowest * 3.6:g} km/h) is not below the scope's fastest speed ({scope.caps.speed_kmh:g} km/h)"
+        )
     if fastest is not None and longest is not None and fastest * longest < _SHORTEST_TRIP_M:
         raise RuleError(
             f"max_duration at speed_limit leaves {fastest * longest:.0f} m for a whole trajectory; raise one of them"
         )
 
 
+def _holds_everywhere(rule: SpeedLimit, free: Any) -> bool:
+    if isinstance(rule.where, Area):
+        return bool(free.difference(rule.where.shape).area <= _SMALL_SHARE * free.area)
+    return rule.where is None
+
+
 def _refuse_opposed(rules: list[OneWay]) -> None:
-    """Two lines on the same street in opposite directions close it."""
+    """Two lines on the same street in opposite directions close it, be they of two rules or of one."""
     import shapely
 
+    for rule in rules:
+        if _share_against(rule, rule) > 0.5:
+            raise RuleError(
+                f"'{rule.name}' has lines along the same street in both directions, which closes it; remove one, or "
+                "use closed"
+            )
     if len(rules) < 2:
         return
     boxes = []

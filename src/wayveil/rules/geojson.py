@@ -132,10 +132,7 @@ def read_rules(
             message = str(error).rstrip(".")
             stop = "" if message.endswith("?") else "."
             raise RuleError(f"Rules '{origin}', feature {number}: {message}{stop}") from None
-    try:
-        refuse_contradictions(rules, scope)
-    except RuleError as error:
-        raise RuleError(f"Rules '{origin}' contradict each other: {str(error).rstrip('.')}.") from None
+    refuse_contradictions(rules, scope, f"Rules '{origin}'")
     return tuple(rules)
 
 
