@@ -24,7 +24,13 @@ from wayveil.rules import (
 from wayveil.rules.segments import segments_of_lines
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.graph import RouteGraph, edge_lines, grid_graph
-from wayveil.synthesis.lawful import binds_routes, lawful_estimates, lawful_graph, metres_against
+from wayveil.synthesis.lawful import (
+    binds_routes,
+    crowded_closures,
+    lawful_estimates,
+    lawful_graph,
+    metres_against,
+)
 from wayveil.synthesis.polylines import Polylines
 from wayveil.synthesis.synthesize import synthesize
 
@@ -51,7 +57,7 @@ def test_which_rules_need_another_route():
     stay = StayWithin(area_in_metres(MIDDLE))
     assert binds_routes(closed()) and binds_routes(stay) and binds_routes(east_way())
     assert not binds_routes(closed(hours=hours("07:00", "09:00"))) and not binds_routes(MaxDuration(60.0))
-    assert binds_routes(closed(hours=hours(days="mon-fri"))) and not binds_routes(closed(hours=hours(days="sat, sun")))
+    assert binds_routes(closed(hours=hours("04:00", "00:00"))) and not binds_routes(closed(hours=hours(days="mon-fri")))
     assert not binds_routes(replace(east_way(), of_map=True)), "routes know the directions of the map's own streets"
 
 
@@ -186,15 +192,38 @@ def test_many_corners_and_areas_beyond_the_scope_cost_no_minutes(small_estimates
     np.testing.assert_allclose(same.occupancy[4:-4, 4:-4], small_estimates.occupancy[4:-4, 4:-4], rtol=0.1)
 
 
-def test_an_area_that_is_closed_on_working_days_takes_nobody_to_the_weekend(often_seen):
+@pytest.mark.parametrize("radius_m", [120, 400])
+def test_an_area_that_is_closed_on_working_days_takes_nobody_to_the_weekend(often_seen, radius_m):
+    """Few trips through it trade their departures with others; many go around it."""
     scope = often_seen.scope
-    shape = shapely.Point(scope.width_m / 2, scope.height_m / 2).buffer(400)
-    rule = closed(shape, hours=hours(days="mon-fri"))
+    rule = closed(shapely.Point(scope.width_m / 2, scope.height_m / 2).buffer(radius_m), hours=hours(days="mon-fri"))
 
-    def on_weekends(rules):
+    def made_with(rules):
         made = synthesize(often_seen, n=400, seed=2, estimator="bayes", rules=rules).trajectories
         motion = motion_of(made, scope)
         assert not any(broken["points"] for broken in count(rules, motion).values())
-        return (motion.week_s[made.offsets[:-1]] >= 5 * 86_400).mean()
+        inside = rule.area.inside(motion.x_m, motion.y_m)
+        return (motion.week_s[made.offsets[:-1]] >= 5 * 86_400).mean(), inside.mean()
 
-    assert abs(on_weekends((rule,)) - on_weekends(())) < 0.05
+    (weekend, inside), (usual_weekend, usually_inside) = made_with((rule,)), made_with(())
+    assert abs(weekend - usual_weekend) < 0.05
+    assert (inside > 0.6 * usually_inside) if radius_m < 200 else (inside < 0.2 * usually_inside)
+
+
+def test_areas_that_more_trips_pass_than_open_hours_have_departures_for():
+    through, beside = line((0, 1500), (4000, 1500)), line((0, 100), (4000, 100))
+    even = np.full((7, 24), 1 / 168)
+
+    def crowded(passing, hour_rule, departure=even):
+        lines = [through] * passing + [beside] * (10 - passing)
+        x, y = (np.concatenate([getattr(one, name) for one in lines]) for name in ("x_m", "y_m"))
+        return crowded_closures([hour_rule], Polylines(np.arange(0, 21, 2), x, y), departure)
+
+    by_day = closed(hours=hours("06:00", "18:00"))
+    assert crowded(3, by_day) == ()
+    (avoided,) = crowded(5, by_day)
+    assert avoided.hours.always and binds_routes(avoided)
+    at_night = np.zeros((7, 24))
+    at_night[:, 20:] = 1 / 28
+    assert crowded(5, by_day, at_night) == () and len(crowded(1, by_day, np.roll(at_night, 12, axis=1))) == 1
+    assert crowded(10, closed()) == (), "known to routes anyway"

@@ -45,8 +45,8 @@ def made_words(made: dict[str, Any]) -> str:
 
 def _changed_words(changed: dict[str, int]) -> str:
     """What obeying took, in brackets; nothing where it took nothing."""
-    words = {"retimed": "got other times", "moved": "were moved", "replaced": "were replaced"}
-    took = ", ".join(f"{changed[kind]:,} {what}" for kind, what in words.items() if changed[kind])
+    words = {"retimed": "got other times", "moved": "were moved", "replaced": "were replaced", "left_out": "left out"}
+    took = ", ".join(f"{changed[kind]:,} {what}" for kind, what in words.items() if changed.get(kind))
     return f" ({took} for it)" if took else ""
 
 

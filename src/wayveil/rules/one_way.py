@@ -43,6 +43,8 @@ class OneWay:
     of_map: bool = False
     name: str = "one_way"
     margin: float = 2.0
+    slack: float = 0.0
+    """Metres from being wrong that count as wrong already; for whoever has to hold in other projections too."""
 
     def describe(self) -> str:
         """The rule in plain words."""
@@ -76,7 +78,7 @@ class OneWay:
     def violations(self, motion: Motion) -> np.ndarray:
         """Later points of steps against the direction."""
         dx, dy, length, _ = step_lengths(motion, np)
-        return at_later_point(self._wrong_numpy(motion, dx, dy, length, 0.0) > 0, motion, np)
+        return at_later_point(self._wrong_numpy(motion, dx, dy, length, self.slack) > 0, motion, np)
 
     def _wrong_numpy(
         self, motion: Motion, dx: np.ndarray, dy: np.ndarray, length: np.ndarray, margin: float

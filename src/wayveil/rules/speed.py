@@ -43,8 +43,9 @@ class Classes:
 class SpeedLimit:
     """penalty = ReLU(length − limit · duration), the metres by which a step is too long, at its later point.
 
-    In an area or on roads the limit holds where the step's middle lies there; the penalty then grows from zero over
-    the first 10 m inside, so that it is continuous. Two points at the same time and different places are too fast.
+    On roads the limit holds where the step's middle lies there, in an area where its middle or both of its ends do; the
+    penalty then grows from zero over the first 10 m inside, so that it is continuous. Two points at the same time and
+    different places are too fast.
     """
 
     limit_mps: float
@@ -54,14 +55,16 @@ class SpeedLimit:
     """Share of the limit that the penalty stays below it."""
     margin_m: float = 2.0
     """Metres that the penalty reaches beyond the area or road."""
+    slack: float = 0.0
+    """Metres beyond the road at which the limit counts already; for whoever has to hold in other projections too."""
 
     def describe(self) -> str:
         """The rule in plain words."""
         place = "anywhere"
         if isinstance(self.where, Area):
-            place = "in the area"
+            place = "in the area (with its middle or both of its ends inside)"
         elif isinstance(self.where, Classes):
-            place = f"within {self.where.width_m:g} m of a road of class {self.where.text}"
+            place = f"with its middle within {self.where.width_m:g} m of a road of class {self.where.text}"
         return f"No step may be faster than {self.limit_mps * 3.6:g} km/h {place}."
 
     def penalty(self, motion: Motion) -> Array:
@@ -69,39 +72,40 @@ class SpeedLimit:
         xp = module_of(motion)
         length, dt = ground_lengths(motion, xp)
         excess = xp.maximum(length - self.limit_mps * (1.0 - self.margin) * dt - TOLERANCE_M, 0.0)
-        if self.where is not None:
-            x, y = _middles(motion)
-            if xp is not np:
-                excess = excess * _ramp(_depth(self.where, x, y, xp) + self.margin_m, xp)
-            else:
-                fast = np.flatnonzero(excess > 0)
-                excess[fast] *= _ramp(_depth(self.where, x[fast], y[fast], np) + self.margin_m, np)
+        if self.where is not None and xp is not np:
+            excess = excess * _ramp(_depth(self.where, motion, slice(None), xp) + self.margin_m, xp)
+        elif self.where is not None:
+            fast = np.flatnonzero(excess > 0)
+            excess[fast] *= _ramp(_depth(self.where, motion, fast, np) + self.margin_m, np)
         return at_later_point(excess, motion, xp)
 
     def violations(self, motion: Motion) -> np.ndarray:
         """Later points of steps that are too fast."""
         length, dt = ground_lengths(motion, np)
         fast = length - self.limit_mps * dt - TOLERANCE_M > 0
-        if self.where is not None:
-            x, y = _middles(motion)
-            if isinstance(self.where, Area):
-                fast[fast] = self.where.inside(x[fast], y[fast])
-            else:
-                fast[fast] = _depth(self.where, x[fast], y[fast], np) > 0
+        if isinstance(self.where, Area):
+            start, middle, end = (self.where.inside(*at) for at in _positions(motion, np.flatnonzero(fast)))
+            fast[fast] = middle | (start & end)
+        elif self.where is not None:
+            fast[fast] = _depth(self.where, motion, np.flatnonzero(fast), np) > -self.slack
         return at_later_point(fast, motion, np)
 
 
-def _middles(motion: Motion) -> tuple[Array, Array]:
-    return (motion.x_m[1:] + motion.x_m[:-1]) / 2, (motion.y_m[1:] + motion.y_m[:-1]) / 2
+def _positions(motion: Motion, steps: Array | slice) -> tuple[tuple[Array, Array], ...]:
+    """(x, y) of the start, the middle and the end of each of the steps."""
+    (x, next_x), (y, next_y) = ((at[:-1][steps], at[1:][steps]) for at in (motion.x_m, motion.y_m))
+    return (x, y), ((x + next_x) / 2, (y + next_y) / 2), (next_x, next_y)
 
 
 def _ramp(depth_m: Array, xp: ModuleType) -> Array:
     return xp.minimum(xp.maximum(depth_m / _RAMP_M, 0.0), 1.0)
 
 
-def _depth(where: Area | Classes, x: Array, y: Array, xp: ModuleType) -> Array:
+def _depth(where: Area | Classes, motion: Motion, steps: Array | slice, xp: ModuleType) -> Array:
+    """Metres by which the steps lie where the limit holds."""
+    start, (x, y), end = _positions(motion, steps)
     if isinstance(where, Area):
-        return where.depth_m(x, y)
+        return xp.maximum(where.depth_m(x, y), xp.minimum(where.depth_m(*start), where.depth_m(*end)))
     if xp is not np:
         return where.depth_m(x, y, where.segments.most(), xp)
     depth = np.empty(len(x))

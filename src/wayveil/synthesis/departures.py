@@ -1,5 +1,8 @@
 """Another departure where an area is closed at this hour: the places of a trajectory stay exactly as they are.
 
+First departures are traded with tracks that pass no such area: the hours and weekdays of all keep their numbers. Whom
+nobody trades with departs at any hour that is open.
+
 Privacy: free (post-processing).
 """
 
@@ -18,8 +21,41 @@ from wayveil.synthesis.physics import Tracks
 _DAY_S = 86_400.0
 _NEAR_MINUTES = 20
 _DRAWS = 24
+_TRADES = 32
 _HALF_HOUR_S = 1_800.0
 _BLOCK = 2_000_000
+
+
+def traded_departures(
+    tracks: Tracks, rules: Iterable[Rule], scope: Scope, random: np.random.Generator
+) -> NDArray[np.float64]:
+    """Times with departures exchanged between tracks in a closed area and tracks that pass no area with hours.
+
+    Each in turn asks some of the others, at random; a trade needs that nobody leaves the scope's days by it.
+    """
+    inside = [(rule.hours, points) for rule, points in _inside(tracks, rules)]
+    if not inside:
+        return tracks.t_utc
+    closed = _closed(tracks, inside, np.zeros((len(tracks), 1)), scope)[:, 0]
+    waiting = np.flatnonzero(closed)
+    owner = tracks.owner
+    passing = np.unique(np.concatenate([owner[points] for _, points in inside]))
+    others = np.setdiff1d(np.arange(len(tracks)), passing)
+    start, shift = np.rint(tracks.t_utc[tracks.offsets[:-1]]), np.zeros((len(tracks), 1))
+    for _ in range(_TRADES):
+        number = min(len(waiting), len(others))
+        if number == 0:
+            break
+        one, other = random.permutation(waiting)[:number], random.permutation(others)[:number]
+        wanted = np.zeros_like(shift)
+        wanted[one, 0] = start[other] - start[one]
+        fair = ~_closed(tracks, inside, wanted, scope, one)[one, 0]
+        fair &= ~_outside_window(tracks, one, wanted[one], scope)[:, 0]
+        fair &= ~_outside_window(tracks, other, -wanted[one], scope)[:, 0]
+        shift[one[fair]] = wanted[one[fair]]
+        shift[other[fair]] = -wanted[one[fair]]
+        waiting, others = np.setdiff1d(waiting, one[fair]), np.setdiff1d(others, other[fair])
+    return tracks.t_utc + np.repeat(shift[:, 0], np.diff(tracks.offsets))
 
 
 def open_departures(

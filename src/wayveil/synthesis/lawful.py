@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from wayveil.grid import Grid
 from wayveil.rules import Closed, Custom, OneWay, StayWithin
 from wayveil.rules.area import Area
+from wayveil.rules.hours import ALWAYS
 from wayveil.rules.motion import Motion
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.estimate import Estimates
@@ -29,7 +30,10 @@ _LEFT = 1e-6
 _DIVERTED_M, _FURTHEST_DIVERTED_M = 100.0, 2_000.0
 _LEAST_OPEN = 0.02
 """Of what is around, so much is open at least: what is deep inside stays out of reach."""
-_MOSTLY = 0.5
+_NEARLY_ALWAYS = 0.8
+_PASSED_M = 60.0
+_TRADED = 0.7
+"""Of the departures at open hours, how many may be of trips through the area."""
 _TOUCHED_M = 1.0
 _STEP_M = 20.0
 _ROUTE_VERTICES = 1 << 14
@@ -40,14 +44,31 @@ def binds_routes(rule: Rule) -> bool:
     """Whether only another route would cure what breaks the rule.
 
     Speeds, durations and closed hours are cured by other times, and a wrong side of a street of the map, whose
-    direction the routes know, by a few metres. The box of the scope no route leaves. What is closed for most of the
-    week is driven around at all times: other times would take half of the trips to another kind of day.
+    direction the routes know, by a few metres. The box of the scope no route leaves. What is closed nearly always is
+    driven around at all times: few departures are left to trade (`departures.py`).
     """
     if isinstance(rule, OneWay):
         return not rule.of_map
     if isinstance(rule, StayWithin):
         return not rule.of_scope
-    return isinstance(rule, Custom) or (isinstance(rule, Closed) and rule.hours.share_of_week >= _MOSTLY)
+    return isinstance(rule, Custom) or (isinstance(rule, Closed) and rule.hours.share_of_week >= _NEARLY_ALWAYS)
+
+
+def crowded_closures(rules: Sequence[Rule], routes: Polylines, departure: NDArray[np.float64]) -> tuple[Closed, ...]:
+    """Areas with hours that more trips pass than can depart while they are open, as closed at all times.
+
+    `departure` are the (weekday, hour) shares of all departures. Who passes such an area is given an open hour by a
+    trade (`departures.py`); where there are too few of those, trips go around it instead.
+    """
+    timed = [rule for rule in rules if isinstance(rule, Closed) and not binds_routes(rule)]
+    middle_s = (np.arange(departure.size) + 0.5) * 3600.0
+    crowded = []
+    for rule in timed:
+        is_open = rule.hours.depth_s(middle_s, np) <= 0
+        passing = float((metres_against(routes, [rule]) > _PASSED_M).mean())
+        if passing > _TRADED * float(departure.ravel()[is_open].sum()):
+            crowded.append(replace(rule, hours=ALWAYS))
+    return tuple(crowded)
 
 
 def lawful_estimates(estimates: Estimates, rules: Sequence[Rule]) -> Estimates:

@@ -1,9 +1,10 @@
 """refine: trajectories that break a rule are changed, as little as it takes, until they obey; the others stay.
 
-First what is exact and cheap: new times for speeds and durations, another departure where an area is deep in its closed
-hours. Then gradient descent on the coordinates around each violation. Then, for what remains, departures again and
-single points at the nearest legal place. Whatever resists comes back unchanged and is named, so that another candidate
-can take its place. The exact rules judge what a file would hold: degrees rounded to 1e-7, whole seconds.
+First what is exact and cheap: departures traded with others where an area is in its closed hours, new times for
+speeds and durations, another departure for whom nobody trades with. Then gradient descent on the coordinates around
+each violation. Then, for what remains, departures again and single points at the nearest legal place. Whatever resists
+comes back unchanged and is named, so that another candidate can take its place. The exact rules judge what a file would
+hold: degrees rounded to 1e-7, whole seconds.
 
 Privacy: free (post-processing).
 """
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,11 +21,16 @@ from numpy.typing import NDArray
 from wayveil.grid import Grid
 from wayveil.progress import Progress, quiet
 from wayveil.rules.bounds import StayWithin, scope_bounds
+from wayveil.rules.hours import has_hours
 from wayveil.rules.motion import Motion
+from wayveil.rules.one_way import OneWay
+from wayveil.rules.pace import MinSpeed
 from wayveil.rules.rule import Rule, unique_names
+from wayveil.rules.speed import SpeedLimit
 from wayveil.scope import Scope
-from wayveil.synthesis.departures import open_departures
+from wayveil.synthesis.departures import open_departures, traded_departures
 from wayveil.synthesis.physics import (
+    ELLIPSOID,
     Tracks,
     as_written,
     legal_times,
@@ -41,6 +47,7 @@ __all__ = ["Refined", "physical_times", "refine"]
 
 _DEEP_M = 60.0
 """Deeper in a closed area another departure is the smaller change; nearer to its border, moving points is."""
+_SLACK_M = 0.15
 _REPAIRS = 3
 _JUDGED_POINTS = 1 << 18
 
@@ -104,26 +111,48 @@ def refine(
         rules = (*rules, _bounds(scope))
     progress("rules", 0.0)
     before, broken = _judge_written(given, rules, scope)
+    strict = tuple(_stricter(rule) for rule in rules)
+    if any(one is not other for one, other in zip(rules, strict)):
+        broken = _judge_written(given, strict, scope)[1]
+    traded = given
+    if broken.any() and any(has_hours(rule) for rule in rules):
+        traded = _with_times(given, traded_departures(given, rules, scope, random))
+        broken = _judge_written(traded, strict, scope)[1]
     which = np.flatnonzero(broken)
     progress("rules", 1.0)
     if len(which) == 0:
-        return Refined(given.x_m, given.y_m, given.t_utc, before, before, 0, 0, 0, 0.0, which)
-
-    original = as_written(take_tracks(given, which), scope)
+        after = _judge_written(traded, rules, scope)[0] if traded is not given else before
+        return Refined(
+            given.x_m, given.y_m, traded.t_utc, before, after, 0, 0, _retimed(given, traded.t_utc, which), 0.0, which
+        )
+    original = as_written(take_tracks(traded, which), scope)
     pool_utc = np.rint(given.t_utc[given.offsets[:-1]])
-    part, iterations, left = _cure(original, rules, scope, pool_utc, random, attraction, grid, progress)
+    part, iterations, left = _cure(original, rules, strict, scope, pool_utc, random, attraction, grid, progress)
     part = put_tracks(part, left, take_tracks(take_tracks(given, which), left))
     after, _ = _judge_written(part, rules, scope)
-    result = put_tracks(given, which, part)
+    result = put_tracks(traded, which, part)
     far = np.hypot(part.x_m - original.x_m, part.y_m - original.y_m)
-    other = part.t_utc != original.t_utc
-    other[points_of(part.offsets, left)] = False
-    begin = part.offsets[:-1]
     return Refined(
         result.x_m, result.y_m, result.t_utc, before, after, iterations,
-        int((np.maximum.reduceat(far, begin) > 0.05).sum()), int(np.logical_or.reduceat(other, begin).sum()),
+        int((np.maximum.reduceat(far, part.offsets[:-1]) > 0.05).sum()), _retimed(given, result.t_utc, which[left]),
         float(far.max()), which[left],
     )  # fmt: skip
+
+
+def _retimed(given: Tracks, t_utc: NDArray[np.float64], unresolved: NDArray[np.int64]) -> int:
+    """How many tracks have another time."""
+    other = np.rint(t_utc) != np.rint(given.t_utc)
+    other[points_of(given.offsets, unresolved)] = False
+    return int(np.logical_or.reduceat(other, given.offsets[:-1]).sum()) if len(other) else 0
+
+
+def _stricter(rule: Rule) -> Rule:
+    """Rules about speeds and streets with so much to spare that they hold on the sphere and on the ellipsoid."""
+    if isinstance(rule, SpeedLimit):
+        return replace(rule, limit_mps=rule.limit_mps / ELLIPSOID, slack=_SLACK_M)
+    if isinstance(rule, MinSpeed):
+        return replace(rule, limit_mps=rule.limit_mps * ELLIPSOID)
+    return replace(rule, slack=_SLACK_M) if isinstance(rule, OneWay) else rule
 
 
 @functools.lru_cache(maxsize=4)
@@ -135,6 +164,7 @@ def _bounds(scope: Scope) -> Rule:
 def _cure(
     original: Tracks,
     rules: tuple[Rule, ...],
+    strict: tuple[Rule, ...],
     scope: Scope,
     pool_utc: NDArray[np.float64],
     random: np.random.Generator,
@@ -143,20 +173,20 @@ def _cure(
     progress: Progress,
 ) -> tuple[Tracks, int, NDArray[np.int64]]:
     """The tracks after all cures, the steps of descent, and the tracks that still break a rule."""
-    tracks = _with_times(original, legal_times(original, rules, scope))
+    tracks = _with_times(original, legal_times(original, strict, scope))
     tracks = _with_times(tracks, open_departures(tracks, rules, scope, pool_utc, random, _DEEP_M))
-    left = np.flatnonzero(_judge(tracks, rules, scope)[1])
+    left = np.flatnonzero(_judge(tracks, strict, scope)[1])
     iterations = 0
     if len(left):
-        tracks, iterations = _descended(tracks, left, rules, scope, random, attraction, grid, progress)
-        left = left[_judge(take_tracks(tracks, left), rules, scope)[1]]
+        tracks, iterations = _descended(tracks, left, rules, strict, scope, random, attraction, grid, progress)
+        left = left[_judge(take_tracks(tracks, left), strict, scope)[1]]
     for turn in range(_REPAIRS):
         if len(left) == 0:
             break
         progress("repair", turn / _REPAIRS)
-        part = _repaired(take_tracks(tracks, left), rules, scope, pool_utc, random)
+        part = _repaired(take_tracks(tracks, left), strict, scope, pool_utc, random)
         tracks = put_tracks(tracks, left, part)
-        left = left[_judge(part, rules, scope)[1]]
+        left = left[_judge(part, strict, scope)[1]]
     return tracks, iterations, left
 
 
@@ -164,6 +194,7 @@ def _descended(
     tracks: Tracks,
     left: NDArray[np.int64],
     rules: tuple[Rule, ...],
+    strict: tuple[Rule, ...],
     scope: Scope,
     random: np.random.Generator,
     attraction: Field | None,
@@ -177,10 +208,10 @@ def _descended(
     def settle(index: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> Tracks:
         own = take_tracks(part, index)
         own = as_written(Tracks(own.offsets, x, y, own.t_utc), scope)
-        return _with_times(own, legal_times(own, rules, scope))
+        return _with_times(own, legal_times(own, strict, scope))
 
     def broken(index: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool_]:
-        return _judge(settle(index, x, y), rules, scope)[1]
+        return _judge(settle(index, x, y), strict, scope)[1]
 
     found = descend(part, rules, scope, broken, random, attraction, grid, progress)
     return put_tracks(tracks, left, settle(np.arange(len(part)), found.x_m, found.y_m)), found.iterations

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.errors import RuleError
 from wayveil.progress import Progress, nobody, quiet
 from wayveil.rules import count as count_rules
 from wayveil.rules import motion_of, with_scope_bounds
@@ -16,6 +17,7 @@ from wayveil.rules.motion import motion_from_metres
 from wayveil.rules.rule import Rule, violating_trajectories
 from wayveil.scope import Scope
 from wayveil.synthesis.candidates import Trips, draw_trips
+from wayveil.synthesis.caps import within_caps
 from wayveil.synthesis.draw import systematic, within_groups
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.fields import pool_opinions
@@ -61,7 +63,7 @@ class Shard:
     violations_before: dict[str, dict[str, int]]
     violations_after: dict[str, dict[str, int]]
     changed: dict[str, int]
-    """How many trajectories were moved, given other times, or replaced by others so that they obey."""
+    """How many trajectories were moved, given other times, replaced by others, or left out so that all obey."""
 
 
 def draw_shard(
@@ -72,8 +74,12 @@ def draw_shard(
     count: int,
     random: np.random.Generator,
     told: Callable[[float], None] = nobody,
+    avoided: Sequence[Rule] = (),
 ) -> Shard:
-    """`count` trajectories; `told` hears the share of the work that is done."""
+    """`count` trajectories; `told` hears the share of the work that is done.
+
+    No trajectory breaks one of the `rules`; routes also go around what is `avoided`.
+    """
     told(0.0)
     pool_of = _draw_pool(estimates, prior, router, count, random)
     told(_ROUTED)
@@ -84,7 +90,7 @@ def draw_shard(
     slowness = fit_slowness(course, points, fixes.offsets, fixes.way, estimates.occupancy, estimates.grid)
     placed = place(course.lines, slowness_weight(course, slowness), fixes.offsets, fixes.way)
     told(_PLACED)
-    forbidden = _forbidden(estimates, rules, placed, fixes.time, pool_of)
+    forbidden = _forbidden(estimates, (*rules, *avoided), placed, fixes.time, pool_of)
     fit = fit_weights(
         fit_views(estimates, pool_of.trips, pool_of.course, placed), estimates.count, len(pool_of.trips), forbidden
     )
@@ -156,7 +162,8 @@ def _finish(
     obeying = not any(broken["points"] for broken in before.values())
     tracks = replace(tracks, x_m=refined.x_m, y_m=refined.y_m, t_utc=refined.t_utc)
     changed = {"moved": refined.moved, "retimed": refined.retimed, "replaced": len(refined.unresolved)}
-    for _ in range(_REPLACEMENTS):
+    # Where none could obey, others hardly will: one more try is enough.
+    for _ in range(_REPLACEMENTS if len(refined.unresolved) < len(tracks) else 1):
         if len(refined.unresolved) == 0:
             break
         others = systematic(fit.weight, len(refined.unresolved), random)
@@ -165,6 +172,9 @@ def _finish(
         refined = _refined(estimates, rules, fresh, random)
         tracks = _joined(tracks, replace(fresh, x_m=refined.x_m, y_m=refined.y_m, t_utc=refined.t_utc))
         refined = replace(refined, unresolved=refined.unresolved + (len(tracks) - len(fresh)))
+    tracks = _obedient(tracks, refined, [rule.name for rule in rules])
+    changed["left_out"] = len(refined.unresolved)
+    tracks = tracks if obeying else within_caps(tracks, estimates.scope)
     trajectories = Trajectories(tracks.offsets, *written_degrees(tracks.x_m, tracks.y_m, estimates.scope), tracks.t_utc)
     all_rules = with_scope_bounds(rules, estimates.scope)
     return Shard(
@@ -177,6 +187,18 @@ def _finish(
         violations_after=before if obeying else count_violations(all_rules, trajectories, estimates.scope),
         changed=changed,
     )
+
+
+def _obedient(tracks: Tracks, refined: Refined, names: Sequence[str]) -> Tracks:
+    """The tracks without those that nothing could make obey: no file holds a trajectory that breaks a rule."""
+    if len(refined.unresolved) == 0:
+        return tracks
+    if len(refined.unresolved) == len(tracks):
+        raise RuleError(
+            f"None of {len(tracks):,} trajectories could be made to obey the rules ({', '.join(names)}): together they "
+            "leave no place or no time for trips such as these."
+        )
+    return _without(tracks, refined.unresolved)
 
 
 def count_violations(rules: Sequence[Rule], trajectories: Trajectories, scope: Scope) -> dict[str, dict[str, int]]:

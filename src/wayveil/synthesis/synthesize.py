@@ -22,18 +22,20 @@ from wayveil.errors import InputError
 from wayveil.progress import Progress, nobody, part, quiet
 from wayveil.release import Release, origin_notes
 from wayveil.roads import RoadMap
+from wayveil.rules.hours import has_hours
 from wayveil.rules.rule import Rule
-from wayveil.synthesis.candidates import draw_trips
+from wayveil.synthesis.candidates import Trips, draw_trips, take_trips
 from wayveil.synthesis.estimate import Estimates, estimate
-from wayveil.synthesis.lawful import lawful_estimates, lawful_graph
+from wayveil.synthesis.lawful import crowded_closures, lawful_estimates, lawful_graph
 from wayveil.synthesis.prior import Prior, public_prior
-from wayveil.synthesis.router import Router, balance_routes
+from wayveil.synthesis.router import Router, balance_routes, route_trips
 from wayveil.synthesis.shard import Shard, draw_shard
 from wayveil.trajectories import Trajectories, concatenate
 
 SHARD = 25_000
 _MOST_TRAJECTORIES = 100_000_000
 _BALANCE_TRIPS = 8_000
+_TRIED_TRIPS = 2_000
 _DRAWING = "drawing trajectories"
 
 
@@ -59,6 +61,8 @@ class Model:
     prior: Prior
     router: Router
     rules: tuple[Rule, ...]
+    avoided: tuple[Rule, ...] = ()
+    """Areas that routes go around though they are not always closed."""
 
 
 def synthesize(
@@ -147,10 +151,24 @@ def make_model(
     estimates = lawful_estimates(estimates, rules)
     progress("estimating", 1.0)
     random = np.random.default_rng(_stream(seed, 0))
-    trips = draw_trips(estimates, _BALANCE_TRIPS, random, prior.places(estimates.grid))
-    router = balance_routes(estimates, lawful_graph(prior.graph(estimates), rules), trips, random)
+    router, trips = _balanced(estimates, prior, rules, random)
+    avoided: tuple[Rule, ...] = ()
+    if any(has_hours(rule) for rule in rules):
+        some = route_trips(estimates, router, take_trips(trips, np.arange(min(len(trips), _TRIED_TRIPS))), random)
+        avoided = crowded_closures(rules, some, estimates.departure)
+    if avoided:
+        estimates = lawful_estimates(estimates, avoided)
+        router, _ = _balanced(estimates, prior, (*rules, *avoided), random)
     progress("balancing routes", 1.0)
-    return Model(estimates, prior, router, tuple(rules))
+    return Model(estimates, prior, router, tuple(rules), avoided)
+
+
+def _balanced(
+    estimates: Estimates, prior: Prior, rules: Sequence[Rule], random: np.random.Generator
+) -> tuple[Router, Trips]:
+    """Routes that know the rules, and the trips that they were balanced with."""
+    trips = draw_trips(estimates, _BALANCE_TRIPS, random, prior.places(estimates.grid))
+    return balance_routes(estimates, lawful_graph(prior.graph(estimates), rules), trips, random), trips
 
 
 def draw_shards(
@@ -185,7 +203,7 @@ def shard_sizes(count: int) -> list[int]:
 def _draw(piece: tuple[Model, int, np.random.SeedSequence], told: Callable[[float], None] = nobody) -> Shard:
     model, size, stream = piece
     random = np.random.default_rng(stream)
-    return draw_shard(model.estimates, model.prior, model.router, model.rules, size, random, told)
+    return draw_shard(model.estimates, model.prior, model.router, model.rules, size, random, told, model.avoided)
 
 
 def _stream(seed: int | None, number: int) -> np.random.SeedSequence:
