@@ -63,6 +63,22 @@ def test_an_honest_sample_passes_every_attack(city, sides, fresh):
             "below the floor"} <= set(by_name(report))  # fmt: skip
 
 
+@pytest.mark.parametrize("size", [20, 50, 150])
+def test_a_small_honest_sample_is_not_below_the_floor(city, sides, size):
+    everybody = concatenate(sides)
+    order = np.random.default_rng(size).permutation(len(everybody))
+    report = audit(select(everybody, order[size:]), select(everybody, order[:size]), city.scope, confidence=SURE)
+    assert by_name(report)["below the floor"].passed and report.passed
+
+
+@pytest.mark.parametrize("size", [20, 200])
+def test_a_copied_part_of_the_data_fails(city, sides, size):
+    part = select(sides[0], np.random.default_rng(1).permutation(400)[:size])
+    tests = by_name(audit(sides[0], part, city.scope))
+    assert tests["exact copies"].passed is False
+    assert tests["below the floor"].passed is (size == 20)  # of a twentieth it makes no difference who was in it
+
+
 def test_copies_fail_every_attack(city, sides):
     report = audit(sides[0], sides[0], city.scope, 0.5, holdout=sides[1], confidence=SURE)
     failed = {test.test for test in report.tests if test.passed is False}

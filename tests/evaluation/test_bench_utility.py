@@ -203,6 +203,18 @@ def test_evaluate_verb(tmp_path):
     assert "density_100" in result["files"]["real.parquet"]["below_floor"]
 
 
+def test_evaluate_says_where_there_are_too_few(tmp_path):
+    scope = read_scope("demo-city")
+    for name, n in (("one", 1), ("many", 60)):
+        write(walks(n, n, scope), tmp_path / f"{name}.parquet")
+    files = {name: str(tmp_path / f"{name}.parquet") for name in ("one", "many")}
+    for real, made, said in (("one", "many", "The real data has"), ("many", "one", "'one.parquet' has")):
+        arguments = ["evaluate", files[real], files[made], "--scope", "demo-city", "--headline"]
+        shown = CliRunner().invoke(app_with(evaluate_verb), arguments)
+        assert shown.exit_code == 0 and f"{said} fewer than 20 trajectories: too few" in shown.stderr
+        assert "±" not in shown.stdout and "below" not in shown.stdout
+
+
 def test_evaluate_notices_exchanged_files(tmp_path):
     scope = read_scope("demo-city")
     write(walks(100, 1, scope), tmp_path / "real.csv")

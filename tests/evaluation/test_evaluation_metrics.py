@@ -243,6 +243,46 @@ def test_the_floor_shrinks_with_the_sample_compared():
     assert same["density_100"] == pytest.approx(fresh, rel=0.15)
 
 
+@pytest.mark.parametrize("size", [20, 50, 300, 900])
+def test_a_small_honest_sample_is_near_its_floor(size):
+    """The law of alike sizes gave floors above ln 2 here, and called such a sample a copy."""
+    everybody = walks(3000, 4)
+    order = np.random.default_rng(size).permutation(3000)
+    found = evaluate(select(everybody, order[size:]), select(everybody, order[:size]), SCOPE)
+    assert found.below_floor == () and not found.too_few
+    for name in ("density_100", "endpoints_100", "length", "trip_1000", "density_500", "query_error"):
+        score = found.scores[name]
+        assert score.value == pytest.approx(score.floor, abs=4 * score.floor_error, rel=0.03), name
+        assert score.floor_error < 0.3 * score.floor, name
+        assert score.floor < LN2 or name == "query_error"
+
+
+def test_the_floor_rises_evenly_as_the_sample_gets_smaller():
+    """Three ways to find it meet at a half and at an eighth of the real data."""
+    real = walks(1600, 1)
+    for name in ("density_100", "length"):
+        found = {size: floors(real, SCOPE, size, [name])[name] for size in (1600, 800, 799, 400, 201, 199, 100, 20)}
+        assert found[1600] < found[800] < found[400] < found[201] < found[100] < found[20] < LN2, name
+        assert found[799] == pytest.approx(found[800], rel=0.08), name
+        assert found[199] == pytest.approx(found[201], rel=0.08), name
+
+
+@pytest.mark.parametrize("share", [0.25, 0.35, 0.5])
+def test_a_copied_part_is_flagged_below_the_floor(share):
+    real = walks(1200, 1)
+    part = select(real, np.random.default_rng(0).permutation(1200)[: int(1200 * share)])
+    assert {"density_100", "endpoints_100"} <= set(evaluate(real, part, SCOPE).below_floor)
+
+
+def test_too_few_trajectories_have_no_interval_and_no_floor():
+    many, few = walks(100, 1), walks(19, 2)
+    for real, synthetic in ((many, few), (few, many), (few, few)):
+        found = evaluate(real, synthetic, SCOPE, metrics=["length"])
+        assert found.too_few and found.below_floor == () and found.to_dict()["too_few"] is True
+        assert "±" not in str(found) and "too few" in str(found)
+    assert not evaluate(many, walks(20, 2), SCOPE, metrics=["length"]).too_few
+
+
 def test_headline_gives_the_same_values():
     real, synthetic = walks(200, 1), walks(180, 2)
     assert headline(project(real, SCOPE), synthetic, SCOPE) == evaluate(real, synthetic, SCOPE, metrics=HEADLINE).values

@@ -36,8 +36,8 @@ def evaluate(
 ) -> None:
     """Compare synthetic trajectories with the real ones: every metric, its 95 % interval, and the floor.
 
-    The floor is what a perfect, honest release would score: the metric between disjoint samples of the real data,
-    scaled to the sizes compared. What is clearly below it has copied records. The output is computed from the private
+    The floor is what a perfect, honest release would score: the metric between disjoint samples of the real data, at
+    the sizes compared. What is clearly below it has copied records. The output is computed from the private
     data and is not for publication.
     """
     from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar

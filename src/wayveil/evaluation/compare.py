@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wayveil.evaluation.floor import FEWEST
 from wayveil.evaluation.paths import as_measured, check_in_scope, project
 from wayveil.evaluation.score import HEADLINE, Evaluation, evaluate
 from wayveil.progress import Progress, quiet
@@ -60,7 +61,10 @@ def compare_files(
         evaluations[name] = evaluate(
             true_paths, made, frame, metrics=HEADLINE if headline else None, with_time=with_time, progress=progress
         )
-        if abs(len(made) / len(true_paths) - 1) > 0.05:
+        if evaluations[name].too_few:
+            whose = "The real data" if len(true_paths) < FEWEST else f"'{name}'"
+            warnings.append(f"{whose} has fewer than {FEWEST} trajectories: too few for intervals and floors.")
+        elif abs(len(made) / len(true_paths) - 1) > 0.05:
             warnings.append(
                 f"'{name}' has another number of trajectories than the real data; divergences move with the number, "
                 "so read each value beside its own floor."

@@ -39,6 +39,8 @@ class Metric:
     higher_is_better: bool = False
     unbiased: bool = False
     """Its expected floor is 0 at every sample size."""
+    draws: int | None = None
+    """It looks at this many trajectories of each side at most."""
 
     def __call__(
         self, real: Paths | Trajectories, synthetic: Paths | Trajectories, scope: Scope | None = None, **options: Any
@@ -61,7 +63,7 @@ def as_paths(data: Paths | Trajectories, scope: Scope | None) -> Paths:
     return project(data, scope)
 
 
-def metric(**flags: bool) -> Callable[[Callable[..., Tally]], Metric]:
+def metric(**flags: Any) -> Callable[[Callable[..., Tally]], Metric]:
     """Make a metric of the function that counts for it."""
 
     def wrap(function: Callable[..., Tally]) -> Metric:
@@ -73,7 +75,7 @@ def metric(**flags: bool) -> Callable[[Callable[..., Tally]], Metric]:
 
 
 def _group(paths: Paths) -> NDArray[np.int64]:
-    return groups(len(paths), GROUPS)
+    return groups(len(paths), GROUPS, paths.sample_size)
 
 
 def equal_bins(value: NDArray[np.float64], top: float, bins: int) -> NDArray[np.int64]:
@@ -176,7 +178,7 @@ def _relation(real: Paths, synthetic: Paths, with_time: bool) -> Tally:
     return energy_tally(a, b, _group(real)[which[0]], _group(synthetic)[which[1]])
 
 
-@metric(unbiased=True)
+@metric(unbiased=True, draws=_RELATION_SAMPLE)
 def relation(real: Paths, synthetic: Paths) -> Tally:
     """(2·E d(X,Y) − E d(X,X') − E d(Y,Y')) / E d(X,Y), the energy distance between whole trajectories.
 
@@ -186,7 +188,7 @@ def relation(real: Paths, synthetic: Paths) -> Tally:
     return _relation(real, synthetic, with_time=False)
 
 
-@metric(unbiased=True, needs_time=True)
+@metric(unbiased=True, draws=_RELATION_SAMPLE, needs_time=True)
 def relation_time(real: Paths, synthetic: Paths) -> Tally:
     """`relation` with the time of each way-point added to the vectors.
 

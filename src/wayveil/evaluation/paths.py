@@ -29,6 +29,8 @@ class Paths:
     """(n,) seconds since Monday's local midnight of each trajectory's first point."""
     width_m: float
     height_m: float
+    sample_size: int = 0
+    """Trajectories in a group, and all others in the last one (see `groups`); 0 = groups of equal size."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -136,6 +138,10 @@ def waypoints(paths: Paths, which: NDArray[np.int64], count: int, value: NDArray
     return along(paths, np.repeat(which, count), distance_m.ravel(), value).reshape(len(which), count)
 
 
-def groups(count: int, number: int) -> NDArray[np.int64]:
-    """(count,) a fixed pseudo-random label in 0..number-1 for each trajectory, in groups of equal size."""
-    return np.random.default_rng(20_181_018).permutation(count) % number
+def groups(count: int, number: int, size: int = 0) -> NDArray[np.int64]:
+    """(count,) a fixed pseudo-random label in 0..number-1 for each trajectory, in groups of equal size.
+
+    With `size` each group has that many as far as they reach, and the last one takes what is left.
+    """
+    order = np.random.default_rng(20_181_018).permutation(count)
+    return order % number if size == 0 else np.minimum(order // size, number - 1)

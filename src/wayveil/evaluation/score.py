@@ -1,16 +1,16 @@
 """`evaluate`: every metric with its interval and its floor."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from wayveil.errors import InputError
 from wayveil.evaluation import adatrace_metrics as ada
 from wayveil.evaluation import metrics as m
+from wayveil.evaluation.floor import FEWEST, alike, floor_of, in_samples
 from wayveil.evaluation.metrics import Metric, as_paths
 from wayveil.evaluation.paths import Paths, as_measured, check_in_scope
 from wayveil.evaluation.tally import GROUPS, Tally
@@ -53,8 +53,7 @@ METRICS: dict[str, Metric] = {
     "length_20": ada.length_20,
 }
 HEADLINE = ("length", "density_100", "endpoints_100", "trip_1000", "relation")
-_SPLITS = 8
-_CLEARLY = 3.0
+_CLEARLY, _CLEARLY_OF_SMALL = 3.0, 4.0
 
 
 @dataclass(frozen=True)
@@ -78,6 +77,8 @@ class Evaluation:
     """
 
     scores: dict[str, Score]
+    too_few: bool = False
+    """One side has so few trajectories that intervals and floors mean nothing; nothing is below the floor then."""
 
     @property
     def values(self) -> dict[str, float]:
@@ -100,8 +101,11 @@ class Evaluation:
         return tuple(name for name, score in self.scores.items() if score.below_floor)
 
     def __str__(self) -> str:
-        """One line a metric: value, half of the 95 % interval, floor."""
+        """One line a metric: value, half of the 95 % interval, floor; of too few trajectories the value alone."""
         wide = max(map(len, self.scores), default=6)
+        if self.too_few:
+            values = [f"{name:<{wide}}  {score.value:7.4f}" for name, score in self.scores.items()]
+            return "\n".join([f"{'metric':<{wide}}    value  (too few trajectories for intervals and floors)", *values])
         lines = [f"{'metric':<{wide}}    value            floor"]
         for name, score in self.scores.items():
             half = (score.high - score.low) / 2
@@ -111,7 +115,7 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {"scores": {name: asdict(score) for name, score in self.scores.items()},
-                "below_floor": list(self.below_floor)}  # fmt: skip
+                "below_floor": list(self.below_floor), "too_few": self.too_few}  # fmt: skip
 
 
 def chosen(names: Iterable[str] | None, with_time: bool) -> list[str]:
@@ -137,7 +141,8 @@ def evaluate(
 
     Of the real data what `measure` leaves out (points outside the scope) is left out here too. The interval is value
     ± 1.96 standard errors of a delete-one-of-16-groups jackknife over repeated splits of both sides. The floor is what
-    a perfect, honest release of this size would score: see `floor_of`.
+    a perfect, honest release of this size would score: see `floor_of`. With fewer than 20 trajectories on one side both
+    mean nothing, and the result says so (`too_few`).
 
     Parameters
     ----------
@@ -163,12 +168,12 @@ def evaluate(
     check_in_scope(a, "the real data")
     a = as_measured(a, scope)
     check_in_scope(b, "the synthetic data")
-    scores = {}
+    scores, samples = {}, in_samples(a, len(b))
     for position, name in enumerate(names):
         progress("evaluate", position / len(names))
-        scores[name] = _score(METRICS[name], METRICS[name].tally(a, b), len(a), len(b))
+        scores[name] = _score(METRICS[name], a, b, samples)
     progress("evaluate", 1.0)
-    return Evaluation(scores)
+    return Evaluation(scores, min(len(a), len(b)) < FEWEST)
 
 
 def _opened(data: Any, columns: dict[str, Any]) -> Trajectories | Paths:
@@ -198,71 +203,30 @@ def floors(
     Privacy: not private (trusted side only).
     """
     a = as_paths(real, scope)
-    return {name: floor_of(METRICS[name], METRICS[name].tally(a, a), len(a), size)[0] for name in chosen(metrics, True)}
+    samples = in_samples(a, size)
+    return {name: _floor(METRICS[name], METRICS[name].tally(a, a), a, a, size, samples)[0]
+            for name in chosen(metrics, True)}  # fmt: skip
 
 
-def _score(metric: Metric, tally: Tally, n_real: int, n_synthetic: int) -> Score:
+def _floor(
+    metric: Metric, tally: Tally, real: Paths, synthetic: Paths, size: int, samples: Paths | None
+) -> tuple[float, float]:
+    # An unbiased metric's floor is known without samples of its own.
+    sampled = None if samples is None or metric.unbiased else metric.tally(samples, synthetic)
+    return floor_of(metric, tally, len(real), size, sampled)
+
+
+def _score(metric: Metric, real: Paths, synthetic: Paths, samples: Paths | None) -> Score:
+    tally, n_real, n_synthetic = metric.tally(real, synthetic), len(real), len(synthetic)
     everything = np.arange(GROUPS)
     value = tally.score(everything, everything)
     used = min(GROUPS, n_real, n_synthetic)
-    left_out = [tally.score(np.delete(everything, g), np.delete(everything, g)) for g in range(used)]
-    error = float(np.sqrt((used - 1) * np.var(left_out))) if used > 1 else 0.0
-    floor, floor_error = floor_of(metric, tally, n_real, n_synthetic)
+    without = [np.delete(everything, g) for g in range(used)] if used > 1 else [everything]
+    error = float(np.sqrt((used - 1) * np.var([tally.score(kept, kept) for kept in without])))
+    floor, floor_error = _floor(metric, tally, real, synthetic, n_synthetic, samples)
     better_by = (value - floor) if metric.higher_is_better else (floor - value)
-    # Three standard errors, and a twentieth of it for what the scaling law leaves open.
-    slack = _CLEARLY * floor_error + 0.05 * abs((1.0 - floor) if metric.higher_is_better else floor)
-    return Score(value, value - 1.96 * error, value + 1.96 * error, floor, floor_error, bool(better_by > slack),
-                 metric.higher_is_better)  # fmt: skip
-
-
-def floor_of(metric: Metric, tally: Tally, n_real: int, n_synthetic: int) -> tuple[float, float]:
-    """The metric between disjoint samples of the real data, scaled to the sizes compared; and a value's error about it.
-
-    Disjoint samples of an eighth, a quarter and a half of the real data each are compared (repeated splits). Sampling
-    error depends on h = 2 / (1/n_real + 1/n_synthetic), so the mean loss is read at h on the log-log line through
-    those sizes: between them inside, by the outermost slope outside. A metric whose floor is 0 by construction
-    (`unbiased`) is not scaled.
-    """
-    used = min(GROUPS, n_real)
-    if used < 2:
-        return (1.0, 0.0) if metric.higher_is_better else (0.0, 0.0)
-    sizes = sorted({max(1, used // part) for part in (8, 4, 2)})
-    rng = np.random.default_rng(7)
-    losses = np.array([_split_losses(metric, tally, rng.permutation(used), sizes) for _ in range(_SPLITS)])
-    means = losses.mean(0)
-    if metric.unbiased:
-        return float(means[-1]), float(np.std(losses[:, -1], ddof=1))
-    at = 2.0 / (1.0 / n_real + 1.0 / n_synthetic)
-    trajectories = np.array(sizes) * (n_real / used)
-    loss = _on_log_line(trajectories, means, at)
-    # How far one comparison strays (a half strays more than the whole), and how far the mean of the scaled splits does.
-    scaled = [_on_log_line(trajectories, split, at) for split in losses]
-    error = np.hypot(np.std(losses[:, -1], ddof=1), np.std(scaled, ddof=1) / np.sqrt(_SPLITS))
-    return (1.0 - loss if metric.higher_is_better else loss), float(error)
-
-
-def _split_losses(metric: Metric, tally: Tally, order: NDArray[np.int64], sizes: Sequence[int]) -> list[float]:
-    """Mean loss between disjoint samples of each size (in groups), at most two pairs of each."""
-    losses = []
-    for size in sizes:
-        pairs = range(0, min(len(order) - 2 * size, 2 * size) + 1, 2 * size)
-        found = [tally.split(order[at : at + size], order[at + size : at + 2 * size]) for at in pairs]
-        losses.append(float(np.mean(found)))
-    return [1.0 - loss for loss in losses] if metric.higher_is_better else losses
-
-
-def _on_log_line(size: np.ndarray, loss: np.ndarray, at: float) -> float:
-    if (loss <= 0).any() or len(size) < 2:
-        return float(max(loss[-1], 0.0))
-    x, y, to = np.log(size), np.log(loss), np.log(at)
-    if to >= x[-1]:
-        # The slope itself steepens by the same amount a doubling where the loss leaves saturation (a parabola in
-        # log-log), but never beyond 1/n, the law of sparse sampling error.
-        slope = (y[-1] - y[-2]) / (x[-1] - x[-2])
-        bend = slope - (y[-2] - y[-3]) / (x[-2] - x[-3]) if len(size) > 2 else 0.0
-        slope = float(np.clip(slope + min(bend, 0.0), -1.0, 0.0))
-        return float(np.exp(y[-1] + slope * (to - x[-1])))
-    if to <= x[0]:
-        slope = float(np.clip((y[1] - y[0]) / (x[1] - x[0]), -1.0, 0.0))
-        return float(np.exp(y[0] + slope * (to - x[0])))
-    return float(np.exp(np.interp(to, x, y)))
+    # Some standard errors, and a twentieth of it for what the scaling law leaves open. Small samples have longer tails.
+    errors = _CLEARLY if alike(n_real, n_synthetic) else _CLEARLY_OF_SMALL
+    slack = errors * floor_error + 0.05 * abs((1.0 - floor) if metric.higher_is_better else floor)
+    below = min(n_real, n_synthetic) >= FEWEST and bool(better_by > slack)
+    return Score(value, value - 1.96 * error, value + 1.96 * error, floor, floor_error, below, metric.higher_is_better)

@@ -35,15 +35,16 @@ def score_table(evaluations: dict[str, Evaluation]) -> "Table":
     for metric in first.scores:
         row = {name: evaluation.scores[metric] for name, evaluation in evaluations.items()}
         winners = best(row) if len(row) > 1 else set()
-        cells = [_cell(score, name in winners) for name, score in row.items()]
+        cells = [_cell(score, name in winners, evaluations[name].too_few) for name, score in row.items()]
         arrow = " ↑" if first.scores[metric].higher_is_better else ""
-        table.add_row(metric + arrow, *cells, f"{first.scores[metric].floor:.4f}", metric_words(metric))
+        floor = "–" if first.too_few else f"{first.scores[metric].floor:.4f}"
+        table.add_row(metric + arrow, *cells, floor, metric_words(metric))
     return table
 
 
-def _cell(score: Score, bold: bool) -> str:
+def _cell(score: Score, bold: bool, too_few: bool) -> str:
     half = (score.high - score.low) / 2
-    text = f"{score.value:.4f} ± {half:.4f}"
+    text = f"{score.value:.4f}" if too_few else f"{score.value:.4f} ± {half:.4f}"
     if score.below_floor:
         return f"[red]{text} {BELOW}[/red]"
     return f"[bold]{text}[/bold]" if bold else text
