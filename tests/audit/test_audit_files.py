@@ -185,6 +185,14 @@ def test_the_verb_as_json_and_by_its_long_name(run):
     assert "self-check" in run("--help").output and "REAL" in run("files", "--help").output
 
 
+@pytest.mark.parametrize("json_too", [(), ("--json",)])
+def test_a_strict_audit_that_fails_has_an_exit_code_of_its_own(run, tmp_path, json_too):
+    failed = run("real.parquet", "real.parquet", "--scope", "city.toml", "--strict", "-o", "audit.json", *json_too)
+    assert failed.exit_code == 4 and "Do not publish" in failed.stdout
+    assert json.loads((tmp_path / "audit.json").read_text())["passed"] is False
+    assert run("real.parquet", "made.parquet", "--scope", "city.toml", "--strict", *json_too).exit_code == 0
+
+
 def test_the_verb_refuses_without_a_trace(run, tmp_path):
     done = run("real.parquet", "nowhere.parquet", "--scope", "city.toml", "-o", "audit.json")
     assert isinstance(done.exception, InputError) and not (tmp_path / "audit.json").exists()

@@ -11,6 +11,7 @@ from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")]
 Confidence = Annotated[float, typer.Option("--confidence", help="Of every interval and bound.")]
+FAILED = 4
 
 
 class _FilesFirst(TyperGroup):
@@ -54,6 +55,9 @@ def files(
         Path | None, typer.Option("-o", "--output", help="Also write JSON, for `wayveil report --internal --audit`.")
     ] = None,
     confidence: Confidence = 0.999,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit with code 4 where the audit fails, for pipelines.")
+    ] = False,
     as_json: Json = False,
     format: col.Format = None,
     traj_column: col.TrajColumn = None,
@@ -89,14 +93,16 @@ def files(
         note(f"Wrote '{output.name}'.")
     if as_json:
         print_json(result)
-        return
-    from rich.console import Console
+    else:
+        from rich.console import Console
 
-    from wayveil.audit.tables import audit_table
+        from wayveil.audit.tables import audit_table
 
-    console = Console()
-    console.print(audit_table(report))
-    console.print(report.verdict, style="green" if report.passed else "red", highlight=False)
+        console = Console()
+        console.print(audit_table(report))
+        console.print(report.verdict, style="green" if report.passed else "red", highlight=False)
+    if strict and not report.passed:
+        raise typer.Exit(FAILED)
 
 
 @audit_app.command(name="self-check", epilog="Example: wayveil audit self-check --quick")

@@ -12,7 +12,7 @@ from wayveil.cli import interrupts
 from wayveil.errors import InputError, WayveilError
 
 EXIT_CODES = """Exit codes: 0 done; 1 something unexpected; 2 bad input (one sentence says which and the cure);
-3 refused by the privacy budget; 130 interrupted."""
+3 refused by the privacy budget; 4 failed (`audit --strict`); 130 interrupted."""
 
 
 class Interrupted(Exception):
