@@ -267,6 +267,15 @@ def test_the_floor_rises_evenly_as_the_sample_gets_smaller():
         assert found[199] == pytest.approx(found[201], rel=0.08), name
 
 
+@pytest.mark.parametrize("size", [20, 50, 300])
+def test_much_more_synthetic_than_real_data_is_judged_with_care(size):
+    everybody = walks(3000, 6)
+    real, others = select(everybody, np.arange(size)), select(everybody, np.arange(size, 3000))
+    assert evaluate(real, others, SCOPE).below_floor == ()
+    copies = concatenate([real] * (3000 // size))
+    assert {"density_100", "endpoints_100"} <= set(evaluate(real, copies, SCOPE).below_floor)
+
+
 @pytest.mark.parametrize("share", [0.25, 0.35, 0.5])
 def test_a_copied_part_is_flagged_below_the_floor(share):
     real = walks(1200, 1)

@@ -1,7 +1,7 @@
 """The floor of a metric: what a fresh sample of the same population would score, measured on the real data alone."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,15 @@ _MORE_SPLITS = 32
 _SMALL = 8
 
 
+@dataclass(frozen=True)
+class Floor:
+    """The floor, the error of a value about it, and the best that an honest value could be expected to be."""
+
+    value: float
+    error: float
+    best: float
+
+
 def alike(n_real: int, n_synthetic: int) -> bool:
     """Whether the law of sampling error holds between these sizes; smaller samples are measured instead."""
     return 2 * n_synthetic >= n_real
@@ -27,9 +36,7 @@ def in_samples(real: Paths, size: int) -> Paths | None:
     return replace(real, sample_size=size) if 0 < _SMALL * size <= len(real) else None
 
 
-def floor_of(
-    metric: Metric, tally: Tally, n_real: int, n_synthetic: int, sampled: Tally | None = None
-) -> tuple[float, float]:
+def floor_of(metric: Metric, tally: Tally, n_real: int, n_synthetic: int, sampled: Tally | None = None) -> Floor:
     """The metric between disjoint samples of the real data, at the sizes compared; and a value's error about it.
 
     Disjoint samples of an eighth, a quarter and a half of the real data each are compared (repeated splits). Sampling
@@ -37,12 +44,15 @@ def floor_of(
     those sizes: between them inside, by the outermost slope outside. That law holds for sizes that are alike. Of
     synthetic data with less than half as many trajectories the floor is measured as it is: samples of that size, each
     against all other real trajectories, and the line only makes up for those being fewer than all. `sampled` is the
-    tally of `in_samples`, which such a small sample needs. A metric whose floor is 0 by construction (`unbiased`) is
-    not scaled, but its error is.
+    tally of `in_samples`, which such a small sample needs. Of synthetic data with more trajectories than the real data
+    nothing can be measured: how far a saturated loss falls is not to be seen in the real data, so the best to expect
+    falls with 1/h from equal sizes on, as fast as any sampling error does. A metric whose floor is 0 by construction
+    (`unbiased`) is not scaled, but its error is.
     """
     used = min(GROUPS, n_real)
     if used < 2:
-        return (1.0, 0.0) if metric.higher_is_better else (0.0, 0.0)
+        perfect = 1.0 if metric.higher_is_better else 0.0
+        return Floor(perfect, 0.0, perfect)
     sizes = sorted({max(1, used // part) for part in (8, 4, 2)})
     rng = np.random.default_rng(7)
     losses = np.array([_split_losses(metric, tally, rng.permutation(used), sizes) for _ in range(_SPLITS)])
@@ -53,10 +63,13 @@ def floor_of(
         if not alike(n_real, n_synthetic):
             orders = [rng.permutation(used) for _ in range(_MORE_SPLITS)]
             halves = np.array([tally.split(order[: used // 2], order[used // 2 :]) for order in orders])
-        return float(means[-1]), float(np.std(halves, ddof=1)) * _wider(metric, n_real, n_synthetic)
+        error = float(np.std(halves, ddof=1)) * _wider(metric, n_real, n_synthetic)
+        return Floor(float(means[-1]), error, float(means[-1]))
     trajectories = np.array(sizes) * (n_real / used)
     if alike(n_real, n_synthetic):
-        loss = _on_log_line(trajectories, means, at)
+        loss = best = _on_log_line(trajectories, means, at)
+        if n_synthetic > n_real:
+            best = _on_log_line(trajectories, means, n_real) * n_real / at
         # How far one comparison strays (a half strays more than the whole), and how far the mean of the scaled splits
         # does.
         scaled = [_on_log_line(trajectories, split, at) for split in losses]
@@ -65,11 +78,11 @@ def floor_of(
         size, found = _sample_losses(metric, tally, n_real, n_synthetic, sampled)
         whole, measured = (_on_log_line(trajectories, means, h) for h in (at, _equal_size(n_real - size, size)))
         found = found * (whole / measured if measured > 0 else 1.0)
-        loss = float(found.mean())
+        loss = best = float(found.mean())
         strays = np.std(found, ddof=1)
         mean_strays = strays / np.sqrt(_SPLITS)  # the samples may overlap, so more of them say little more
     error = float(np.hypot(strays, mean_strays))
-    return (1.0 - loss if metric.higher_is_better else loss), error
+    return Floor(1.0 - loss, error, 1.0 - best) if metric.higher_is_better else Floor(loss, error, best)
 
 
 def _equal_size(one: float, other: float) -> float:

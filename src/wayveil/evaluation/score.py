@@ -10,7 +10,7 @@ import numpy as np
 from wayveil.errors import InputError
 from wayveil.evaluation import adatrace_metrics as ada
 from wayveil.evaluation import metrics as m
-from wayveil.evaluation.floor import FEWEST, alike, floor_of, in_samples
+from wayveil.evaluation.floor import FEWEST, Floor, alike, floor_of, in_samples
 from wayveil.evaluation.metrics import Metric, as_paths
 from wayveil.evaluation.paths import Paths, as_measured, check_in_scope
 from wayveil.evaluation.tally import GROUPS, Tally
@@ -204,13 +204,11 @@ def floors(
     """
     a = as_paths(real, scope)
     samples = in_samples(a, size)
-    return {name: _floor(METRICS[name], METRICS[name].tally(a, a), a, a, size, samples)[0]
+    return {name: _floor(METRICS[name], METRICS[name].tally(a, a), a, a, size, samples).value
             for name in chosen(metrics, True)}  # fmt: skip
 
 
-def _floor(
-    metric: Metric, tally: Tally, real: Paths, synthetic: Paths, size: int, samples: Paths | None
-) -> tuple[float, float]:
+def _floor(metric: Metric, tally: Tally, real: Paths, synthetic: Paths, size: int, samples: Paths | None) -> Floor:
     # An unbiased metric's floor is known without samples of its own.
     sampled = None if samples is None or metric.unbiased else metric.tally(samples, synthetic)
     return floor_of(metric, tally, len(real), size, sampled)
@@ -223,10 +221,11 @@ def _score(metric: Metric, real: Paths, synthetic: Paths, samples: Paths | None)
     used = min(GROUPS, n_real, n_synthetic)
     without = [np.delete(everything, g) for g in range(used)] if used > 1 else [everything]
     error = float(np.sqrt((used - 1) * np.var([tally.score(kept, kept) for kept in without])))
-    floor, floor_error = _floor(metric, tally, real, synthetic, n_synthetic, samples)
-    better_by = (value - floor) if metric.higher_is_better else (floor - value)
+    floor = _floor(metric, tally, real, synthetic, n_synthetic, samples)
+    better_by = (value - floor.best) if metric.higher_is_better else (floor.best - value)
     # Some standard errors, and a twentieth of it for what the scaling law leaves open. Small samples have longer tails.
     errors = _CLEARLY if alike(n_real, n_synthetic) else _CLEARLY_OF_SMALL
-    slack = errors * floor_error + 0.05 * abs((1.0 - floor) if metric.higher_is_better else floor)
+    slack = errors * floor.error + 0.05 * abs((1.0 - floor.value) if metric.higher_is_better else floor.value)
     below = min(n_real, n_synthetic) >= FEWEST and bool(better_by > slack)
-    return Score(value, value - 1.96 * error, value + 1.96 * error, floor, floor_error, below, metric.higher_is_better)
+    low, high = value - 1.96 * error, value + 1.96 * error
+    return Score(value, low, high, floor.value, floor.error, below, metric.higher_is_better)
