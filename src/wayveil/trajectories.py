@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,6 +62,18 @@ class Trajectories:
         return same and np.array_equal(self.user, other.user)
 
     __hash__ = None  # type: ignore[assignment]
+
+    def to_pandas(self) -> Any:
+        """A pandas frame with one row a point: traj_id, lat, lon, t and, where there are users, user_id.
+
+        Privacy: as private as the trajectories.
+        """
+        from wayveil.formats.tables import table_of
+
+        try:
+            return table_of(self).to_pandas()
+        except ImportError:
+            raise InputError("pandas is not installed; `pip install pandas` brings it.") from None
 
     def __repr__(self) -> str:
         # Deliberately without numbers: a repr ends up in logs, and the exact count is private.

@@ -133,3 +133,43 @@ def test_unknown_ending_and_unwritable_format(tmp_path, pair):
         write(pair, tmp_path / "x.csv", format="geolife")
     write(pair, tmp_path / "x.xyz", format="parquet")
     assert read(tmp_path / "x.xyz") == pair  # recognised by its first bytes
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_frames_are_written_as_trajectories_are(tmp_path, library, ending):
+    user = np.array(["a", "b"])
+    x = Trajectories(np.array([0, 2, 3]), np.array([1.5, 1.6, 2.5]), np.array([4.5, 4.25, 5.5]), np.array([6.0, 7, 8]))
+    for trajectories in (x, Trajectories(x.offsets, x.lon, x.lat, x.t_utc, user)):
+        frame = trajectories.to_pandas()
+        if library != "pandas":
+            frame = pa.Table.from_pandas(frame)
+        if library == "polars":
+            frame = __import__("polars").from_arrow(frame)
+        write(frame, tmp_path / f"frame{ending}")
+        assert read(tmp_path / f"frame{ending}") == trajectories == read(frame)
+
+
+def test_frames_with_names_and_clocks_of_their_own_are_written(tmp_path):
+    frame = EMPTY.to_pandas()
+    assert list(frame.columns) == ["traj_id", "lat", "lon", "t"] and len(frame) == 0
+    frame = __import__("pandas").DataFrame(
+        {"ride": [7, 7], "lat": [1.0, 2.0], "lon": [3.0, 4.0], "when": ["2024-03-04 07:30:00", "2024-03-04 07:31:00"]}
+    )
+    with pytest.raises(InputError, match="trajectory"):
+        write(frame, tmp_path / "x.csv")
+    write(frame, tmp_path / "x.csv", traj_id="ride", time="when", timezone="Europe/Paris")
+    assert read(tmp_path / "x.csv").t_utc.tolist() == [1_709_533_800.0, 1_709_533_860.0]
+
+
+@pytest.mark.parametrize("wrong", [None, "x.csv", 7, [1, 2], {"lat": [1.0]}])
+def test_what_is_no_frame_is_not_written(tmp_path, wrong):
+    with pytest.raises(InputError, match=r"^Give Trajectories, what wayveil\.synthesize gave, or a pandas"):
+        write(wrong, tmp_path / "y.csv")
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_of_columns_are_for_frames(tmp_path):
+    one = Trajectories(np.array([0, 1]), np.zeros(1), np.zeros(1), np.zeros(1))
+    with pytest.raises(InputError, match="for frames"):
+        write(one, tmp_path / "y.csv", traj_id="ride")

@@ -61,28 +61,45 @@ def read(
 
 
 def write(
-    trajectories: "Trajectories | Synthesis",
+    trajectories: "Trajectories | Synthesis | Any",
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
     extra_metadata: dict[str, str] | None = None,
+    **columns: Any,
 ) -> None:
     """Write trajectories so that `read` gives back the same; the format follows from the name, or from `format`.
 
     Given what `wayveil.synthesize` returned, the file also says that it is synthetic and of which release; `wayveil
-    report` asks for that.
+    report` asks for that. A pandas, polars or pyarrow frame, such as `Synthesizer.sample` gives, has no such notes;
+    `columns` are the options of `read` for one whose columns are not recognised by themselves.
 
     The file is complete or not there. `extra_metadata` is kept in the file (beside it, for CSV) and given back by
     `read_metadata`.
 
     Privacy: not private (it writes what it is given).
     """
+    from wayveil.errors import InputError
     from wayveil.formats.reading import write_trajectories
 
-    if not isinstance(trajectories, Trajectories):
-        extra_metadata = {**trajectories.notes, **(extra_metadata or {})}
-        trajectories = trajectories.trajectories
-    write_trajectories(trajectories, Path(path), format, extra_metadata)
+    given: Any = trajectories
+    if isinstance(getattr(given, "trajectories", None), Trajectories):
+        extra_metadata = {**given.notes, **(extra_metadata or {})}
+        given = given.trajectories
+    elif not isinstance(given, Trajectories):
+        given, columns = _of_frame(given, columns), {}
+    if columns:
+        raise InputError("Options of columns are for frames; trajectories have none to name.")
+    write_trajectories(given, Path(path), format, extra_metadata)
+
+
+def _of_frame(frame: Any, columns: dict[str, Any]) -> Trajectories:
+    from wayveil.errors import InputError
+    from wayveil.formats.tables import is_frame
+
+    if not is_frame(frame):
+        raise InputError("Give Trajectories, what wayveil.synthesize gave, or a pandas, polars or pyarrow frame.")
+    return read(frame, **columns)
 
 
 def read_synthetic(path: str | os.PathLike[str], options: Mapping[str, Any]) -> Trajectories:

@@ -83,7 +83,7 @@ def zone_named(name: str) -> ZoneInfo:
     try:
         return ZoneInfo(name)
     except Exception:
-        raise InputError("--timezone must be a name like 'Europe/Paris' or 'UTC'.") from None
+        raise InputError("--timezone must be a name like 'Europe/Paris' or 'UTC' (timezone= in Python).") from None
 
 
 def resolve_roles(names: Sequence[str], options: ReadOptions, origin: str, geometry: int | None = None) -> Roles:

@@ -36,6 +36,11 @@ def table_of_frame(frame: Any, options: ReadOptions | None = None) -> pa.Table:
     raise InputError("Give a path, Trajectories, or a pandas, polars or pyarrow frame.")
 
 
+def is_frame(value: Any) -> bool:
+    """Whether `table_of_frame` is made for it."""
+    return type(value).__module__.partition(".")[0] == "pandas" or hasattr(value, "__arrow_c_stream__")
+
+
 def _mixed_as_text(frame: Any, options: ReadOptions) -> Any:
     """A pandas frame whose places and times may be numbers here and text such as "#REF!" there: all as text.
 

@@ -52,6 +52,17 @@ class Synthesis:
     notes: dict[str, str] = field(default_factory=dict)
     """What a file of them says about itself; `wayveil.write(synthesis, FILE)` keeps it there."""
 
+    def __len__(self) -> int:
+        return len(self.trajectories)
+
+    def __repr__(self) -> str:
+        promise = "private" if self.private else "NOT private"
+        return f"Synthesis({len(self):,} trajectories, {len(self.trajectories.lon):,} points, {promise})"
+
+    def to_pandas(self) -> Any:
+        """A pandas frame with one row a point: traj_id, lat, lon, t."""
+        return self.trajectories.to_pandas()
+
 
 @dataclass(frozen=True, eq=False)
 class Model:
