@@ -88,6 +88,62 @@ def test_n_is_never_the_exact_count(small):
     assert frame["traj_id"].nunique() == noisy
 
 
+def test_a_synthesis_says_how_much_it_holds_and_becomes_a_frame(small, tmp_path):
+    city, data = small
+    maker = wayveil.Synthesizer(scope=city.scope, epsilon=5, unit="trajectory")
+    assert repr(maker) == f"Synthesizer(scope='{city.scope.name}', epsilon=5, unit='trajectory', fitted=False)"
+    assert repr(maker.fit(data)).endswith("fitted=True)")
+    made = wayveil.synthesize(maker.release, n=7, seed=1)
+    frame = made.to_pandas()
+    assert len(made) == 7 == frame["traj_id"].nunique()
+    assert repr(made) == f"Synthesis(7 trajectories, {len(frame):,} points, private)"
+    assert list(frame.columns) == ["traj_id", "lat", "lon", "t"]
+    assert frame.equals(maker.sample(7, seed=1))  # of Trajectories: there is no frame to look like
+    wayveil.write(frame, tmp_path / "made.parquet")
+    assert wayveil.read(tmp_path / "made.parquet") == made.trajectories
+
+
+PROMISE = {"scope": "demo-city", "epsilon": 1, "unit": "trajectory"}
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ({"scope": {"south": 1}}, "scope must be a wayveil.Scope, the file of one"),
+        ({"scope": None}, "scope must be"),
+        ({"epsilon": None}, "epsilon is not a decimal number"),
+        ({"epsilon": 0}, "epsilon must be above 0"),
+        ({"delta": 1}, "delta must be"),
+        ({"unit": "person"}, "unit must be 'trajectory', or 'user' with max_per_user="),
+        ({"unit": None}, "unit must be"),
+        ({"unit": "user"}, "unit='user' needs max_per_user="),
+        ({"unit": "user", "max_per_user": 0}, "max_per_user= must be a whole number from 1"),
+        ({"unit": "user", "max_per_user": "two"}, "max_per_user= must be a whole number from 1"),
+        ({"max_per_user": 2}, "max_per_user= belongs to unit='user'"),
+        ({"epsilom": 2}, "no argument epsilom=; perhaps epsilon= is meant"),
+        ({"traj": "ride"}, "no argument traj=; perhaps traj_id= is meant"),
+        ({"on_bad_rows": "keep"}, "on_bad_rows must be"),
+        ({"dataset": 3}, "dataset= must be a name"),
+        ({"ledger": "ledger.sqlite"}, "ledger= needs dataset="),
+    ],
+)
+def test_a_wrong_promise_is_refused_at_once_and_in_the_words_of_python(words, said):
+    with pytest.raises(wayveil.errors.InputError, match=said) as refused:
+        wayveil.Synthesizer(**PROMISE | words)
+    assert "--" not in str(refused.value)
+
+
+def test_what_is_no_scope_is_refused(small):
+    _, data = small
+    for wrong in (None, {"south": 1}, 3):
+        with pytest.raises(wayveil.errors.InputError, match=r"scope must be a wayveil\.Scope"):
+            wayveil.measure(data, wrong, epsilon=1, unit="trajectory")
+        with pytest.raises(wayveil.errors.InputError, match=r"scope must be a wayveil\.Scope"):
+            wayveil.evaluate(data, data, wrong)
+    with pytest.raises(wayveil.errors.InputError, match="no argument clock="):
+        wayveil.Synthesizer(**PROMISE).fit(data, clock="UTC")
+
+
 def test_words_and_values_of_a_description(small):
     city, data = small
     release = wayveil.measure(data, city.scope, epsilon="0.5", unit="trajectory")

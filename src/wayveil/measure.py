@@ -28,7 +28,7 @@ from wayveil.progress import Progress, quiet
 from wayveil.questions import draw_release
 from wayveil.release import Release
 from wayveil.roads import check_inside
-from wayveil.scope import Scope, read_scope
+from wayveil.scope import Scope, scope_of
 from wayveil.source import open_source
 
 __all__ = [
@@ -81,7 +81,7 @@ def measure(
 
     Privacy: spends ε (and δ) of the dataset's budget, once, for everything that is ever made from the release.
     """
-    scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
+    scope = scope_of(scope)
     unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
     cost = Cost.of(exact_epsilon(epsilon), exact_delta(delta), unit)
     account = _account(ledger, dataset)

@@ -288,6 +288,18 @@ def read_scope(name_or_path: str | Path) -> Scope:
     return parse_scope(scope_text(name_or_path), Path(name_or_path).name)
 
 
+def scope_of(scope: Scope | str | os.PathLike[str]) -> Scope:
+    """The scope, read where a file or a name is given.
+
+    Privacy: free (public by definition).
+    """
+    if isinstance(scope, Scope):
+        return scope
+    if not isinstance(scope, str | os.PathLike):
+        raise InputError("scope must be a wayveil.Scope, the file of one, or the name of a shipped one.")
+    return read_scope(Path(scope) if isinstance(scope, os.PathLike) else scope)
+
+
 def scope_text(name_or_path: str | Path) -> str:
     """The TOML text of a scope file or of a shipped scope."""
     if str(name_or_path) in shipped_scopes():

@@ -1,7 +1,8 @@
 """Synthesizer: frames in, frames out, in the shape that users of other synthesizers know."""
 
+import difflib
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -9,12 +10,14 @@ from wayveil.errors import InputError
 from wayveil.formats.options import ReadOptions, resolve_roles
 from wayveil.making import Roads, Rules, roads_of, rules_of
 from wayveil.measure import measure
-from wayveil.privacy.budget import Number
+from wayveil.privacy.budget import Number, decimal_text, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger
-from wayveil.privacy.unit import Unit
+from wayveil.privacy.unit import MOST_PER_USER, Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release
-from wayveil.scope import Scope, offsets_s, read_scope
+from wayveil.scope import Scope, in_short, offsets_s, scope_of
+
+_ARGUMENTS = ("scope", "epsilon", "unit", "max_per_user", "delta", "dataset", "ledger", "roads", "rules", "progress")
 
 
 class Synthesizer:
@@ -53,12 +56,28 @@ class Synthesizer:
         progress: Progress = quiet,
         **columns: Any,
     ) -> None:
-        self.scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
+        self._promise: dict[str, Any] = {
+            "epsilon": exact_epsilon(epsilon),
+            "unit": _unit_of(unit, max_per_user),
+            "delta": exact_delta(delta),
+        }
+        if dataset is not None and not (isinstance(dataset, str) and dataset.strip()):
+            raise InputError("dataset= must be a name of yours for the data, such as 'rides'.")
+        if ledger is not None and dataset is None:
+            raise InputError("ledger= needs dataset=, the name under which the spend is booked.")
+        _check_columns(columns)
+        self.scope = scope_of(scope)
         self.roads = roads_of(roads)
         self.rules = rules_of(rules, self.scope, self.roads)
-        self._promise: dict[str, Any] = {"epsilon": epsilon, "unit": unit, "max_per_user": max_per_user, "delta": delta}
         self._account: dict[str, Any] = {"dataset": dataset, "ledger": ledger}
         self._columns, self._progress, self._like = columns, progress, _Like()
+
+    def __repr__(self) -> str:
+        unit, delta = self._promise["unit"], self._promise["delta"]
+        parts = [f"scope='{self.scope.name}'", f"epsilon={decimal_text(self._promise['epsilon'])}",
+                 *([f"delta={decimal_text(delta)}"] if delta else []), f"unit='{unit.kind}'",
+                 *([f"max_per_user={unit.max_per_user}"] if unit.kind == "user" else [])]  # fmt: skip
+        return f"Synthesizer({', '.join(parts)}, fitted={hasattr(self, 'release')})"
 
     def fit(self, data: Any, **columns: Any) -> "Synthesizer":
         """Measure the data, once; `columns` may also be given here.
@@ -66,6 +85,7 @@ class Synthesizer:
         Privacy: spends ε.
         """
         columns = self._columns | columns
+        _check_columns(columns)
         self.release = measure(
             data,
             self.scope,
@@ -91,6 +111,34 @@ class Synthesizer:
 
         made = synthesize(self.release, roads=self.roads, rules=self.rules, n=n, seed=seed, progress=self._progress)
         return self._like.frame(made.trajectories)
+
+
+def _unit_of(unit: Unit | str, max_per_user: int | None) -> Unit:
+    """The unit, and what is wrong with it in the words of Python instead of the command line's."""
+    if isinstance(unit, Unit):
+        return unit
+    kind = unit.strip().lower() if isinstance(unit, str) else ""
+    if kind not in ("trajectory", "user"):
+        raise InputError("unit must be 'trajectory', or 'user' with max_per_user=, or a wayveil.Unit.")
+    if kind == "trajectory" and max_per_user is not None:
+        raise InputError("max_per_user= belongs to unit='user'; leave it out with unit='trajectory'.")
+    if kind == "user" and max_per_user is None:
+        raise InputError("unit='user' needs max_per_user=, how many trajectories of one user are used at most.")
+    try:
+        return parse_unit(kind, max_per_user)
+    except InputError:
+        raise InputError(f"max_per_user= must be a whole number from 1 to {MOST_PER_USER:,}.") from None
+
+
+def _check_columns(columns: dict[str, Any]) -> None:
+    """InputError for an argument that nobody knows, and for options of `read` that it would refuse."""
+    known = [option.name for option in fields(ReadOptions)]
+    for name in columns:
+        if name not in known:
+            close = difflib.get_close_matches(name[:50], [*known, *_ARGUMENTS], n=1)
+            perhaps = f"; perhaps {close[0]}= is meant" if close else ""
+            raise InputError(f"Synthesizer has no argument {in_short(name)}={perhaps}; see help(wayveil.Synthesizer).")
+    ReadOptions(**columns)
 
 
 @dataclass(frozen=True)

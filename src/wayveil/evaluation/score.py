@@ -15,7 +15,7 @@ from wayveil.evaluation.metrics import Metric, as_paths
 from wayveil.evaluation.paths import Paths, as_measured, check_in_scope
 from wayveil.evaluation.tally import GROUPS, Tally
 from wayveil.progress import Progress, quiet
-from wayveil.scope import Scope, read_scope
+from wayveil.scope import Scope, scope_of
 from wayveil.trajectories import Trajectories
 
 METRICS: dict[str, Metric] = {
@@ -162,7 +162,7 @@ def evaluate(
     names = chosen((metrics,) if isinstance(metrics, str) else metrics, with_time)
     inside: Any = getattr(synthetic, "trajectories", None)
     synthetic = inside if isinstance(inside, Trajectories) else synthetic
-    scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
+    scope = scope_of(scope)
     made_columns = {} if isinstance(synthetic, str | os.PathLike) else columns
     a, b = as_paths(_opened(real, columns), scope), as_paths(_opened(synthetic, made_columns), scope)
     check_in_scope(a, "the real data")
