@@ -124,6 +124,7 @@ def test_evaluate_takes_what_measure_takes(wayveil, folder):
     import pandas as pd
 
     from wayveil import evaluate, read, read_scope
+    from wayveil.trajectories import concatenate
 
     frame = pd.read_csv("rides.csv").rename(columns={"trip_id": "tour"})
     frame.to_csv("tours.csv", index=False)
@@ -133,7 +134,9 @@ def test_evaluate_takes_what_measure_takes(wayveil, folder):
     assert evaluate(frame, frame, "small.toml", metrics=names, traj_id="tour") == expected
     assert evaluate("tours.csv", "rides.csv", "small.toml", metrics=names, traj_id="tour") == expected
     lines = str(expected).splitlines()
-    assert [line.split()[0] for line in lines] == ["metric", *names] and "±" in lines[1]
+    assert [line.split()[0] for line in lines] == ["metric", *names] and expected.too_few
+    many = evaluate(*(concatenate([trips] * 10),) * 2, read_scope("small.toml"), metrics=names)
+    assert "±" in str(many).splitlines()[1] and not many.too_few
 
 
 def test_json_stands_alone_on_stdout(wayveil, folder):
