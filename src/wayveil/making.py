@@ -79,6 +79,8 @@ def roads_of(roads: Roads) -> RoadMap | None:
     """The road map, read where a file is given."""
     if roads is None or isinstance(roads, RoadMap):
         return roads
+    if not isinstance(roads, str | os.PathLike):
+        raise InputError("roads must be a road map (wayveil.read_roads), or the file of one.")
     from wayveil.formats.roads import read_roads
 
     return read_roads(os.fspath(roads))

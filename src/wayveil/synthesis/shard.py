@@ -36,7 +36,8 @@ from wayveil.synthesis.targets import fit_views
 from wayveil.synthesis.timing import departures
 from wayveil.trajectories import Trajectories
 
-_CANDIDATES = 2
+CANDIDATES = 2
+"""Candidates that are drawn for each trajectory that is wanted."""
 _FEWEST = 32
 _REPLACEMENTS = 5
 _POOL_POINTS = 32
@@ -101,7 +102,7 @@ def draw_shard(
 
 def _draw_pool(estimates: Estimates, prior: Prior, router: Router, count: int, random: np.random.Generator) -> Pool:
     places = prior.places(estimates.grid)
-    trips = draw_trips(estimates, max(count, _FEWEST), random, places, _CANDIDATES)
+    trips = draw_trips(estimates, max(count, _FEWEST), random, places, CANDIDATES)
     lines = prior.as_recorded(route_trips(estimates, router, trips, random), trips.points, estimates, random)
     return Pool(trips, course_of(lines, estimates.grid), departures(estimates, len(trips), random))
 
