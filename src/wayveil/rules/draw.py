@@ -13,29 +13,37 @@ from wayveil.rules.closed import Closed
 from wayveil.rules.one_way import OneWay
 from wayveil.rules.rule import Rule, unique_names
 from wayveil.rules.speed import Classes, SpeedLimit
+from wayveil.rules.unmapped import is_unmapped
 from wayveil.scope import Scope
 
 _CLOSED, _SPEED, _ONE_WAY, _WITHIN = "#b3261e", "#b26a00", "#1f4e9c", "#2e7d32"
 _MOST_ARROWS = 400
 _MOST_PIECES = 40_000
+_LONGEST_NAME = 30
 
 ToAxes = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
-def draw_rules(ax: Any, rules: Iterable[Rule], scope: Scope, to_axes: ToAxes | None = None) -> None:
+def draw_rules(
+    ax: Any, rules: Iterable[Rule], scope: Scope, to_axes: ToAxes | None = None, *, border: bool = True
+) -> None:
     """Draw each rule that has a place, labelled by its name, into matplotlib axes in the scope's metres.
 
     `to_axes` maps metres to the axes' own coordinates where those are others, `scope.to_degrees` for example.
+    `border` draws the scope's own box.
     """
     rules = tuple(rules)
     place = to_axes or (lambda x, y: (x, y))
-    corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]) * [scope.width_m, scope.height_m]
-    ax.plot(*place(*corners.T), color="#444444", linewidth=1.0, linestyle="--", label="scope")
+    if border:
+        corners = np.array([[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]) * [scope.width_m, scope.height_m]
+        ax.plot(*place(*corners.T), color="#444444", linewidth=1.0, linestyle="--", label="scope")
     for rule, name in zip(rules, unique_names(rules)):
         label = _plain(name)
+        if not has_place(rule):
+            continue
         if isinstance(rule, Closed):
             _draw_area(ax, rule.area, scope, place, label, color=_CLOSED, alpha=0.35, hatch="///")
-        elif isinstance(rule, StayWithin) and not rule.of_scope:
+        elif isinstance(rule, StayWithin):
             _draw_area(ax, rule.area, scope, place, label, facecolor="none", edgecolor=_WITHIN, linewidth=1.6)
         elif isinstance(rule, SpeedLimit) and isinstance(rule.where, Area):
             _draw_area(ax, rule.where, scope, place, label, facecolor=_SPEED, alpha=0.2, edgecolor=_SPEED)
@@ -46,6 +54,15 @@ def draw_rules(ax: Any, rules: Iterable[Rule], scope: Scope, to_axes: ToAxes | N
             _draw_pieces(ax, ends, place, label, _ONE_WAY)
             _draw_arrows(ax, ends, place)
     ax.set_aspect("equal" if to_axes is None else ax.get_aspect())
+
+
+def has_place(rule: Rule) -> bool:
+    """Whether there is something of a rule to draw: an area, a line, streets of a map."""
+    if isinstance(rule, StayWithin):
+        return not rule.of_scope
+    if isinstance(rule, SpeedLimit):
+        return rule.where is not None and not is_unmapped(rule)
+    return isinstance(rule, Closed) or (isinstance(rule, OneWay) and not is_unmapped(rule))
 
 
 def _plain(name: str) -> str:
@@ -64,8 +81,14 @@ def _draw_area(ax: Any, area: Area, scope: Scope, place: ToAxes, label: str, **s
         xy = shapely.get_coordinates(ring)
         vertices.append(np.column_stack(place(xy[:, 0], xy[:, 1])))
         codes += [Path.MOVETO] + [Path.LINETO] * (len(xy) - 2) + [Path.CLOSEPOLY]
-    if vertices:
-        ax.add_patch(PathPatch(Path(np.concatenate(vertices), codes), label=label, **style))
+    if not vertices:
+        return
+    ax.add_patch(PathPatch(Path(np.concatenate(vertices), codes), label=label, **style))
+    # Areas of one kind look alike: the name says which is which.
+    middle = max(shapely.get_parts(area.outline.intersection(frame)), key=lambda part: part.area).point_on_surface()
+    x, y = place(np.array([middle.x]), np.array([middle.y]))
+    name = label if len(label) <= _LONGEST_NAME else label[: _LONGEST_NAME - 1] + "…"
+    ax.text(float(x[0]), float(y[0]), name, fontsize="x-small", ha="center", va="center", clip_on=True)
 
 
 def _draw_pieces(ax: Any, ends: np.ndarray, place: ToAxes, label: str, color: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -18,6 +19,7 @@ from wayveil.rules.contradictions import refuse_contradictions
 from wayveil.rules.hours import hours
 from wayveil.rules.one_way import DEFAULT_WIDTH_M
 from wayveil.rules.rule import Rule
+from wayveil.rules.unmapped import unmapped_one_way, unmapped_speed_limit
 from wayveil.scope import Scope, read_scope
 
 MAX_BYTES = 128 << 20
@@ -113,27 +115,48 @@ def read_rules(
     scope: Scope | str | os.PathLike[str],
     roadmap: RoadMap | None = None,
     progress: Progress = quiet,
+    *,
+    map_may_miss: bool = False,
 ) -> tuple[Rule, ...]:
     """The rules of a GeoJSON file or mapping, in its order; contradictions are refused. The scope may be a file too.
 
-    The scope's own bounds are not among them: `with_scope_bounds` adds them.
+    The scope's own bounds are not among them: `with_scope_bounds` adds them. With `map_may_miss`, rules about the
+    streets of a map are read without one as well: they then have words and no place (`unmapped`), and bind nobody.
 
     Privacy: free (a rules file is public).
     """
     scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
-    origin, document = _document(path_or_dict)
-    features = _features(document, origin)
+    origin, features = features_of(path_or_dict)
+    rules = rules_of(features, origin, [scope] * len(features), roadmap, progress, map_may_miss)
+    refuse_contradictions(rules, scope, f"Rules '{origin}'")
+    return rules
+
+
+def rules_of(
+    features: Sequence[Any],
+    origin: str,
+    scopes: Sequence[Scope],
+    roadmap: RoadMap | None = None,
+    progress: Progress = quiet,
+    map_may_miss: bool = False,
+) -> tuple[Rule, ...]:
+    """One rule a feature, each read in the scope of its own place in `scopes`; a bad one is refused by its number."""
     rules: list[Rule] = []
-    for number, feature in enumerate(features, start=1):
+    for number, (feature, scope) in enumerate(zip(features, scopes), start=1):
         progress("reading the rules", (number - 1) / len(features))
         try:
-            rules.append(_rule(feature, number, scope, roadmap))
+            rules.append(_rule(feature, number, scope, roadmap, map_may_miss))
         except RuleError as error:
             message = str(error).rstrip(".")
             stop = "" if message.endswith("?") else "."
             raise RuleError(f"Rules '{origin}', feature {number}: {message}{stop}") from None
-    refuse_contradictions(rules, scope, f"Rules '{origin}'")
     return tuple(rules)
+
+
+def features_of(source: str | Path | dict[str, Any]) -> tuple[str, list[Any]]:
+    """What a file or mapping is called in messages, and its features as they were written."""
+    origin, document = _document(source)
+    return origin, _features(document, origin)
 
 
 def _document(source: str | Path | dict[str, Any]) -> tuple[str, Any]:
@@ -171,7 +194,7 @@ def _features(document: Any, origin: str) -> list[Any]:
     return features
 
 
-def _rule(feature: Any, number: int, scope: Scope, roadmap: RoadMap | None) -> Rule:
+def _rule(feature: Any, number: int, scope: Scope, roadmap: RoadMap | None, map_may_miss: bool) -> Rule:
     if not isinstance(feature, dict) or feature.get("type") != "Feature":
         raise RuleError("this is not a GeoJSON Feature")
     options = _options(feature.get("properties"))
@@ -184,8 +207,12 @@ def _rule(feature: Any, number: int, scope: Scope, roadmap: RoadMap | None) -> R
             return make.stay_within(geometry, scope, name)
         case SpeedLimitOptions():
             classes = options.classes or ()
+            if classes and geometry is None and roadmap is None and map_may_miss:
+                return unmapped_speed_limit(options.kmh, classes, options.width_m, name)
             return make.speed_limit(options.kmh, scope, geometry, roadmap, classes, options.width_m, name)
         case OneWayOptions():
+            if geometry is None and roadmap is None and map_may_miss:
+                return unmapped_one_way(options.width_m, name)
             return make.one_way(geometry, scope, roadmap, options.width_m, name)
         case MinSpeedOptions():
             _refuse_shape(geometry, "min_speed")

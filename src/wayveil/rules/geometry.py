@@ -12,6 +12,7 @@ from wayveil.scope import Scope
 
 MAX_VERTICES = 2_000_000
 _WORLD_DEG = 359.99
+_LINES = ("LineString", "MultiLineString")
 
 
 def area_of(geometry: Any, scope: Scope, grow: int = 1) -> Area:
@@ -36,16 +37,19 @@ def area_of(geometry: Any, scope: Scope, grow: int = 1) -> Area:
     return area_in_metres(whole, grow, any(map(crosses_itself, drawn)))
 
 
+def outlines_of(geometry: Any) -> list[np.ndarray]:
+    """(corners, 2) degrees of each line or polygon of a shape, holes left out, longitudes without jumps."""
+    lines = _lines(geometry) if _kind(geometry)[0] in _LINES else [rings[0] for rings in _polygons(geometry)]
+    return [np.column_stack([_unwrap(line), line[:, 1]]) for line in lines]
+
+
 def line_of(geometry: Any, scope: Scope) -> list[np.ndarray]:
     """The polylines of a GeoJSON line in degrees, each (vertices, 2) in metres, in their drawn direction."""
     import shapely
 
     if hasattr(geometry, "__geo_interface__"):
         geometry = geometry.__geo_interface__
-    kind, coordinates = _kind(geometry)
-    if kind not in ("LineString", "MultiLineString"):
-        raise RuleError("one_way needs a line; draw one in the direction of travel")
-    lines = [_positions(line, 2) for line in ([coordinates] if kind == "LineString" else _list(coordinates))]
+    lines = _lines(geometry)
     metres = [np.column_stack(scope.to_metres(line[:, 0], line[:, 1])) for line in lines]
     frame = around_scope(scope)
     metres = [line for line in metres if shapely.LineString(line).intersects(frame)]
@@ -104,6 +108,13 @@ def _unwrap(positions: np.ndarray) -> np.ndarray:
     jump = np.diff(lon)
     turns = np.where(np.abs(jump) < _WORLD_DEG, np.round(jump / 360.0), 0.0)
     return lon - 360.0 * np.concatenate([[0.0], np.cumsum(turns)])
+
+
+def _lines(geometry: Any) -> list[np.ndarray]:
+    kind, coordinates = _kind(geometry)
+    if kind not in _LINES:
+        raise RuleError("one_way needs a line; draw one in the direction of travel")
+    return [_positions(line, 2) for line in ([coordinates] if kind == "LineString" else _list(coordinates))]
 
 
 def _polygons(geometry: Any) -> list[list[np.ndarray]]:

@@ -24,8 +24,18 @@ def check_picture_name(path: Path) -> None:
         raise InputError(f"'{path.name}' must end in .png or .svg.")
 
 
-def save_picture(path: Path, rules: Iterable[Rule], scope: Scope, roads: RoadMap | None = None) -> None:
-    """Draw the scope, the rules and the streets under them, axes in kilometres from the south-west corner."""
+def picture_of(rules_file: Path) -> Path:
+    """The picture of a rules file that nobody gave a name: in the current folder, which may be written to."""
+    return Path(f"{rules_file.stem}.check.png")
+
+
+def save_picture(
+    path: Path, rules: Iterable[Rule], scope: Scope, roads: RoadMap | None = None, *, border: bool = True
+) -> None:
+    """Draw the scope, the rules and the streets under them, axes in kilometres from the south-west corner.
+
+    Without `border` the scope is no more than where to look.
+    """
     check_picture_name(path)
     from matplotlib.figure import Figure
 
@@ -33,7 +43,7 @@ def save_picture(path: Path, rules: Iterable[Rule], scope: Scope, roads: RoadMap
     ax = figure.add_subplot()
     if roads is not None:
         _draw_streets(ax, roads, scope)
-    draw_rules(ax, rules, scope, to_axes=lambda x, y: (x / 1000, y / 1000))
+    draw_rules(ax, rules, scope, to_axes=lambda x, y: (x / 1000, y / 1000), border=border)
     ax.set_aspect("equal")
     pad = 0.03 * max(scope.width_m, scope.height_m) / 1000
     ax.set_xlim(-pad, scope.width_m / 1000 + pad)

@@ -1,0 +1,38 @@
+"""Rules about the streets of a map, where no map is given: the same words, and no place."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from wayveil.errors import RuleError
+from wayveil.roads import ROAD_CLASSES
+from wayveil.rules.one_way import OneWay
+from wayveil.rules.rule import Rule
+from wayveil.rules.segments import Segments
+from wayveil.rules.speed import Classes, SpeedLimit
+
+
+def unmapped_one_way(width_m: float, name: str) -> OneWay:
+    """The one-way streets of a map that is not there."""
+    return OneWay(_nowhere(width_m), np.zeros(0, bool), width_m, of_map=True, name=name)
+
+
+def unmapped_speed_limit(kmh: float, classes: Sequence[str], width_m: float, name: str) -> SpeedLimit:
+    """A limit on some classes of street of a map that is not there."""
+    if any(word not in ROAD_CLASSES for word in classes):
+        raise RuleError(f"classes must be a list of some of {', '.join(ROAD_CLASSES)}.")
+    where = Classes(_nowhere(width_m), np.zeros(0, bool), width_m, ", ".join(classes))
+    return SpeedLimit(kmh / 3.6, where, name)
+
+
+def is_unmapped(rule: Rule) -> bool:
+    """Whether a rule speaks of the streets of a map that was not given."""
+    where = rule if isinstance(rule, OneWay) else getattr(rule, "where", None)
+    return isinstance(where, OneWay | Classes) and len(where.segments.ends) == 0
+
+
+def _nowhere(reach_m: float) -> Segments:
+    none = np.zeros(0, np.int32)
+    return Segments(np.zeros((0, 4)), none, reach_m, 1.0, 0, 0, 0.0, 0.0, none, np.zeros(1, np.int32), none)
