@@ -8,12 +8,12 @@ import types
 
 import pytest
 
-from wayveil.progress import part, plain_lines, show_progress
+from wayveil.progress import EVERY_S, FIRST_S, part, plain_lines, show_progress, tell_until_over
 
 
 def test_lines_for_a_log_come_while_a_stage_is_silent():
     lines = []
-    with plain_lines(lines.append, every_s=0.02) as listen:
+    with plain_lines(lines.append, first_s=0.02, every_s=0.02) as listen:
         time.sleep(0.05)
         assert lines == []  # nothing has begun
         listen("drawing", 0.25)
@@ -26,9 +26,52 @@ def test_lines_for_a_log_come_while_a_stage_is_silent():
     assert len(lines) == after
 
 
+class Clock:
+    """Time that passes only while somebody waits for it, until the work is over."""
+
+    def __init__(self, over_s):
+        self.now_s, self.over_s = 1_000.0, 1_000.0 + over_s
+
+    def __call__(self):
+        return self.now_s
+
+    def over_within(self, seconds):
+        self.now_s = min(self.now_s + seconds, self.over_s)
+        return self.now_s >= self.over_s
+
+
+@pytest.mark.parametrize(
+    ("begins_s", "over_s", "told_s"), [(0, 1.9, []), (0, 2.5, [2]), (0, 33, [2, 12, 22, 32]), (5, 20, [6, 16])]
+)
+def test_the_first_line_comes_after_two_seconds_and_then_one_every_ten(begins_s, over_s, told_s):
+    clock, lines = Clock(over_s), []
+
+    def now():
+        return ("drawing" if clock() >= 1_000.0 + begins_s else "", 0.5)
+
+    tell_until_over(now, lines.append, clock.over_within, clock, FIRST_S, EVERY_S)
+    assert lines == [f"drawing: 50% ({seconds} s)" for seconds in told_s]
+
+
+def test_drawing_and_evaluating_little_is_told_step_by_step():
+    import wayveil as wv
+    from wayveil.scope import parse_scope
+    from wayveil.simulate import scope_toml, simulate_city, simulate_trajectories
+
+    city = simulate_city(size_km=(3, 3))
+    scope, real = parse_scope(scope_toml(city), "town"), simulate_trajectories(city, n=60)
+    heard = []
+    release = wv.measure(real, scope, epsilon=5, unit="trajectory")
+    made = wv.synthesize(release, n=30, seed=1, progress=lambda stage, done: heard.append((stage, done)))
+    wv.evaluate(real, made, scope, metrics=("length",), progress=lambda stage, done: heard.append((stage, done)))
+    for stage, most in (("balancing routes", 0.3), ("drawing trajectories", 0.1), ("evaluate", 0.5)):
+        told = [done for name, done in heard if name == stage]
+        assert told == sorted(told) and told[0] == 0.0 and told[-1] == 1.0 and 0 < told[1] <= most, (stage, told)
+
+
 def test_lines_stop_when_the_work_fails():
     lines = []
-    with pytest.raises(ZeroDivisionError), plain_lines(lines.append, every_s=0.01) as listen:
+    with pytest.raises(ZeroDivisionError), plain_lines(lines.append, first_s=0.01, every_s=0.01) as listen:
         listen("a", 0.0)
         1 / 0  # noqa: B018
     count = len(lines)

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
+FIRST_S = 2.0
 EVERY_S = 10.0
 _NOTEBOOK_EVERY_S = 0.5
 
@@ -31,31 +32,43 @@ def part(progress: Progress, stage: str, first: float, last: float) -> Callable[
 
 
 @contextmanager
-def plain_lines(write: Callable[[str], None], every_s: float = EVERY_S) -> Iterator[Progress]:
-    """A listener for logs: about every ten seconds one line, `stage: 40 % (20 s)`, also while a stage is silent.
+def plain_lines(write: Callable[[str], None], first_s: float = FIRST_S, every_s: float = EVERY_S) -> Iterator[Progress]:
+    """A listener for logs: a line after two seconds, then one about every ten, also while a stage is silent.
 
-    What takes less time says nothing.
+    A line is `stage: 40% (20 s)`. What takes less time says nothing.
     """
-    begun, over = time.monotonic(), threading.Event()
+    over = threading.Event()
     now = ("", 0.0)
 
     def listen(stage: str, done: float) -> None:
         nonlocal now
         now = (stage, done)
 
-    def tell() -> None:
-        while not over.wait(every_s):
-            stage, done = now
-            if stage:
-                write(_line(stage, done, time.monotonic() - begun))
-
-    teller = threading.Thread(target=tell, name="wayveil-progress", daemon=True)
+    tell = (lambda: now, write, over.wait, time.monotonic, first_s, every_s)
+    teller = threading.Thread(target=tell_until_over, args=tell, name="wayveil-progress", daemon=True)
     teller.start()
     try:
         yield listen
     finally:
         over.set()
         teller.join()
+
+
+def tell_until_over(
+    now: Callable[[], tuple[str, float]],
+    write: Callable[[str], None],
+    over_within: Callable[[float], bool],
+    clock: Callable[[], float],
+    first_s: float,
+    every_s: float,
+) -> None:
+    """Write where the work is, until `over_within` (seconds) says that it is over; nothing before a stage begins."""
+    begun, wait_s = clock(), first_s
+    while not over_within(wait_s):
+        stage, done = now()
+        if stage:
+            write(_line(stage, done, clock() - begun))
+            wait_s = every_s
 
 
 def show_progress(stage: str, done: float) -> None:

@@ -69,7 +69,10 @@ def test_the_file_alone_is_explained_and_drawn(check):
 def test_rules_about_streets_have_words_without_a_map(check, scope):
     run = check(written(rule(rule="one_way"), rule(rule="speed_limit", kmh=30, classes=["residential"])), *scope)
     assert run.exit_code == 0 and run.stdout.count("takes --roads to say") == 2
-    assert "a street that the map says is one-way" in run.stdout and "30 km/h within 25 m of a road" in run.stdout
+    assert (
+        "a street that the map says is one-way" in run.stdout
+        and "30 km/h with its middle within 25 m of a road" in run.stdout
+    )
     wrong = check(written(rule(rule="speed_limit", kmh=30, classes=["lane"])), *scope)
     assert isinstance(wrong.exception, RuleError) and "motorway" in str(wrong.exception)
 

@@ -61,7 +61,7 @@ def _can_draw() -> bool:
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A listener that draws a bar on stderr; without a terminal, a line about every ten seconds.
+    """A listener that draws a bar on stderr; without a terminal, a line after two seconds and about every ten.
 
     Whoever tells it how far the work is hears of an interruption that was lost.
     """

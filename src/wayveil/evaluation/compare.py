@@ -48,13 +48,16 @@ def compare_files(
 
     frame = read_scope(scope)
     read_as = dict(options or {})
+    progress("reading the real data", 0.0)
     true_paths = project(read(real, **read_as), frame)
+    progress("reading the real data", 1.0)
     check_in_scope(true_paths, f"'{Path(real).name}'")
     true_paths = as_measured(true_paths, frame)
     evaluations: dict[str, Evaluation] = {}
     exchanged = exchanged_words(real)
     warnings = [] if exchanged is None else [exchanged]
     for path in synthetic:
+        progress("evaluate", 0.0)
         made = project(read_synthetic(path, read_as), frame)
         check_in_scope(made, f"'{Path(path).name}'")
         name = _new_name(Path(path).name, evaluations)

@@ -171,7 +171,9 @@ def evaluate(
     scores, samples = {}, in_samples(a, len(b))
     for position, name in enumerate(names):
         progress("evaluate", position / len(names))
-        scores[name] = _score(METRICS[name], a, b, samples)
+        tally = METRICS[name].tally(a, b)
+        progress("evaluate", (position + 0.5) / len(names))
+        scores[name] = _score(METRICS[name], tally, a, b, samples)
     progress("evaluate", 1.0)
     return Evaluation(scores, min(len(a), len(b)) < FEWEST)
 
@@ -214,8 +216,8 @@ def _floor(metric: Metric, tally: Tally, real: Paths, synthetic: Paths, size: in
     return floor_of(metric, tally, len(real), size, sampled)
 
 
-def _score(metric: Metric, real: Paths, synthetic: Paths, samples: Paths | None) -> Score:
-    tally, n_real, n_synthetic = metric.tally(real, synthetic), len(real), len(synthetic)
+def _score(metric: Metric, tally: Tally, real: Paths, synthetic: Paths, samples: Paths | None) -> Score:
+    n_real, n_synthetic = len(real), len(synthetic)
     everything = np.arange(GROUPS)
     value = tally.score(everything, everything)
     used = min(GROUPS, n_real, n_synthetic)

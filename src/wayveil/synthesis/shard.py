@@ -47,7 +47,7 @@ _ROUTES_WEIGHT = 0.15
 _OFF_ROUTE = 0.02
 """How much the density of the routes counts beside the estimated one, and how much of that it has where no route is.
 Seen on the trial data, one rule for all of it (docs/method.md)."""
-_ROUTED, _PLACED, _FITTED, _OBEYED = 0.25, 0.4, 0.45, 0.95
+_ROUTED, _PLACED, _FITTED, _SETTLED, _OBEYED = 0.25, 0.4, 0.45, 0.5, 0.95
 _OBEYING = {"rules": (0.55, 0.6), "refine": (0.6, 0.9), "repair": (0.9, _OBEYED)}
 """About how much of a shard's time has gone after each step; for progress only."""
 
@@ -82,12 +82,13 @@ def draw_shard(
     No trajectory breaks one of the `rules`; routes also go around what is `avoided`.
     """
     told(0.0)
-    pool_of = _draw_pool(estimates, prior, router, count, random)
+    pool_of = _draw_pool(estimates, prior, router, count, random, told)
     told(_ROUTED)
     course, points = pool_of.course, pool_of.trips.points
     fixes = fixes_of(estimates, np.minimum(points, _POOL_POINTS), pool_of.trips.beat, random)
     evenly = place(course.lines, course.step_m, fixes.offsets, fixes.way)
     estimates = _with_routes(estimates, histogram(evenly, estimates.grid, points))
+    told((_ROUTED + _PLACED) / 2)
     slowness = fit_slowness(course, points, fixes.offsets, fixes.way, estimates.occupancy, estimates.grid)
     placed = place(course.lines, slowness_weight(course, slowness), fixes.offsets, fixes.way)
     told(_PLACED)
@@ -100,10 +101,21 @@ def draw_shard(
     return _finish(estimates, prior, rules, pool_of, slowness, fit, chosen, random, told)
 
 
-def _draw_pool(estimates: Estimates, prior: Prior, router: Router, count: int, random: np.random.Generator) -> Pool:
+def _draw_pool(
+    estimates: Estimates,
+    prior: Prior,
+    router: Router,
+    count: int,
+    random: np.random.Generator,
+    told: Callable[[float], None],
+) -> Pool:
     places = prior.places(estimates.grid)
     trips = draw_trips(estimates, max(count, _FEWEST), random, places, CANDIDATES)
-    lines = prior.as_recorded(route_trips(estimates, router, trips, random), trips.points, estimates, random)
+    told(0.2 * _ROUTED)
+    lines = route_trips(estimates, router, trips, random)
+    told(0.6 * _ROUTED)
+    lines = prior.as_recorded(lines, trips.points, estimates, random)
+    told(0.8 * _ROUTED)
     return Pool(trips, course_of(lines, estimates.grid), departures(estimates, len(trips), random))
 
 
@@ -155,6 +167,7 @@ def _finish(
     """The chosen candidates with all their points and times, made to obey; what resists is replaced by others."""
     ends = settled_ends(estimates, prior, pool_of, chosen, random)
     slowness = settled_slowness(estimates, pool_of, slowness, chosen, ends, random)
+    told(_SETTLED)
     tracks = timed_tracks(estimates, prior, pool_of, slowness, chosen, random, ends)
     gap = _jsd(histogram(Polylines(tracks.offsets, tracks.x_m, tracks.y_m), estimates.grid), estimates.occupancy)
     refined = _refined(estimates, rules, tracks, random, lambda stage, done: told(_obeying(stage, done)))

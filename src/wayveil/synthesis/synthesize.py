@@ -161,24 +161,32 @@ def make_model(
     estimates = estimate(release, prior.features, learned=estimator == "learned", told=told)
     estimates = lawful_estimates(estimates, rules)
     progress("estimating", 1.0)
+    progress("balancing routes", 0.0)
     random = np.random.default_rng(_stream(seed, 0))
-    router, trips = _balanced(estimates, prior, rules, random)
+    router, trips = _balanced(estimates, prior, rules, random, part(progress, "balancing routes", 0.0, 0.6))
     avoided: tuple[Rule, ...] = ()
     if any(has_hours(rule) for rule in rules):
         some = route_trips(estimates, router, take_trips(trips, np.arange(min(len(trips), _TRIED_TRIPS))), random)
         avoided = crowded_closures(rules, some, estimates.departure)
     if avoided:
         estimates = lawful_estimates(estimates, avoided)
-        router, _ = _balanced(estimates, prior, (*rules, *avoided), random)
+        router, _ = _balanced(
+            estimates, prior, (*rules, *avoided), random, part(progress, "balancing routes", 0.6, 1.0)
+        )
     progress("balancing routes", 1.0)
     return Model(estimates, prior, router, tuple(rules), avoided)
 
 
 def _balanced(
-    estimates: Estimates, prior: Prior, rules: Sequence[Rule], random: np.random.Generator
+    estimates: Estimates,
+    prior: Prior,
+    rules: Sequence[Rule],
+    random: np.random.Generator,
+    told: Callable[[float], None],
 ) -> tuple[Router, Trips]:
     """Routes that know the rules, and the trips that they were balanced with."""
     trips = draw_trips(estimates, _BALANCE_TRIPS, random, prior.places(estimates.grid))
+    told(0.2)
     return balance_routes(estimates, lawful_graph(prior.graph(estimates), rules), trips, random), trips
 
 
