@@ -9,7 +9,7 @@ from wayveil.atomic import check_output
 from wayveil.errors import InputError
 from wayveil.privacy.budget import Number, decimal_text
 from wayveil.progress import Progress, quiet
-from wayveil.release import SYNTHETIC, Release, origin_notes, read_release, write_release
+from wayveil.release import SYNTHETIC, Release, made_notes, origin_notes, read_release, write_release
 from wayveil.roads import RoadMap, check_inside
 from wayveil.scope import read_scope
 
@@ -106,7 +106,7 @@ def synthesize_file(
         "roads": roadmap, "rules": laws, "n": n, "seed": seed, "estimator": estimator or DEFAULT_ESTIMATOR,
         "engine": _pieces(engine), "progress": progress,
     }  # fmt: skip
-    notes, resumed = origin_notes(release), False
+    notes, resumed = made_notes(release, rules=len(laws), roads=roadmap is not None), False
     if format_of(output) == "parquet":
         # Shard by shard, so that memory stays flat and an interrupted run of the same command goes on where it was.
         streamed = synthesize_to_parquet(release, output, extra_metadata=notes, **how)

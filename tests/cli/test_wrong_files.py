@@ -85,6 +85,26 @@ def test_a_page_of_what_is_in_memory_and_of_what_was_written_from_there(wayveil,
     assert wayveil("report", "y.release.json", "bare.parquet", "-o", "page.html").code == 2
 
 
+@pytest.mark.parametrize("ending", ["parquet", "geo.parquet", "csv", "gpx"])
+def test_a_synthetic_file_says_how_many_rules_it_obeys(wayveil, released, ending):
+    law = {"type": "Feature", "geometry": None, "properties": {"rule": "speed_limit", "kmh": 90, "name": "secret"}}
+    Path("laws.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [law, law]}))
+    a_map("near.geojson", 30.01)
+    words = ("synthesize", "x.release.json", "-n", "5", "--seed", "3", "-o")
+    ruled = ("--rules", "laws.geojson", "--roads", "near.geojson")
+    for name, more, rules, roads in (("free", (), "0", "false"), ("ruled", ruled, "2", "true")):
+        file = f"{name}.{ending}"
+        assert wayveil(*words, file, *more).code == 0
+        notes = wv.formats.read_metadata(file)
+        assert (notes["rules"], notes["roads"]) == (rules, roads) and "secret" not in str(notes)
+        again = Path(file).read_bytes()
+        assert wayveil(*words, file, *more).code == 0 and Path(file).read_bytes() == again
+        assert wayveil("report", "x.release.json", file, "-o", "page.html").code == 0
+        page = Path("page.html").read_text()
+        assert ("Made with 2 rules, which were not given to this page." in page) == (name == "ruled")
+        assert ("the same at every hour" in page) == ("Made without rules." in page) == (name == "free")
+
+
 def test_a_release_that_is_not_there(wayveil, folder):
     said = wayveil("describe", "none.release.json")
     assert said.code == 2 and "There is no file 'none.release.json'" in said.err

@@ -84,7 +84,7 @@ def test_public_says_promise_ledger_rules_and_citation(public):
 
 
 def test_public_cannot_take_anything_private():
-    allowed = {"release", "synthetic", "roads", "rules"}
+    allowed = {"release", "synthetic", "roads", "rules", "notes"}
     assert set(inspect.signature(public_sheet).parameters) == allowed
     assert set(inspect.signature(make_sheet).parameters) == allowed
 
@@ -147,10 +147,42 @@ EVIL = "</script><script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 
 
 def test_a_page_with_closed_hours_says_what_moved(small_release, small_synthetic, small_rules):
-    ruled, free = (make_sheet(small_release, small_synthetic, rules=rules) for rules in (small_rules, None))
+    none = {"rules": "0"}
+    ruled = make_sheet(small_release, small_synthetic, rules=small_rules)
+    free = make_sheet(small_release, small_synthetic, notes=none)
     assert any("follows from the rules" in line for line in ruled.not_promised) and "rules" in ruled.hours
     assert any("rules aside, where people go" in line for line in ruled.not_promised)
     assert not any("rules" in line for line in free.not_promised) and "not in place" in free.hours
+
+
+@pytest.mark.parametrize(
+    ("notes", "sentence"),
+    [
+        ({}, "No rules were given to this page."),
+        ({"rules": "<b>8"}, "No rules were given to this page."),
+        ({"rules": "0", "roads": "false"}, "Made without rules."),
+        ({"rules": "1", "roads": "true"}, "Made with 1 rule, which was not given to this page."),
+        ({"rules": "8", "roads": "true"}, "Made with 8 rules, which were not given to this page."),
+    ],
+)
+def test_a_page_does_not_deny_rules_that_it_was_not_given(small_release, small_synthetic, notes, sentence):
+    text = public_sheet(small_release, small_synthetic, notes=notes)
+    unknown = notes.get("rules") != "0"
+    assert sentence in text and ("the same at every hour" in text) != unknown
+    assert ("not in place" in text) != unknown and "asked about apart" in text
+    assert ("on a public road map" in text) == (notes.get("roads") == "true")
+
+
+def test_a_page_with_all_rules_or_some_of_them(small_release, small_synthetic, small_city, small_rules):
+    number, map_ = len(small_rules), small_city.roadmap
+    for rules, made, sentence in (
+        (small_rules, number, None), (small_rules, None, None), ((), 0, "Made without rules."),
+        (small_rules[-1:], number, f"Made with {number} rules; 1 is given to this page."),
+    ):  # fmt: skip
+        notes = {} if made is None else {"rules": str(made), "roads": "false"}
+        sheet = make_sheet(small_release, small_synthetic, roads=map_, rules=rules, notes=notes)
+        assert sheet.rules_missing == sentence
+        assert any("on a public road map" in step for step in sheet.steps) == (made is None)
 
 
 def test_names_are_escaped(make_release, small_city, small_synthetic, small_real, small_rules):

@@ -89,7 +89,7 @@ def test_internal_only(measured, small_synthetic, small_real, small_release):
     title = "Where the density rests on data and where on the prior"
     page = internal_report(measured["10"], small_synthetic, small_real)
     assert title in page and page.count('<svg class="rests"') == 1
-    public = public_sheet(measured["10"], small_synthetic)
+    public = public_sheet(measured["10"], small_synthetic, notes={"rules": "0"})
     assert title not in public and '<svg class="rests"' not in public
     assert "no street is promised to be real traffic" in public
     assert "do not compare the map of one hour with that of another" in public

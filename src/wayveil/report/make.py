@@ -36,7 +36,7 @@ def make_page(
 
     Privacy: free (post-processing); with `internal`, not private (trusted side only).
     """
-    from wayveil.formats import read
+    from wayveil.formats import read, read_metadata
     from wayveil.formats.roads import read_roads
     from wayveil.roads import check_inside
     from wayveil.rules import read_rules
@@ -52,13 +52,14 @@ def make_page(
     if not internal:
         check_origin(synthetic, released)
     made = read(synthetic)
+    notes = {} if synthetic.is_dir() else read_metadata(synthetic)
     roadmap = None if roads is None else read_roads(roads)
     if roadmap is not None:
         check_inside(roadmap, released.scope)
     laws = None if rules is None else read_rules(rules, released.scope, roadmap)
     if not internal:
         progress("page", 0.5)
-        write_text(output, public_sheet(released, made, roads=roadmap, rules=laws))
+        write_text(output, public_sheet(released, made, roads=roadmap, rules=laws, notes=notes))
         return
     true = read(real, **(real_options or {}))
     verdict = None if audit is None else _read_json(audit)
@@ -69,7 +70,9 @@ def make_page(
     else:
         scores = _read_json(evaluation)
     progress("page", 0.5)
-    page = internal_report(released, made, true, roads=roadmap, rules=laws, evaluation=scores, audit=verdict)
+    page = internal_report(
+        released, made, true, roads=roadmap, rules=laws, evaluation=scores, audit=verdict, notes=notes
+    )
     write_text(output, page, mode=0o600)
 
 

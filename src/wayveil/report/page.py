@@ -13,13 +13,20 @@ from wayveil.trajectories import Trajectories
 
 
 def public_sheet(
-    release: Release, synthetic: Trajectories, *, roads: RoadMap | None = None, rules: Sequence[Any] | None = None
+    release: Release,
+    synthetic: Trajectories,
+    *,
+    roads: RoadMap | None = None,
+    rules: Sequence[Any] | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> str:
     """The public data sheet as HTML, from the release, the synthetic data and public maps and rules only.
 
+    `notes` are what the synthetic data says about itself: `wayveil.synthesize(...).notes`, or a file's metadata.
+
     Privacy: free (post-processing).
     """
-    sheet = make_sheet(release, synthetic, roads=roads, rules=rules)
+    sheet = make_sheet(release, synthetic, roads=roads, rules=rules, notes=notes)
     return render(sheet, sheet.map, sheet.figures, f"Synthetic trajectories of {sheet.place}")
 
 
@@ -32,6 +39,7 @@ def internal_report(
     rules: Sequence[Any] | None = None,
     evaluation: Any | None = None,
     audit: Mapping[str, Any] | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> str:
     """The internal report as HTML: real beside synthetic, metrics with floor and interval, the audit's verdict,
     and where the density rests on data.
@@ -40,6 +48,7 @@ def internal_report(
     ----------
     evaluation : what `wayveil.evaluation.evaluate` gives, or its `to_dict()`.
     audit : the JSON object of `wayveil audit`.
+    notes : what the synthetic file says about itself.
 
     Privacy: not private (trusted side only).
     """
@@ -50,7 +59,7 @@ def internal_report(
 
     if len(real) == 0:
         raise InputError("The private data is empty; give --real the file that was measured.")
-    sheet = make_sheet(release, synthetic, roads=roads, rules=rules)
+    sheet = make_sheet(release, synthetic, roads=roads, rules=rules, notes=notes)
     scope = release.scope
     drawings = figures(quantities(synthetic, scope), quantities(real, scope))
     map_json = map_data(scope, {"Real": real, "Synthetic": synthetic}, roads, rules or ())

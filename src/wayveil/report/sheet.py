@@ -1,6 +1,6 @@
 """Sheet: what the public data sheet says, from the release and the synthetic data only."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,7 +56,8 @@ class Sheet:
     scope: tuple[tuple[str, str], ...]
     steps: tuple[str, ...]
     rules: tuple[RuleLine, ...]
-    rules_given: bool
+    rules_missing: str | None
+    """A sentence where the data was made with other rules than the page was given, or none were given."""
     roads_given: bool
     figures: tuple[str, ...]
     map: dict[str, Any]
@@ -67,13 +68,19 @@ class Sheet:
 
 
 def make_sheet(
-    release: Release, synthetic: Trajectories, *, roads: RoadMap | None = None, rules: Sequence[Any] | None = None
+    release: Release,
+    synthetic: Trajectories,
+    *,
+    roads: RoadMap | None = None,
+    rules: Sequence[Any] | None = None,
+    notes: Mapping[str, str] | None = None,
 ) -> Sheet:
     """The public sheet of a synthetic dataset.
 
     Parameters
     ----------
     rules : rules as `wayveil.rules.read_rules` gives them; their violations in the synthetic data are counted.
+    notes : what the synthetic file says about itself (`wayveil.formats.read_metadata`).
 
     Privacy: free (post-processing).
     """
@@ -82,7 +89,11 @@ def make_sheet(
     scope = release.scope
     given = tuple(rules or ())
     lines = _rule_lines(given, synthetic, release)
-    hours_closed = any(isinstance(rule, Closed) and not rule.hours.always for rule in given)
+    noted = notes or {}
+    made = words.made_rules(noted)
+    hours_closed: bool | None = any(isinstance(rule, Closed) and not rule.hours.always for rule in given)
+    if not hours_closed and len(given) < (made if made is not None else 1):
+        hours_closed = None  # rules that this page does not know may have closed hours
     obeyed = bool(lines) and all(line.points == 0 for line in lines)
     drawings = tuple(figures(quantities(synthetic, scope)))
     return Sheet(
@@ -98,9 +109,9 @@ def make_sheet(
         not_promised=tuple(words.not_promised(release, hours_closed)),
         ledger=_ledger(release),
         scope=_scope_rows(release),
-        steps=_steps(roads is not None, obeyed),
+        steps=_steps(noted["roads"] == "true" if "roads" in noted else roads is not None, obeyed),
         rules=lines,
-        rules_given=rules is not None,
+        rules_missing=words.rules_words(None if rules is None else len(given), made),
         roads_given=roads is not None,
         figures=drawings,
         map=map_data(scope, {"Synthetic": synthetic}, roads, given),

@@ -3,6 +3,7 @@
 import math
 import sys
 import warnings
+from collections.abc import Mapping
 from fractions import Fraction
 
 from wayveil import plan
@@ -165,8 +166,29 @@ def warn_few(release: Release) -> None:
 _LARGE = 5.0
 
 
-def not_promised(release: Release, hours_closed: bool = False) -> list[str]:
-    """What the promise does not cover; `hours_closed` where the data obeys rules about certain hours."""
+def made_rules(notes: Mapping[str, str]) -> int | None:
+    """How many rules a synthetic file says that it was made with; None where it does not say."""
+    said = notes.get("rules", "")
+    return int(said) if said.isascii() and said.isdecimal() and len(said) < 10 else None
+
+
+def rules_words(given: int | None, made: int | None) -> str | None:
+    """A sentence about the rules that the page was not given; None where it was given them all.
+
+    `given` is how many the page was given (None = nobody gave any), `made` how many the data was made with.
+    """
+    if made is None:
+        return None if given else "No rules were given to this page."
+    if made == 0 or made == given:
+        return None if given else "Made without rules."
+    with_rules = f"Made with {made:,} rule{'' if made == 1 else 's'}"
+    if not given:
+        return f"{with_rules}, which {'was' if made == 1 else 'were'} not given to this page."
+    return f"{with_rules}; {given:,} {'is' if given == 1 else 'are'} given to this page."
+
+
+def not_promised(release: Release, hours_closed: bool | None = False) -> list[str]:
+    """What the promise does not cover; `hours_closed` where the data obeys rules about hours, None = unknown."""
     lines = [
         "Facts about the city as a whole (which streets are busy, when people travel) are meant to stay visible.",
         "The data is synthetic: it answers questions about many trajectories, not about a single one; rare places "
@@ -199,8 +221,8 @@ def not_promised(release: Release, hours_closed: bool = False) -> list[str]:
     return lines
 
 
-def _place_and_hour(release: Release, hours_closed: bool) -> str:
-    aside = "rules aside, " if hours_closed else ""
+def _place_and_hour(release: Release, hours_closed: bool | None) -> str:
+    aside = "" if hours_closed is False else "rules aside, "
     if plan.HOURS in release:
         regions = release[plan.HOURS].shape[1]
         return (
@@ -208,18 +230,22 @@ def _place_and_hour(release: Release, hours_closed: bool) -> str:
             "where trips start and end in the morning and in the evening is roughly right, for a single street it is "
             "not."
         )
+    if hours_closed is None:
+        return "Time of day and place were asked about apart: do not compare the map of one hour with that of another."
     return (
         f"Time of day and place were asked about apart: {aside}where people go is the same at every hour, so do not "
         "compare the map of one hour with that of another."
     )
 
 
-def hours_of_the_map(release: Release, hours_closed: bool = False) -> str:
-    """One line beside the map's hours."""
+def hours_of_the_map(release: Release, hours_closed: bool | None = False) -> str:
+    """One line beside the map's hours; `hours_closed` as for `not_promised`."""
     if hours_closed:
         return "How the hours differ follows from the rules first: trips left closed areas for other hours."
     if plan.HOURS in release:
         return "Place and hour were asked about together for large regions only: compare districts, not streets."
+    if hours_closed is None:
+        return "Place and hour were asked about apart: do not compare the hours."
     return "Place and hour were asked about apart: the hours differ in number, not in place."
 
 

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from wayveil.engine.pieces import Pieces
 from wayveil.errors import InputError
 from wayveil.progress import Progress, nobody, part, quiet
-from wayveil.release import Release, origin_notes
+from wayveil.release import Release, made_notes
 from wayveil.roads import RoadMap
 from wayveil.rules.hours import has_hours
 from wayveil.rules.rule import Rule
@@ -108,7 +108,8 @@ def synthesize(
     model = make_model(release, roads=roads, rules=rules, seed=seed, estimator=estimator, progress=progress)
     shards = list(draw_shards(model, count, seed, engine, progress))
     trajectories = concatenate([shard.trajectories for shard in shards])
-    return Synthesis(trajectories, diagnostics_of(shards), release.private, origin_notes(release))
+    notes = made_notes(release, rules=len(rules), roads=roads is not None)
+    return Synthesis(trajectories, diagnostics_of(shards), release.private, notes)
 
 
 def wanted_count(release: Release, n: int | None) -> int:
