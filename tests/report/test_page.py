@@ -334,6 +334,19 @@ def test_the_names_of_ticks_stay_inside_the_picture():
     assert f'<text x="{_WIDTH - 1}" text-anchor="end"' in drawn and drawn.count('text-anchor="middle"') == 6
 
 
+def test_the_last_bar_says_that_it_holds_the_tail():
+    from wayveil.report.figures import Quantities, figures
+
+    some = np.linspace(0.0, 10.0, 500)
+    hour, day = np.zeros(500), np.zeros(500, np.int64)
+    drawn = figures(Quantities(hour, day, np.r_[some[:-1], 400.0], some * 0 + 7, some, some))
+    lengths, durations = drawn[2], drawn[3]
+    assert lengths.count('class="bar tail"') == 1 and re.search(r">≥ 9[.\d]*</text>", lengths)
+    assert re.search(r"<title>9[.\d]* km and more: ", lengths) and "and more" not in drawn[0] + drawn[1]
+    assert "tail" not in drawn[0] + drawn[1]
+    assert len(re.findall("≥", lengths)) == 1 and "–400" not in lengths and len(durations) > 100
+
+
 def test_a_phone_has_the_columns_that_matter(internal, public):
     for text in (internal, public):
         assert text.count('class="number desk"') + text.count('class="nowrap desk"') >= 2

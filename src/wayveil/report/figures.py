@@ -13,6 +13,8 @@ from wayveil.trajectories import Trajectories, batches
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 360, 190, 40, 34, 10
 _LETTER = 7.0
+_APART = 40.0
+"""How far other ticks stay from the name of the last bar."""
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -70,15 +72,19 @@ def figures(synthetic: Quantities, real: Quantities | None = None) -> list[str]:
         ("points", "Points of a trajectory", "points"),
     ):  # fmt: skip
         sides = [getattr(side, field) for side in (synthetic, real) if side is not None]
-        edges = _edges(np.concatenate(sides) if sides else np.zeros(0))
-        result.append(histogram(title, unit, edges, *shares(field, edges), name=_range_name(edges, unit)))
+        values = np.concatenate(sides)
+        edges = _edges(values)
+        tail = float(values.max(initial=0)) >= edges[-1]
+        name = _range_name(edges, unit, tail)
+        result.append(histogram(title, unit, edges, *shares(field, edges), name=name, tail=tail))
     return result
 
 
-def _range_name(edges: NDArray[np.float64], unit: str) -> Callable[[int], str]:
+def _range_name(edges: NDArray[np.float64], unit: str, tail: bool) -> Callable[[int], str]:
     def name(k: int) -> str:
-        over = "" if k < len(edges) - 2 else " and more"
-        return f"{edges[k]:g}–{edges[k + 1]:g} {unit}{over}"
+        if tail and k == len(edges) - 2:
+            return f"{edges[k]:g} {unit} and more"
+        return f"{edges[k]:g}–{edges[k + 1]:g} {unit}"
 
     return name
 
@@ -108,8 +114,12 @@ def histogram(
     name: Callable[[int], str],
     ticks: list[float] | None = None,
     tick_names: list[str] | None = None,
+    tail: bool = False,
 ) -> str:
-    """Bars of the synthetic shares, and where given the real ones as a stepped line."""
+    """Bars of the synthetic shares, and where given the real ones as a stepped line.
+
+    With `tail` the last bar holds all larger values too, and says so: it is no bump in the data.
+    """
     wide, high = _WIDTH - _LEFT - 8, _HEIGHT - _TOP - _BOTTOM
     top = max(float(synthetic.max(initial=0)), 0.0 if real is None else float(real.max(initial=0)), 1e-9)
     low, span = float(edges[0]), float(edges[-1] - edges[0])
@@ -129,8 +139,9 @@ def histogram(
     for k, share in enumerate(synthetic):
         left, right, up = x(edges[k]), x(edges[k + 1]), y(float(share))
         told = f"{name(k)}: {100 * share:.1f} %" + ("" if real is None else f" (real {100 * real[k]:.1f} %)")
+        kind = "bar tail" if tail and k == len(synthetic) - 1 else "bar"
         bars.append(
-            f'<rect class="bar" x="{left + 0.6:.1f}" y="{up:.1f}" width="{max(right - left - 1.2, 0.5):.1f}" '
+            f'<rect class="{kind}" x="{left + 0.6:.1f}" y="{up:.1f}" width="{max(right - left - 1.2, 0.5):.1f}" '
             f'height="{max(_TOP + high - up, 0):.1f}"><title>{html.escape(told)}</title></rect>'
         )
     if real is not None:
@@ -142,6 +153,11 @@ def histogram(
     if ticks is None:
         every = max(1, round((len(edges) - 1) / 5))
         ticks = [float(edge) for edge in edges[::every]]
+    if tail:
+        last = float(edges[-2] + edges[-1]) / 2
+        ticks = [tick for tick in ticks if x(last) - x(tick) > _APART]
+        tick_names = [*(f"{tick:g}" for tick in ticks), f"≥ {edges[-2]:g}"]
+        ticks = [*ticks, last]
     names = tick_names or [f"{tick:g}" for tick in ticks]
     axis = [
         f'<text {_inside(x(tick), text)} y="{_HEIGHT - _BOTTOM + 15}">{html.escape(text)}</text>'
