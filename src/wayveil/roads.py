@@ -10,6 +10,19 @@ from wayveil.scope import Scope
 
 ROAD_CLASSES = ("motorway", "trunk", "primary", "secondary", "tertiary", "residential", "service", "path", "unknown")
 """From the widest to the narrowest; OpenStreetMap's link classes count as their parent's."""
+_CLASS_OF = {
+    "unclassified": "residential", "living_street": "residential", "road": "unknown", "track": "path",
+    "footway": "path", "cycleway": "path", "pedestrian": "path", "steps": "path", "bridleway": "path",
+    "busway": "service", "expressway": "trunk", "freeway": "motorway", "highway": "motorway",
+    "arterial": "primary", "collector": "tertiary", "local": "residential", "street": "residential",
+}  # fmt: skip
+
+
+def road_class_of(name: str) -> str | None:
+    """The one of ROAD_CLASSES that a name of OpenStreetMap's or similar counts as; None for other words."""
+    text = name.strip().lower().removesuffix("_link")
+    text = _CLASS_OF.get(text, text)
+    return text if text in ROAD_CLASSES else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from wayveil.errors import RuleError, WayveilError
 from wayveil.rules import count, draw_rules, hours, motion_from_metres, read_rules, rules_geojson_for_page
+from wayveil.rules.alone import read_alone
 from wayveil.rules.area import MAX_EDGES
 
 BOX = polygon(SCOPE, [(-500, -500), (9000, -500), (9000, 9000), (-500, 9000)])
@@ -70,8 +71,18 @@ BAD = {
     "exchanged letters": (feature(None, rule="speed_limit", khm=3), "'kmh' meant"),
     "misspelt rule": (feature(CLOSED, rule="colsed"), "'closed' meant"),
     "no speed": (feature(None, rule="speed_limit"), "speed_limit needs 'kmh'"),
-    "negative speed": (feature(None, rule="speed_limit", kmh=-5), "kmh"),
-    "no number": (feature(None, rule="speed_limit", kmh="fast"), "kmh"),
+    "negative speed": (feature(None, rule="speed_limit", kmh=-5), "kmh must be at least 0.1[.]"),
+    "too fast": (feature(None, rule="speed_limit", kmh=1e6), "kmh must be at most 2000[.]"),
+    "no number": (feature(None, rule="speed_limit", kmh="fast"), "kmh must be a number[.]"),
+    "not finite": (feature(None, rule="min_speed", kmh=float("inf")), "kmh must be a number[.]"),
+    "no time": (feature(None, rule="max_duration", minutes=0), "minutes must be above 0[.]"),
+    "no day": (feature(CLOSED, rule="closed", days=[]), "days is an empty list; name at least one, or leave days out"),
+    "many days": (feature(CLOSED, rule="closed", days=["mon"] * 99), "days is a list of more than 50[.]"),
+    "days as number": (feature(CLOSED, rule="closed", days=5), "days must be a list of words[.]"),
+    "days of numbers": (feature(CLOSED, rule="closed", days=[1, 2]), "days must be a list of words[.]"),
+    "clock as number": (feature(CLOSED, rule="closed", **{"from": 7}), "from must be text[.]"),
+    "long name": (feature(CLOSED, rule="closed", name="x" * 300), "name is longer than 200 letters[.]"),
+    "no class": (feature(None, rule="speed_limit", kmh=5, classes=[]), "classes is an empty list"),
     "bad class": (feature(None, rule="speed_limit", kmh=5, classes=["lane"]), "motorway, trunk"),
     "area and class": (feature(CLOSED, rule="speed_limit", kmh=5, classes=["motorway"]), "not both"),
     "line as area": (feature(line(SCOPE, STREET), rule="closed"), "polygon"),
@@ -99,6 +110,22 @@ def test_refuses_with_the_reason(name):
     bad, reason = BAD[name]
     with pytest.raises(RuleError, match=f"(?i)feature 1: .*{reason.removeprefix('feature 1')}"):
         read_rules(collection(bad), SCOPE, ROADS)
+
+
+def test_finer_classes_of_openstreetmap_are_those_that_they_count_as():
+    words = {"rule": "speed_limit", "kmh": 20}
+    for classes, told in (
+        (["living_street"], "residential (as which living_street counts)"),
+        (["living_street", "unclassified", "primary_link"],
+         "residential (as which living_street and unclassified count), primary (as which primary_link counts)"),
+        (["residential", "primary"], "residential, primary"),
+    ):  # fmt: skip
+        for roads in (ROADS, None):
+            (rule,) = read_rules(collection(feature(None, **words, classes=classes)), SCOPE, roads, map_may_miss=True)
+            assert rule.describe().endswith(f"of class {told}.")
+    fine, coarse = (read_rules(collection(feature(None, **words, classes=[name])), SCOPE, ROADS)[0].where.chosen
+                    for name in ("living_street", "residential"))  # fmt: skip
+    assert fine.any() and (fine == coarse).all()
 
 
 @pytest.mark.parametrize("kind", ["one_way", "speed_limit"])
@@ -347,6 +374,10 @@ def test_fuzz(tmp_path):
             at = rng.randrange(len(text))
             text = text[:at] + rng.choice(["", "{", '"', "\x00", "9" * 5000]) + text[at + rng.randint(0, 3) :]
         path.write_text(text)
+        try:
+            read_alone(path)
+        except WayveilError as error:
+            assert "\n" not in str(error), round_number
         try:
             rules = read_rules(path, SCOPE, ROADS)
         except WayveilError as error:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wayveil.atomic import atomic_path
 from wayveil.errors import InputError
-from wayveil.roads import ROAD_CLASSES, RoadMap, clip_roads, roads_digest
+from wayveil.roads import ROAD_CLASSES, RoadMap, clip_roads, road_class_of, roads_digest
 
 __all__ = ["clip_roads", "read_roads", "road_class_index", "roads_digest", "roads_from_lines", "write_roads"]
 
@@ -23,12 +23,6 @@ READABLE = ".parquet, .geojson, .json, .pbf or .graphml"
 MOST_VERTICES = 50_000_000
 MOST_TEXT_BYTES = 512 << 20
 _MPH = 1.609344
-_CLASS_OF = {
-    "unclassified": "residential", "living_street": "residential", "road": "unknown", "track": "path",
-    "footway": "path", "cycleway": "path", "pedestrian": "path", "steps": "path", "bridleway": "path",
-    "busway": "service", "expressway": "trunk", "freeway": "motorway", "highway": "motorway",
-    "arterial": "primary", "collector": "tertiary", "local": "residential", "street": "residential",
-}  # fmt: skip
 
 
 def read_roads(path: str | Path) -> RoadMap:
@@ -89,9 +83,7 @@ def road_class_index(name: Any) -> int:
     """Index into ROAD_CLASSES of an OpenStreetMap or similar class name; links count as their parent's."""
     if isinstance(name, list | tuple):
         name = name[0] if name else None
-    text = str(name).strip().lower().removesuffix("_link") if name is not None else ""
-    text = _CLASS_OF.get(text, text)
-    return ROAD_CLASSES.index(text) if text in ROAD_CLASSES else len(ROAD_CLASSES) - 1
+    return ROAD_CLASSES.index((None if name is None else road_class_of(str(name))) or "unknown")
 
 
 def speed_kmh(value: Any) -> float:

@@ -26,6 +26,7 @@ MAX_BYTES = 128 << 20
 MAX_FEATURES = 2_000
 RULE_NAMES = ("closed", "speed_limit", "one_way", "stay_within", "min_speed", "max_duration")
 _OPTIONS = ("rule", "name", "from", "to", "days", "kmh", "minutes", "hours", "width_m", "classes")
+_LISTS = ("days", "classes")
 _WGS84 = ("crs84", "4326")
 
 
@@ -257,9 +258,29 @@ def _options(properties: Any) -> _Options:
     try:
         return model.model_validate(known)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"][:1])
-        if first["type"] == "missing":
-            raise RuleError(f"{rule} needs '{where}'") from None
-        message = first["msg"].removeprefix("Value error, ")
-        raise RuleError(f"{where + ': ' if where else ''}{message}") from None
+        raise RuleError(_fault(rule, error)) from None
+
+
+def _fault(rule: str, error: ValidationError) -> str:
+    """What is wrong with a feature's first bad option, as a person would say it."""
+    first = error.errors()[0]
+    where, kind, bounds = str(next(iter(first["loc"]), "")), first["type"], first.get("ctx", {})
+    if kind == "missing":
+        return f"{rule} needs '{where}'"
+    for sign, relation in (("ge", "at least"), ("gt", "above"), ("le", "at most")):
+        if sign in bounds:
+            return f"{where} must be {relation} {bounds[sign]:g}"
+    if kind.startswith(("float", "finite")):
+        return f"{where} must be a number"
+    if kind == "too_short":
+        return f"{where} is an empty list; name at least one, or leave {where} out"
+    if kind == "too_long" and where in _LISTS:
+        return f"{where} is a list of more than {bounds['max_length']}"
+    if kind in ("too_long", "string_too_long"):
+        return f"{where} is longer than {bounds['max_length']} letters"
+    if where in _LISTS:
+        return f"{where} must be a list of words"
+    if kind.startswith("string"):
+        return f"{where} must be text"
+    message = str(first["msg"]).removeprefix("Value error, ")
+    return f"{where + ': ' if where else ''}{message}"

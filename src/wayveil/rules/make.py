@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from wayveil.errors import RuleError
 from wayveil.roads import RoadMap
 from wayveil.rules.area import Area, area_in_metres
 from wayveil.rules.bounds import StayWithin, scope_bounds
+from wayveil.rules.classes import class_names
 from wayveil.rules.closed import Closed
 from wayveil.rules.geometry import area_of, around_scope, line_of
 from wayveil.rules.hours import ALWAYS, Hours
@@ -57,7 +59,8 @@ def speed_limit(
         elif roadmap is None:
             raise RuleError("a speed limit on roads by class needs a road map; give one with --roads")
         else:
-            where = road_classes(roadmap, scope, classes, width_m)
+            names, told = class_names(classes)
+            where = replace(road_classes(roadmap, scope, names, width_m), text=told)
     return SpeedLimit(limit_mps, where, name)
 
 

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wayveil.errors import RuleError
-from wayveil.roads import ROAD_CLASSES
+from wayveil.rules.classes import class_names
 from wayveil.rules.one_way import OneWay
 from wayveil.rules.rule import Rule
 from wayveil.rules.segments import Segments
@@ -21,9 +20,7 @@ def unmapped_one_way(width_m: float, name: str) -> OneWay:
 
 def unmapped_speed_limit(kmh: float, classes: Sequence[str], width_m: float, name: str) -> SpeedLimit:
     """A limit on some classes of street of a map that is not there."""
-    if any(word not in ROAD_CLASSES for word in classes):
-        raise RuleError(f"classes must be a list of some of {', '.join(ROAD_CLASSES)}.")
-    where = Classes(_nowhere(width_m), np.zeros(0, bool), width_m, ", ".join(classes))
+    where = Classes(_nowhere(width_m), np.zeros(0, bool), width_m, class_names(classes)[1])
     return SpeedLimit(kmh / 3.6, where, name)
 
 
