@@ -37,7 +37,8 @@ ROWS = [  # traj, user, lat, lon, t
     ("c", "w", 37.70, -122.40, 200.0),  # second user
     ("a", "u", 37.70, -122.40, 5000.0),  # a again
 ]
-EXPECTED = dict.fromkeys(PROBLEMS, 1)
+OF_ALL_TIMES = {"date without a time of day": 0, "time that stands still": 0, "time in the year 1970": 8}
+EXPECTED = {**dict.fromkeys(PROBLEMS, 1), **OF_ALL_TIMES}
 
 
 def frame():
@@ -67,9 +68,12 @@ def test_every_kind_of_problem_is_counted(tmp_path, monkeypatch, slice_rows):
 def test_days_of_the_scope():
     x = Trajectories([0, 2], [-122.4, -122.4], [37.7, 37.7], [0.0, 60.0])
     report = check(x, read_scope("san-francisco").model_copy(update=days("2008-05-17", "2008-06-10")))
-    assert report.problems == {"outside the scope's days": 2}
+    assert report.problems == {"time in the year 1970": 2, "outside the scope's days": 2}
+    assert check(x, read_scope("san-francisco").model_copy(update=days("1970-01-01", "1970-01-01"))).problems == {
+        "outside the scope's days": 2  # these are midnight in UTC, and there it is still 1969
+    }
     assert report.users is None
-    assert check(x).problems == {}
+    assert check(x).problems == {"time in the year 1970": 2}
 
 
 def days(first, last):
@@ -109,6 +113,36 @@ def test_check_on_the_command_line(tmp_path, cli):
     assert result.exit_code == 0
     assert NOT_FOR_PUBLICATION in result.stdout and "missing user" in result.stdout
     assert isinstance(cli("check", tmp_path / "none.csv").exception, InputError)
+
+
+def trips(times):
+    rows = [(k, 37.7 + i / 1000, -122.4, t) for k, trip in enumerate(times) for i, t in enumerate(trip)]
+    return pa.table(dict(zip(("traj_id", "lat", "lon", "t"), map(list, zip(*rows)))))
+
+
+TIMES = {
+    "seconds since a start": ([[60 * i for i in range(5)]] * 4, {"time in the year 1970": 20}),
+    "days of a spreadsheet": ([[45_355.3 + k + i / 500 for i in range(5)] for k in range(4)],
+                              {"time in the year 1970": 20}),
+    "Unix seconds": ([[1_700_000_000 + 60 * i for i in range(5)]] * 4, {}),
+    "a few that are equal": ([[1_700_000_000 + 60 * (i // 2) for i in range(6)]], {"same time as the row above": 3}),
+    "text of dates": ([["2024-03-30"] * 5, ["2024-03-31"] * 5, ["2024-04-01"] * 5],
+                      {"date without a time of day": 15}),
+    "times of whole trips": ([[1_700_000_000 + 777 * k] * 5 for k in range(4)], {"time that stands still": 16}),
+    "too few to tell": ([[1_700_000_000] * 2], {"same time as the row above": 1}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", TIMES)
+@pytest.mark.parametrize("scope", [None, "san-francisco"])
+def test_times_that_are_none_are_said_with_the_cure(kind, scope):
+    times, expected = TIMES[kind]
+    frame = None if scope is None else read_scope(scope).model_copy(update={"first_day": None, "last_day": None})
+    report = check(trips(times), frame, **({"timezone": "Europe/Paris"} if "text" in kind else {}))
+    report.problems.pop("faster than the scope's cap", None)
+    assert report.problems == expected and not report.nothing_left
+    if set(expected) - {"same time as the row above"}:
+        assert not any("harmless" in advice for advice in report.advice.values())
 
 
 def test_convert_sorts_and_keeps_notes(tmp_path, cli):

@@ -24,6 +24,9 @@ PROBLEMS = {
     "missing user": "rows",
     "time before the row above": "rows",
     "same time as the row above": "rows",
+    "date without a time of day": "rows",
+    "time that stands still": "rows",
+    "time in the year 1970": "rows",
     "trajectory in several pieces": "trajectories",
     "several users in one trajectory": "trajectories",
     "only one point": "trajectories",
@@ -49,6 +52,11 @@ ADVICE = {
     "missing user": _REFUSED,
     "time before the row above": "nothing: rows are sorted",
     "same time as the row above": _HARMLESS,
+    "date without a time of day": "no speed or hour can be told: name the column of times with --time-column, "
+    "or write date and time into one",
+    "time that stands still": "no speed or hour can be told: see --time-column; it may be a trip's time, or rounded",
+    "time in the year 1970": "every row is: seconds since a start, or a spreadsheet's days? Write Unix seconds, or "
+    "dates with times",
     "trajectory in several pieces": "nothing: they are put together, unless ids are used twice",
     "several users in one trajectory": "make trajectory ids unique across users",
     "only one point": _HARMLESS,
@@ -63,6 +71,11 @@ _ALL_OUTSIDE = {
     "outside the scope's box": "every row is: the scope is probably wrong, or the columns; see its box",
     "outside the scope's days": "every row is: the scope is probably wrong, or --timezone; see its days",
 }
+_STILL_SHARE, _FEWEST_STEPS = 0.9, 3
+"""Where this share of the steps takes no time, times say nothing; of fewer steps nothing is concluded."""
+_MOST_MIDNIGHTS = 2
+"""Dates are read as midnights: one time of day in UTC, or two where clocks were changed."""
+_YEAR_1970_S = 365 * 86_400.0
 _BAD = tuple(PROBLEMS)[:6]
 """The kinds of `bad_rows`; such rows are not looked up in the scope."""
 
@@ -118,6 +131,8 @@ class _Tally:
         self.pieces: list[NDArray[np.generic]] = []
         self.piece_sizes: list[NDArray[np.int64]] = []
         self.piece_times: list[NDArray[np.float64]] = []
+        self.steps = 0
+        self.clocks: set[float] = set()
         self.users: list[NDArray[np.generic]] | None = None
         self.before: tuple[int | str, int | str | None, float, float, float] | None = None
 
@@ -135,6 +150,8 @@ class _Tally:
         self.low, self.high = np.minimum(self.low, columns.min(1)), np.maximum(self.high, columns.max(1))
         if good.user is not None:
             self.users = [*(self.users or []), _distinct(good.user)]
+        if len(self.clocks) <= _MOST_MIDNIGHTS:
+            self.clocks.update(np.unique(good.t_utc % 86_400.0)[: _MOST_MIDNIGHTS + 1].tolist())
         self._compare(good)
         if self.scope is not None:
             self._place(good, self.scope)
@@ -153,6 +170,7 @@ class _Tally:
             other[0] = good.user is not None and user != good.user.value(0)
         user_last = None if good.user is None else good.user.value(-1)
         self.before = (good.label.value(-1), user_last, float(t_utc[-1]), float(lon[-1]), float(lat[-1]))
+        self.steps += int(same.sum())
         self.problems["time before the row above"] += int((same & (wait_s < 0)).sum())
         self.problems["same time as the row above"] += int((same & (wait_s == 0)).sum())
         self.problems["several users in one trajectory"] += int((same & other).sum())
@@ -193,12 +211,28 @@ class _Tally:
             if self.scope is not None:
                 longest_s = 3600 * self.scope.caps.duration_h
                 self.problems["longer than the scope's hours"] = int((self._lasts_s(where) > longest_s).sum())
+        self._judge_times()
         users = None if self.users is None else len(np.unique(_all(self.users)))
         problems = {name: count for name, count in self.problems.items() if count}
         if not self.pieces:
             return CheckReport(self.rows, 0, users, None, None, None, None, None, None, problems)
         (south, west, first), (north, east, last) = self.low.tolist(), self.high.tolist()
         return CheckReport(self.rows, trajectories, users, first, last, south, west, north, east, problems)
+
+    def _judge_times(self) -> None:
+        """What is wrong with the times as a whole, and with no row by itself."""
+        rows = sum(int(sizes.sum()) for sizes in self.piece_sizes)
+        still = self.problems["same time as the row above"]
+        if self.steps >= _FEWEST_STEPS and still >= _STILL_SHARE * self.steps:
+            if len(self.clocks) <= _MOST_MIDNIGHTS:
+                self.problems["date without a time of day"] = rows
+            else:
+                self.problems["time that stands still"] = still
+            self.problems["same time as the row above"] = 0
+        window = None if self.scope is None else self.scope.time_window()
+        meant = window is not None and window[0] < _YEAR_1970_S
+        if self.pieces and self.low[2] >= 0.0 and self.high[2] < _YEAR_1970_S and not meant:
+            self.problems["time in the year 1970"] = rows
 
     def _lasts_s(self, where: NDArray[np.int64]) -> NDArray[np.float64]:
         """From the first to the last time of each trajectory; `where` says which one a piece belongs to."""
