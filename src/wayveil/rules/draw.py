@@ -74,6 +74,7 @@ def _draw_area(ax: Any, area: Area, scope: Scope, place: ToAxes, label: str, **s
     import shapely
     from matplotlib.patches import PathPatch
     from matplotlib.path import Path
+    from matplotlib.patheffects import withStroke
 
     frame = shapely.box(0, 0, scope.width_m, scope.height_m)
     vertices, codes = [], []
@@ -88,7 +89,8 @@ def _draw_area(ax: Any, area: Area, scope: Scope, place: ToAxes, label: str, **s
     middle = max(shapely.get_parts(area.outline.intersection(frame)), key=lambda part: part.area).point_on_surface()
     x, y = place(np.array([middle.x]), np.array([middle.y]))
     name = label if len(label) <= _LONGEST_NAME else label[: _LONGEST_NAME - 1] + "…"
-    ax.text(float(x[0]), float(y[0]), name, fontsize="x-small", ha="center", va="center", clip_on=True)
+    written = ax.text(float(x[0]), float(y[0]), name, fontsize="x-small", ha="center", va="center", zorder=10)
+    written.set(clip_on=True, path_effects=[withStroke(linewidth=2.5, foreground="white")])
 
 
 def _draw_pieces(ax: Any, ends: np.ndarray, place: ToAxes, label: str, color: str) -> None:
