@@ -94,7 +94,7 @@ def test_a_recorder_that_is_exact_to_the_second_stays_so(small_city):
     made = synthesize(release, n=400, seed=1, estimator="bayes").trajectories
     inner = np.setdiff1d(np.arange(1, len(made.t_utc)), made.offsets[1:-1])
     gap_s = np.diff(made.t_utc)[inner - 1]
-    assert (gap_s == 15).mean() > 0.85 and (np.abs(gap_s - 15) <= 1).mean() > 0.9
+    assert (gap_s == 15).mean() > 0.8 and (np.abs(gap_s - 15) <= 1).mean() > 0.85
 
 
 def test_little_data_is_enough_to_hear_that_a_recorder_is_exact(small_city):

@@ -17,7 +17,8 @@ from wayveil.progress import nobody
 from wayveil.release import Answer, Release
 from wayveil.scope import Scope
 from wayveil.synthesis.beats import is_steady, roundness, whole_seconds_in
-from wayveil.synthesis.curves import Kind, Total, about_lognormal, also_by_ratios, from_bin_to_bin
+from wayveil.synthesis.curves import Kind, Total, also_by_ratios, from_bin_to_bin
+from wayveil.synthesis.durations import estimate_durations
 from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
 from wayveil.synthesis.gap_ratios import estimate_gap_ratio
 from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins
@@ -151,7 +152,8 @@ def estimate(
         coarse_duration_bins=coarse_duration,
         duration=duration,
         duration_bins=duration_bins,
-        speed=_speeds(release["mean_speed"], plan.speed_bins(scope), total),
+        # Of mean speeds one answer far off is noise; top speeds pile up at the cap, and a pile is believed sooner.
+        speed=_speeds(release["mean_speed"], plan.speed_bins(scope), total, long_tails=True),
         speed_bins=plan.speed_bins(scope),
         top_speed=_speeds(release["top_speed"], plan.top_speed_bins(scope), total) if "top_speed" in release else None,
         top_speed_bins=plan.top_speed_bins(scope),
@@ -179,14 +181,16 @@ def _duration(release: Release, bins: Bins, total: Total) -> NDArray[np.float64]
     """Durations on the finest bins: smooth from the merged answer, spikes from the unmerged one."""
     merged, spikes = release["duration"], release["duration/spikes"]
     edges = np.asarray(bins.edges)
-    group = np.searchsorted(np.asarray(merged.parameters["edges"], float), edges[:-1] + 1e-9, side="right") - 1
-    smooth = _fine_histogram(merged, bins, total, about_lognormal)
+    known = np.asarray(merged.parameters["edges"], float)
+    group = np.searchsorted(known, edges[:-1] + 1e-9, side="right") - 1
+    smooth = spread_bins(estimate_durations(merged.counts, merged.noise, known, total), known, edges)
     return with_spikes(smooth, spikes.counts, spikes.noise, total.count, group)
 
 
-def _speeds(answer: Answer, bins: Bins, total: Total) -> NDArray[np.float64]:
+def _speeds(answer: Answer, bins: Bins, total: Total, long_tails: bool = False) -> NDArray[np.float64]:
     edges = np.asarray(answer.parameters["edges"], float)
-    return spread_bins(estimate_speeds(answer.counts, answer.noise, edges, total), edges, np.asarray(bins.edges))
+    shares = estimate_speeds(answer.counts, answer.noise, edges, total, long_tails)
+    return spread_bins(shares, edges, np.asarray(bins.edges))
 
 
 def _gap_ratio(release: Release, total: Total) -> NDArray[np.float64]:

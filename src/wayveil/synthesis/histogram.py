@@ -9,7 +9,15 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.synthesis.curves import Kind, Total, averaged, curves_from_somewhere, from_bin_to_bin, smooth_curves
+from wayveil.synthesis.curves import (
+    Kind,
+    Total,
+    averaged,
+    curves_from_somewhere,
+    from_bin_to_bin,
+    laplace_evidence,
+    smooth_curves,
+)
 from wayveil.synthesis.posterior import posterior_mean
 
 
@@ -46,16 +54,20 @@ def estimate_among(
     shapes: NDArray[np.float64],
     kind: Kind = from_bin_to_bin,
     doubt: float = 0.0,
+    long_tails: bool = False,
 ) -> NDArray[np.float64]:
     """Shares of each bin, of a quantity that usually has one of the given `shapes` (rows of shares).
 
     Either it has one, each as likely as the next, or it is any smooth curve, which is `doubt` nats less likely from the
-    start. Where little was heard shapes tell a peak from noise; where much was heard curves may know better.
+    start. Where little was heard shapes tell a peak from noise; where much was heard curves may know better. With
+    `long_tails` evidence is that of the Laplace noise, otherwise of a Gaussian as wide, which is quicker to believe.
     """
     noisy = np.asarray(counts, float)
     curves, evidence = smooth_curves(noisy, noise, kind(middles), total)
     expected = total.count * shapes
     likely = -((noisy - expected) ** 2).sum(axis=1) / (4 * noise**2)
+    if long_tails:
+        evidence, likely = (laplace_evidence(noisy, noise, *of) for of in ((curves, evidence), (expected, likely)))
     odds = np.r_[evidence - np.log(len(curves)) - doubt, likely - np.log(len(shapes))]
     smooth = averaged(np.concatenate([curves, expected]), odds)
     estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)

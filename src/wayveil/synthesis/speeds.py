@@ -21,12 +21,11 @@ _ANYTHING = 0.002
 
 
 def estimate_speeds(
-    counts: NDArray[np.float64], noise: float, edges: NDArray[np.float64], total: Total
+    counts: NDArray[np.float64], noise: float, edges: NDArray[np.float64], total: Total, long_tails: bool = False
 ) -> NDArray[np.float64]:
-    """Shares of each bin, adding up to one, never zero."""
-    return estimate_among(
-        counts, noise, (edges[1:] + edges[:-1]) / 2, total, lognormal_shapes(edges), kind=about_lognormal
-    )
+    """Shares of each bin, adding up to one, never zero; `long_tails` as in `estimate_among`."""
+    middles, shapes = (edges[1:] + edges[:-1]) / 2, lognormal_shapes(edges)
+    return estimate_among(counts, noise, middles, total, shapes, kind=about_lognormal, long_tails=long_tails)
 
 
 def lognormal_shapes(edges: NDArray[np.float64]) -> NDArray[np.float64]:
