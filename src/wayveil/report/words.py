@@ -203,7 +203,7 @@ def not_promised(release: Release, hours_closed: bool | None = False) -> list[st
     if hours_closed:
         lines.append(
             "Areas that are closed at certain hours were obeyed by departing at other hours where that was enough: "
-            "how many travel at these hours, and where, follows from the rules and not from the data."
+            "where people travel at these hours follows from the rules first."
         )
     if release.unit == "trajectory":
         lines.insert(
