@@ -33,12 +33,14 @@ def within_caps(tracks: Tracks, scope: Scope) -> Tracks:
     begin, counts = tracks.offsets[:-1], np.diff(tracks.offsets)
     most_m = scope.caps.length_km * 1000 / ground_stretch(scope)
     most_s = np.floor(scope.caps.duration_h * 3600)
-    over = _since_start(step_lengths(tracks.offsets, tracks.x_m, tracks.y_m).cumsum(), begin, counts) / most_m
-    np.maximum(over, _since_start(tracks.t_utc, begin, counts) / most_s, out=over)
+    step_m = step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
+    lasts_s = tracks.t_utc[tracks.offsets[1:] - 1] - tracks.t_utc[begin]
+    if not ((np.add.reduceat(step_m, begin) > most_m) | (lasts_s > most_s)).any():
+        return tracks  # nearly always, so nothing more is kept in memory for it
     # Both only grow along a track, so what is beyond a cap is its end.
+    over = _since_start(step_m.cumsum(), begin, counts) / most_m
+    np.maximum(over, _since_start(tracks.t_utc, begin, counts) / most_s, out=over)
     beyond = over > 1.0
-    if not beyond.any():
-        return tracks
     x_m, y_m, t_utc = tracks.x_m.copy(), tracks.y_m.copy(), tracks.t_utc.copy()
     second = (begin + 1)[counts > 1]
     for k in second[beyond[second]]:
