@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wayveil.evaluation.tally import jsd
 from wayveil.grid import Grid
-from wayveil.synthesis.candidates import Trips, draw_trips, take_trips
+from wayveil.synthesis.candidates import Trips, draw_trips, take_trips, timed_again
 from wayveil.synthesis.draw import rows_of, shuffled, systematic, within_bins, within_groups
 from wayveil.synthesis.graph import RouteGraph, block_centres, block_side, grid_graph, relative_density, travel_cost
 from wayveil.synthesis.placing import (
@@ -604,3 +605,17 @@ def test_a_candidate_that_is_chosen_twice_is_two_trips(small_estimates):
     assert (alone.t_utc[alone.offsets[:-1]] == np.rint(pool_of.departure_utc)).all(), (
         "who is chosen once departs as drawn"
     )
+
+
+def test_speeds_are_as_told_though_routes_are_of_other_lengths(small_estimates):
+    random = np.random.default_rng(4)
+    trips = draw_trips(small_estimates, 3000, random)
+    length_m = trips.length_m * random.choice([0.5, 1.0, 1.9], len(trips))
+
+    def off(timed):
+        bin_of = small_estimates.speed_bins.index(length_m * 3.6 / timed.duration_s)
+        return jsd(np.bincount(bin_of, minlength=len(small_estimates.speed)), small_estimates.speed)
+
+    again = timed_again(small_estimates, trips, length_m, random)
+    assert off(again) < 0.3 * off(trips) and (again.length_m == length_m).all()
+    assert (again.points >= 2).all() and again.start is trips.start

@@ -8,7 +8,7 @@ from wayveil.synthesis.candidates import Trips, draw_trips
 from wayveil.synthesis.fit import fit_weights
 from wayveil.synthesis.placing import course_of
 from wayveil.synthesis.polylines import Polylines, lengths
-from wayveil.synthesis.targets import _final_lengths, fit_views
+from wayveil.synthesis.targets import final_lengths, fit_views
 
 GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)
 
@@ -30,14 +30,14 @@ def test_a_route_seen_by_all_its_points_keeps_the_length_that_was_tried():
     x, y = zigzag(20)
     course = course_of(Polylines(np.array([0, 21]), x, y), GRID)
     tried = Polylines(np.array([0, 5]), x[::5], y[::5])
-    assert _final_lengths(trips_with([5]), course, tried) == pytest.approx(lengths(tried))
+    assert final_lengths(trips_with([5]), course, tried) == pytest.approx(lengths(tried))
 
 
 def test_many_points_bring_a_route_back_to_its_own_length():
     x, y = zigzag(20)
     course = course_of(Polylines(np.array([0, 21]), x, y), GRID)
     tried = Polylines(np.array([0, 5]), x[::5], y[::5])
-    found = [_final_lengths(trips_with([points]), course, tried)[0] for points in (5, 9, 50, 5000)]
+    found = [final_lengths(trips_with([points]), course, tried)[0] for points in (5, 9, 50, 5000)]
     assert found == sorted(found)
     assert lengths(tried)[0] < 1700 and found[-1] == pytest.approx(2000, rel=0.001)
 

@@ -8,7 +8,7 @@ Privacy: free (post-processing).
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -68,7 +68,6 @@ def draw_trips(
     """Ends, length, duration and number of points of so many `candidates` for each `wanted` trip, ordered by flow."""
     inside = place_in_cells or partial(inside_cells, estimates.grid)
     flow, pair, origin, destination = _draw_ends(estimates, wanted, candidates, random)
-    count = len(flow)
     start, end = inside(origin, random), inside(destination, random)
     straight_km = np.hypot(start[0] - end[0], start[1] - end[1]) / 1000
 
@@ -79,14 +78,32 @@ def draw_trips(
     length_km = within_bins(estimates.length, length_edges, coarse_of_fine, coarse, random)
     length_km = np.maximum(length_km, 1.01 * straight_km)
 
-    duration_s = _draw_durations(estimates, length_km, random)
+    times = _draw_times(estimates, length_km, random)
+    return Trips(start, end, flow, pair, origin, destination, length_km * 1000, *times)
+
+
+def timed_again(
+    estimates: Estimates, trips: Trips, length_m: NDArray[np.float64], random: np.random.Generator
+) -> Trips:
+    """The trips with other durations and numbers of points, now that they are known to be so long.
+
+    No route is exactly as long as was drawn, and a duration that was drawn for another length is another speed.
+    """
+    duration_s, points, beat = _draw_times(estimates, length_m / 1000, random)
+    return replace(trips, length_m=length_m, duration_s=duration_s, points=points, beat=beat)
+
+
+def _draw_times(
+    estimates: Estimates, length_km: NDArray[np.float64], random: np.random.Generator
+) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
+    """Duration, number of points and beat of trips of the given lengths."""
+    count, duration_s = len(length_km), _draw_durations(estimates, length_km, random)
     interval_edges = np.asarray(estimates.interval_bins.edges)
     interval = random.permutation(systematic(estimates.interval, count, random))
     width = interval_edges[interval + 1] / interval_edges[interval]
     interval_s = interval_edges[interval] * width ** random.random(count)
     points = np.clip(np.rint(duration_s / interval_s).astype(np.int64) + 1, 2, estimates.scope.caps.points)
-    duration_s, points, beat = on_the_beat(estimates, duration_s, points, random)
-    return Trips(start, end, flow, pair, origin, destination, length_km * 1000, duration_s, points, beat)
+    return on_the_beat(estimates, duration_s, points, random)
 
 
 def _draw_ends(

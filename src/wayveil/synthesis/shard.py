@@ -16,7 +16,7 @@ from wayveil.rules import motion_of, with_scope_bounds
 from wayveil.rules.motion import motion_from_metres
 from wayveil.rules.rule import Rule, violating_trajectories
 from wayveil.scope import Scope
-from wayveil.synthesis.candidates import Trips, draw_trips
+from wayveil.synthesis.candidates import Trips, draw_trips, timed_again
 from wayveil.synthesis.caps import within_caps
 from wayveil.synthesis.draw import systematic, within_groups
 from wayveil.synthesis.estimate import Estimates
@@ -25,14 +25,14 @@ from wayveil.synthesis.fit import Fit, fit_weights
 from wayveil.synthesis.lawful import binds_routes, metres_against
 from wayveil.synthesis.pairs import whole_trips
 from wayveil.synthesis.physics import Tracks, take_tracks, written_degrees
-from wayveil.synthesis.placing import course_of, fit_slowness, histogram, slowness_weight
+from wayveil.synthesis.placing import Fixes, course_of, fit_slowness, histogram, slowness_weight
 from wayveil.synthesis.polylines import Polylines, place
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.realise import Pool, fixes_of, settled_ends, settled_slowness, timed_tracks
 from wayveil.synthesis.refine import Refined, refine
 from wayveil.synthesis.router import Router, route_trips
-from wayveil.synthesis.targets import fit_views
+from wayveil.synthesis.targets import final_lengths, fit_views
 from wayveil.synthesis.timing import departures
 from wayveil.trajectories import Trajectories
 
@@ -84,9 +84,12 @@ def draw_shard(
     told(0.0)
     pool_of = _draw_pool(estimates, prior, router, count, random, told)
     told(_ROUTED)
-    course, points = pool_of.course, pool_of.trips.points
-    fixes = fixes_of(estimates, np.minimum(points, _POOL_POINTS), pool_of.trips.beat, random)
-    evenly = place(course.lines, course.step_m, fixes.offsets, fixes.way)
+    course = pool_of.course
+    fixes, evenly = _evenly_seen(estimates, pool_of, random)
+    recorded_m = final_lengths(pool_of.trips, course, evenly)
+    pool_of = replace(pool_of, trips=timed_again(estimates, pool_of.trips, recorded_m, random))
+    points = pool_of.trips.points
+    fixes, evenly = _evenly_seen(estimates, pool_of, random)
     estimates = _with_routes(estimates, histogram(evenly, estimates.grid, points))
     told((_ROUTED + _PLACED) / 2)
     slowness = fit_slowness(course, points, fixes.offsets, fixes.way, estimates.occupancy, estimates.grid)
@@ -117,6 +120,12 @@ def _draw_pool(
     lines = prior.as_recorded(lines, trips.points, estimates, random)
     told(0.8 * _ROUTED)
     return Pool(trips, course_of(lines, estimates.grid), departures(estimates, len(trips), random))
+
+
+def _evenly_seen(estimates: Estimates, pool_of: Pool, random: np.random.Generator) -> tuple[Fixes, Polylines]:
+    """When candidates are seen, and where if they went at an even pace; some points of each are enough."""
+    fixes = fixes_of(estimates, np.minimum(pool_of.trips.points, _POOL_POINTS), pool_of.trips.beat, random)
+    return fixes, place(pool_of.course.lines, pool_of.course.step_m, fixes.offsets, fixes.way)
 
 
 def _with_routes(estimates: Estimates, routed: Field) -> Estimates:

@@ -22,7 +22,7 @@ _DISTRICT_DEPTH = 9
 def fit_views(estimates: Estimates, trips: Trips, course: Course, placed: Polylines) -> list[HardView | SoftView]:
     """What weights are fitted to: lengths of the final polylines, flows, displacements, durations, places."""
     straight_km = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1]) / 1000
-    length_km = _final_lengths(trips, course, placed) / 1000
+    length_km = final_lengths(trips, course, placed) / 1000
     noise = estimates.noise
     # Each round ends with what is known best: a later view undoes a little of what an earlier one did.
     return [
@@ -67,7 +67,7 @@ def _pairs_of_zones(trips: Trips) -> HardView:
     return HardView("zone_pairs", trips.pair, drawn / drawn.sum(), 0.0, 0.5)
 
 
-def _final_lengths(trips: Trips, course: Course, placed: Polylines) -> NDArray[np.float64]:
+def final_lengths(trips: Trips, course: Course, placed: Polylines) -> NDArray[np.float64]:
     """Lengths with all points: what chords cut off the route shrinks with their length."""
     few, tried = np.diff(placed.offsets) - 1, lengths(placed)
     route = np.add.reduceat(course.step_m, course.lines.offsets[:-1])
