@@ -168,7 +168,7 @@ def test_comparison_runs_on_what_the_folder_holds(file: Path, tmp_path: Path, mo
     assert not (tmp_path / "no").exists()
 
 
-@pytest.mark.filterwarnings("ignore:The .* outside what the network")
+@pytest.mark.filterwarnings("ignore:The .* that the network was taught with")
 def test_the_sound_method_of_the_comparison_is_the_product(rides: Trajectories) -> None:
     from wayveil.paper.experiments.methods import METHODS, RunSettings, run_method
 

@@ -139,7 +139,7 @@ def test_too_little_memory_means_bayes(case, monkeypatch):
 @pytest.mark.parametrize("epsilon_v", [1e-6, 1e4])
 def test_outside_the_trained_range_means_bayes(case, epsilon_v):
     truth, area, _, bayes, beside = case
-    with pytest.warns(LearnedFallback, match="outside"):
+    with pytest.warns(LearnedFallback, match="taught with"):
         assert refine_field(noisy(truth, epsilon_v), 6000.0, area, bayes, kind="occupancy", beside=beside) is bayes
 
 

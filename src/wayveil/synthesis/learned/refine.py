@@ -67,20 +67,34 @@ def refine(
     """
     worth = guard.worth(levels, total) / max(area.sum(), 1.0)
     if not guard.LEAST_WORTH <= worth <= guard.MOST_WORTH[kind] or len(levels) != 3:
-        return Refined(bayes, 0.0, f"The {_words(kind)} are outside what the network was trained on; Bayes is used.")
+        return Refined(
+            bayes, 0.0, f"The {_words(kind)} are {_unlike(worth, kind)}; the plain Bayesian estimate is used."
+        )
     if kind == "end_points" and not road_features and guard.worth(levels, total) < guard.FEWEST_UNITS:
-        return Refined(bayes, 0.0, "There are too few end points for the network at this noise; Bayes is used.")
+        return Refined(
+            bayes,
+            0.0,
+            "There are too few starts and ends for the network at this noise; the plain Bayesian estimate is used.",
+        )
     if area.size * _BYTES_A_CELL > _free_bytes():
-        return Refined(bayes, 0.0, "The grid is too large for the network in this memory; Bayes is used.")
+        return Refined(
+            bayes, 0.0, "The grid is too large for the network in this memory; the plain Bayesian estimate is used."
+        )
     try:
         weights = load_weights(kind)
         learned = _corrected(weights, levels, total, area, bayes, beside, road_features)
     except WeightsError as error:
         return Refined(bayes, 0.0, f"{error} Bayes is used meanwhile.")
     except MemoryError:
-        return Refined(bayes, 0.0, "The grid is too large for the network in this memory; Bayes is used.")
+        return Refined(
+            bayes, 0.0, "The grid is too large for the network in this memory; the plain Bayesian estimate is used."
+        )
     if not np.isfinite(learned).all():
-        return Refined(bayes, 0.0, f"The network found no finite estimate of the {_words(kind)}; Bayes is used.")
+        return Refined(
+            bayes,
+            0.0,
+            f"The network found no finite estimate of the {_words(kind)}; the plain Bayesian estimate is used.",
+        )
     learned = guard.towards_coarse(levels, learned)
     share = guard.trusted_share(levels, bayes, learned)
     if share == 1.0:
@@ -133,8 +147,16 @@ def one_thread() -> Iterator[None]:
         yield
 
 
+def _unlike(worth: float, kind: Kind) -> str:
+    """What sets these answers apart from those that the network was taught with."""
+    if guard.LEAST_WORTH <= worth <= guard.MOST_WORTH[kind]:
+        return "asked in other cells than the network was taught with"
+    fewer = worth < guard.LEAST_WORTH
+    return f"{'fewer and noisier' if fewer else 'more and clearer'} than any that the network was taught with"
+
+
 def _words(kind: Kind) -> str:
-    return "end points" if kind == "end_points" else "occupancy counts"
+    return "starts and ends" if kind == "end_points" else "counts of places"
 
 
 def _free_bytes() -> float:
