@@ -53,7 +53,7 @@ METRICS: dict[str, Metric] = {
     "length_20": ada.length_20,
 }
 HEADLINE = ("length", "density_100", "endpoints_100", "trip_1000", "relation")
-_CLEARLY, _CLEARLY_OF_SMALL = 3.0, 4.0
+_CLEARLY = 3.0
 
 
 @dataclass(frozen=True)
@@ -225,9 +225,9 @@ def _score(metric: Metric, tally: Tally, real: Paths, synthetic: Paths, samples:
     error = float(np.sqrt((used - 1) * np.var([tally.score(kept, kept) for kept in without])))
     floor = _floor(metric, tally, real, synthetic, n_synthetic, samples)
     better_by = (value - floor.best) if metric.higher_is_better else (floor.best - value)
-    # Some standard errors, and a twentieth of it for what the scaling law leaves open. Small samples have longer tails.
-    errors = _CLEARLY if alike(n_real, n_synthetic) else _CLEARLY_OF_SMALL
-    slack = errors * floor.error + 0.05 * abs((1.0 - floor.value) if metric.higher_is_better else floor.value)
-    below = min(n_real, n_synthetic) >= FEWEST and bool(better_by > slack)
+    # Three standard errors, and a twentieth of it for what the scaling law leaves open.
+    slack = _CLEARLY * floor.error + 0.05 * abs((1.0 - floor.value) if metric.higher_is_better else floor.value)
+    # A small file that is dealt out evenly is closer than a random sample of its size, and has copied nothing.
+    below = min(n_real, n_synthetic) >= FEWEST and alike(n_real, n_synthetic) and bool(better_by > slack)
     low, high = value - 1.96 * error, value + 1.96 * error
     return Score(value, low, high, floor.value, floor.error, below, metric.higher_is_better)
