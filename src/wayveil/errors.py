@@ -32,6 +32,10 @@ class FewTrajectoriesWarning(UserWarning):
     """A release whose noise is large against what was counted."""
 
 
+class LeftOutWarning(UserWarning):
+    """Synthetic trajectories that no change could make obey the rules."""
+
+
 class UnusedMapWarning(UserWarning):
     """A road map without a road inside the scope."""
 

@@ -4,10 +4,12 @@ Synthesis itself opens no file; whatever is given as a path is read here.
 """
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from wayveil.errors import InputError
+from wayveil.callers import callers_level
+from wayveil.errors import InputError, LeftOutWarning
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release
 from wayveil.roads import RoadMap
@@ -70,9 +72,13 @@ def synthesize(
     count, chosen = wanted_count(release, n), wanted_seed(seed)
     streets = roads_of(roads)
     laws = rules_of(rules, release.scope, streets)
-    return made_of(
+    made = made_of(
         release, roads=streets, rules=laws, n=count, seed=chosen, estimator=estimator, engine=engine, progress=progress
     )
+    if left_out := made.diagnostics["changed"]["left_out"]:
+        said = f"{left_out:,} of {count:,} trajectories could not be made to obey the rules and were left out."
+        warnings.warn(said, LeftOutWarning, stacklevel=callers_level())
+    return made
 
 
 def roads_of(roads: Roads) -> RoadMap | None:

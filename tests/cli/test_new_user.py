@@ -292,6 +292,11 @@ def test_rules_in_python_are_looked_at_as_those_of_a_file_are(wayveil, folder):
     with pytest.raises(wv.errors.InputError, match="functions of"):
         wv.synthesize(release, rules=3, n=20, seed=1)
 
+    for wrong, said in ((lambda x, y, t: 0, "one value for each point"), (lambda x, y, t: x > 5, "yes or no"),
+                        (lambda x, y: 0 * x, "takes 2 positional arguments")):  # fmt: skip
+        with pytest.raises(wv.errors.RuleError, match=said):
+            wv.synthesize(release, rules=wrong, n=20, seed=1)
+
     def western_half(x, y, t):
         return x - release.scope.width_m / 2
 

@@ -312,7 +312,7 @@ def test_as_many_as_the_noisy_count_with_diagnostics(small_release):
     assert len(found.trajectories) == noisy == wanted_count(small_release, None) == found.diagnostics["trajectories"]
     assert set(found.diagnostics) == {
         "trajectories", "loss", "effective_sample_share", "effective_sample_size", "realised_density_jsd",
-        "violations_before", "violations_after", "changed",
+        "violations_before", "violations_after", "changed", "avoided",
     }  # fmt: skip
     assert not any(found.diagnostics["changed"].values())  # there are no rules
     assert 0.5 * noisy < found.diagnostics["effective_sample_size"] < 2 * noisy

@@ -199,8 +199,9 @@ def test_an_area_that_is_closed_on_working_days_takes_nobody_to_the_weekend(ofte
     rule = closed(shapely.Point(scope.width_m / 2, scope.height_m / 2).buffer(radius_m), hours=hours(days="mon-fri"))
 
     def made_with(rules):
-        made = synthesize(often_seen, n=400, seed=2, estimator="bayes", rules=rules).trajectories
-        motion = motion_of(made, scope)
+        found = synthesize(often_seen, n=400, seed=2, estimator="bayes", rules=rules)
+        assert found.diagnostics["avoided"] == (["closed"] if rules and radius_m > 200 else [])
+        made, motion = found.trajectories, motion_of(found.trajectories, scope)
         assert not any(broken["points"] for broken in count(rules, motion).values())
         inside = rule.area.inside(motion.x_m, motion.y_m)
         return (motion.week_s[made.offsets[:-1]] >= 5 * 86_400).mean(), inside.mean()

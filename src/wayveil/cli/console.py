@@ -38,7 +38,12 @@ def made_words(made: dict[str, Any]) -> str:
     broken = {name: found["trajectories"] for name, found in made["diagnostics"]["violations_after"].items()}
     rules = ", ".join(f"{count:,} break '{name}'" for name, count in broken.items() if count)
     if not rules and made.get("rules"):
-        rules = "none breaks a rule" + _changed_words(made["diagnostics"]["changed"])
+        diagnostics = made["diagnostics"]
+        rules = (
+            "none breaks a rule"
+            + _changed_words(diagnostics["changed"])
+            + _avoided_words(diagnostics.get("avoided", []))
+        )
     number = made["trajectories"]
     return f"{number:,} synthetic trajector{'y' if number == 1 else 'ies'}{'; ' + rules if rules else ''}."
 
@@ -48,6 +53,14 @@ def _changed_words(changed: dict[str, int]) -> str:
     words = {"retimed": "got other times", "moved": "were moved", "replaced": "were replaced", "left_out": "left out"}
     took = ", ".join(f"{changed[kind]:,} {what}" for kind, what in words.items() if changed.get(kind))
     return f" ({took} for it)" if took else ""
+
+
+def _avoided_words(names: list[str]) -> str:
+    """Which areas were driven around though they are open at times."""
+    areas = ", ".join(f"'{name}'" for name in names)
+    return (
+        f"; more trips pass {areas} than open hours have departures for, so it is avoided at all hours" if areas else ""
+    )
 
 
 def _can_draw() -> bool:

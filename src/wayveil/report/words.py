@@ -203,7 +203,8 @@ def not_promised(release: Release, hours_closed: bool | None = False) -> list[st
     if hours_closed:
         lines.append(
             "Areas that are closed at certain hours were obeyed by departing at other hours where that was enough: "
-            "where people travel at these hours follows from the rules first."
+            "where people travel at these hours follows from the rules first. An area that too many trips pass for "
+            "that is avoided at all hours."
         )
     if release.unit == "trajectory":
         lines.insert(

@@ -55,12 +55,19 @@ def custom(
     try:
         values = function(x, y, t)
         shape = getattr(values, "shape", None)
+        if shape != x.shape:
+            raise RuleError(f"Rule '{name}': the function must return one value for each point, as in 0 * x.")
+        if values.dtype.kind == "b":
+            raise RuleError(
+                f"Rule '{name}': the function says yes or no; let it say how wrong a point is, "
+                "jnp.where(wrong, 1.0, 0.0), better still by how many metres."
+            )
         gradients = jax.grad(lambda *at: jnp.sum(function(*at)), argnums=(0, 1, 2))(x, y, t)
+    except RuleError:
+        raise
     except Exception as error:
-        kind = type(error).__name__
-        raise RuleError(f"Rule '{name}': the function fails ({kind}); write it with jax.numpy, for arrays.") from None
-    if shape != x.shape:
-        raise RuleError(f"Rule '{name}': the function must return one value for each point.")
+        why = " ".join(f"{type(error).__name__}: {error}".split())[:200]
+        raise RuleError(f"Rule '{name}': the function fails ({why}); write it with jax.numpy, for arrays.") from None
     if not all(bool(jnp.all(jnp.isfinite(array))) for array in (values, *gradients)):
         raise RuleError(
             f"Rule '{name}': the function or its gradient is not finite somewhere in the scope; "

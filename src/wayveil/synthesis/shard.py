@@ -65,6 +65,8 @@ class Shard:
     violations_after: dict[str, dict[str, int]]
     changed: dict[str, int]
     """How many trajectories were moved, given other times, replaced by others, or left out so that all obey."""
+    avoided: tuple[str, ...] = ()
+    """Areas with hours that routes go around at all hours, because too many trips pass them."""
 
 
 def draw_shard(
@@ -101,7 +103,8 @@ def draw_shard(
     )
     told(_FITTED)
     chosen = _resample(fit, pool_of.trips, count, random)
-    return _finish(estimates, prior, rules, pool_of, slowness, fit, chosen, random, told)
+    made = _finish(estimates, prior, rules, pool_of, slowness, fit, chosen, random, told)
+    return replace(made, avoided=tuple(rule.name for rule in avoided))
 
 
 def _draw_pool(

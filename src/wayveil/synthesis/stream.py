@@ -166,6 +166,7 @@ class _Facts:
     violations_before: dict[str, dict[str, int]]
     violations_after: dict[str, dict[str, int]]
     changed: dict[str, int]
+    avoided: tuple[str, ...]
 
 
 def _write_part(path: Path, shard: Shard) -> None:
@@ -173,7 +174,7 @@ def _write_part(path: Path, shard: Shard) -> None:
 
     made = shard.trajectories
     facts = asdict(_Facts(range(0), shard.loss, shard.effective_sample_share, shard.realised_density_jsd,
-                          shard.violations_before, shard.violations_after, shard.changed))  # fmt: skip
+                          shard.violations_before, shard.violations_after, shard.changed, shard.avoided))  # fmt: skip
     facts["trajectories"] = len(made)
     whole = _whole(made)
     schema = _schema(whole).with_metadata({_FACTS: json.dumps(facts).encode()})

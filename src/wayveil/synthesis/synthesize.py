@@ -246,6 +246,7 @@ def diagnostics_of(shards: Sequence[Shard]) -> dict[str, Any]:
         "violations_before": _added([shard.violations_before for shard in shards]),
         "violations_after": _added([shard.violations_after for shard in shards]),
         "changed": {kind: sum(shard.changed[kind] for shard in shards) for kind in shards[0].changed},
+        "avoided": list(shards[0].avoided),
     }
 
 
