@@ -228,3 +228,11 @@ def test_areas_that_more_trips_pass_than_open_hours_have_departures_for():
     at_night[:, 20:] = 1 / 28
     assert crowded(5, by_day, at_night) == () and len(crowded(1, by_day, np.roll(at_night, 12, axis=1))) == 1
     assert crowded(10, closed()) == (), "known to routes anyway"
+
+
+def test_an_area_that_is_seldom_closed_is_not_avoided_however_many_pass_it():
+    through, beside = line((0, 1500), (4000, 1500)), line((0, 100), (4000, 100))
+    x, y = (np.concatenate([getattr(one, name) for one in [through] * 8 + [beside] * 2]) for name in ("x_m", "y_m"))
+    lines, even = Polylines(np.arange(0, 21, 2), x, y), np.full((7, 24), 1 / 168)
+    assert crowded_closures([closed(hours=hours("23:00", "05:00", "sun"))], lines, even) == ()
+    assert len(crowded_closures([closed(hours=hours("06:00", "18:00"))], lines, even)) == 1

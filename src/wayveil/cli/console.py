@@ -59,7 +59,9 @@ def _avoided_words(names: list[str]) -> str:
     """Which areas were driven around though they are open at times."""
     areas = ", ".join(f"'{name}'" for name in names)
     return (
-        f"; more trips pass {areas} than open hours have departures for, so it is avoided at all hours" if areas else ""
+        f"; too many trips pass {areas} at closed hours to depart at others, so it is avoided at all hours"
+        if areas
+        else ""
     )
 
 

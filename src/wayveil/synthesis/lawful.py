@@ -33,7 +33,7 @@ _LEAST_OPEN = 0.02
 _NEARLY_ALWAYS = 0.8
 _PASSED_M = 60.0
 _TRADED = 0.7
-"""Of the departures at open hours, how many may be of trips through the area."""
+"""Of the trips that pass elsewhere at open hours, how many may be asked to trade."""
 _TOUCHED_M = 1.0
 _STEP_M = 20.0
 _ROUTE_VERTICES = 1 << 14
@@ -55,18 +55,18 @@ def binds_routes(rule: Rule) -> bool:
 
 
 def crowded_closures(rules: Sequence[Rule], routes: Polylines, departure: NDArray[np.float64]) -> tuple[Closed, ...]:
-    """Areas with hours that more trips pass than can depart while they are open, as closed at all times.
+    """Areas with hours that too many trips pass while they are closed, as closed at all times.
 
-    `departure` are the (weekday, hour) shares of all departures. Who passes such an area is given an open hour by a
-    trade (`departures.py`); where there are too few of those, trips go around it instead.
+    `departure` are the (weekday, hour) shares of all departures. Who passes such an area at closed hours trades with
+    somebody who passes elsewhere at open ones (`departures.py`); where those are too few, trips go around it instead.
     """
     timed = [rule for rule in rules if isinstance(rule, Closed) and not binds_routes(rule)]
     middle_s = (np.arange(departure.size) + 0.5) * 3600.0
     crowded = []
     for rule in timed:
-        is_open = rule.hours.depth_s(middle_s, np) <= 0
         passing = float((metres_against(routes, [rule]) > _PASSED_M).mean())
-        if passing > _TRADED * float(departure.ravel()[is_open].sum()):
+        open_share = float(departure.ravel()[rule.hours.depth_s(middle_s, np) <= 0].sum() / departure.sum())
+        if passing * (1 - open_share) > _TRADED * (1 - passing) * open_share:
             crowded.append(replace(rule, hours=ALWAYS))
     return tuple(crowded)
 
