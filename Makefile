@@ -29,7 +29,7 @@ demo: $(READY)
 	$(BIN)/wayveil demo --force
 
 lint: $(READY)
-	$(BIN)/ruff check src tests benchmarks examples
+	$(BIN)/ruff check src tests research/benchmarks examples
 	$(BIN)/mypy src/wayveil
 	@$(AUDIT)
 
@@ -37,12 +37,12 @@ test: lint
 	$(BIN)/python -m pytest -n 2 -m "not long"
 
 bench: $(READY)
-	$(BIN)/python benchmarks/run.py
+	$(BIN)/python research/benchmarks/run.py
 
 # The oldest and the newest dependencies that pyproject.toml allows, each in an environment of its own.
 bounds:
-	$(PYTHON) benchmarks/bounds.py oldest
-	$(PYTHON) benchmarks/bounds.py newest
+	$(PYTHON) research/benchmarks/bounds.py oldest
+	$(PYTHON) research/benchmarks/bounds.py newest
 
 clean:
 	rm -rf $(VENV) build dist

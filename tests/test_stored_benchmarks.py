@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-RUN = Path(__file__).parent.parent / "benchmarks" / "run.py"
+RUN = Path(__file__).parent.parent / "research" / "benchmarks" / "run.py"
 
 
 @pytest.fixture

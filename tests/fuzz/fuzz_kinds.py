@@ -1,4 +1,4 @@
-"""Every kind of file that the fuzzers of this folder damage, and one attempt; shared with benchmarks/fuzz_long.py."""
+"""Every kind of file that the fuzzers damage, and one attempt; shared with research/benchmarks/fuzz_long.py."""
 
 import random
 from contextlib import suppress

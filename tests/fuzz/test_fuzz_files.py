@@ -1,4 +1,6 @@
-"""Damaged files of every kind but trajectories: success or one clear sentence; at length: benchmarks/fuzz_long.py.
+"""Damaged files of every kind but trajectories: success or one clear sentence.
+
+research/benchmarks/fuzz_long.py does the same at length.
 
 WAYVEIL_FUZZ says how many inputs of all kinds are tried (1,000 by default), WAYVEIL_FUZZ_SEED where to start.
 """

@@ -7,7 +7,7 @@ import pytest
 
 from wayveil.synthesis.fields import with_blocks_of
 
-FOLDER = Path(__file__).resolve().parents[2] / "training"
+FOLDER = Path(__file__).resolve().parents[2] / "research" / "training"
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "training"
+FOLDER = Path(__file__).resolve().parents[2] / "research" / "training"
 CELLS_OF_A_SUM = {"16": 256, "8": 64, "4": 16, "2": 4, "1": 1, "h8": 8, "v8": 8, "d8": 8, "e8": 8}
 SIDE = 32
 

@@ -8,7 +8,7 @@ import pytest
 from wayveil import plan
 from wayveil.grid import Grid
 
-FOLDER = Path(__file__).resolve().parents[2] / "training"
+FOLDER = Path(__file__).resolve().parents[2] / "research" / "training"
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,8 @@ length for each trip, and walks that end where the trip ends.
 
 Not here: the paper's three defences against attacks, which read the raw data while synthesising. The second level's
 split rule and the treatment of negative counts in the published mode are our reading, settled by comparing with the
-scores of the authors' own code; `benchmarks/baseline_fidelity.py` shows how near it comes, and where it is better.
+scores of the authors' own code; `research/benchmarks/baseline_fidelity.py` shows how close it comes and
+where it is better.
 """
 
 from dataclasses import dataclass

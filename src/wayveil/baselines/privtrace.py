@@ -5,7 +5,7 @@ matter, the distribution of trips by a convex fit of the noisy margins, and walk
 
 The paper's text leaves the visits a leaf should have, the start of the convex fit and the walk's pull towards its end
 open (or we read it so). These three constants (80; 0.7 and 0.5 in `chain`) were chosen so that the published mode
-scores like the authors' own code on public data; `benchmarks/baseline_fidelity.py` shows how near it comes.
+scores like the authors' own code on public data; `research/benchmarks/baseline_fidelity.py` shows how near it comes.
 """
 
 import numpy as np

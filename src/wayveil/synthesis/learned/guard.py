@@ -26,7 +26,7 @@ LEAST_WORTH = 1e-4
 MOST_WORTH = {"occupancy": 7.0, "end_points": 5.5}
 """Noise units a base cell is worth on average: the range that training covered, and a little more. On four simulated
 campuses the network was better than Bayes up to here and lost at 10; the likelihood alone does not catch such losses
-(training/strong_campus.py)."""
+(research/training/strong_campus.py)."""
 FEWEST_UNITS = 150.0
 """Noise units that all end points together must be worth without a map: below, on simulated cities, the network gained
 on average but lost in 10 of 35 releases that the likelihood cannot tell apart; from 300 on it lost in none of 122."""

@@ -8,7 +8,7 @@ import sys
 import types
 from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parent.parent / "src" / "wayveil"
+SOURCE = Path(__file__).resolve().parents[2] / "src" / "wayveil"
 
 
 def _register() -> None:

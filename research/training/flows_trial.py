@@ -1,6 +1,6 @@
 """Trip tables between regions on simulated cities: does another prior than the present gravity pay?
 
-    python training/flows_trial.py [--cities 30]
+    python research/training/flows_trial.py [--cities 30]
 
 Priors: `none` (start × end, no distance), `present` (the product's), `smooth` (its distance factor fitted by
 a + b·log d + c·d), `learned` (the present one times exp(x·β), β fitted on other cities by Poisson regression),

@@ -1,6 +1,6 @@
 """Cities far from anything the network has seen: it must not come out worse than the Bayesian estimate.
 
-    python training/unfamiliar.py [--noises 2]
+    python research/training/unfamiliar.py [--noises 2]
 
 Some are rare members of the family (rural, island, campus, 1,000 trajectories), some were never in it: one straight
 road, a spiral, everything in one place, everywhere alike, the map of another city.

@@ -2,8 +2,8 @@
 
 Needs python3, numpy and jax, nothing else:
 
-    PYTHONPATH=src python3 benchmarks/paper_kernel.py --json kernel.json
-    PYTHONPATH=src python3 benchmarks/paper_kernel.py --sizes 2000,8000,20000 --precisions float32 --repeat 2
+    PYTHONPATH=src python3 research/benchmarks/paper_kernel.py --json kernel.json
+    PYTHONPATH=src python3 research/benchmarks/paper_kernel.py --sizes 2000,8000,20000 --precisions float32 --repeat 2
 
 Prints, for each size and precision, ms per iteration (loss and gradient), the share of the matrix-multiply rate
 that was measured on the same device just before, and memory; and how far sums and gradient are from

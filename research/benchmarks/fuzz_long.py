@@ -1,8 +1,10 @@
-"""Every fuzzer at length: `python benchmarks/fuzz_long.py [N] [--seed S] [--kinds ...]`, N damaged inputs (100,000).
+"""Run every fuzzer at length: N damaged inputs, 100,000 by default.
 
-Each input is read, or refused in one sentence; anything else (another exception, too much CPU time, memory over
-2 GB) is a defect, printed with the seed that makes it again. The table goes to benchmarks/results/fuzz.json as well;
-what an earlier run wrote there about other kinds stays.
+    python research/benchmarks/fuzz_long.py [N] [--seed S] [--kinds ...]
+
+Each input is read, or refused in one sentence. Anything else (another exception, too much CPU time, memory over
+2 GB) is a defect and is printed with the seed that reproduces it. The table also goes to
+research/benchmarks/results/fuzz.json; rows of other kinds from an earlier run stay there.
 """
 
 import argparse
@@ -19,9 +21,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tests" / folder) for folder in ("fuzz", "formats", "rules", ".")]
-RESULT = ROOT / "benchmarks" / "results" / "fuzz.json"
+RESULT = ROOT / "research" / "benchmarks" / "results" / "fuzz.json"
 MEMORY_BYTES = 2 << 30
 SHARES = {
     "scope": 20.8, "release": 16, "rules": 14, "roads.parquet": 4, "roads.geojson": 5, "roads.graphml": 4, "ledger": 4,

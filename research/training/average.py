@@ -1,6 +1,6 @@
 """Two files of weights of one shape → their mean: what a later stage learned, without losing what the earlier knew.
 
-    python training/average.py BEFORE AFTER OUT [--share 0.5] [--only occupancy]
+    python research/training/average.py BEFORE AFTER OUT [--share 0.5] [--only occupancy]
 
 The fine-tuned network starts at the earlier one and stays near it, so that the networks between them work too.
 """

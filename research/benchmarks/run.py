@@ -1,8 +1,10 @@
-"""Speed and memory by stage and size: `make bench`, or `python benchmarks/run.py --large` for a million trajectories.
+"""Speed and memory by stage and size: `make bench`, or with a million trajectories as well:
+
+    python research/benchmarks/run.py --large
 
 Each stage runs in a process of its own (start-up and imports included), on one thread. CPU seconds are also given in
 units of a fixed numpy workload in the same run, so that machines and busy hours compare. Results are kept in
-benchmarks/results/ and compared with the last ones of the same sizes; more than 20 % slower is shown in red.
+research/benchmarks/results/ and compared with the last ones of the same sizes; more than 20 % slower is shown in red.
 """
 
 import argparse

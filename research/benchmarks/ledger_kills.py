@@ -1,6 +1,6 @@
 """Kill spending processes at random moments and look whether the ledger ever knows less than was shown.
 
-    python benchmarks/ledger_kills.py 1000 --processes 2 8 --measures 100
+    python research/benchmarks/ledger_kills.py 1000 --processes 2 8 --measures 100
 
 Workers spend in a loop and print what they were granted, as a release would show it. They are killed with SIGKILL
 at a random moment, two and then eight at once. After every round the ledger is opened again (which also compares

@@ -1,6 +1,6 @@
 """The table of docs/comparison.md, from finished cells of `wayveil bench utility` and the originals' own scores.
 
-usage: python benchmarks/comparison_page.py BENCH_DIR REFERENCE.json > table.md
+usage: python research/benchmarks/comparison_page.py BENCH_DIR REFERENCE.json > table.md
 """
 
 import collections

@@ -1,8 +1,8 @@
 """The oldest and the newest dependencies that pyproject.toml allows, tried in a fresh environment.
 
-    python benchmarks/bounds.py oldest
-    python benchmarks/bounds.py newest
-    python benchmarks/bounds.py oldest --tests tests/rules tests/views
+    python research/benchmarks/bounds.py oldest
+    python research/benchmarks/bounds.py newest
+    python research/benchmarks/bounds.py oldest --tests tests/rules tests/views
 
 Makes a virtual environment in a temporary folder, installs wayveil with every direct dependency at its lower bound
 (or at the newest version below its upper bound), says which versions those are, and runs tests. Needs a package index.
@@ -17,7 +17,7 @@ import tempfile
 import tomllib
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ["pytest>=8,<10", "pytest-xdist>=3.5,<4", "hypothesis>=6.100,<7", "networkx>=3,<4", "pandas", "polars"]
 TESTS = [
     "tests/test_measure.py", "tests/test_release.py", "tests/test_scope.py", "tests/test_trajectories.py",

@@ -1,6 +1,6 @@
 """What pooling three opinions on a map does to simulated cities: the network alone against the product's rule.
 
-    python training/judge_pooling.py [--cities 1] [--first 12]
+    python research/training/judge_pooling.py [--cities 1] [--first 12]
 
 The families of `judge_blocks.py`, releases with a map only. JSD in nats at 1, 4, 16 and 64 cells, and `far`.
 """

@@ -1,6 +1,6 @@
 """What users get, on simulated cities, in large blocks too: which weights, and how far to go back to Bayesian sums.
 
-    python training/judge_blocks.py [--weights FILE ...] [--cities 2] [--workers 15] [--out FILE]
+    python research/training/judge_blocks.py [--weights FILE ...] [--cities 2] [--workers 15] [--out FILE]
 
 Three families: the 30 validation cities of `judge.py`, held-out cities under roaming scopes (384 cells a side, 20,000
 trips or 5,000 hours), and untidy ones under such scopes (ends beside the streets, maps that say less). `net` is the

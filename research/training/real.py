@@ -1,6 +1,7 @@
 """The estimates that users get, on real data: Bayes and network against the true density, cell by cell and coarsely.
 
-    python training/real.py --data FOLDER --name cabspotting --scope san-francisco --roads FOLDER/roads/sf_roads.parquet
+    python research/training/real.py --data FOLDER --name cabspotting --scope san-francisco \\
+        --roads FOLDER/roads/sf_roads.parquet
 
 JSD at one cell; under `far` JSD at 20 and 64 cells, the energy distance on blocks of 10 cells, and the spread along x
 and y as a share of the truth's.

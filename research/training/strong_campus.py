@@ -1,6 +1,6 @@
 """Campuses with more signal than training covered: where the network stops paying, so the guard has an upper limit.
 
-    python training/strong_campus.py
+    python research/training/strong_campus.py
 
 Four simulated campuses of at most 2 km, no map, at signals of 1, 4, 7 and 10 noise units a cell, the guard's upper
 limit lifted. The share is what the guard's likelihood alone would trust.

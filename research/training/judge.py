@@ -1,6 +1,6 @@
 """What users get, on simulated validation cities: Bayes, the guarded network, and ways to combine the two.
 
-    python training/judge.py [--weights FILE] [--cities 3] [--json FILE]
+    python research/training/judge.py [--weights FILE] [--cities 3] [--json FILE]
 
 JSD in nats at one cell and on blocks of 4 and of 16 cells, mean over cities. `net` is the guarded network, `mean` its
 geometric mean with Bayes, `+kept` either with Bayesian block sums; end points are given the occupancy of the same name.

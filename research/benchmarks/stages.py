@@ -1,4 +1,4 @@
-"""One stage of the benchmark, in a process of its own: `python benchmarks/stages.py STAGE [SIZE FOLDER]`."""
+"""One stage of the benchmark, in a process of its own: `python research/benchmarks/stages.py STAGE [SIZE FOLDER]`."""
 
 import sys
 from pathlib import Path
