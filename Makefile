@@ -17,7 +17,7 @@ if [ $$blind -ge $$all ]; then echo "pip-audit: its database knows none of the $
 echo "pip-audit: nothing known about $$((all - blind)) packages; not looked at: $$blind"
 endef
 
-.PHONY: demo test lint bench bounds clean
+.PHONY: demo test lint docs bench bounds clean
 
 $(READY): pyproject.toml
 	@echo "Setting up $(VENV): about 60 packages, once; a minute or more, most of it download."
@@ -35,6 +35,14 @@ lint: $(READY)
 
 test: lint
 	$(BIN)/python -m pytest -n 2 -m "not long"
+
+$(VENV)/.docs: $(READY)
+	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[docs]"
+	touch $@
+
+# The documentation site in build/site; a broken link or a bad docstring fails the build.
+docs: $(VENV)/.docs
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(READY)
 	$(BIN)/python research/benchmarks/run.py

@@ -1,5 +1,7 @@
-"""What the pages say is true: their examples run, their links lead somewhere, their options exist."""
+"""The pages are true: examples run, links resolve, options exist, and texts stay within their limits."""
 
+import ast
+import importlib.util
 import json
 import math
 import os
@@ -14,8 +16,18 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 DOCS = sorted((ROOT / "docs").rglob("*.md"))
-PAGES = [ROOT / "README.md", ROOT / "SECURITY.md", ROOT / "examples" / "README.md", *DOCS]
-RUN = ["README.md", "docs/tutorial.md", *(f"docs/how-to/{page.name}" for page in (ROOT / "docs/how-to").glob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "SECURITY.md", "CHANGELOG.md", "examples/README.md")),
+    *sorted((ROOT / "research").glob("*.md")),
+    *DOCS,
+]
+HOW_TO = sorted((ROOT / "docs" / "how-to").glob("*.md"))
+RUN = ["README.md", "docs/index.md", "docs/tutorial.md", *(f"docs/how-to/{page.name}" for page in HOW_TO)]
+GENERATED = ("reference/command-line.md", "reference/python.md", "reference/changes.md", "explanation/security.md")
+"""Pages that docs/site_hooks.py adds to the site; they are not stored."""
+MOST_WORDS = {"README.md": 1_200, "docs/explanation/method.md": 3_500, "docs/explanation/model-card.md": 1_000}
+MOST_WORDS_OF_DOCS = 20_000
+MOST_LINES_OF_CHANGELOG = 20
 SLOW = ("demo", "bench", "paper")
 
 
@@ -151,6 +163,8 @@ def test_links_lead_somewhere(page):
             continue
         path, _, anchor = target.partition("#")
         file = (page.parent / unquote(path)) if path else page
+        if page in DOCS and file.resolve().relative_to(ROOT).as_posix().removeprefix("docs/") in GENERATED:
+            continue
         assert file.exists(), target
         if anchor:
             titles = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.M)
@@ -166,7 +180,7 @@ def test_json_blocks_are_json():
 
 
 def test_the_table_of_epsilons():
-    text = (ROOT / "docs" / "which-epsilon.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "explanation" / "which-epsilon.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| ([\d.]+) \| ([\d.,]+) \| ([\d.]+) % \| ([\d.]+) % \| ([\d.]+) % \|$", text, re.M)
     assert len(rows) == 7
     for row in rows:
@@ -179,3 +193,97 @@ def test_the_table_of_epsilons():
 
 def test_the_picture_is_small():
     assert 10_000 < (ROOT / "docs" / "img" / "city.png").stat().st_size < 300_000
+
+
+@pytest.mark.parametrize("page", MOST_WORDS)
+def test_pages_stay_within_their_limits(page):
+    assert len((ROOT / page).read_text(encoding="utf-8").split()) <= MOST_WORDS[page]
+
+
+def test_the_documentation_as_a_whole_stays_short():
+    assert sum(len(page.read_text(encoding="utf-8").split()) for page in DOCS) <= MOST_WORDS_OF_DOCS
+    assert len((ROOT / "CHANGELOG.md").read_text(encoding="utf-8").splitlines()) <= MOST_LINES_OF_CHANGELOG
+
+
+def test_scripts_and_stored_results_that_pages_name_exist():
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for path in re.findall(r"(?<![\w/.])((?:research|docs|tests)/[\w./-]+\.\w+)", text):
+            assert (ROOT / path).exists(), (page.name, path)
+
+
+def test_every_stored_result_is_cited():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    stored = [file for file in (ROOT / "research").glob("*/results/**/*") if file.is_file()]
+    assert stored
+    for file in stored:
+        assert file.name in text, file
+
+
+def test_messages_name_pages_that_exist():
+    """Docstrings are left out: what matters is what users are told to read."""
+    named = set()
+    for module in (ROOT / "src").rglob("*.py"):
+        tree = ast.parse(module.read_text(encoding="utf-8"))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+                named |= set(re.findall(r"docs/[\w/-]+\.md", node.value))
+    assert named
+    for path in named:
+        assert (ROOT / path).exists(), path
+
+
+@pytest.fixture(scope="module")
+def hooks():
+    """The hooks of the documentation site, which `make docs` uses."""
+    spec = importlib.util.spec_from_file_location("site_hooks", ROOT / "docs" / "site_hooks.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_command_line_reference_has_every_command_and_option(hooks):
+    import typer
+
+    from wayveil.cli.main import app
+
+    text = hooks.command_line()
+
+    def look(found, name: str) -> None:
+        for word, part in getattr(found, "commands", {}).items():
+            assert re.search(rf"^#+ {name} {word}$", text, re.M), word
+            look(part, f"{name} {word}")
+        for parameter in found.params:
+            if parameter.param_type_name == "option":
+                assert all(f"`{option}`" in text for option in parameter.opts), parameter.opts
+
+    look(typer.main.get_command(app), "wayveil")
+
+
+def test_the_python_reference_has_every_public_name(hooks):
+    import wayveil
+
+    text = hooks.python_api()
+    for name in set(wayveil.__all__) - {"__version__"}:
+        assert f'heading: "wayveil.{name}"' in text, name
+
+
+@pytest.mark.parametrize(
+    ("text", "folder", "page", "expected"),
+    [
+        ("[a](docs/explanation/method.md#noise)", "", "explanation/security.md", "[a](method.md#noise)"),
+        ("[a](../how-to/maps.md)", "docs/reference", "reference/formats.md", "[a](../how-to/maps.md)"),
+        ("[a](../../SECURITY.md)", "docs/how-to", "how-to/rules.md", "[a](../explanation/security.md)"),
+        ("[a](../../examples/x.py)", "docs/how-to", "how-to/maps.md", "[a](https://host/blob/main/examples/x.py)"),
+        ("[a](../../examples)", "docs/how-to", "how-to/maps.md", "[a](https://host/tree/main/examples)"),
+        ("[a](https://geojson.io)", "docs", "tutorial.md", "[a](https://geojson.io)"),
+    ],
+)
+def test_links_that_leave_the_site_lead_to_the_repository(hooks, text, folder, page, expected):
+    assert hooks.relinked(text, folder, page, "https://host") == expected
+
+
+def test_every_page_is_in_the_navigation():
+    listed = set(re.findall(r"[\w/-]+\.md", (ROOT / "mkdocs.yml").read_text(encoding="utf-8")))
+    assert listed == {page.relative_to(ROOT / "docs").as_posix() for page in DOCS} | set(GENERATED)

@@ -59,7 +59,9 @@ def synthesize(
     estimator
         'bayes' or 'learned': how the noisy fields are smoothed.
 
-    Privacy: free (post-processing).
+    Privacy
+    -------
+    Free (post-processing).
     """
     from wayveil.synthesis.synthesize import synthesize as made_of
     from wayveil.synthesis.synthesize import wanted_count, wanted_seed

@@ -79,7 +79,9 @@ def measure(
         The public map that synthesis will use, or its file; it is only looked at, so that a wrong one is noticed
         before the spend.
 
-    Privacy: spends ε (and δ) of the dataset's budget, once, for everything that is ever made from the release.
+    Privacy
+    -------
+    Spends ε (and δ) of the dataset's budget, once, for everything that is ever made from the release.
     """
     scope = scope_of(scope)
     unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)

@@ -36,7 +36,9 @@ class Synthesizer:
     columns
         Options of `wayveil.read` (`traj_id=…, time=…, timezone=…`) where columns are not recognised by themselves.
 
-    Privacy: each `fit` spends ε; `sample` is free.
+    Privacy
+    -------
+    Each `fit` spends ε; `sample` is free.
     """
 
     release: Release

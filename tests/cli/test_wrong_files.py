@@ -193,7 +193,7 @@ def test_small_words(wayveil, folder):
     words = list(MEASURE)
     at = words.index("--epsilon")
     said = wayveil("measure", "rides.csv", *words[:at], *words[at + 2 :])
-    assert said.code == 2 and "--epsilon 1 is a usual start; see docs/which-epsilon.md" in said.err
+    assert said.code == 2 and "--epsilon 1 is a usual start; see docs/explanation/which-epsilon.md" in said.err
     assert "usual start" not in wayveil("measure", "rides.csv", *words[:-2]).err
     for verb in (
         ("measure", "rides.csv", "--epsilon", "1", "--unit", "trajectory", "--dataset", "d"),

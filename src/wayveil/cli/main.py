@@ -111,7 +111,8 @@ def main() -> None:
 
 
 _CHOICES = {
-    "epsilon": "How much privacy to spend is your choice: --epsilon 1 is a usual start; see docs/which-epsilon.md.",
+    "epsilon": "How much privacy to spend is your choice: --epsilon 1 is a usual start; see "
+    "docs/explanation/which-epsilon.md.",
     "unit": "Who is protected is your choice: --unit trajectory hides each trip, --unit user all trips of a person.",
     "scope": "The scope is the public frame, the city's box and days: a shipped one such as --scope san-francisco, or "
     "a file of your own, which `wayveil scope new` begins.",

@@ -157,7 +157,9 @@ def evaluate(
     with_time
         False leaves out the metrics of time, for synthetic data whose times mean nothing.
 
-    Privacy: not private (trusted side only).
+    Privacy
+    -------
+    Not private (trusted side only).
     """
     names = chosen((metrics,) if isinstance(metrics, str) else metrics, with_time)
     inside: Any = getattr(synthetic, "trajectories", None)

@@ -110,7 +110,7 @@ def promise(release: Release) -> list[str]:
 
 
 _ENOUGH = 1_000
-"""N·ε/c below which the pictures of docs/which-epsilon.md are mostly prior."""
+"""N·ε/c below which the pictures of docs/explanation/which-epsilon.md are mostly prior."""
 _HEARD = 1.0
 """Noise units below which the number of trajectories itself says nothing."""
 
@@ -140,7 +140,7 @@ def few_words(release: Release, cure: bool = False) -> str | None:
     return (
         f"About {number:,.0f} trajectories are few for ε = {decimal(release.epsilon)}{at_most}: much of the result is "
         "what cities usually look like, not what the data says."
-    ) + (f" More data{fewer} or a larger ε would help (docs/which-epsilon.md)." if cure else "")
+    ) + (f" More data{fewer} or a larger ε would help (docs/explanation/which-epsilon.md)." if cure else "")
 
 
 def warn_few(release: Release) -> None:

@@ -40,7 +40,7 @@ def found_datasets(folder: Path) -> list[tuple[Dataset, Path]]:
         first.pop("T-Drive (partial)", None)
     if not first:
         names = ", ".join(dataset.files[0] for dataset in DATASETS)
-        raise InputError(f"The data folder holds none of {names}; see docs/reproduction.md.")
+        raise InputError(f"The data folder holds none of {names}; see docs/explanation/reproduction.md.")
     return [first[dataset.label] for dataset in DATASETS if dataset.label in first]
 
 
