@@ -1,4 +1,4 @@
-"""The table of docs/explanation/comparison.md, from finished cells of `wayveil bench utility` and the originals' own scores.
+"""The full table behind docs/explanation/comparison.md, from finished cells of `wayveil bench utility` and reference scores.
 
 usage: python research/benchmarks/comparison_page.py BENCH_DIR REFERENCE.json > table.md
 """
