@@ -1,4 +1,5 @@
-"""The full table behind docs/explanation/comparison.md, from finished cells of `wayveil bench utility` and reference scores.
+"""The full table behind docs/explanation/comparison.md, from finished cells of `wayveil bench utility` and the scores
+of the originals.
 
 usage: python research/benchmarks/comparison_page.py BENCH_DIR REFERENCE.json > table.md
 """
