@@ -27,12 +27,13 @@ import sys
 from fractions import Fraction
 from wayveil.errors import BudgetError
 from wayveil.privacy.ledger import Ledger, Spend
+from wayveil.privacy.unit import Unit
 ledger, total = Ledger(sys.argv[1]), Fraction(1000)
 print("ready", flush=True)
 for turn in range(10**9):
     try:
         receipt = ledger.spend(sys.argv[2], [Spend("a", Fraction(1, 64)), Spend("b", Fraction(1, 64))],
-                               total_if_new=total)
+                               unit=Unit.trajectory(), total_if_new=total)
     except BudgetError as error:
         print("refused", error, flush=True)
         break

@@ -101,7 +101,9 @@ def test_an_unwritable_folder(wayveil, folder):
 
 
 def test_the_budget_refuses_with_3_and_leaves_no_file(wayveil, folder):
-    assert wayveil("ledger", "open", "rides.csv", "--dataset", "rides", "--total", "1.5").code == 0
+    assert (
+        wayveil("ledger", "open", "rides.csv", "--dataset", "rides", "--unit", "trajectory", "--total", "1.5").code == 0
+    )
     first = wayveil("measure", "rides.csv", *MEASURE)
     assert first.code == 0 and first.out == "release: x.release.json\n"
     document = json.loads((folder / "x.release.json").read_text())
@@ -123,7 +125,7 @@ def test_an_output_that_is_there_is_kept(wayveil, folder):
 
 def test_a_ledger_held_by_another_process(wayveil, folder, monkeypatch):
     ledger = Ledger(folder / "mine.sqlite")
-    ledger.open_dataset("other", 1)
+    ledger.open_dataset("other", 1, unit="trajectory")
     monkeypatch.setattr(Ledger.__init__, "__kwdefaults__", {"timeout_s": 0.1})
     holder = sqlite3.connect(folder / "mine.sqlite", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")

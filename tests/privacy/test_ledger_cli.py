@@ -37,13 +37,22 @@ def test_the_life_of_an_account(run, tmp_path):
     file.write_text(ROWS)
     assert "empty" in run("show")[1]
     assert not (tmp_path / "ledger.sqlite").exists()
-    assert "1.5 may be spent" in run("open", str(file), "--dataset", "rides", "--total", "1.5")[0]
-    assert "open already" in run("open", str(file), "--dataset", "rides", "--total", "9", stop=BudgetError)
-    assert "2 is left" in run("allow", "rides", "--total", "2", "--reason", "a second year")[0]
+    assert (
+        "1.5 per trajectory may be spent"
+        in run("open", str(file), "--dataset", "rides", "--unit", "trajectory", "--total", "1.5")[0]
+    )
+    assert "open already" in run(
+        "open", str(file), "--dataset", "rides", "--unit", "trajectory", "--total", "9", stop=BudgetError
+    )
+    assert "ε = 0 of 2; 2 left" in run("allow", "rides", "--total", "2", "--reason", "a second year")[0]
     text, _ = run("show")
-    assert "rides: 0 of 2 spent, 2 left" in text and "a second year" in text
+    assert "Each trajectory: at most ε = 0 of 2; 2 left." in text and "a second year" in text
     (account,) = json.loads(run("show", "--json")[0])["datasets"]
-    assert account["total"] == "2" and [line["kind"] for line in account["lines"]] == ["open", "allow"]
+    assert (
+        account["trajectory"]["total"] == "2"
+        and account["user"]["total"] is None
+        and [line["kind"] for line in account["lines"]] == ["open", "allow"]
+    )
     assert run("show", "rides")[0] == text
     assert "'cabs' is not on the ledger" in run("show", "cabs", stop=InputError)
     assert "digest" not in json.dumps(account) and Ledger(tmp_path / "ledger.sqlite").secret.hex() not in str(account)
@@ -54,19 +63,34 @@ def test_the_same_content_under_another_name_warns_whatever_the_order(run, tmp_p
     (tmp_path / "a.csv").write_text(ROWS)
     (tmp_path / "b.csv").write_text("\n".join([header, *rows[4:], *rows[2:4], *rows[:2]]) + "\n")
     (tmp_path / "c.csv").write_text("\n".join([header, *rows[:4]]) + "\n")
-    assert "Warning" not in run("open", str(tmp_path / "a.csv"), "--dataset", "a", "--total", "1")[1]
-    assert "as 'a' and as 'b'" in run("open", str(tmp_path / "b.csv"), "--dataset", "b", "--total", "1")[1]
-    assert "Warning" not in run("open", str(tmp_path / "c.csv"), "--dataset", "c", "--total", "1")[1]
+    assert "Warning" not in run("open", str(tmp_path / "a.csv"), "--dataset", "a", "--unit", "user", "--total", "1")[1]
+    assert (
+        "as 'a' and as 'b'"
+        in run("open", str(tmp_path / "b.csv"), "--dataset", "b", "--unit", "user", "--total", "1")[1]
+    )
+    assert "Warning" not in run("open", str(tmp_path / "c.csv"), "--dataset", "c", "--unit", "user", "--total", "1")[1]
 
 
 def test_refusals(run, tmp_path):
     file = tmp_path / "rides.csv"
     file.write_text(ROWS)
-    run("open", str(tmp_path / "missing.csv"), "--dataset", "rides", "--total", "1", stop=InputError)
+    run(
+        "open",
+        str(tmp_path / "missing.csv"),
+        "--dataset",
+        "rides",
+        "--unit",
+        "trajectory",
+        "--total",
+        "1",
+        stop=InputError,
+    )
     for total in ("0", "-1", "nan", "x", "1001"):
-        assert "--total" in run("open", str(file), "--dataset", "rides", f"--total={total}", stop=InputError)
+        assert "--total" in run(
+            "open", str(file), "--dataset", "rides", "--unit", "trajectory", f"--total={total}", stop=InputError
+        )
     run("allow", "trams", "--total", "1", "--reason", "why", stop=BudgetError)
-    run("open", str(file), "--dataset", "rides", "--total", "1")
+    run("open", str(file), "--dataset", "rides", "--unit", "trajectory", "--total", "1")
     run("allow", "rides", "--total", "2", "--reason", " ", stop=InputError)
     (tmp_path / "ledger.sqlite").unlink()
     assert "ledger accept" in run("show", stop=BudgetError)
