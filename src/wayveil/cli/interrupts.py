@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM as exceptions that unwind the stack, so that temporary files are removed.
 
-Each raises KeyboardInterrupt (SIGTERM: its subclass `Terminated`). A library with a bare `except:` may swallow it, so the
-signal is also remembered, and `stop_if_any` raises it again at the next step of the work.
+Each raises KeyboardInterrupt (SIGTERM: its subclass `Terminated`). A library with a bare `except:` may swallow it, so
+the signal is also remembered, and `stop_if_any` raises it again at the next step of the work.
 """
 
 import signal

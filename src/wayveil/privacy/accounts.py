@@ -220,7 +220,8 @@ def _beyond(known: Dataset, asked: Charge, kind: Kind) -> str | None:
 def left_words(known: Dataset) -> list[str]:
     """What is left of each total."""
     return [
-        f"{decimal_text(account.left)} of {decimal_text(account.total.epsilon)} is left on the ledger per {account.kind}"
+        f"{decimal_text(account.left)} of {decimal_text(account.total.epsilon)} is left on the ledger per "
+        f"{account.kind}"
         for account in (known.trajectory, known.user)
         if account.total is not None and account.left is not None
     ]

@@ -41,7 +41,7 @@ def exclusive(path: Path, timeout_s: float, *, create: bool) -> Iterator[bool]:
     """Keep every other thread and process out of the ledger; yields whether the ledger exists.
 
     With `create` a missing ledger is created (mode 0600, its folder 0700). A file that is not a ledger is refused
-    before anything is written, changed or created. Keep the ledger on a local disk: network shares do not lock reliably.
+    before anything is written, changed or created. Keep the ledger on a local disk; network shares may not lock.
     """
     deadline = time.monotonic() + timeout_s
     with locks.process_lock(path.name, deadline):
