@@ -1,4 +1,5 @@
 import json
+from fractions import Fraction
 
 import pytest
 import typer
@@ -6,7 +7,8 @@ from typer.testing import CliRunner
 
 from wayveil.cli import ledger as verb
 from wayveil.errors import BudgetError, InputError
-from wayveil.privacy.ledger import Ledger
+from wayveil.privacy.ledger import Ledger, Spend
+from wayveil.privacy.unit import Unit
 
 SENTINEL = 37.123456
 ROWS = "traj_id,lat,lon,t\n" + "".join(
@@ -96,3 +98,22 @@ def test_refusals(run, tmp_path):
     assert "ledger accept" in run("show", stop=BudgetError)
     run("accept", "--reason", "begun anew")
     run("show")
+
+
+def test_show_says_what_each_trajectory_and_each_user_lost(run, tmp_path):
+    ledger = Ledger(tmp_path / "ledger.sqlite")
+    ledger.open_dataset("rides", Fraction(2), unit="trajectory")
+    lines = [Spend("count", Fraction(1, 4), "measure"), Spend("ends", Fraction(3, 4), "measure")]
+    ledger.spend("rides", lines, unit=Unit.trajectory())
+    said = run("allow", "rides", "--unit", "user", "--total", "none", "--reason", "yearly report")[0]
+    assert "Each user: no bound" in said
+    ledger.spend("rides", lines, unit=Unit.user(10))
+    text = run("show")[0].splitlines()
+    assert text[0] == "rides" and text[1] == "  Each trajectory: at most ε = 2 of 2; 0 left."
+    assert "no bound" in text[2] and text[2].endswith("a user with k trajectories: up to ε = k + 1.")
+    assert [line.split("Z  ")[1] for line in text[3:]] == [
+        "open   2 per trajectory", "spend  1 at trajectory level  measure",
+        "allow  no total per user  yearly report", "spend  1 at user level, at most 10 per user  measure",
+    ]  # fmt: skip
+    verbose = run("show", "--verbose")[0]
+    assert verbose.count("spend  ") == 4 and "spend  0.25 at trajectory level  count (measure)" in verbose

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wayveil.errors import InputError
@@ -69,7 +69,8 @@ def file_lock(path: Path, name: str, deadline: float) -> Iterator[None]:
         yield
     finally:
         # Explicitly: a child that was started meanwhile may hold a copy of the descriptor.
-        fcntl.flock(handle, fcntl.LOCK_UN)
+        with suppress(OSError):  # Closing releases it too.
+            fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
 
 
@@ -103,6 +104,8 @@ def _locked_handle(path: Path, name: str, deadline: float) -> int:
                 locked = _is_file(path, opened)  # Somebody may have removed or replaced the file meanwhile.
             except BlockingIOError:
                 pass
+            except OSError as error:  # a file system without locks
+                raise cannot_open(name, error) from None
             if locked:
                 return handle
         finally:
