@@ -54,7 +54,7 @@ def test_the_lines_add_up_to_exactly_epsilon_and_are_on_the_ledger(city, data, l
 
 
 def test_a_second_measurement_needs_its_own_budget(city, data, ledger):
-    ledger.open_dataset("rides", Fraction(3, 2))
+    ledger.open_dataset("rides", Fraction(3, 2), unit="trajectory")
     measure(data, city.scope, epsilon=1, unit="trajectory", dataset="rides", ledger=ledger)
     with pytest.raises(BudgetError, match=r"asked for 1 but 0\.5 of 1\.5 remains"):
         measure(data, city.scope, epsilon=1, unit="trajectory", dataset="rides", ledger=ledger)

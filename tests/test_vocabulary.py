@@ -36,7 +36,7 @@ def test_every_name_is_there():
 def test_functions_win_over_the_modules_of_their_name(before):
     code = (
         f"import wayveil\n{before}\nfrom wayveil import measure, describe\n"
-        "from wayveil.measure import stays_charged, measure as same\nimport wayveil.measure\n"
+        "from wayveil.measure import first_views, measure as same\nimport wayveil.measure\n"
         "print(callable(wayveil.measure), measure is same, wayveil.measure is same, callable(describe))"
     )
     assert run(code) == "True True True True"

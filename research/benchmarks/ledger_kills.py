@@ -1,12 +1,15 @@
-"""Kill spending processes at random moments and look whether the ledger ever knows less than was shown.
+"""Kill spending processes at random moments, let threads of several processes compete, and look what the ledger knows.
 
-    python research/benchmarks/ledger_kills.py 1000 --processes 2 8 --measures 100
+    python research/benchmarks/ledger_kills.py 1000 --processes 2 8 --measures 100 --rounds 500
 
 Workers spend in a loop and print what they were granted, as a release would show it. They are killed with SIGKILL
 at a random moment, two and then eight at once. After every round the ledger is opened again (which also compares
 it with its witnesses) and must have spent at least everything that was ever printed; at the end every total and
 the chain are checked. `--measures` kills whole `wayveil measure` commands as well, two at once on one dataset,
 and looks for their release files.
+
+`--rounds` kills nobody: in every round `--workers` processes with `--threads` threads each ask at the same moment for
+the whole total of one dataset. Exactly one of them may get it.
 """
 
 import argparse
@@ -27,12 +30,13 @@ import sys
 from fractions import Fraction
 from wayveil.errors import BudgetError
 from wayveil.privacy.ledger import Ledger, Spend
+from wayveil.privacy.unit import Unit
 ledger, total = Ledger(sys.argv[1]), Fraction(1000)
 print("ready", flush=True)
 for turn in range(10**9):
     try:
         receipt = ledger.spend(sys.argv[2], [Spend("a", Fraction(1, 64)), Spend("b", Fraction(1, 64))],
-                               total_if_new=total)
+                               unit=Unit.trajectory(), total_if_new=total)
     except BudgetError as error:
         print("refused", error, flush=True)
         break
@@ -182,25 +186,110 @@ def run_measures(kills: int, folder: Path, seed: int | None = None) -> Counter[s
     return table
 
 
+COMPETITOR = """
+import sys, threading
+from fractions import Fraction
+from wayveil.errors import BudgetError
+from wayveil.privacy.ledger import Ledger, Spend
+from wayveil.privacy.unit import Unit
+threads, unit = int(sys.argv[1]), Unit.trajectory()
+
+def compete(path, dataset, start, said):
+    start.wait()
+    try:
+        ledger = Ledger(path)
+        ledger.secret  # measure reads it before the data
+        receipt = ledger.spend(dataset, [Spend("all", Fraction(1))], unit=unit, total_if_new=Fraction(1))
+        said.append("granted " + receipt.measurement)
+    except BudgetError as error:
+        said.append("refused" if "remains" in str(error) else f"complaint {error}")
+    except BaseException as error:
+        said.append(f"complaint {type(error).__name__}: {error}")
+
+print("ready", flush=True)
+for line in sys.stdin:
+    path, dataset = line.rstrip("\\n").split("\\t")
+    said, start = [], threading.Barrier(threads)
+    running = [threading.Thread(target=compete, args=(path, dataset, start, said)) for _ in range(threads)]
+    for thread in running:
+        thread.start()
+    for thread in running:
+        thread.join()
+    print("\\t".join(said), flush=True)
+"""
+
+
+def run_rounds(rounds: int, folder: Path, workers: int = 3, threads: int = 6) -> Counter[str]:
+    """Every round one total of 1 and `workers` x `threads` requests for it; 'bad: ...' should be 0.
+
+    Every second round begins a new ledger, so that its making is contested too.
+    """
+    from wayveil.errors import WayveilError
+    from wayveil.privacy.ledger import Ledger
+
+    folder.mkdir(parents=True)
+    table = Counter[str]({"processes": workers, "threads in each": threads})
+    command = [sys.executable, "-c", COMPETITOR, str(threads)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    running = [subprocess.Popen(command, **pipes) for _ in range(workers)]
+    try:
+        for process in running:
+            process.stdout.readline()
+        for number in range(rounds):
+            path, dataset = folder / f"ledger-{number // 2}.sqlite", f"rides {number}"
+            for process in running:
+                process.stdin.write(f"{path}\t{dataset}\n")
+                process.stdin.flush()
+            said = [word for process in running for word in process.stdout.readline().rstrip("\n").split("\t")]
+            granted = {word.partition(" ")[2] for word in said if word.startswith("granted")}
+            complaints = [word for word in said if word.startswith("complaint")]
+            table.update({"rounds": 1, "requests": len(said), "releases": len(granted)})
+            table["bad: rounds with more than one release"] += len(granted) > 1
+            table["bad: rounds without a release"] += not granted
+            table["bad: complaint of a thread"] += len(complaints)
+            for line in complaints[:3]:
+                print(line, file=sys.stderr)
+            try:
+                ledger = Ledger(path)
+                lines = [line for line in ledger.lines(dataset) if line.kind == "spend"]
+                table["spent, the ledger says"] += int(sum(line.epsilon for line in lines))
+                table["bad: released but not on the ledger"] += len(granted - {line.measurement for line in lines})
+            except WayveilError as error:
+                table["bad: the ledger could not be opened"] += 1
+                print(error, file=sys.stderr)
+    finally:
+        for process in running:
+            process.stdin.close()
+            process.wait()
+    return table
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("kills", type=int, nargs="?", default=1000, help="for each number of processes")
-    parser.add_argument("--processes", type=int, nargs="+", default=[2, 8])
+    parser.add_argument("--processes", type=int, nargs="*", default=[2, 8])
     parser.add_argument("--measures", type=int, default=0, help="kills of whole `wayveil measure` commands")
+    parser.add_argument("--rounds", type=int, default=0, help="rounds of threads x processes, without kills")
+    parser.add_argument("--workers", type=int, default=3, help="processes in these rounds")
+    parser.add_argument("--threads", type=int, default=6, help="threads of each of them")
     parser.add_argument("--seed", type=int)
     options = parser.parse_args()
     tables: dict[str, Counter[str]] = {}
-    for number in [*options.processes, *(["measure"] if options.measures else [])]:
+    titles = {"measure": "`wayveil measure`, two at once", "rounds": "threads x processes"}
+    more = [kind for kind, wanted in (("measure", options.measures), ("rounds", options.rounds)) if wanted]
+    for number in [*options.processes, *more]:
         started = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
             os.environ["XDG_STATE_HOME"] = folder
-            if number == "measure":
+            if number == "rounds":
+                table = run_rounds(options.rounds, Path(folder) / "data", options.workers, options.threads)
+            elif number == "measure":
                 table = run_measures(options.measures, Path(folder) / "data", options.seed)
             else:
                 table = run(options.kills, Path(folder) / "data", options.seed, (number,))
         table["seconds"] = round(time.monotonic() - started)
         tables[str(number)] = table
-        print(f"\n{'`wayveil measure`, two at once' if number == 'measure' else f'{number} processes at once'}")
+        print(f"\n{titles.get(str(number), f'{number} processes at once')}")
         for name, count in table.items():
             print(f"{name:<60} {count:>8}", flush=True)
     if any(count for table in tables.values() for name, count in table.items() if name.startswith("bad")):

@@ -3,7 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wayveil.errors import InputError
@@ -31,7 +31,8 @@ def atomic_path(path: str | os.PathLike[str], mode: int = 0o644) -> Iterator[Pat
     except OSError as error:
         raise InputError(f"Cannot write '{target.name}': {_reason(error)}; nothing was left behind.") from None
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):  # After the rename a failure here must not look like a failed write.
+            part.unlink(missing_ok=True)
 
 
 def write_text(path: str | os.PathLike[str], text: str, mode: int = 0o644) -> None:

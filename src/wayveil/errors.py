@@ -6,6 +6,11 @@ an identifier or an exact private count, because messages end up in logs.
 
 CHARGED = "The ledger was charged before this happened and stays charged."
 """Part of every message, and a note on every other error, about a failure after the spend."""
+UNKNOWN_CHARGE = (
+    "Whether the budget was spent is unknown, because the ledger cannot be read back; nothing was released, so check "
+    "the disk and then look at `wayveil ledger show`."
+)
+"""Part of the message about a commit that failed so that not even its outcome can be read."""
 
 
 class WayveilError(Exception):
@@ -38,6 +43,10 @@ class LeftOutWarning(UserWarning):
 
 class UnusedMapWarning(UserWarning):
     """A road map without a road inside the scope."""
+
+
+class LedgerWarning(UserWarning):
+    """Something about the ledger that its owner should know."""
 
 
 class BudgetError(WayveilError):

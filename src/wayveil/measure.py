@@ -8,8 +8,6 @@ points set the regions of the origin–destination view.
 
 import os
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -17,9 +15,10 @@ from typing import Any
 from wayveil import plan
 from wayveil.door import Cost, Door
 from wayveil.engine.serial import Engine, Serial
-from wayveil.errors import CHARGED, InputError, WayveilError
+from wayveil.errors import InputError, LedgerWarning
 from wayveil.exact import exact_answers, first_views, kept_trajectories, read_exact
 from wayveil.making import Roads, roads_of
+from wayveil.outcome import stated_in_errors
 from wayveil.privacy.budget import Budget, Number, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger, Spend, clean_name
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
@@ -40,7 +39,7 @@ __all__ = [
 ]
 
 
-class SameContentWarning(UserWarning):
+class SameContentWarning(LedgerWarning):
     """The ledger knows the same content under another name."""
 
 
@@ -99,29 +98,14 @@ def measure(
             "No trajectory has a point inside the scope; check its box, its days and the column names. "
             "`wayveil check FILE --scope SCOPE` says which of them it is."
         )
-    if account is not None:
-        _pay(account, dataset or "", cost, unit, exact.digest)
-    with stays_charged(account is not None):
+    with stated_in_errors():
+        if account is not None:
+            _pay(account, dataset or "", cost, unit, exact.digest)
         release = draw_release(Door(scope, cost, unit, noise or OpenDPNoise()), exact, progress)
     from wayveil.report.words import warn_few
 
     warn_few(release)
     return release
-
-
-@contextmanager
-def stays_charged(charged: bool) -> Iterator[None]:
-    """Whatever goes wrong inside says that the spend stays on the ledger, unexpected errors and Ctrl-C included."""
-    try:
-        yield
-    except WayveilError as error:
-        if not charged or CHARGED in str(error):
-            raise
-        raise type(error)(f"{error} {CHARGED}") from None
-    except BaseException as error:
-        if charged and CHARGED not in getattr(error, "__notes__", []):
-            error.add_note(CHARGED)
-        raise
 
 
 def _account(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> Ledger | None:
@@ -137,7 +121,9 @@ def _pay(ledger: Ledger, dataset: str, cost: Cost, unit: Unit, digest: str | Non
     """All shares on the ledger in one go; with a δ only their sum is a guarantee, so it is divided alike."""
     budget, purpose = cost.budget, f"measure, {unit.kind} level" + (", Gaussian" if cost.rho else "")
     lines = [Spend(name, share, purpose, cost.delta * share / budget.epsilon) for name, share in _lines(budget).items()]
-    receipt = ledger.spend(dataset, lines, total_if_new=budget.epsilon, total_delta_if_new=cost.delta, digest=digest)
+    receipt = ledger.spend(
+        dataset, lines, unit=unit, total_if_new=budget.epsilon, total_delta_if_new=cost.delta, digest=digest
+    )
     for warning in receipt.warnings:
         warnings.warn(warning, SameContentWarning, stacklevel=3)
 

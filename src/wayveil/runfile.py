@@ -55,7 +55,7 @@ class Measure(_Strict):
     scope: _Name
     epsilon: float | int | str
     unit: Literal["trajectory", "user"]
-    max_per_user: int | None = None
+    max_per_user: Annotated[int, Field(strict=True)] | None = None
     delta: float | int | str = 0
     ledger: _Name | None = None
     columns: Columns = Columns()

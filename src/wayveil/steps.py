@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from wayveil.atomic import check_output
 from wayveil.errors import InputError
+from wayveil.outcome import record, stated_in_errors
 from wayveil.privacy.budget import Number, decimal_text
 from wayveil.progress import Progress, quiet
 from wayveil.release import SYNTHETIC, Release, made_notes, origin_notes, read_release, write_release
 from wayveil.roads import RoadMap, check_inside
 from wayveil.scope import read_scope
+from wayveil.signals import deferred_signals
 
 if TYPE_CHECKING:
     from wayveil.engine.serial import Engine
@@ -43,25 +45,27 @@ def measure_file(
 
     Privacy: spends ε of the dataset's budget; a refusal leaves no file behind.
     """
-    from wayveil.measure import measure, stays_charged
+    from wayveil.measure import measure
     from wayveil.privacy.ledger import Ledger
 
     check_output(output, force=force, room_bytes=_ROOM_BYTES)
-    release = measure(
-        file,
-        read_scope(scope),
-        epsilon=epsilon,
-        unit=unit,
-        delta=delta,
-        dataset=dataset,
-        ledger=Ledger(ledger),
-        roads=read_roadmap(roads),
-        engine=engine,
-        progress=progress,
-        **(read_options or {}),
-    )
-    with stays_charged(True):
-        write_release(release, output)
+    with stated_in_errors():
+        release = measure(
+            file,
+            read_scope(scope),
+            epsilon=epsilon,
+            unit=unit,
+            delta=delta,
+            dataset=dataset,
+            ledger=Ledger(ledger),
+            roads=read_roadmap(roads),
+            engine=engine,
+            progress=progress,
+            **(read_options or {}),
+        )
+        with deferred_signals():
+            write_release(release, output)
+            record(f"The release '{output.name}' is complete.")
     return release
 
 

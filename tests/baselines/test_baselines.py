@@ -133,7 +133,7 @@ def test_no_data_is_no_reason_to_fail(method):
 def test_the_ledger_is_charged_before_and_refuses(method, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    ledger.open_dataset("walks", Fraction(3, 2))
+    ledger.open_dataset("walks", Fraction(3, 2), unit="trajectory")
     method(walks(60), SCOPE, 1, ledger=ledger, dataset="walks", n=5)
     assert ledger.datasets()[0].spent == 1
     with pytest.raises(BudgetError):

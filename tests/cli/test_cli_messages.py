@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sqlite3
 import sys
 from pathlib import Path
@@ -101,7 +102,9 @@ def test_an_unwritable_folder(wayveil, folder):
 
 
 def test_the_budget_refuses_with_3_and_leaves_no_file(wayveil, folder):
-    assert wayveil("ledger", "open", "rides.csv", "--dataset", "rides", "--total", "1.5").code == 0
+    assert (
+        wayveil("ledger", "open", "rides.csv", "--dataset", "rides", "--unit", "trajectory", "--total", "1.5").code == 0
+    )
     first = wayveil("measure", "rides.csv", *MEASURE)
     assert first.code == 0 and first.out == "release: x.release.json\n"
     document = json.loads((folder / "x.release.json").read_text())
@@ -123,7 +126,7 @@ def test_an_output_that_is_there_is_kept(wayveil, folder):
 
 def test_a_ledger_held_by_another_process(wayveil, folder, monkeypatch):
     ledger = Ledger(folder / "mine.sqlite")
-    ledger.open_dataset("other", 1)
+    ledger.open_dataset("other", 1, unit="trajectory")
     monkeypatch.setattr(Ledger.__init__, "__kwdefaults__", {"timeout_s": 0.1})
     holder = sqlite3.connect(folder / "mine.sqlite", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
@@ -294,3 +297,40 @@ def test_what_may_not_be_read_is_said_to_be_so(wayveil, folder, monkeypatch):
     assert wayveil("measure", "rides.csv", *MEASURE).err == (
         "wayveil: Cannot read the scope 'small.toml': Permission denied.\n"
     )
+
+
+def test_numbers_have_no_underscores(wayveil, folder):
+    for option, value in (("--epsilon", "1_0"), ("--delta", "1e-0_6"), ("--max-per-user", "1_0")):
+        words = list(MEASURE)
+        if option in words:
+            words[words.index(option) + 1] = value
+        else:
+            words += [option, value]
+        said = wayveil("measure", "rides.csv", *words)
+        assert said.code == 2 and option.strip("-") in said.err, said
+    template = wayveil("run", "--template").out.replace("my-city.toml", "small.toml")
+    user = 'unit = "user"\nmax_per_user = "1_0"'
+    for old, new in (('epsilon = "1"', 'epsilon = "1_0"'), ('unit = "trajectory"', user)):
+        assert old in template
+        Path("rides.toml").write_text(template.replace(old, new))
+        said = wayveil("run", "rides.toml")
+        assert said.code == 2 and new.split(" ")[-3].split("\n")[-1] in said.err, said
+    assert not Ledger().datasets()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_termination_is_143_and_removes_temporary_files(wayveil, folder, monkeypatch):
+    def stopped(*_, **__):
+        from wayveil.atomic import atomic_path
+
+        with atomic_path("copy.csv") as part:
+            part.write_text("half")
+            os.kill(os.getpid(), signal.SIGTERM)
+            for _ in range(1000):
+                pass
+
+    monkeypatch.setattr("wayveil.formats.convert.convert", stopped)
+    before = set(folder.iterdir())
+    said = wayveil("convert", "rides.csv", "copy.csv")
+    assert said.code == 143 and "terminated; no file was left half-written" in said.err, said
+    assert set(folder.iterdir()) == before and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL

@@ -41,12 +41,14 @@ def test_every_command_has_an_example_that_it_accepts(words):
 
 
 def test_what_was_spent_is_said_and_what_is_left(wayveil, folder):
-    assert wayveil("ledger", "open", "rides.csv", "--dataset", "rides", "--total", "3").code == 0
+    assert (
+        wayveil("ledger", "open", "rides.csv", "--dataset", "rides", "--unit", "trajectory", "--total", "3").code == 0
+    )
     said = wayveil("measure", "rides.csv", *MEASURE)
     assert said.code == 0 and "2 of 3 is left on the ledger" in said.err
     assert "wayveil synthesize x.release.json" in said.err
     shown = wayveil("ledger", "show", "--json")
-    assert shown.err.startswith("Ledger: ") and json.loads(shown.out)["datasets"][0]["left"] == "2"
+    assert shown.err.startswith("Ledger: ") and json.loads(shown.out)["datasets"][0]["trajectory"]["left"] == "2"
 
 
 def test_few_trajectories_are_said_to_be_few(wayveil, folder):
@@ -145,7 +147,7 @@ def test_json_stands_alone_on_stdout(wayveil, folder):
         ("check", "rides.csv", "--scope", "small.toml"),
         ("scope", "list"),
         ("scope", "show", "small.toml"),
-        ("ledger", "open", "rides.csv", "--dataset", "rides", "--total", "1"),
+        ("ledger", "open", "rides.csv", "--dataset", "rides", "--unit", "trajectory", "--total", "1"),
         ("ledger", "allow", "rides", "--total", "2", "--reason", "why not"),
         ("measure", "rides.csv", *MEASURE),
         ("describe", "x.release.json"),
@@ -243,7 +245,7 @@ def test_a_scope_without_a_time_zone_is_said_to_mean_utc(wayveil, folder):
     Path("speed.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [law]}))
     run = wayveil("run", "--template").out.replace("my-city.toml", "small.toml").replace("# n = 10000", "n = 5")
     Path("rides.toml").write_text(run)
-    Ledger().open_dataset("rides", 10)
+    Ledger().open_dataset("rides", 10, unit="trajectory")
     verbs = (
         ("check", "rides.csv", "--scope", "small.toml"), ("rules", "check", "night.geojson", "--scope", "small.toml"),
         ("measure", "none.csv", *MEASURE), ("measure", "rides.csv", *MEASURE, "--force"), ("run", "rides.toml"),

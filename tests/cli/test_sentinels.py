@@ -76,8 +76,10 @@ def folder(tmp_path, wayveil):
 
 
 COMMANDS = [
-    (0, "ledger open rides.parquet --dataset opened --total 2"),
+    (0, "ledger open rides.parquet --dataset opened --unit trajectory --total 2"),
     (0, "measure rides.parquet --dataset opened -o a.json", *TRIP),
+    (3, "measure rides.parquet --dataset opened -o b.json", *EPSILON, "--unit", "user", "--max-per-user", "2"),
+    (0, "ledger allow opened --unit user --total none --reason both"),
     (0, "measure rides.parquet --dataset opened -o b.json --json", *EPSILON, "--unit", "user", "--max-per-user", "2"),
     (3, "measure rides.parquet --dataset opened -o c.json", *TRIP),
     (0, "measure rides.parquet --dataset other -o d.json --delta 1e-6", *TRIP),
@@ -89,6 +91,7 @@ COMMANDS = [
     (2, "measure rides.parquet --dataset x -o e.json --traj-column lat", *TRIP),
     (0, "ledger allow opened --total 5 --reason more"),
     (0, "ledger show"),
+    (0, "ledger show --verbose"),
     (0, "ledger accept --reason moved"),
     (0, "ledger show --json"),
     (0, "describe a.json"),

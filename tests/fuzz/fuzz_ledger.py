@@ -12,9 +12,12 @@ from pathlib import Path
 from fuzz_files import NUMBERS, WORDS, Kind, damaged_bytes, damaged_json
 
 from wayveil.errors import WayveilError
-from wayveil.privacy import witness
+from wayveil.privacy import places
 from wayveil.privacy.ledger import Ledger, Spend, as_table
+from wayveil.privacy.unit import Unit
 from wayveil.synthesis.learned.weights import WEIGHTS_FILE, load_weights
+
+TRIP = Unit.trajectory()
 
 MARK = b"--witness--"
 COLUMNS = (
@@ -44,7 +47,7 @@ def _place(path: Path, data: bytes) -> Path:
     ledger, beside = _parts(data)
     path.with_name(path.name + "-journal").unlink(missing_ok=True)
     path.write_bytes(ledger)
-    witness.beside(path).write_bytes(beside)
+    places.near_witness(path).write_bytes(beside)
     return path
 
 
@@ -54,9 +57,9 @@ def good_ledger() -> bytes:
         path = Path(folder) / "ledger.sqlite"
         ledger = Ledger(path)
         lines = [Spend("count", Fraction(1, 10), "test"), Spend("ends", Fraction(2, 5), "test")]
-        ledger.spend("rides", lines, total_if_new=Fraction(2), digest="ab" * 16)
+        ledger.spend("rides", lines, total_if_new=Fraction(2), digest="ab" * 16, unit=TRIP)
         ledger.allow("rides", Fraction(3), "a second year")
-        return path.read_bytes() + MARK + witness.beside(path).read_bytes()
+        return path.read_bytes() + MARK + places.near_witness(path).read_bytes()
 
 
 def damaged_ledger(rng: random.Random) -> bytes:
@@ -93,7 +96,7 @@ def damaged_ledger(rng: random.Random) -> bytes:
 def use_ledger(path: Path) -> None:
     """Show it and, whatever came of that, spend from it: a spend alone does not look at the whole chain."""
     # Nothing in the state folder: every ledger is judged by itself and by the witness next to it.
-    shutil.rmtree(witness.state_folder(), ignore_errors=True)
+    shutil.rmtree(places.state_folder(), ignore_errors=True)
     place = _place(path.with_suffix(".sqlite"), path.read_bytes())
     refused = None
     try:
@@ -102,7 +105,7 @@ def use_ledger(path: Path) -> None:
         refused = error
     ledger = Ledger(place, timeout_s=1)
     before = {account.name: account.spent for account in ledger.datasets()}
-    ledger.spend("rides", [Spend("again", Fraction(1, 8))], total_if_new=Fraction(1))
+    ledger.spend("rides", [Spend("again", Fraction(1, 8))], total_if_new=Fraction(1), unit=TRIP)
     after = {account.name: account.spent for account in Ledger(place).datasets()}
     assert after["rides"] == before.get("rides", 0) + Fraction(1, 8), "spent something else than was asked"
     if refused is not None:

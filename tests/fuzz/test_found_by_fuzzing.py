@@ -16,10 +16,12 @@ from wayveil.formats.roads import read_roads
 from wayveil.privacy import witness
 from wayveil.privacy.budget import exact_delta
 from wayveil.privacy.ledger import Ledger, Spend
-from wayveil.privacy.unit import parse_unit
+from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.release import release_from_json
 from wayveil.runfile import read_run
 from wayveil.scope import parse_scope, read_scope
+
+TRIP = Unit.trajectory()
 
 
 @pytest.mark.parametrize(
@@ -164,26 +166,26 @@ SPEND = [Spend("a", Fraction(1, 8))]
 )
 def test_an_altered_ledger_spends_nothing(tmp_path, statement):
     path = tmp_path / "ledger.sqlite"
-    Ledger(path).spend("rides", SPEND, total_if_new=Fraction(2))
+    Ledger(path).spend("rides", SPEND, total_if_new=Fraction(2), unit=TRIP)
     with sqlite3.connect(path) as db:
         db.execute(statement)
     db.close()
     with pytest.raises(WayveilError) as refused:
-        Ledger(path).spend("rides", SPEND)
+        Ledger(path).spend("rides", SPEND, unit=TRIP)
     assert str(refused.value).isprintable()
     assert not list(tmp_path.rglob("x.witness"))
 
 
 def test_a_ledger_whose_damage_is_quoted_by_sqlite(tmp_path):
     path = tmp_path / "ledger.sqlite"
-    Ledger(path).spend("rides", SPEND, total_if_new=Fraction(2))
+    Ledger(path).spend("rides", SPEND, total_if_new=Fraction(2), unit=TRIP)
     content = path.read_bytes()
     for old, new in ((b"tableentriesentries", b"tableentr\xeeesentries"), (b"TABLE entries (", b"TABLX entries (")):
         assert old in content
         content = content.replace(old, new)
     path.write_bytes(content)
     with pytest.raises(InputError):
-        Ledger(path).spend("rides", SPEND)
+        Ledger(path).spend("rides", SPEND, unit=TRIP)
 
 
 NEGATIVE = json.dumps({"ledger": "a", "count": -(10**30), "head": ""})

@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from wayveil.privacy.ledger import Ledger, Spend
+from wayveil.privacy.unit import Unit
+
+TRIP = Unit.trajectory()
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="file size limits and users")
 SCOPE = 'name = "small"\nsouth = 30.0\nwest = -40.0\nnorth = 30.04\neast = -39.96\n'
@@ -96,7 +99,7 @@ def test_read_only_folders(folder):
 def test_a_folder_that_becomes_read_only(folder):
     """The ledger can be written, its journal next to it cannot."""
     ledger = Ledger(folder / "l.sqlite")
-    ledger.spend("rides", [Spend("a", Fraction(1, 2))], total_if_new=Fraction(2))
+    ledger.spend("rides", [Spend("a", Fraction(1, 2))], total_if_new=Fraction(2), unit=TRIP)
     os.chmod(folder, 0o500)
     try:
         code, message = said(folder, "ledger allow rides --total 3 --reason more --ledger l.sqlite", bound=True)

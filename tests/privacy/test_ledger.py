@@ -12,10 +12,13 @@ import numpy as np
 import pytest
 
 from wayveil.errors import BudgetError, InputError, WayveilError
-from wayveil.privacy import witness
+from wayveil.privacy import places, witness
 from wayveil.privacy.digest import ContentDigest, digest_of
 from wayveil.privacy.ledger import Ledger, Spend, as_table, default_path
+from wayveil.privacy.unit import Unit
 from wayveil.trajectories import Trajectories, batches, concatenate, select
+
+TRIP = Unit.trajectory()
 
 HALF = [Spend("count", Fraction(1, 10), "test"), Spend("ends", Fraction(2, 5), "test")]
 
@@ -30,15 +33,15 @@ def spent(ledger, name="rides"):
 
 
 def test_a_new_name_is_opened_with_what_is_asked_and_then_refuses(ledger):
-    receipt = ledger.spend("rides", HALF, total_if_new=Fraction(1, 2))
+    receipt = ledger.spend("rides", HALF, total_if_new=Fraction(1, 2), unit=TRIP)
     assert receipt.dataset.total == receipt.dataset.spent == Fraction(1, 2)
     with pytest.raises(BudgetError) as caught:
-        ledger.spend("rides", HALF, total_if_new=Fraction(100))
+        ledger.spend("rides", HALF, total_if_new=Fraction(100), unit=TRIP)
     assert caught.value.exit_code == 3
-    assert "asked for 0.5 but 0 of 0.5 remains (0.5 is spent)" in str(caught.value)
+    assert "asked for 0.5 per trajectory but 0 of 0.5 remains (0.5 is spent)" in str(caught.value)
     assert spent(ledger) == Fraction(1, 2)
     ledger.allow("rides", Fraction(3, 2), "a second year")
-    ledger.spend("rides", HALF)
+    ledger.spend("rides", HALF, unit=TRIP)
     assert spent(ledger) == 1
     kinds = [(line.kind, line.name, line.epsilon) for line in ledger.lines("rides")]
     assert kinds[:3] == [
@@ -52,37 +55,37 @@ def test_a_new_name_is_opened_with_what_is_asked_and_then_refuses(ledger):
 
 
 def test_all_lines_or_none(ledger):
-    ledger.open_dataset("rides", Fraction(1))
+    ledger.open_dataset("rides", Fraction(1), unit="trajectory")
     with pytest.raises(BudgetError):
-        ledger.spend("rides", [Spend("small", Fraction(1, 10)), Spend("large", Fraction(1))])
+        ledger.spend("rides", [Spend("small", Fraction(1, 10)), Spend("large", Fraction(1))], unit=TRIP)
     assert spent(ledger) == 0
     with pytest.raises(BudgetError):
-        ledger.spend("new", [Spend("large", Fraction(2))], total_if_new=Fraction(1))
+        ledger.spend("new", [Spend("large", Fraction(2))], total_if_new=Fraction(1), unit=TRIP)
     assert [account.name for account in ledger.datasets()] == ["rides"]
 
 
 def test_thirds_add_up_exactly(ledger):
-    ledger.spend("rides", [Spend(name, Fraction(1, 3)) for name in "abc"], total_if_new=Fraction(1))
+    ledger.spend("rides", [Spend(name, Fraction(1, 3)) for name in "abc"], total_if_new=Fraction(1), unit=TRIP)
     assert spent(ledger) == 1
 
 
 def test_delta_is_an_account_of_its_own(ledger):
     millionth = Fraction(1, 10**6)
-    ledger.spend("rides", [Spend("all", Fraction(1), delta=millionth)], total_if_new=Fraction(2))
+    ledger.spend("rides", [Spend("all", Fraction(1), delta=millionth)], total_if_new=Fraction(2), unit=TRIP)
     with pytest.raises(BudgetError, match="delta"):
-        ledger.spend("rides", [Spend("all", Fraction(1), delta=millionth)])
+        ledger.spend("rides", [Spend("all", Fraction(1), delta=millionth)], unit=TRIP)
     ledger.allow("rides", Fraction(2), "more", total_delta=2 * millionth)
-    ledger.spend("rides", [Spend("all", Fraction(1), delta=millionth)])
+    ledger.spend("rides", [Spend("all", Fraction(1), delta=millionth)], unit=TRIP)
 
 
 def test_senseless_requests(ledger):
-    ledger.open_dataset("rides", Fraction(1))
-    ledger.spend("rides", HALF)
+    ledger.open_dataset("rides", Fraction(1), unit="trajectory")
+    ledger.spend("rides", HALF, unit=TRIP)
     refused = [
-        lambda: ledger.open_dataset("rides", Fraction(5)),
+        lambda: ledger.open_dataset("rides", Fraction(5), unit="trajectory"),
         lambda: ledger.allow("rides", Fraction(1, 10), "less than spent"),
         lambda: ledger.allow("trams", Fraction(1), "unknown"),
-        lambda: ledger.spend("trams", HALF),
+        lambda: ledger.spend("trams", HALF, unit=TRIP),
         lambda: ledger.lines("trams"),
     ]
     for call in refused:
@@ -92,13 +95,13 @@ def test_senseless_requests(ledger):
         lambda: ledger.allow("rides", Fraction(1), "  "),
         lambda: ledger.allow("rides", Fraction(1), "bytes that are no text: \udcff"),
         lambda: ledger.accept("two\nlines"),
-        lambda: ledger.open_dataset("", Fraction(1)),
-        lambda: ledger.open_dataset("two\nlines", Fraction(1)),
-        lambda: ledger.open_dataset("x" * 101, Fraction(1)),
-        lambda: ledger.open_dataset("trams", Fraction(0)),
-        lambda: ledger.spend("rides", []),
-        lambda: ledger.spend("rides", [Spend("a", Fraction(-1)), Spend("b", Fraction(2))]),
-        lambda: ledger.spend("rides", [Spend("a", Fraction(0))]),
+        lambda: ledger.open_dataset("", Fraction(1), unit="trajectory"),
+        lambda: ledger.open_dataset("two\nlines", Fraction(1), unit="trajectory"),
+        lambda: ledger.open_dataset("x" * 101, Fraction(1), unit="trajectory"),
+        lambda: ledger.open_dataset("trams", Fraction(0), unit="trajectory"),
+        lambda: ledger.spend("rides", [], unit=TRIP),
+        lambda: ledger.spend("rides", [Spend("a", Fraction(-1)), Spend("b", Fraction(2))], unit=TRIP),
+        lambda: ledger.spend("rides", [Spend("a", Fraction(0))], unit=TRIP),
     ]
     for call in wrong:
         with pytest.raises(InputError):
@@ -107,9 +110,9 @@ def test_senseless_requests(ledger):
 
 
 def test_names_in_one_spelling(ledger):
-    ledger.open_dataset("caf\u00e9", Fraction(1))
+    ledger.open_dataset("caf\u00e9", Fraction(1), unit="trajectory")
     with pytest.raises(BudgetError):
-        ledger.open_dataset(" cafe\u0301 ", Fraction(1))
+        ledger.open_dataset(" cafe\u0301 ", Fraction(1), unit="trajectory")
 
 
 def city(count=7, seed=0):
@@ -133,11 +136,13 @@ def test_content_is_recognised_in_any_order_and_partition_and_only_with_the_key(
     assert digest_of([rides], b"another key") != digest
     assert digest not in Path(__file__).read_text() and len(secret) == 32
 
-    assert ledger.spend("rides", HALF, total_if_new=Fraction(1), digest=digest).warnings == ()
-    assert ledger.spend("rides", HALF, digest=digest).warnings == ()
-    (warning,) = ledger.spend("trams", HALF, total_if_new=Fraction(1), digest=digest).warnings
+    assert ledger.spend("rides", HALF, total_if_new=Fraction(1), digest=digest, unit=TRIP).warnings == ()
+    assert ledger.spend("rides", HALF, digest=digest, unit=TRIP).warnings == ()
+    (warning,) = ledger.spend("trams", HALF, total_if_new=Fraction(1), digest=digest, unit=TRIP).warnings
     assert "'rides'" in warning and "'trams'" in warning and digest not in warning
-    (warning,) = ledger.open_dataset("buses", Fraction(1), digest_of([city(seed=1)], secret)).warnings or ("none",)
+    (warning,) = ledger.open_dataset(
+        "buses", Fraction(1), digest_of([city(seed=1)], secret), unit="trajectory"
+    ).warnings or ("none",)
     assert warning == "none"
 
 
@@ -147,12 +152,12 @@ def test_modes_and_default_place(tmp_path):
     os.umask(0)
     try:
         ledger = Ledger()
-        ledger.spend("rides", HALF, total_if_new=Fraction(1))
+        ledger.spend("rides", HALF, total_if_new=Fraction(1), unit=TRIP)
     finally:
         os.umask(before)
     assert ledger.path == default_path() == tmp_path / "xdg-data" / "wayveil" / "ledger.sqlite"
     far = next((tmp_path / "xdg-state" / "wayveil" / "ledgers").iterdir())
-    for path in (ledger.path, witness.beside(ledger.path), far):
+    for path in (ledger.path, places.near_witness(ledger.path), far):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     for folder in (ledger.path.parent, far.parent):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -166,11 +171,13 @@ import sys
 from fractions import Fraction
 from wayveil.errors import BudgetError
 from wayveil.privacy.ledger import Ledger, Spend
+from wayveil.privacy.unit import Unit
 ledger, granted = Ledger(sys.argv[1]), 0
 sys.stdin.readline()
 for turn in range(12):
     try:
-        ledger.spend("rides", [Spend("a", Fraction(1, 32)), Spend("b", Fraction(1, 32))], total_if_new=Fraction(1))
+        ledger.spend("rides", [Spend("a", Fraction(1, 32)), Spend("b", Fraction(1, 32))], unit=Unit.trajectory(),
+                     total_if_new=Fraction(1))
         granted += 1
     except BudgetError:
         pass
@@ -219,11 +226,11 @@ def test_the_kills_catch_whoever_shows_before_it_is_on_disk(kills, tmp_path, mon
 
 
 def test_held_by_another_process(ledger):
-    ledger.open_dataset("rides", Fraction(1))
+    ledger.open_dataset("rides", Fraction(1), unit="trajectory")
     holder = sqlite3.connect(ledger.path, isolation_level=None)
     holder.execute("BEGIN IMMEDIATE")
     with pytest.raises(InputError, match="held by another process"):
-        Ledger(ledger.path, timeout_s=0.1).spend("rides", HALF)
+        Ledger(ledger.path, timeout_s=0.1).spend("rides", HALF, unit=TRIP)
     holder.execute("ROLLBACK")
     holder.close()
     assert spent(ledger) == 0
@@ -234,10 +241,12 @@ import resource, sys
 from fractions import Fraction
 from wayveil.errors import WayveilError
 from wayveil.privacy.ledger import Ledger, Spend
+from wayveil.privacy.unit import Unit
 resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]), int(sys.argv[2])))
 try:
     for turn in range(200):
-        Ledger(sys.argv[1]).spend("rides", [Spend("a", Fraction(1), "x" * 500)], total_if_new=Fraction(1000))
+        Ledger(sys.argv[1]).spend("rides", [Spend("a", Fraction(1), "x" * 500)], unit=Unit.trajectory(),
+                                  total_if_new=Fraction(1000))
         print("granted", flush=True)
 except WayveilError as error:
     print("error", error)
@@ -270,7 +279,7 @@ def break_it(path, how):
         path.parent.rmdir()
         path.parent.write_text("")
     else:
-        Ledger(path).spend("rides", HALF, total_if_new=Fraction(1))
+        Ledger(path).spend("rides", HALF, total_if_new=Fraction(1), unit=TRIP)
         if how == "newer":
             with sqlite3.connect(path) as db:
                 db.execute("PRAGMA user_version = 99")
@@ -291,7 +300,7 @@ def break_it(path, how):
 def test_what_is_not_a_ledger_is_one_clear_sentence(ledger, how):
     break_it(ledger.path, how)
     with pytest.raises(WayveilError) as caught:
-        ledger.spend("rides", HALF, total_if_new=Fraction(1))
+        ledger.spend("rides", HALF, total_if_new=Fraction(1), unit=TRIP)
     message = str(caught.value)
     assert message.count("\n") == 0 and message.endswith(".") and str(ledger.path.parent) not in message
 
@@ -299,11 +308,11 @@ def test_what_is_not_a_ledger_is_one_clear_sentence(ledger, how):
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder in which nobody can write, not even root")
 def test_a_folder_that_cannot_be_written():
     with pytest.raises(InputError, match="Cannot open the ledger"):
-        Ledger("/proc/self/wayveil/ledger.sqlite").open_dataset("rides", Fraction(1))
+        Ledger("/proc/self/wayveil/ledger.sqlite").open_dataset("rides", Fraction(1), unit="trajectory")
 
 
 def test_altered_entries_are_noticed(ledger):
-    ledger.spend("rides", HALF, total_if_new=Fraction(1))
+    ledger.spend("rides", HALF, total_if_new=Fraction(1), unit=TRIP)
     with sqlite3.connect(ledger.path) as db:
         db.execute("UPDATE entries SET epsilon = '0.0001' WHERE name = 'ends'")
     with pytest.raises(InputError, match="altered"):
@@ -313,43 +322,43 @@ def test_altered_entries_are_noticed(ledger):
 class TestRollback:
     @pytest.fixture(autouse=True)
     def spend_once(self, ledger, tmp_path):
-        ledger.spend("rides", HALF, total_if_new=Fraction(10))
+        ledger.spend("rides", HALF, total_if_new=Fraction(10), unit=TRIP)
         self.ledger, self.old = ledger, tmp_path / "old"
         shutil.copytree(ledger.path.parent, self.old)
-        self.near = witness.beside(ledger.path)
+        self.near = places.near_witness(ledger.path)
 
     def refused(self, ledger, match):
         with pytest.raises(BudgetError, match=match) as caught:
-            ledger.spend("rides", HALF)
+            ledger.spend("rides", HALF, unit=TRIP)
         assert "wayveil ledger accept" in str(caught.value)
 
     def test_an_older_file_put_back(self):
-        self.ledger.spend("rides", HALF)
+        self.ledger.spend("rides", HALF, unit=TRIP)
         shutil.copy(self.old / "ledger.sqlite", self.ledger.path)
         self.refused(self.ledger, "lacks 2 entries")
         self.ledger.accept("the backup is all there is")
-        self.ledger.spend("rides", HALF)
+        self.ledger.spend("rides", HALF, unit=TRIP)
         assert spent(self.ledger) == 1
         self.ledger.verify()
 
     def test_the_whole_folder_put_back(self):
-        self.ledger.spend("rides", HALF)
+        self.ledger.spend("rides", HALF, unit=TRIP)
         shutil.rmtree(self.ledger.path.parent)
         shutil.copytree(self.old, self.ledger.path.parent)
         self.refused(self.ledger, "lacks 2 entries")  # by the witness in the state folder
 
     def test_an_older_file_that_spent_on(self, monkeypatch, tmp_path):
-        self.ledger.spend("rides", HALF)
+        self.ledger.spend("rides", HALF, unit=TRIP)
         with monkeypatch.context() as elsewhere:
             elsewhere.setenv("XDG_STATE_HOME", str(tmp_path / "other-account"))
             for _ in range(3):
-                Ledger(self.old / "ledger.sqlite").spend("rides", HALF)
+                Ledger(self.old / "ledger.sqlite").spend("rides", HALF, unit=TRIP)
         shutil.copy(self.old / "ledger.sqlite", self.ledger.path)
         self.refused(self.ledger, "is not the one that was here before")
 
     def test_a_copy_used_in_parallel(self):
         copy = Ledger(self.old / "ledger.sqlite")
-        copy.spend("rides", HALF)
+        copy.spend("rides", HALF, unit=TRIP)
         self.refused(self.ledger, "lacks 2 entries")
 
     def test_a_copy_without_any_witness(self, monkeypatch, tmp_path):
@@ -359,14 +368,20 @@ class TestRollback:
 
     @pytest.mark.parametrize("how", ["deleted", "emptied"])
     def test_a_ledger_that_is_gone(self, how):
-        if how == "deleted":
-            self.ledger.path.unlink()
-        else:
+        if how == "emptied":
             os.truncate(self.ledger.path, 0)
+            for use in (self.ledger.datasets, self.ledger.verify, lambda: self.ledger.accept("empty")):
+                with pytest.raises(InputError, match="is empty, so it is not a ledger"):
+                    use()
+            assert self.ledger.path.stat().st_size == 0
+        self.ledger.path.unlink()
         with pytest.raises(BudgetError, match="lacks 3 entries"):
-            self.ledger.spend("rides", HALF, total_if_new=Fraction(1))
+            self.ledger.datasets()
+        assert not self.ledger.path.exists()
+        with pytest.raises(BudgetError, match="lacks 3 entries"):
+            self.ledger.spend("rides", HALF, total_if_new=Fraction(1), unit=TRIP)
         self.ledger.accept("begun anew")
-        self.ledger.spend("rides", HALF, total_if_new=Fraction(1))
+        self.ledger.spend("rides", HALF, total_if_new=Fraction(1), unit=TRIP)
 
     def test_a_crash_before_the_witness_heals(self, monkeypatch):
         def crash(path, seen):
@@ -374,22 +389,22 @@ class TestRollback:
 
         with monkeypatch.context() as broken:
             broken.setattr(witness, "write", crash)
-            self.ledger.spend("rides", HALF)
+            self.ledger.spend("rides", HALF, unit=TRIP)
         assert witness.read(self.near).count == 3
         assert spent(self.ledger) == 1
         assert witness.read(self.near).count == 5
 
     def test_one_lost_witness_heals_from_the_other(self):
         self.near.write_text("")
-        self.ledger.spend("rides", HALF)
+        self.ledger.spend("rides", HALF, unit=TRIP)
         assert witness.read(self.near).count == 5
 
     def test_what_cannot_be_noticed(self, tmp_path):
         """Said in the module's docstring: everything, both witnesses included, set back together."""
         shutil.copytree(tmp_path / "xdg-state", tmp_path / "old-state")
-        self.ledger.spend("rides", HALF)
+        self.ledger.spend("rides", HALF, unit=TRIP)
         for there, back in ((self.ledger.path.parent, self.old), (tmp_path / "xdg-state", tmp_path / "old-state")):
             shutil.rmtree(there)
             shutil.copytree(back, there)
-        self.ledger.spend("rides", HALF)
+        self.ledger.spend("rides", HALF, unit=TRIP)
         assert spent(self.ledger) == 1

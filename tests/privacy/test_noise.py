@@ -95,10 +95,16 @@ def test_dp_accounting_agrees_with_the_ledger_total(tmp_path):
     from dp_accounting.pld import privacy_loss_distribution as pld
 
     from wayveil.privacy.ledger import Ledger, Spend
+    from wayveil.privacy.unit import Unit
 
     budget = Budget.split("1", {"count": 1, "occupancy": 12, "ends": 5, "length": 2})
     ledger = Ledger(tmp_path / "ledger.sqlite")
-    ledger.spend("rides", [Spend(name, share) for name, share in budget.shares.items()], total_if_new=budget.epsilon)
+    ledger.spend(
+        "rides",
+        [Spend(name, share) for name, share in budget.shares.items()],
+        total_if_new=budget.epsilon,
+        unit=Unit.trajectory(),
+    )
     (account,) = ledger.datasets()
     sensitivity, step, composed = 2**20, 1e-4, None
     for share in budget.shares.values():

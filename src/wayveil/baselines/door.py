@@ -17,6 +17,7 @@ from wayveil.privacy.budget import Budget, Number
 from wayveil.privacy.fixedpoint import check_overflow, clip_l1, exact_bincount, quantise
 from wayveil.privacy.ledger import Ledger, Spend
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
+from wayveil.privacy.unit import Unit
 
 _RESOLUTION = 1 << 20
 
@@ -123,7 +124,7 @@ def sound_door(method: str, epsilon: Number, shares: Mapping[str, Number], accou
         if not account.dataset:
             raise InputError("Name the dataset whose budget pays: --dataset NAME.")
         lines = [Spend(name, share, f"{method}, trajectory level") for name, share in budget.shares.items()]
-        account.ledger.spend(account.dataset, lines, total_if_new=budget.epsilon)
+        account.ledger.spend(account.dataset, lines, unit=Unit.trajectory(), total_if_new=budget.epsilon)
     return SoundDoor(budget, account.noise or OpenDPNoise())
 
 

@@ -111,16 +111,16 @@ def _bar() -> Iterator[Progress]:
 
 @contextmanager
 def ledger_warnings() -> Iterator[None]:
-    """What the ledger warns of becomes a note; other warnings, which may quote values, are not shown."""
+    """Warnings about the ledger become notes; other warnings, which may quote values, are not shown."""
     import warnings
 
-    from wayveil.measure import SameContentWarning
+    from wayveil.errors import LedgerWarning
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
-        warnings.simplefilter("always", SameContentWarning)
+        warnings.simplefilter("always", LedgerWarning)
         try:
             yield
         finally:
-            for warning in caught:
-                note(f"Warning: {warning.message}")
+            for message in dict.fromkeys(str(warning.message) for warning in caught):
+                note(f"Warning: {message}")

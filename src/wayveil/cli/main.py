@@ -8,15 +8,16 @@ from typing import Annotated, Any, TextIO
 import typer
 from typer.core import TyperGroup
 
+from wayveil import outcome
 from wayveil.cli import interrupts
 from wayveil.errors import InputError, WayveilError
 
 EXIT_CODES = """Exit codes: 0 done; 1 something unexpected; 2 bad input (one sentence says which and the cure);
-3 refused by the privacy budget; 4 failed (`audit --strict`); 130 interrupted."""
+3 refused by the privacy budget; 4 failed (`audit --strict`); 130 interrupted (Ctrl-C); 143 terminated (SIGTERM)."""
 
 
 class Interrupted(Exception):
-    """Ctrl-C, in a form that the library of the command line does not answer by itself."""
+    """Ctrl-C or SIGTERM, in a form that the library of the command line does not answer by itself."""
 
 
 class _Verbs(TyperGroup):
@@ -87,13 +88,20 @@ def main() -> None:
     words = sys.argv[1:]
     warnings.showwarning = _as_note
     _state.update(debug=False, confirmed=_CONFIRMED in words)
+    # Around the handlers of signals: whatever stops the command, the message states what it has done already.
+    with outcome.collect() as facts:
+        _run(words, facts)
+
+
+def _run(words: list[str], facts: list[str]) -> None:
     try:
         with interrupts.remembered():
             code = app(["--debug" if word == _CONFIRMED else word for word in words], standalone_mode=False)
     except WayveilError as error:
-        _stop(str(error), error.exit_code)
-    except (KeyboardInterrupt, Interrupted, typer.Abort) as error:
-        _stop("interrupted; no file was left half-written." + _notes(error), 130)
+        _stop(" ".join((str(error), *(fact for fact in facts if fact not in str(error)))), error.exit_code)
+    except (KeyboardInterrupt, Interrupted, typer.Abort):
+        what = "terminated" if interrupts.exit_code() != 130 else "interrupted"
+        _stop(" ".join((f"{what}; no file was left half-written.", *facts)), interrupts.exit_code())
     except BrokenPipeError:
         raise SystemExit(0) from None
     except Exception as error:
@@ -106,7 +114,7 @@ def main() -> None:
             raise
         # The text of an unexpected error may quote a value of the data, so only its kind and place are shown.
         kind, place = type(error).__name__, _own_frame(error)
-        _stop(f"unexpected {kind} {place}; run with --debug to see it in full.{_notes(error)}", 1)
+        _stop(" ".join((f"unexpected {kind} {place}; run with --debug to see it in full.", *facts)), 1)
     raise SystemExit(code if isinstance(code, int) else 0)
 
 
@@ -145,18 +153,6 @@ def _as_note(
 def _stop(sentence: str, code: int) -> None:
     print(f"wayveil: {sentence}", file=sys.stderr)
     raise SystemExit(code) from None
-
-
-def _notes(error: BaseException | None) -> str:
-    """What wayveil itself added to an error on its way: that the ledger stays charged."""
-    from wayveil.errors import CHARGED
-
-    seen: Any = error
-    while seen is not None:
-        if CHARGED in getattr(seen, "__notes__", ()):
-            return f" {CHARGED}"
-        seen = seen.__cause__ or seen.__context__
-    return ""
 
 
 def _own_frame(error: BaseException) -> str:

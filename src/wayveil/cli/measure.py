@@ -7,6 +7,7 @@ import typer
 
 from wayveil.cli import columns as col
 from wayveil.cli import engines
+from wayveil.cli.numbers import whole_number
 
 
 def register(app: typer.Typer) -> None:
@@ -25,7 +26,13 @@ def measure(
     unit: Annotated[str, typer.Option("--unit", help="What is protected: trajectory or user.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The release to write, X.release.json.")],
     max_per_user: Annotated[
-        int | None, typer.Option("--max-per-user", help="With --unit user: trajectories of one user used at most.")
+        int | None,
+        typer.Option(
+            "--max-per-user",
+            parser=whole_number,
+            metavar="C",
+            help="With --unit user: trajectories of one user used at most.",
+        ),
     ] = None,
     roads: Annotated[
         Path | None, typer.Option("--roads", help="The public road map for synthesis; checked before the spend.")
@@ -58,6 +65,7 @@ def measure(
 
     from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar
     from wayveil.formats.reading import says_synthetic
+    from wayveil.privacy.accounts import left_words
     from wayveil.privacy.budget import decimal_text
     from wayveil.privacy.ledger import Ledger, clean_name
     from wayveil.privacy.unit import parse_unit
@@ -84,8 +92,8 @@ def measure(
         return
     print(f"release: {output}")
     account = next(one for one in Ledger(ledger).datasets() if one.name == clean_name(dataset))
-    left, total = decimal_text(account.left), decimal_text(account.total)
-    note(f"Epsilon {spent} of '{dataset}' is spent; {left} of {total} is left on the ledger (wayveil ledger show).")
+    left = " and ".join(left_words(account)) or "no total is set"
+    note(f"Epsilon {spent} of '{dataset}' is spent at {release.unit} level; {left} (wayveil ledger show).")
     for words in (few_words(release, cure=True), large_words(release)):
         if words:
             note(words)

@@ -14,6 +14,7 @@ Number = str | int | float | Decimal | Fraction
 SMALLEST_EPSILON = Fraction(1, 10**4)
 LARGEST_EPSILON = Fraction(1000)
 _WRITTEN = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300}|/0*[1-9][0-9]{0,300})?", re.ASCII)
+_DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 QUANTA = 4096
 """A share is epsilon * k / 4096: a short exact decimal, and for epsilon 1 also an exact float, so that lines add up."""
 
@@ -24,16 +25,24 @@ def exact(value: Number, name: str = "epsilon") -> Fraction:
         return value
     if isinstance(value, bool):
         raise InputError(f"{name} must be a number.")
-    try:
-        number = Decimal(str(value).strip()) if not isinstance(value, Decimal) else value
-    except (InvalidOperation, ValueError):  # ValueError: a whole number of more than 4,300 digits
-        raise InputError(f"{name} is not a decimal number; write it like 0.5.") from None
+    number = value if isinstance(value, Decimal) else _read_decimal(value, name)
     if not number.is_finite():
         raise InputError(f"{name} must be a finite number.")
     # 1e-999999999 is a short text and a very long fraction.
     if len(number.as_tuple().digits) > 60 or abs(number.adjusted()) > 60:
         raise InputError(f"{name} has too many digits; write it like 0.5.")
     return Fraction(number)
+
+
+def _read_decimal(value: str | int | float, name: str) -> Decimal:
+    try:
+        text = str(value).strip()
+        # Decimal itself would also take '1_0' for 10, and digits of any script.
+        if not isinstance(value, str) or _DECIMAL.fullmatch(text):
+            return Decimal(text)
+    except (InvalidOperation, ValueError):  # ValueError: a whole number of more than 4,300 digits
+        pass
+    raise InputError(f"{name} is not a decimal number; write it like 0.5.")
 
 
 def exact_epsilon(value: Number, name: str = "epsilon") -> Fraction:

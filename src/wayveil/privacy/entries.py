@@ -3,19 +3,21 @@
 import hashlib
 import hmac
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from wayveil.errors import BudgetError
+from wayveil.errors import BudgetError, InputError
+from wayveil.privacy.accounts import Charge, Dataset, Kind, Loss, dataset_of
 from wayveil.privacy.budget import decimal_text, read_fraction
+from wayveil.privacy.unit import Unit
 from wayveil.privacy.witness import Witness
 
 
 @dataclass(frozen=True)
 class Line:
-    """One entry of the ledger about a dataset: 'open' and 'allow' set its total, 'spend' spends."""
+    """One entry about a dataset: 'open' and 'allow' set a unit's total, 'waive' removes it, 'spend' spends."""
 
     kind: str
     name: str
@@ -24,28 +26,13 @@ class Line:
     time_utc: str
     purpose: str
     measurement: str
-
-
-@dataclass(frozen=True)
-class Dataset:
-    """A named account: all spends under its name add up, whatever file they came from."""
-
-    name: str
-    total: Fraction
-    spent: Fraction
-    total_delta: Fraction
-    spent_delta: Fraction
-    opened_utc: str
-    warnings: tuple[str, ...] = ()
-
-    @property
-    def left(self) -> Fraction:
-        """What may still be spent."""
-        return self.total - self.spent
+    unit: Unit
+    """What is protected by a spend; of a total, only the unit's kind matters."""
 
 
 # SQLite keeps a blob wherever one is put, whatever the column is declared as.
-_TEXTS = ("kind", "dataset", "name", "epsilon", "delta", "time_utc", "purpose", "measurement", "digest", "chain")
+_TEXTS = ("kind", "dataset", "name", "epsilon", "delta", "time_utc", "purpose", "measurement", "digest", "chain",
+          "unit", "max_per_user")  # fmt: skip
 _NOT_TEXT = f"SELECT 1 FROM entries WHERE 'blob' IN ({', '.join(f'typeof({name})' for name in _TEXTS)}) LIMIT 1"
 
 
@@ -87,14 +74,17 @@ class Entries:
         purpose: str = "",
         measurement: str = "",
         digest: str = "",
+        unit: Unit | Kind | None = None,
         time_utc: str | None = None,
     ) -> None:
-        """One more entry, chained to the last one."""
+        """One more entry, chained to the last one; `unit` is the unit of a spend, or the kind of unit of a total."""
         head, time_utc = self.head(), time_utc or now_utc()
         cost = decimal_text(epsilon), decimal_text(delta)
         fields = (kind, dataset, name, *cost, time_utc, purpose, measurement, digest)
-        chain = _chain(self.secret, head.count + 1, head.head, fields)
-        self._db.execute(f"INSERT INTO entries VALUES ({', '.join('?' * 11)})", (head.count + 1, *fields, chain))
+        protects = (unit.kind, str(unit.max_per_user)) if isinstance(unit, Unit) else (unit or "", "")
+        chain = _chain(self.secret, head.count + 1, head.head, fields, protects)
+        row = (head.count + 1, *fields, chain, *protects)
+        self._db.execute(f"INSERT INTO entries VALUES ({', '.join('?' * len(row))})", row)
 
     def remember(self, dataset: str, digest: str | None) -> None:
         """Note the keyed digest of the content measured under this name, once."""
@@ -107,33 +97,40 @@ class Entries:
         return [row[0] for row in self._db.execute("SELECT dataset FROM entries WHERE kind = 'open' ORDER BY dataset")]
 
     def lines(self, dataset: str) -> tuple[Line, ...]:
-        """Every entry that moves the account of a dataset, oldest first."""
+        """Every entry that changes the account of a dataset, oldest first."""
         query = (
-            "SELECT kind, name, epsilon, delta, time_utc, purpose, measurement FROM entries "
-            "WHERE dataset = ? AND kind IN ('open', 'allow', 'spend') ORDER BY seq"
+            "SELECT kind, name, epsilon, delta, time_utc, purpose, measurement, unit, max_per_user FROM entries "
+            "WHERE dataset = ? AND kind IN ('open', 'allow', 'waive', 'spend') ORDER BY seq"
         )
+        rows = list(self._db.execute(query, (dataset,)))
+        purposes = [purpose for kind, *_, purpose, _, _, _ in rows if kind == "spend"]
+        opened_for = "user" if purposes and all(map(_is_user_level, purposes)) else "trajectory"
         try:
             return tuple(
-                Line(kind, name, read_fraction(epsilon), read_fraction(delta), *rest)
-                for kind, name, epsilon, delta, *rest in self._db.execute(query, (dataset,))
-            )
-        except ValueError:
+                Line(kind, name, read_fraction(epsilon), read_fraction(delta), time_utc, purpose, measurement,
+                     _unit(kind, purpose, opened_for, unit, per_user))
+                for kind, name, epsilon, delta, time_utc, purpose, measurement, unit, per_user in rows
+            )  # fmt: skip
+        except (ValueError, InputError):
             raise sqlite3.DatabaseError("not as it was written") from None
 
     def dataset(self, name: str, digest: str | None = None) -> Dataset | None:
-        """The account of a dataset, or None; warnings about `digest`, or about any content it ever had."""
+        """The accounts of a dataset, or None; warnings about `digest`, or about any content it ever had."""
         lines = self.lines(name)
         if not lines:
             return None
-        totals, spends = [x for x in lines if x.kind != "spend"], [x for x in lines if x.kind == "spend"]
-        return Dataset(
-            name,
-            totals[-1].epsilon,
-            add_up(line.epsilon for line in spends),
-            totals[-1].delta,
-            add_up(line.delta for line in spends),
-            lines[0].time_utc,
-            self._warnings(name, digest),
+        totals: dict[Kind, Loss | None] = {}
+        spends: dict[str, Charge] = {}
+        for line in lines:
+            loss = Loss(line.epsilon, line.delta)
+            if line.kind == "spend":
+                before = spends.get(line.measurement, Charge(Loss(), line.unit))
+                spends[line.measurement] = Charge(before.loss + loss, line.unit)
+            else:
+                totals[line.unit.kind] = None if line.kind == "waive" else loss
+        first = lines[0]
+        return dataset_of(
+            name, first.unit.kind, totals, tuple(spends.values()), first.time_utc, self._warnings(name, digest)
         )
 
     def require(self, name: str, digest: str | None = None) -> Dataset:
@@ -159,26 +156,35 @@ class Entries:
         if [row[0] for row in self._db.execute("PRAGMA integrity_check")] != ["ok"]:
             return False
         count, chain = 0, ""
-        for seq, *fields, claimed in self._db.execute("SELECT * FROM entries ORDER BY seq"):
-            count, chain = count + 1, _chain(self.secret, count + 1, chain, fields)
+        for seq, *fields, claimed, unit, per_user in self._db.execute("SELECT * FROM entries ORDER BY seq"):
+            count, chain = count + 1, _chain(self.secret, count + 1, chain, fields, (unit, per_user))
             if seq != count or not _same(chain, claimed):
                 return False
         return True
 
 
-def _chain(secret: bytes, count: int, before: str, fields: Sequence[str]) -> str:
-    # Each field with its length, so that no two lists of fields read alike.
-    text = "".join(f"{len(field)}:{field}" for field in (str(count), before, *fields))
+def _chain(secret: bytes, count: int, before: str, fields: Sequence[str], protects: tuple[str, str]) -> str:
+    # Each field with its length, so that no two lists of fields read alike. Entries of version 1 have no unit, and
+    # keep the chain that their witnesses know.
+    named = (str(count), before, *fields, *(protects if any(protects) else ()))
+    text = "".join(f"{len(field)}:{field}" for field in named)
     return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
+
+
+def _unit(kind: str, purpose: str, opened_for: str, unit: str, per_user: str) -> Unit:
+    """The unit of an entry; of version 1 as far as it can be known, and otherwise as it costs most."""
+    if unit:
+        return Unit(unit, int(per_user or 1))  # type: ignore[arg-type]
+    user_level = _is_user_level(purpose) if kind == "spend" else opened_for == "user"
+    return Unit.user(1) if user_level else Unit.trajectory()
+
+
+def _is_user_level(purpose: str) -> bool:
+    return "user level" in purpose
 
 
 def _same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
-
-
-def add_up(values: Iterable[Fraction]) -> Fraction:
-    """Σ values, exactly."""
-    return sum(values, Fraction(0))
 
 
 def now_utc() -> str:

@@ -1,28 +1,37 @@
 """The durable account of spent privacy: it refuses first, commits second, and only then may noise be drawn.
 
-One SQLite file a data owner holds an append-only chain of entries: a dataset is opened, its total is changed, budget
-is spent. `Ledger.spend` writes all lines of a measurement in one transaction on disk before it returns. A measurement
+One SQLite file per data owner holds an append-only chain of entries: a dataset is opened, a total is changed, budget is
+spent. `Ledger.spend` writes all lines of a measurement in one transaction on disk before it returns. A measurement
 reads the data first, spends second and draws noise third; so a process that is killed while it reads has spent
 nothing and may simply be started again, and one that is killed after the spend has spent, whatever it had written.
 
-Entries are chained by hashes and their number is witnessed outside the file (see `wayveil.privacy.witness`, which
-also says what cannot be noticed).
+The ledger keeps what is promised per trajectory and per user (see `wayveil.privacy.accounts`). Entries are chained by
+hashes and their number is witnessed outside the file (see `wayveil.privacy.witness`, which also says what cannot be
+noticed). Threads and processes exclude each other (see `wayveil.privacy.locks`).
 """
 
 import os
 import secrets
+import sqlite3
 import unicodedata
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
-from wayveil.errors import BudgetError, InputError
-from wayveil.privacy import store, witness
+from wayveil import outcome
+from wayveil.errors import CHARGED, UNKNOWN_CHARGE, BudgetError, InputError, LedgerWarning
+from wayveil.privacy import places, store, witness
+from wayveil.privacy.accounts import KINDS, Charge, Dataset, Kind, Loss, refusal
 from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
-from wayveil.privacy.entries import Dataset, Entries, Line, add_up, now_utc
+from wayveil.privacy.entries import Entries, Line, now_utc
+from wayveil.privacy.places import default_path, ledger_files
+from wayveil.privacy.unit import Unit
+from wayveil.signals import deferred_signals
+
+__all__ = ["Ledger", "Receipt", "Spend", "as_table", "clean_name", "default_path", "ledger_files"]
 
 LONGEST_NAME = 100
 LONGEST_REASON = 1000
@@ -53,13 +62,13 @@ class Receipt:
         return self.dataset.warnings
 
 
-def default_path() -> Path:
-    """The ledger of whoever runs this: `wayveil/ledger.sqlite` in the user's data folder."""
-    return witness.data_folder() / "ledger.sqlite"
-
-
 class Ledger:
     """The account at `path` (created on first use, mode 0600); it holds no connection between calls.
+
+    Examples
+    --------
+    >>> ledger = Ledger("ledger.sqlite")
+    >>> ledger.open_dataset("rides", Fraction(2), unit="trajectory")  # doctest: +SKIP
 
     Privacy
     -------
@@ -67,7 +76,7 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, timeout_s: float = 30.0) -> None:
-        self.path = (Path(path).expanduser() if path is not None else default_path()).absolute()
+        self.path = places.resolved(path)
         self.timeout_s = timeout_s
 
     @property
@@ -77,33 +86,71 @@ class Ledger:
             return entries.secret
 
     def open_dataset(
-        self, name: str, total: Fraction, digest: str | None = None, *, total_delta: Fraction = Fraction(0)
+        self,
+        name: str,
+        total: Fraction,
+        digest: str | None = None,
+        *,
+        unit: Unit | str,
+        total_delta: Fraction = Fraction(0),
     ) -> Dataset:
-        """Name a dataset and set its total once; later changes go through `allow`, with a reason."""
+        """Name a dataset and set its total per trajectory or per user; later changes go through `allow`."""
         name, total, total_delta = clean_name(name), exact_epsilon(total, "total"), exact_delta(total_delta)
+        kind = kind_of(unit)
         with self._transaction() as entries:
             known = entries.dataset(name)
             if known is not None:
                 raise BudgetError(
-                    f"Dataset '{name}' is open already with a total of {decimal_text(known.total)}; "
-                    f'change it with: wayveil ledger allow "{name}" --total E --reason "...".'
+                    f"Dataset '{name}' is open already; change its total with: "
+                    f'wayveil ledger allow "{name}" --unit {kind} --total E --reason "...".'
                 )
-            entries.append("open", name, epsilon=total, delta=total_delta)
+            entries.append("open", name, epsilon=total, delta=total_delta, unit=kind)
             entries.remember(name, digest)
             return entries.require(name, digest)
 
-    def allow(self, name: str, total: Fraction, reason: str, *, total_delta: Fraction | None = None) -> Dataset:
-        """Change the total of a dataset; the reason stays on the ledger."""
-        name, total = clean_name(name), exact_epsilon(total, "total")
+    def allow(
+        self,
+        name: str,
+        total: Fraction | None,
+        reason: str,
+        *,
+        unit: Unit | str | None = None,
+        total_delta: Fraction | None = None,
+    ) -> Dataset:
+        """Change the total per trajectory or per user; the reason stays on the ledger.
+
+        A total of None states that nothing is promised to this unit any more. `unit` may be left out where only one
+        unit has a total.
+        """
+        name, reason = clean_name(name), _clean_reason(reason)
+        total = None if total is None else exact_epsilon(total, "total")
+        kind = None if unit is None else kind_of(unit)
         with self._transaction() as entries:
             known = entries.require(name)
-            delta = known.total_delta if total_delta is None else exact_delta(total_delta)
-            if total < known.spent or delta < known.spent_delta:
+            kind = kind or _only_total(known)
+            if total is None:
+                entries.append("waive", name, purpose=reason, unit=kind)
+                return entries.require(name)
+            before = known.account(kind)
+            if total_delta is not None:
+                delta = exact_delta(total_delta)
+            else:
+                delta = Fraction(0) if before.total is None else before.total.delta
+            if before.spent is None:
                 raise BudgetError(
-                    f"Dataset '{name}' has spent {decimal_text(known.spent)} already; "
-                    f"a total of {decimal_text(total)} is below that, choose a higher one."
+                    f"Dataset '{name}' cannot promise a total per user, because it has trajectory-level measurements, "
+                    "which cost a user with k trajectories k times their epsilon; state that nothing is promised "
+                    f'per user with: wayveil ledger allow "{name}" --unit user --total none --reason "...".'
                 )
-            entries.append("allow", name, epsilon=total, delta=delta, purpose=_clean_reason(reason))
+            if total < before.spent.epsilon or delta < before.spent.delta:
+                raise BudgetError(
+                    f"Dataset '{name}' has spent {decimal_text(before.spent.epsilon)} per {kind} already; "
+                    f"a total of {decimal_text(total)} is below that, choose a higher one."
+                    if total < before.spent.epsilon
+                    else f"Dataset '{name}' has spent a delta of {decimal_text(before.spent.delta)} per {kind} "
+                    "already; choose a higher --total-delta."
+                )
+            entries.append("allow", name, epsilon=total, delta=delta, purpose=reason, unit=kind)
             return entries.require(name)
 
     def spend(
@@ -111,13 +158,15 @@ class Ledger:
         name: str,
         lines: Sequence[Spend],
         *,
+        unit: Unit,
         total_if_new: Fraction | None = None,
         total_delta_if_new: Fraction | None = None,
         digest: str | None = None,
     ) -> Receipt:
         """Enter all lines of one measurement, or none: refuse first, commit second.
 
-        A name that is not open yet is opened with `total_if_new`. When this returns, the lines are on disk.
+        A name that is not open yet is opened with `total_if_new` for this unit. When this returns, the lines are on
+        disk. An error whose message or notes do not contain `CHARGED` or `UNKNOWN_CHARGE` has spent nothing.
 
         Privacy
         -------
@@ -126,45 +175,48 @@ class Ledger:
         name, lines = clean_name(name), tuple(lines)
         if not lines or any(line.epsilon < 0 or line.delta < 0 for line in lines):
             raise InputError("A measurement needs at least one line, and no line may cost less than 0.")
-        asked, asked_delta = add_up(line.epsilon for line in lines), add_up(line.delta for line in lines)
-        if asked <= 0:
+        asked = Loss(sum((line.epsilon for line in lines), Fraction(0)), sum((x.delta for x in lines), Fraction(0)))
+        if asked.epsilon <= 0:
             raise InputError("A measurement must cost more than 0.")
-        measurement, now = secrets.token_hex(8), now_utc()
-        with self._transaction() as entries:
+        charge, measurement, now = Charge(asked, unit), secrets.token_hex(8), now_utc()
+        with outcome.stated_in_errors(), self._transaction(spends=True) as entries:
             known = entries.dataset(name)
             if known is None:
                 if total_if_new is None:
                     raise BudgetError(
                         f"Dataset '{name}' is not on the ledger; open it with: "
-                        f'wayveil ledger open FILE --dataset "{name}" --total E.'
+                        f'wayveil ledger open FILE --dataset "{name}" --unit {unit.kind} --total E.'
                     )
-                delta = asked_delta if total_delta_if_new is None else exact_delta(total_delta_if_new)
-                entries.append("open", name, epsilon=exact_epsilon(total_if_new, "total"), delta=delta)
+                delta = asked.delta if total_delta_if_new is None else exact_delta(total_delta_if_new)
+                total = exact_epsilon(total_if_new, "total")
+                entries.append("open", name, epsilon=total, delta=delta, unit=unit.kind)
                 known = entries.require(name)
-            if known.spent + asked > known.total:
-                raise BudgetError(_refusal(known, asked))
-            if known.spent_delta + asked_delta > known.total_delta:
-                raise BudgetError(_refusal_delta(known, asked_delta))
+            if (sentence := refusal(known, charge)) is not None:
+                raise BudgetError(sentence)
             for line in lines:
                 entries.append(
-                    "spend", name, line.name, line.epsilon, line.delta, line.purpose, measurement, time_utc=now
-                )
+                    "spend", name, line.name, line.epsilon, line.delta, line.purpose, measurement, unit=unit,
+                    time_utc=now,
+                )  # fmt: skip
             entries.remember(name, digest)
             dataset = entries.require(name, digest)
-            if dataset.spent != known.spent + asked or dataset.spent_delta != known.spent_delta + asked_delta:
+            if dataset.charges != (*known.charges, charge):
                 raise self._altered()
         return Receipt(dataset, measurement, now, lines)
 
     def datasets(self) -> tuple[Dataset, ...]:
-        """Every dataset by name, with what it has spent."""
-        with self._transaction() as entries:
-            return tuple(entries.require(name) for name in entries.names())
+        """Every dataset by name, with what it has spent; none, if there is no ledger."""
+        with self._reading() as entries:
+            return () if entries is None else tuple(entries.require(name) for name in entries.names())
 
     def lines(self, name: str) -> tuple[Line, ...]:
         """Every entry about one dataset, oldest first."""
-        with self._transaction() as entries:
-            entries.require(clean_name(name))
-            return entries.lines(clean_name(name))
+        name = clean_name(name)
+        with self._reading() as entries:
+            if entries is None:
+                raise BudgetError(f"Dataset '{name}' is not on the ledger; see: wayveil ledger show.")
+            entries.require(name)
+            return entries.lines(name)
 
     def accept(self, reason: str) -> None:
         """Go on with a ledger that was moved, restored or begun anew; the reason stays on the ledger."""
@@ -173,34 +225,77 @@ class Ledger:
 
     def verify(self) -> None:
         """Recompute the whole chain and let SQLite check the file, as every use does; InputError if either fails."""
-        with self._transaction():
+        with self._reading():
             pass
 
     @contextmanager
-    def _transaction(self, accept: bool = False) -> Iterator[Entries]:
-        """All or nothing, with every other process kept out from the first read to the commit."""
-        with store.connect(self.path, self.timeout_s) as db:
-            with store.immediate(db, self.path):
-                entries = Entries(db)
-                if not accept:
-                    self._compare(entries)
-                before = entries.head()
-                if before.count == 0:
-                    # Before the first entry: from now on a ledger with entries and without any witness was copied.
-                    self._testify(entries, needed=True)
+    def _reading(self) -> Iterator[Entries | None]:
+        """The entries, or None without a ledger, which is not created."""
+        with store.exclusive(self.path, self.timeout_s, create=False) as there:
+            if there:
+                with self._begun() as entries:
+                    yield entries
+                return
+            seen = witness.read(places.near_witness(self.path))
+            if seen is not None and seen.count > 0:
+                raise self._lost(f"lacks {seen.count} entries that it once had: it was deleted or moved away")
+            yield None
+
+    @contextmanager
+    def _transaction(self, *, accept: bool = False, spends: bool = False) -> Iterator[Entries]:
+        """All or nothing, with every other thread and process kept out until the witnesses are written."""
+        with store.exclusive(self.path, self.timeout_s, create=True):
+            with self._begun(accept=accept, spends=spends) as entries:
                 yield entries
-                changed = entries.head() != before
-            if changed or accept:
-                # Under the lock again, so that a slower process cannot put an older witness over a newer one.
-                try:
-                    with store.immediate(db, self.path):
-                        self._testify(Entries(db))
-                except InputError:
-                    pass  # The entries are on disk; the next call brings the witness up to date.
+
+    @contextmanager
+    def _begun(self, *, accept: bool = False, spends: bool = False) -> Iterator[Entries]:
+        with store.transaction(self.path, self.timeout_s) as db:
+            entries = Entries(db)
+            if not accept:
+                self._compare(entries)
+            before = entries.head()
+            if before.count == 0:
+                # Before the first entry: from now on a ledger with entries and without any witness was copied.
+                self._testify(entries, needed=True, replace=accept)
+            yield entries
+            after = entries.head()
+            # A signal must not separate the commit from its record and from the witnesses.
+            with deferred_signals():
+                self._commit(db, after, spends)
+                if after == before:
+                    return
+                if spends:
+                    outcome.record(CHARGED)
+                self._testify(entries, replace=accept)
+
+    def _commit(self, db: sqlite3.Connection, after: witness.Witness, spends: bool) -> None:
+        """Commit; after an error read the chain back and state what happened."""
+        try:
+            db.execute("COMMIT")
+        except BaseException as error:
+            store.discard(db)
+            saved = self._is_saved(after)
+            if spends and saved is not False:
+                outcome.record(CHARGED if saved else UNKNOWN_CHARGE)
+            if not isinstance(error, sqlite3.Error):
+                raise
+            raise InputError(_commit_words(self.path.name, saved, spends)) from None
+
+    def _is_saved(self, after: witness.Witness) -> bool | None:
+        """Whether the chain on disk contains an entry; None if it cannot be read."""
+        try:
+            with store.transaction(self.path, self.timeout_s) as db:
+                return Entries(db).had(after)
+        except Exception:
+            return None
 
     def _compare(self, entries: Entries) -> None:
+        """Refuse a ledger that its witnesses do not recognise, or whose chain is broken."""
         head = entries.head()
-        near, far = witness.read(witness.beside(self.path)), witness.read(witness.in_state(head.ledger))
+        far_place = places.far_witness(head.ledger)
+        near = witness.read(places.near_witness(self.path))
+        far = None if far_place is None else witness.read(far_place)
         seen = [found for found in (near, far) if found is not None]
         if not seen and head.count == 0:
             return
@@ -214,10 +309,14 @@ class Ledger:
         else:
             if not entries.is_sound():
                 raise self._altered()
-            if any(found != head for found in (near, far)):
-                self._testify(entries)  # A crash after a commit, or a lost witness: the ledger is ahead, which heals.
+            if near != head or (far_place is not None and far != head):
+                # A crash after a commit, or a lost witness: the ledger is ahead, so the witnesses follow.
+                self._testify(entries)
             return
-        raise BudgetError(
+        raise self._lost(what)
+
+    def _lost(self, what: str) -> BudgetError:
+        return BudgetError(
             f"The ledger '{self.path.name}' {what}; put the right file back, or, if what is missing was never "
             'released, go on with: wayveil ledger accept --reason "...".'
         )
@@ -228,53 +327,89 @@ class Ledger:
             'wayveil ledger accept --reason "...".'
         )
 
-    def _testify(self, entries: Entries, needed: bool = False) -> None:
+    def _testify(self, entries: Entries, *, needed: bool = False, replace: bool = False) -> None:
+        """Write both witnesses; one that the chain does not contain is only replaced if the owner accepts that."""
         head = entries.head()
+        near, far = places.near_witness(self.path), places.far_witness(head.ledger)
+        for place in (near, far):
+            seen = None if place is None else witness.read(place)
+            if seen is not None and not replace and not entries.had(seen):
+                raise self._lost("was used by another process at the same time, and one of the two is not in it")
         try:
-            witness.write(witness.beside(self.path), head)
+            witness.write(near, head)
         except OSError as error:
             if needed:
                 raise InputError(
                     f"Cannot write next to the ledger '{self.path.name}': {error.strerror}; free space or choose "
                     "another --ledger."
                 ) from None
+        if far is None:
+            warnings.warn(
+                f"This account has no home folder, so the ledger '{self.path.name}' has a witness only next to it: "
+                "if its folder is restored from a backup, nothing notices what was spent since.",
+                LedgerWarning,
+                stacklevel=2,
+            )
+            return
         try:
-            witness.write(witness.in_state(head.ledger), head)
+            witness.write(far, head)
         except OSError:
-            pass  # No state folder (a container, a service account): the witness next to the ledger remains.
+            pass  # The state folder cannot be written (a container): the witness next to the ledger remains.
 
 
 def as_table(path: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
     """The verified ledger as plain values for `ledger show`; a ledger that does not exist is empty and stays so."""
     ledger = Ledger(path)
-    if not ledger.path.exists() and not witness.beside(ledger.path).exists():
-        return []
-    ledger.verify()
     return [
         {
             "name": dataset.name,
-            "total": decimal_text(dataset.total),
-            "spent": decimal_text(dataset.spent),
-            "left": decimal_text(dataset.left),
-            "total_delta": decimal_text(dataset.total_delta),
-            "spent_delta": decimal_text(dataset.spent_delta),
             "opened": dataset.opened_utc,
-            "lines": [
-                {
-                    "kind": line.kind,
-                    "name": line.name,
-                    "epsilon": decimal_text(line.epsilon),
-                    "delta": decimal_text(line.delta),
-                    "time": line.time_utc,
-                    "purpose": line.purpose,
-                    "measurement": line.measurement,
-                }
-                for line in ledger.lines(dataset.name)
-            ],
+            "trajectory": account_table(dataset, "trajectory"),
+            "user": account_table(dataset, "user"),
+            "lines": [_line_table(line) for line in ledger.lines(dataset.name)],
             "warnings": list(dataset.warnings),
         }
         for dataset in ledger.datasets()
     ]
+
+
+def account_table(dataset: Dataset, kind: Kind) -> dict[str, Any]:
+    """One unit's account as plain values."""
+    account, at_level = dataset.account(kind), dataset.spent_at(kind)
+    total, spent = account.total, account.spent
+    return {
+        "total": None if total is None else decimal_text(total.epsilon),
+        "spent": None if spent is None else decimal_text(spent.epsilon),
+        "left": None if account.left is None else decimal_text(account.left),
+        "total_delta": None if total is None else decimal_text(total.delta),
+        "spent_delta": None if spent is None else decimal_text(spent.delta),
+        "bounded": spent is not None,
+        "spent_at_this_level": decimal_text(at_level.epsilon),
+        "words": dataset.words(kind),
+    }
+
+
+def _line_table(line: Line) -> dict[str, Any]:
+    user_spend = line.kind == "spend" and line.unit.kind == "user"
+    return {
+        "kind": line.kind,
+        "name": line.name,
+        "epsilon": decimal_text(line.epsilon),
+        "delta": decimal_text(line.delta),
+        "unit": line.unit.kind,
+        "max_per_user": line.unit.max_per_user if user_spend else None,
+        "time": line.time_utc,
+        "purpose": line.purpose,
+        "measurement": line.measurement,
+    }
+
+
+def kind_of(unit: Unit | str) -> Kind:
+    """'trajectory' or 'user'."""
+    kind = unit.kind if isinstance(unit, Unit) else str(unit).strip().lower()
+    if kind not in KINDS:
+        raise InputError("The unit of a total is unknown; use --unit trajectory or --unit user.")
+    return kind
 
 
 def clean_name(name: str) -> str:
@@ -292,18 +427,22 @@ def _clean_reason(reason: str) -> str:
     return reason
 
 
-def _refusal(known: Dataset, asked: Fraction) -> str:
-    cure = "lower --epsilon" if known.left > 0 else "make more from the release that was paid for, which is free"
-    return (
-        f"Dataset '{known.name}' is asked for {decimal_text(asked)} but {decimal_text(known.left)} of "
-        f"{decimal_text(known.total)} remains ({decimal_text(known.spent)} is spent); {cure}, or raise the "
-        f'total with: wayveil ledger allow "{known.name}" --total {decimal_text(known.spent + asked)} --reason "...".'
-    )
+def _only_total(known: Dataset) -> Kind:
+    kinds = [kind for kind in KINDS if known.account(kind).total is not None]
+    if len(kinds) != 1:
+        how_many = "a total per trajectory and one per user" if kinds else "no total"
+        raise InputError(f"Dataset '{known.name}' has {how_many}; add --unit trajectory or --unit user.")
+    return kinds[0]
 
 
-def _refusal_delta(known: Dataset, asked: Fraction) -> str:
-    return (
-        f"Dataset '{known.name}' is asked for a delta of {decimal_text(asked)} but its total is "
-        f"{decimal_text(known.total_delta)} ({decimal_text(known.spent_delta)} is spent); leave --delta out, or raise "
-        f'it with: wayveil ledger allow "{known.name}" --total E --total-delta D --reason "...".'
-    )
+def _commit_words(name: str, saved: bool | None, spends: bool) -> str:
+    """One of three: on the ledger, not on it, unknown."""
+    failed = f"The ledger '{name}' could not be saved without an error (the disk is full or failing)"
+    if saved is None:
+        return f"{failed}. {UNKNOWN_CHARGE}" if spends else f"{failed}, and cannot be read back; check the disk first."
+    if saved:
+        what = "the budget is spent and nothing was released" if spends else "the change is on it"
+        then = ", then raise the total with `wayveil ledger allow` to measure again" if spends else ""
+        return f"{failed}, but {what}; check the disk{then}." + (f" {CHARGED}" if spends else "")
+    what = "nothing was spent" if spends else "nothing was changed"
+    return f"{failed} and {what}; free some space and try again."

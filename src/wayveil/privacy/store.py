@@ -1,125 +1,219 @@
-"""The ledger's SQLite file: made with the right modes, opened durably, every failure one clear sentence."""
+"""The ledger's SQLite file: created complete, used under locks, every failure one clear sentence.
+
+The database file is opened and closed by SQLite alone. Anything else that must be known about it is asked of its path
+(`os.stat`), because closing a descriptor would drop the locks of a transaction in this process.
+"""
 
 import os
 import secrets
 import sqlite3
 import stat
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from wayveil.errors import InputError
+from wayveil.privacy import locks, places
 
 APPLICATION_ID = 0x57564C47  # "WVLG"
-VERSION = 1
+VERSION = 2
+_WITHOUT_UNITS = 1
+"""The version whose entries have no unit; `entries` takes it from their purpose."""
 
-_SCHEMA = (
-    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
+_META = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
+_ENTRIES_1 = (
     "CREATE TABLE entries (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, dataset TEXT NOT NULL, name TEXT NOT NULL, "
     "epsilon TEXT NOT NULL, delta TEXT NOT NULL, time_utc TEXT NOT NULL, purpose TEXT NOT NULL, "
-    "measurement TEXT NOT NULL, digest TEXT NOT NULL, chain TEXT NOT NULL)",
-    "CREATE INDEX by_dataset ON entries (dataset)",
-    f"PRAGMA application_id = {APPLICATION_ID}",
-    f"PRAGMA user_version = {VERSION}",
+    "measurement TEXT NOT NULL, digest TEXT NOT NULL, chain TEXT NOT NULL"
 )
-_OWN = set(_SCHEMA[:3])
+_ADDED_IN_2 = ("unit TEXT NOT NULL DEFAULT ''", "max_per_user TEXT NOT NULL DEFAULT ''")
+_INDEX = "CREATE INDEX by_dataset ON entries (dataset)"
+_TABLES = {
+    # ALTER TABLE ... ADD COLUMN writes the same text, so an updated ledger and a new one look alike.
+    VERSION: {_META, ", ".join((_ENTRIES_1, *_ADDED_IN_2)) + ")", _INDEX},
+    _WITHOUT_UNITS: {_META, _ENTRIES_1 + ")", _INDEX},
+}
 
 
 @contextmanager
-def connect(path: Path, timeout_s: float) -> Iterator[sqlite3.Connection]:
-    """A connection for one call, with the file created (0600, its folder 0700) and its kind checked.
+def exclusive(path: Path, timeout_s: float, *, create: bool) -> Iterator[bool]:
+    """Keep every other thread and process out of the ledger; yields whether the ledger exists.
 
-    A rollback journal with synchronous=EXTRA: a commit is on disk, its journal's removal included, before it returns;
-    and the ledger is one file, where a write-ahead log would leave the newest entries in a second one.
-    Processes are kept apart by the file system's locks: keep the ledger on a local disk, not on a network share.
+    With `create` a missing ledger is created (mode 0600, its folder 0700). A file that is not a ledger is refused
+    before anything is written, changed or created. Keep the ledger on a local disk; network shares may not lock.
     """
-    _create(path)
-    with _plain_errors(path):
+    deadline = time.monotonic() + timeout_s
+    with locks.process_lock(path.name, deadline):
+        if _exists(path):
+            _check_kind(path)
+        elif create:
+            _make_folder(path)
+        else:
+            yield False
+            return
+        with locks.file_lock(places.lock_file(path), path.name, deadline):
+            if not _exists(path):
+                _create(path)
+            yield True
+
+
+@contextmanager
+def transaction(path: Path, timeout_s: float) -> Iterator[sqlite3.Connection]:
+    """A connection inside one write transaction, which the caller commits; otherwise it is rolled back.
+
+    Only inside `exclusive`. A rollback journal with synchronous=EXTRA: a commit is on disk, its journal's removal
+    included, before it returns; and the ledger is one file, where a write-ahead log would keep the newest entries in a
+    second one.
+    """
+    with _plain_errors(path.name):
         db = sqlite3.connect(path, timeout=timeout_s, isolation_level=None)
-    try:
-        with _plain_errors(path):
+        try:
             db.execute("PRAGMA journal_mode = DELETE")
             db.execute("PRAGMA synchronous = EXTRA")
-            (kind,) = db.execute("PRAGMA application_id").fetchone()
-        if kind != APPLICATION_ID:
-            # On its own, so that a first spend that is refused does not take the ledger's identity back with it.
-            with immediate(db, path):
-                pass
-        yield db
-    finally:
+            db.execute("BEGIN IMMEDIATE")
+            _check_tables(db, path)
+            _make_private(path)
+            yield db
+        finally:
+            discard(db)
+
+
+def discard(db: sqlite3.Connection) -> None:
+    """Roll back what is not committed, and close."""
+    with suppress(sqlite3.Error):  # closed already; or the disk fails, and the journal is rolled back at the next use
+        if db.in_transaction:
+            db.execute("ROLLBACK")
+    with suppress(sqlite3.Error):
         db.close()
 
 
-@contextmanager
-def immediate(db: sqlite3.Connection, path: Path) -> Iterator[None]:
-    """One write transaction: committed at the end, rolled back on any exception."""
-    with _plain_errors(path):
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            _prepare(db, path)
-            yield
-            db.execute("COMMIT")
-        finally:
-            if db.in_transaction:
-                db.execute("ROLLBACK")
+def _exists(path: Path) -> bool:
+    try:
+        return os.path.lexists(path)
+    except ValueError:  # a null byte
+        raise InputError("The path of the ledger cannot be used; choose another --ledger.") from None
+
+
+def _check_kind(path: Path) -> None:
+    """Refuse whatever is certainly not a ledger, without a trace."""
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise locks.cannot_open(path.name, error) from None
+    if stat.S_ISDIR(found.st_mode):
+        raise InputError(f"The ledger '{path.name}' is a folder; name a file with --ledger.")
+    if not stat.S_ISREG(found.st_mode):
+        raise InputError(f"The ledger '{path.name}' is not a regular file; name one with --ledger.")
+    if found.st_size == 0:
+        raise InputError(
+            f"'{path.name}' is empty, so it is not a ledger; restore it from a copy, delete it, or name another with "
+            "--ledger."
+        )
+    if found.st_nlink > 1:
+        # SQLite finds its journal by name: a crash under one name could not be rolled back under the other.
+        raise InputError(f"The ledger '{path.name}' has a second name (a hard link); remove that one first.")
+    if any(map(os.path.lexists, places.journal_files(path))):
+        return  # In use, or to be recovered after a crash: the transaction checks it.
+    with _plain_errors(path.name):
+        # Immutable: SQLite reads the header and creates no lock, journal or shared memory.
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+            try:
+                (kind,) = db.execute("PRAGMA application_id").fetchone()
+            except sqlite3.DatabaseError as error:
+                if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+                    raise
+                return  # Changed while it was read, or damaged: the transaction tells which.
+    if kind != APPLICATION_ID:
+        raise _not_a_ledger(path)
+
+
+def _make_folder(path: Path) -> None:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise locks.cannot_open(path.name, error) from None
+
+
+def _make_private(path: Path) -> None:
+    """The file holds a secret; a copy or a careless umask may have opened it to others."""
+    with suppress(OSError):
+        if os.name == "posix" and os.stat(path).st_mode & 0o077:
+            os.chmod(path, 0o600)
 
 
 def _create(path: Path) -> None:
-    try:
-        if path.is_dir():
-            raise InputError(f"The ledger '{path.name}' is a folder; name a file with --ledger.")
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o600)
-        try:
-            kind = os.fstat(handle)
-            if not stat.S_ISREG(kind.st_mode):
-                raise InputError(f"The ledger '{path.name}' is not a plain file; name one with --ledger.")
-            if os.name == "posix" and kind.st_mode & 0o077:
-                os.fchmod(handle, 0o600)  # It holds a secret; a copy or a careless umask may have opened it up.
-        finally:
-            os.close(handle)
-    except OSError as error:
+    """A new ledger appears under its name complete or not at all, so an empty file is never one."""
+    part = places.new_file(path)
+    if os.path.lexists(places.journal_files(path)[0]):
         raise InputError(
-            f"Cannot open the ledger '{path.name}' for writing: {error.strerror}; choose another --ledger."
-        ) from None
+            f"The journal of an earlier ledger '{path.name}' is here without it; put the ledger back, or move the "
+            "journal away."
+        )
+    try:
+        for stale in (part, *places.journal_files(part)):
+            stale.unlink(missing_ok=True)
+        os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
+    except OSError as error:
+        raise locks.cannot_open(path.name, error) from None
+    try:
+        with _plain_errors(path.name), closing(sqlite3.connect(part, isolation_level=None)) as db:
+            db.execute("BEGIN IMMEDIATE")
+            for statement in sorted(_TABLES[VERSION], key=_INDEX.__eq__):  # the index after its table
+                db.execute(statement)
+            db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            db.execute(f"PRAGMA user_version = {VERSION}")
+            identity = (("id", secrets.token_hex(16)), ("secret", secrets.token_hex(32)))
+            db.executemany("INSERT INTO meta VALUES (?, ?)", identity)
+            db.execute("COMMIT")
+        os.rename(part, path)
+    except OSError as error:
+        raise locks.cannot_open(path.name, error) from None
+    finally:
+        for unfinished in (part, *places.journal_files(part)):
+            with suppress(OSError):
+                unfinished.unlink(missing_ok=True)
 
 
-def _prepare(db: sqlite3.Connection, path: Path) -> None:
-    """Make the tables in an empty file; refuse a file that is something else."""
+def _check_tables(db: sqlite3.Connection, path: Path) -> None:
+    """Refuse a file that is something else; bring a ledger of version 1 up to date, within the transaction."""
     (kind,) = db.execute("PRAGMA application_id").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()
-    (tables,) = db.execute("SELECT count(*) FROM sqlite_master").fetchone()
     if kind != APPLICATION_ID:
-        if tables or kind or version:
-            raise InputError(f"'{path.name}' is an SQLite file but not a ledger; name another with --ledger.")
-        for statement in _SCHEMA:
-            db.execute(statement)
-        identity = (("id", secrets.token_hex(16)), ("secret", secrets.token_hex(32)))
-        db.executemany("INSERT INTO meta VALUES (?, ?)", identity)
-    elif version != VERSION:
+        raise _not_a_ledger(path)
+    if version not in _TABLES:
         raise InputError(f"The ledger '{path.name}' was made by another version of wayveil; update wayveil.")
-    elif {row[0] for row in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")} != _OWN:
+    if {row[0] for row in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")} != _TABLES[version]:
         # A trigger or a view of somebody else's could change what is written.
         raise InputError(f"The ledger '{path.name}' was altered; restore it from a copy or name another with --ledger.")
+    if version == _WITHOUT_UNITS:
+        for column in _ADDED_IN_2:
+            db.execute(f"ALTER TABLE entries ADD COLUMN {column}")
+        db.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def _not_a_ledger(path: Path) -> InputError:
+    return InputError(f"'{path.name}' is an SQLite file but not a ledger; name another with --ledger.")
 
 
 @contextmanager
-def _plain_errors(path: Path) -> Iterator[None]:
+def _plain_errors(name: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise InputError(_sentence(error, path.name)) from None
+        raise InputError(sentence(error, name)) from None
     except UnicodeDecodeError:  # of an error's own text, which quotes the damaged file
-        raise InputError(_sentence(sqlite3.DatabaseError(), path.name)) from None
+        raise InputError(sentence(sqlite3.DatabaseError(), name)) from None
 
 
-def _sentence(error: sqlite3.Error, name: str) -> str:
+def sentence(error: sqlite3.Error, name: str) -> str:
+    """A failure before the commit, when nothing has been spent or changed."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-        return f"The ledger '{name}' is held by another process; nothing was spent, try again when that has finished."
+        return str(locks.held(name))
     if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
         return (
-            f"The ledger '{name}' could not be written (the disk is full or failing) and nothing was released; "
+            f"The ledger '{name}' could not be written (the disk is full or failing) and nothing was spent; "
             "free some space and try again."
         )
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):

@@ -1,8 +1,9 @@
-"""How far a ledger had come, remembered outside the ledger, so that an older copy is noticed.
+"""How far a ledger had come, recorded outside the ledger, so that an older copy is noticed.
 
-A witness is the number of ledger entries and the head of their hash chain. One lies next to the ledger, a second
-one, named by the ledger's random number, in the user's state folder. A ledger that has fewer entries than a witness,
-or another chain at the witness's entry, was rolled back, replaced or copied and used elsewhere.
+A witness is the number of ledger entries and the head of their hash chain. One is next to the ledger, a second one,
+named after the ledger's random id, in the user's state folder (see `wayveil.privacy.places`). A ledger that has
+fewer entries than a witness, or another chain at the witness's entry, was rolled back, replaced, or copied and used
+elsewhere.
 
 What this cannot notice: the ledger and both witnesses set back together (a restored home folder or machine image);
 a copy used by another account or on another machine; a whole folder deleted and begun anew; and anybody who edits
@@ -11,7 +12,6 @@ all of them on purpose, since they belong to the owner whom they remind.
 
 import json
 import os
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,28 +25,8 @@ class Witness:
     head: str
 
 
-def data_folder() -> Path:
-    """Where this user's programs keep data."""
-    return _folder("XDG_DATA_HOME", ".local/share", "LOCALAPPDATA", "Library/Application Support")
-
-
-def state_folder() -> Path:
-    """Where this user's programs keep state: a folder other than the data's, so that both are rarely restored alike."""
-    return _folder("XDG_STATE_HOME", ".local/state", "APPDATA", "Library/Preferences")
-
-
-def beside(ledger_path: Path) -> Path:
-    """The witness next to the ledger."""
-    return ledger_path.with_name(ledger_path.name + ".witness")
-
-
-def in_state(ledger_id: str) -> Path:
-    """The witness in the state folder."""
-    return state_folder() / "ledgers" / f"{ledger_id}.witness"
-
-
 def read(path: Path) -> Witness | None:
-    """The witness, or None where there is none that can be read."""
+    """The witness, or None if there is none that can be read."""
     try:
         fields = json.loads(path.read_text(encoding="ascii"))
         found = Witness(str(fields["ledger"]), int(fields["count"]), str(fields["head"]))
@@ -66,12 +46,3 @@ def write(path: Path, witness: Witness) -> None:
     with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="ascii") as file:
         json.dump(witness.__dict__, file)
     os.replace(part, path)
-
-
-def _folder(xdg: str, unix: str, windows: str, mac: str) -> Path:
-    if sys.platform == "win32":
-        return Path(os.environ.get(windows) or Path.home() / "AppData" / "Local") / "wayveil"
-    named = os.environ.get(xdg, "")
-    if os.path.isabs(named):
-        return Path(named) / "wayveil"
-    return Path.home() / (mac if sys.platform == "darwin" else unix) / "wayveil"

@@ -1,0 +1,235 @@
+"""What is promised per trajectory and per user."""
+
+import hashlib
+import hmac
+import json
+import math
+import sqlite3
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from wayveil.errors import BudgetError, InputError
+from wayveil.privacy import places
+from wayveil.privacy.accounts import Charge, Loss, exp_above
+from wayveil.privacy.ledger import Ledger, Spend, as_table
+from wayveil.privacy.unit import Unit
+
+TRIP, USER, ONCE = Unit.trajectory(), Unit.user(10), Unit.user(1)
+ONE = [Spend("count", Fraction(1, 4), "test"), Spend("ends", Fraction(3, 4), "test")]
+MILLIONTH = Fraction(1, 10**6)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    return Ledger(tmp_path / "ledger.sqlite", timeout_s=5)
+
+
+def losses(dataset):
+    return [None if account.spent is None else account.spent.epsilon for account in (dataset.trajectory, dataset.user)]
+
+
+def waive(ledger):
+    ledger.allow("rides", None, "no promise per user", unit="user")
+
+
+def test_what_one_measurement_costs_the_other_unit():
+    loss = Loss(Fraction(1), MILLIONTH)
+    assert Charge(loss, TRIP).per("trajectory") == loss and Charge(loss, TRIP).per("user") is None
+    assert Charge(loss, USER).per("user") == loss == Charge(loss, Unit.user(2)).per("trajectory")
+    twice = Charge(loss, ONCE).per("trajectory")
+    assert twice.epsilon == 2 and MILLIONTH * (1 + math.e) <= twice.delta < MILLIONTH * (1 + math.e) * 1.000001
+    assert Charge(Loss(Fraction(1000), MILLIONTH), ONCE).per("trajectory").delta == 1
+    for value in (Fraction(1, 3), Fraction(1), Fraction(7, 2), Fraction(100)):
+        assert 1 <= float(exp_above(value)) / math.exp(value) < 1 + 1e-10
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_one_trajectory_moves_a_user_level_sum_by_at_most_two(most):
+    """The claim behind the cost per trajectory, for the way in which `kept_trajectories` draws."""
+    random = np.random.default_rng(0)
+    for _ in range(300):
+        count = random.integers(1, 12)
+        keys, features = random.random(count), random.uniform(-1, 1, count)
+        with_it = features[np.argsort(keys)[:most]].sum()
+        without = features[1:][np.argsort(keys[1:])[:most]].sum()
+        kept = set(np.argsort(keys)[:most])
+        kept_without = {k + 1 for k in np.argsort(keys[1:])[:most]}
+        assert len(kept ^ kept_without) <= 2 and abs(with_it - without) <= 2
+
+
+def test_trajectory_and_user_level_do_not_add_up_to_one_number(ledger):
+    """A user with 30 trajectories has lost up to 31, where one number said 2 of 2."""
+    ledger.open_dataset("rides", Fraction(2), unit="trajectory")
+    ledger.spend("rides", ONE, unit=TRIP)
+    with pytest.raises(BudgetError, match="no bound on what a user loses") as caught:
+        ledger.spend("rides", ONE, unit=USER)
+    assert 'wayveil ledger allow "rides" --unit user --total none' in str(caught.value)
+    waive(ledger)
+    dataset = ledger.spend("rides", ONE, unit=USER).dataset
+    assert losses(dataset) == [2, None]
+    assert dataset.words("trajectory") == "Each trajectory: at most ε = 2 of 2; 0 left."
+    words = dataset.words("user")
+    assert words.startswith("Each user: no bound, because ε = 1 was spent at trajectory level")
+    assert words.endswith("a user with k trajectories: up to ε = k + 1.")
+    with pytest.raises(BudgetError, match="asked for 1 per trajectory but 0 of 2 remains"):
+        ledger.spend("rides", ONE, unit=USER)
+
+
+def test_a_dataset_is_opened_for_the_unit_of_its_first_measurement(ledger):
+    people = ledger.spend("people", ONE, unit=USER, total_if_new=Fraction(1)).dataset
+    assert (people.user.total.epsilon, people.trajectory.total) == (1, None) and losses(people) == [1, 1]
+    assert "no total per trajectory is set" in people.words("trajectory")
+    with pytest.raises(BudgetError, match="asked for 1 per user but 0 of 1 remains"):
+        ledger.spend("people", ONE, unit=USER)
+    trips = ledger.spend("trips", ONE, unit=TRIP, total_if_new=Fraction(1)).dataset
+    assert (trips.trajectory.total.epsilon, trips.user.total) == (1, None) and losses(trips) == [1, None]
+
+
+def test_a_total_per_user_refuses_trajectory_level(ledger):
+    ledger.open_dataset("rides", Fraction(5), unit="user")
+    ledger.allow("rides", Fraction(5), "both", unit="trajectory")
+    with pytest.raises(BudgetError, match="promises each user a total of 5") as caught:
+        ledger.spend("rides", ONE, unit=TRIP)
+    assert "--unit user" in str(caught.value) and "--total none" in str(caught.value) and caught.value.exit_code == 3
+    ledger.spend("rides", ONE, unit=USER)
+    waive(ledger)
+    assert losses(ledger.spend("rides", ONE, unit=TRIP).dataset) == [2, None]
+
+
+def test_either_order_of_the_units_needs_a_statement(ledger):
+    ledger.open_dataset("rides", Fraction(5), unit="trajectory")
+    ledger.spend("rides", ONE, unit=USER)
+    with pytest.raises(BudgetError, match="has user-level measurements"):
+        ledger.spend("rides", ONE, unit=TRIP)
+    waive(ledger)
+    ledger.spend("rides", ONE, unit=TRIP)
+
+
+def test_one_trajectory_per_user_costs_each_trajectory_twice(ledger):
+    ledger.open_dataset("rides", Fraction(3), unit="trajectory")
+    assert losses(ledger.spend("rides", ONE, unit=ONCE).dataset) == [2, 1]
+    with pytest.raises(BudgetError, match=r"asked for 2 per trajectory \(twice its epsilon.* but 1 of 3 remains"):
+        ledger.spend("rides", ONE, unit=ONCE)
+    ledger.spend("rides", ONE, unit=USER)
+
+
+def test_delta_is_accounted_by_unit(ledger):
+    gauss = [Spend("all", Fraction(1), delta=MILLIONTH)]
+    ledger.open_dataset("rides", Fraction(9), unit="trajectory", total_delta=3 * MILLIONTH)
+    with pytest.raises(BudgetError, match=r"delta of 0\.00000372 per trajectory"):  # (1 + e) / 10^6
+        ledger.spend("rides", gauss, unit=ONCE)
+    ledger.spend("rides", gauss, unit=USER)
+    ledger.spend("rides", gauss, unit=USER)
+    ledger.allow("rides", Fraction(9), "people too", unit="user", total_delta=3 * MILLIONTH)
+    dataset = ledger.spend("rides", gauss, unit=USER).dataset
+    assert dataset.user.spent == dataset.trajectory.spent == Loss(Fraction(3), 3 * MILLIONTH)
+    with pytest.raises(BudgetError, match=r"delta of 0\.000001 per trajectory but its total is 0\.000003"):
+        ledger.spend("rides", gauss, unit=USER)
+
+
+def test_totals_that_cannot_be_promised(ledger):
+    ledger.spend("rides", ONE, unit=TRIP, total_if_new=Fraction(1))
+    with pytest.raises(BudgetError, match="cannot promise a total per user"):
+        ledger.allow("rides", Fraction(100), "people", unit="user")
+    with pytest.raises(BudgetError, match="has spent 1 per trajectory already"):
+        ledger.allow("rides", Fraction(1, 2), "less")
+    with pytest.raises(InputError, match="--unit trajectory or --unit user"):
+        ledger.allow("rides", Fraction(3), "which", unit="city")
+    waive(ledger)
+    ledger.allow("rides", None, "nothing is promised", unit="trajectory")
+    with pytest.raises(BudgetError, match="has no total; set one with"):
+        ledger.spend("rides", ONE, unit=TRIP)
+    with pytest.raises(InputError, match="has no total; add --unit"):
+        ledger.allow("rides", Fraction(3), "which")
+    ledger.allow("rides", Fraction(3), "again", unit="trajectory")
+    ledger.spend("rides", ONE, unit=TRIP)
+
+
+def test_the_unit_of_a_total_may_be_left_out_where_there_is_only_one(ledger):
+    ledger.open_dataset("rides", Fraction(1), unit="user")
+    assert ledger.allow("rides", Fraction(2), "more").user.total.epsilon == 2
+    ledger.allow("rides", Fraction(4), "trips too", unit="trajectory")
+    with pytest.raises(InputError, match="a total per trajectory and one per user; add --unit"):
+        ledger.allow("rides", Fraction(3), "which")
+
+
+def test_the_table_has_both_units_and_every_line_its_own(ledger):
+    ledger.open_dataset("rides", Fraction(2), unit="trajectory")
+    ledger.spend("rides", ONE, unit=TRIP)
+    waive(ledger)
+    ledger.spend("rides", ONE, unit=USER)
+    (table,) = json.loads(json.dumps(as_table(ledger.path)))
+    assert (table["trajectory"]["total"], table["trajectory"]["spent"], table["trajectory"]["left"]) == ("2", "2", "0")
+    assert table["user"]["spent"] is None and not table["user"]["bounded"] and table["user"]["total"] is None
+    assert table["user"]["spent_at_this_level"] == "1"
+    kinds = [(line["kind"], line["unit"], line["max_per_user"]) for line in table["lines"]]
+    assert kinds == [
+        ("open", "trajectory", None), *[("spend", "trajectory", None)] * 2, ("waive", "user", None),
+        *[("spend", "user", 10)] * 2,
+    ]  # fmt: skip
+
+
+def test_a_changed_unit_is_noticed(ledger):
+    ledger.spend("rides", ONE, unit=ONCE, total_if_new=Fraction(2))
+    with sqlite3.connect(ledger.path) as db:
+        db.execute("UPDATE entries SET max_per_user = '10' WHERE kind = 'spend'")
+    with pytest.raises(InputError, match="altered"):
+        ledger.datasets()
+
+
+def write_version_1(path, entries):
+    """A ledger as it was before entries had units."""
+    secret, chain, head = bytes(range(32)), "", 0
+    db = sqlite3.connect(path)
+    db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
+    columns = ("kind", "dataset", "name", "epsilon", "delta", "time_utc", "purpose", "measurement", "digest", "chain")
+    names = ", ".join(f"{name} TEXT NOT NULL" for name in columns)
+    db.execute(f"CREATE TABLE entries (seq INTEGER PRIMARY KEY, {names})")
+    db.execute("CREATE INDEX by_dataset ON entries (dataset)")
+    db.execute(f"PRAGMA application_id = {0x57564C47}")
+    db.execute("PRAGMA user_version = 1")
+    db.executemany("INSERT INTO meta VALUES (?, ?)", [("id", "ab" * 16), ("secret", secret.hex())])
+    for head, (kind, dataset, epsilon, purpose) in enumerate(entries, start=1):
+        fields = (kind, dataset, "", epsilon, "0", "2026-11-01T00:00:00Z", purpose, f"m{head}" * (kind == "spend"), "")
+        text = "".join(f"{len(field)}:{field}" for field in (str(head), chain, *fields))
+        chain = hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
+        db.execute(f"INSERT INTO entries VALUES ({', '.join('?' * 11)})", (head, *fields, chain))
+    db.commit()
+    db.close()
+    places.near_witness(path).write_text(json.dumps({"ledger": "ab" * 16, "count": head, "head": chain}))
+
+
+def test_a_ledger_of_version_1_forgets_nothing(ledger):
+    write_version_1(
+        ledger.path,
+        [
+            ("open", "trips", "2", ""), ("spend", "trips", "1", "measure, trajectory level"),
+            ("open", "people", "3", ""), ("spend", "people", "1", "measure, user level"),
+            ("open", "both", "2", ""), ("spend", "both", "1", "measure, trajectory level, Gaussian"),
+            ("spend", "both", "1", "measure, user level"), ("open", "unused", "1", ""),
+        ],
+    )  # fmt: skip
+    both, people, trips, unused = ledger.datasets()
+    assert losses(trips) == [1, None] and trips.trajectory.total.epsilon == 2 and trips.user.total is None
+    # How many trajectories per user were used is not known: the worst case.
+    assert losses(people) == [2, 1] and people.user.total.epsilon == 3 and people.trajectory.total is None
+    assert losses(both) == [3, None] and both.trajectory.total.epsilon == 2
+    assert losses(unused) == [0, 0]
+    for unit in (TRIP, USER):
+        with pytest.raises(BudgetError):
+            ledger.spend("both", ONE, unit=unit)
+    ledger.spend("trips", ONE, unit=TRIP)
+    ledger.spend("people", ONE, unit=USER)
+    with pytest.raises(BudgetError):
+        ledger.spend("trips", ONE, unit=TRIP)
+    with sqlite3.connect(ledger.path) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+    new = Ledger(ledger.path.with_name("new.sqlite"))
+    new.open_dataset("rides", Fraction(1), unit="trajectory")
+    schemas = []
+    for path in (ledger.path, new.path):
+        with sqlite3.connect(path) as db:
+            schemas.append(sorted(row[0] for row in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")))
+    assert schemas[0] == schemas[1]
