@@ -8,10 +8,18 @@ CHARGED = "The ledger was charged before this happened and stays charged."
 """Part of every message, and a note on every other error, about a failure after the spend."""
 
 
+def printable(text: str) -> str:
+    """The text with control characters escaped: names and values from files must not act on a terminal."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 class WayveilError(Exception):
     """Anything that wayveil refuses or cannot do; `exit_code` is what the command line returns."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InputError(WayveilError):

@@ -58,6 +58,7 @@ def measure(
 
     from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar
     from wayveil.formats.reading import says_synthetic
+    from wayveil.measure import stays_charged
     from wayveil.privacy.budget import decimal_text
     from wayveil.privacy.ledger import Ledger, clean_name
     from wayveil.privacy.unit import parse_unit
@@ -78,11 +79,14 @@ def measure(
             read_options=options, progress=progress,
         )  # fmt: skip
     spent = decimal_text(release.epsilon)
+    with stays_charged(True):
+        if as_json:
+            print_json({"release": str(output), "dataset": dataset, "epsilon": spent, "delta": release.delta,
+                        "unit": release.unit, "private": release.private})  # fmt: skip
+        else:
+            print(f"release: {output}", flush=True)
     if as_json:
-        print_json({"release": str(output), "dataset": dataset, "epsilon": spent, "delta": release.delta,
-                    "unit": release.unit, "private": release.private})  # fmt: skip
         return
-    print(f"release: {output}")
     account = next(one for one in Ledger(ledger).datasets() if one.name == clean_name(dataset))
     left, total = decimal_text(account.left), decimal_text(account.total)
     note(f"Epsilon {spent} of '{dataset}' is spent; {left} of {total} is left on the ledger (wayveil ledger show).")

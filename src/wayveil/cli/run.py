@@ -24,6 +24,7 @@ def run(
     from wayveil.cli.console import ledger_warnings, made_words, note, note_clocks, print_json, progress_bar
     from wayveil.describe import NOT_PRIVATE
     from wayveil.errors import InputError
+    from wayveil.measure import stays_charged
     from wayveil.runfile import TEMPLATE, do_run, read_run
     from wayveil.scope import read_scope
 
@@ -35,7 +36,7 @@ def run(
     plan = read_run(file)
     note_clocks(read_scope(plan.measure.scope))
     with ledger_warnings(), progress_bar() as progress:
-        done = do_run(plan, progress=progress)
+        done = do_run(plan, say=note, progress=progress)
     if not done["spent"]:
         note("The release was there already; nothing was spent.")
     if done["other_trips"]:
@@ -45,10 +46,12 @@ def run(
         note(NOT_PRIVATE)
     if done["few"]:
         note(done["few"])
-    if as_json:
-        print_json(done)
-        return
-    for name in ("release", "synthetic", "report"):
-        if done[name] is not None:
-            print(f"{name}: {done[name]}")
-    note(made_words(done))
+    with stays_charged(done["spent"]):
+        if as_json:
+            print_json(done)
+        else:
+            for name in ("release", "synthetic", "report"):
+                if done[name] is not None:
+                    print(f"{name}: {done[name]}", flush=True)
+    if not as_json:
+        note(made_words(done))

@@ -25,6 +25,11 @@ _SCHEMA = (
 _OWN = set(_SCHEMA[:3])
 
 
+def ledger_files(path: Path) -> tuple[Path, ...]:
+    """The ledger at `path` and every file beside it that belongs to it; none of them may be an output."""
+    return tuple(path.with_name(path.name + ending) for ending in ("", ".witness", ".lock", "-journal", "-wal", "-shm"))
+
+
 @contextmanager
 def connect(path: Path, timeout_s: float) -> Iterator[sqlite3.Connection]:
     """A connection for one call, with the file created (0600, its folder 0700) and its kind checked.
