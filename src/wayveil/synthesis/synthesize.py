@@ -34,6 +34,8 @@ from wayveil.trajectories import Trajectories, concatenate
 
 SHARD = 25_000
 _MOST_TRAJECTORIES = 100_000_000
+_QUICK = 25_000
+"""Up to this many trajectories take seconds."""
 _LARGE = 10_000_000
 """Above this many trajectories, more than half an hour of work, the number has to be asked for."""
 _NOISE_SHARE = 0.1
@@ -138,13 +140,13 @@ def default_count(release: Release) -> int:
 def unsupported_words(release: Release) -> str | None:
     """Why the noisy count is not made without being asked for, with the time that it would take; None where it is.
 
-    One shard takes seconds and is always made. Above that, a count within a few times its own noise may be hundreds of
+    What takes seconds is always made. Above that, a count within a few times its own noise may be hundreds of
     times the number of trajectories that there were, and a very large one may be a slip or a forgery.
 
     Privacy: free (post-processing).
     """
     count, noise = default_count(release), release["count"].noise
-    if count <= SHARD or (noise <= _NOISE_SHARE * count and count <= _LARGE):
+    if count <= _QUICK or (noise <= _NOISE_SHARE * count and count <= _LARGE):
         return None
     time = f"making them takes {duration_words(count)}"
     if count > _LARGE:
@@ -154,7 +156,7 @@ def unsupported_words(release: Release) -> str | None:
 
 def duration_words(count: int) -> str | None:
     """About how long it takes to make `count` trajectories; None where that is a matter of seconds."""
-    if count <= SHARD:
+    if count <= _QUICK:
         return None
     seconds = count / _PER_SECOND
     span = f"{seconds / 60:,.0f} min" if seconds < 5400 else f"{seconds / 3600:,.0f} h"
