@@ -4,8 +4,10 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from small_town import SCOPE
 
@@ -35,13 +37,12 @@ def folder(text, tmp_path, wayveil):
     return tmp_path
 
 
-def with_count(text, count, scale=None):
+def counting(release, count, noise):
     """The release with another noisy count, and another scale of its noise."""
-    document = json.loads(text)
-    (view,) = [view for view in document["views"] if view["name"] == "count"]
-    view["noisy"] = [count * view["resolution"]]
-    view["scale"] = view["scale"] if scale is None else scale * view["resolution"]
-    return json.dumps(document)
+    answer = release["count"]
+    noisy, scale = np.array([count * answer.resolution]), noise * answer.resolution
+    other = replace(answer, noisy=noisy, scale=scale, mechanism="laplace")
+    return replace(release, answers=tuple(other if one is answer else one for one in release.answers))
 
 
 @pytest.mark.parametrize(
@@ -55,7 +56,7 @@ def with_count(text, count, scale=None):
     ],
 )
 def test_a_number_that_the_release_does_not_support_is_asked_for(text, count, noise, why):
-    release = wv.release.release_from_json(with_count(text, count, noise))
+    release = counting(wv.release.release_from_json(text), count, noise)
     assert default_count(release) == count
     if why is None:
         assert unsupported_words(release) is None and wanted_count(release, None) == _count(release, None, yes=False)
@@ -70,7 +71,9 @@ def test_a_number_that_the_release_does_not_support_is_asked_for(text, count, no
 
 
 def test_a_forged_count_starts_nothing(wayveil, folder, text):
-    Path("x.release.json").write_text(with_count(text, 9 * 10**18 // (1 << 20)))
+    document = json.loads(text)
+    next(view for view in document["views"] if view["name"] == "count")["noisy"] = [9 * 10**18]
+    Path("x.release.json").write_text(json.dumps(document))
     said = wayveil("synthesize", "x.release.json", "-o", "s.parquet")
     assert said.code == 2 and "about 6 h" in said.err and "--yes" in said.err and said.err.count("\n") == 1, said
     assert not list(folder.glob("*s.parquet*"))
@@ -98,11 +101,13 @@ def fifo(name):
     "words",
     [
         ("describe", "odd"), ("run", "odd"), ("scope", "show", "odd"), ("rules", "check", "odd"), ("check", "odd"),
-        ("check", "odd", "--format", "csv"), ("check", "odd", "--format", "gpx"), ("check", "odd", "--format", "parquet"),
+        ("check", "odd", "--format", "csv"), ("check", "odd", "--format", "gpx"),
+        ("check", "odd", "--format", "parquet"),
         ("rules", "check", "rules.geojson", "--roads", "odd"), ("synthesize", "odd", "-o", "s.parquet"),
         ("synthesize", "x.release.json", "-n", "5", "--rules", "odd", "-o", "s.parquet"),
         ("report", "odd", "s.parquet", "-o", "page.html"), ("report", "x.release.json", "odd", "-o", "page.html"),
-        ("measure", "odd", "--dataset", "d", "--scope", "small.toml", "--epsilon", "1", "--unit", "trajectory", "-o", "r"),
+        ("measure", "odd", "--dataset", "d", "--scope", "small.toml", "--epsilon", "1", "--unit", "trajectory",
+         "-o", "r"),
     ],
     ids=" ".join,
 )  # fmt: skip
