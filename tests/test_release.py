@@ -39,13 +39,17 @@ def release(city, data):
 
 
 def test_round_trip(release, tmp_path):
-    write_release(release, tmp_path / "x.release.json")
+    umask = os.umask(0o027)
+    try:
+        write_release(release, tmp_path / "x.release.json")
+    finally:
+        os.umask(umask)
     again = read_release(tmp_path / "x.release.json")
     assert release_to_json(again) == release_to_json(release)
     assert again.ledger == release.ledger and again.scope == release.scope and not again.private
     for mine, other in zip(release.answers, again.answers):
         assert np.array_equal(mine.noisy, other.noisy) and mine.noise == other.noise
-    assert stat.S_IMODE(os.stat(tmp_path / "x.release.json").st_mode) == 0o644
+    assert stat.S_IMODE(os.stat(tmp_path / "x.release.json").st_mode) == 0o640
     check_complete(again)
 
 

@@ -3,7 +3,7 @@
 >>> import wayveil
 >>> release = wayveil.measure("rides.csv", "my-city.toml", epsilon=1, unit="trajectory")  # doctest: +SKIP
 >>> synthetic = wayveil.synthesize(release)  # doctest: +SKIP
->>> wayveil.write(synthetic.trajectories, "synthetic.parquet")  # doctest: +SKIP
+>>> wayveil.write(synthetic, "synthetic.parquet")  # doctest: +SKIP
 """
 
 import importlib

@@ -1,71 +1,121 @@
 """Files that are either complete or not there."""
 
+import errno
 import os
+import re
 import tempfile
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from wayveil.errors import InputError
+from wayveil.outputs import check_target, reason, unwritable
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+_umask_lock = threading.Lock()
 
 
 @contextmanager
-def atomic_path(path: str | os.PathLike[str], mode: int = 0o644) -> Iterator[Path]:
+def atomic_path(path: str | os.PathLike[str], *, private: bool) -> Iterator[Path]:
     """Yield a temporary path in the same folder; on success it becomes `path`, on any exception it is removed.
 
-    The folder is tried first, so that an unwritable output is known before the work is done.
+    A `private` file is readable by its owner alone (0600); a public one has the mode that the umask gives. While it
+    is written it is private in either case. The folder is tried first, so that an unwritable output is known before the
+    work is done. What a killed run left under a temporary name of the same target is removed; the file of a run that
+    is still at work is locked and stays. The rename is on disk before this returns.
     """
     target = Path(path)
-    try:
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent or Path("."))
-    except OSError as error:
-        raise _unwritable(target, error) from None
-    os.close(handle)
-    part = Path(name)
+    check_target(target)
+    _remove_leftovers(target)
+    handle, part = _new_part(target)
     try:
         yield part
-        with open(part, "rb") as written:
-            os.fsync(written.fileno())
-        os.chmod(part, mode)
+        os.fsync(handle)
+        os.chmod(part, 0o600 if private else 0o666 & ~_umask())
+        if fcntl is None:  # Windows cannot rename an open file
+            os.close(handle)
+            handle = -1
         os.replace(part, target)
     except OSError as error:
-        raise InputError(f"Cannot write '{target.name}': {_reason(error)}; nothing was left behind.") from None
+        raise InputError(f"Cannot write '{target.name}': {reason(error)}; nothing was left behind.") from None
     finally:
         with suppress(OSError):  # After the rename a failure here must not look like a failed write.
             part.unlink(missing_ok=True)
+        if handle >= 0:
+            os.close(handle)
+    _sync_folder(target)
 
 
-def write_text(path: str | os.PathLike[str], text: str, mode: int = 0o644) -> None:
+def write_text(path: str | os.PathLike[str], text: str, *, private: bool) -> None:
     """Write a whole text file, or nothing."""
-    with atomic_path(path, mode) as part:
+    with atomic_path(path, private=private) as part:
         part.write_text(text, encoding="utf-8")
 
 
-def check_output(path: str | os.PathLike[str], *, force: bool = False, room_bytes: int = 0) -> None:
-    """InputError unless a file can be written at `path`; tried before the work, so that nothing is spent in vain.
+def _new_part(target: Path) -> tuple[int, Path]:
+    """A new, locked file beside the target, readable by its owner alone."""
+    while True:
+        try:
+            handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)
+        except (OSError, ValueError) as error:
+            raise unwritable(target, error) from None
+        if fcntl is None:
+            return handle, Path(name)
+        with suppress(OSError):  # a file system without locks: then nobody removes leftovers there either
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)  # another run took it for a leftover before it was locked
 
-    A file that is there already is only overwritten with `force`. `room_bytes` must be free on the disk.
-    """
-    target = Path(path)
+
+def _remove_leftovers(target: Path) -> None:
+    """Remove temporary files of the same target that no process has locked."""
+    if fcntl is None:
+        return
+    ours = re.compile(re.escape(f".{target.name}.") + r"[a-z0-9_]{8}\.part")
+    with suppress(OSError):
+        for name in [name for name in os.listdir(target.parent) if ours.fullmatch(name)]:
+            with suppress(OSError):
+                _remove_if_unused(target.with_name(name))
+
+
+def _remove_if_unused(part: Path) -> None:
+    handle = os.open(part, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
-        if target.is_dir():
-            raise InputError(f"'{target.name}' is a folder; choose the name of a file with -o.")
-        if target.exists() and not force:
-            raise InputError(f"'{target.name}' is already there; choose another name or add --force.")
-        with tempfile.TemporaryFile(dir=target.parent or Path(".")) as file:
-            if room_bytes and hasattr(os, "posix_fallocate"):
-                os.posix_fallocate(file.fileno(), 0, room_bytes)
-    except (OSError, ValueError) as error:
-        raise _unwritable(target, error) from None
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)  # OSError where a run is at work on it
+        if os.path.samestat(os.stat(part, follow_symlinks=False), os.fstat(handle)):
+            part.unlink()
+    finally:
+        os.close(handle)
 
 
-def _unwritable(target: Path, error: OSError | ValueError) -> InputError:
-    if isinstance(error, FileNotFoundError):
-        return InputError(f"The folder for '{target.name}' is not there; make it first (mkdir), or choose another -o.")
-    return InputError(f"Cannot write to the folder of '{target.name}': {_reason(error)}; choose another -o.")
+def _umask() -> int:
+    # The umask can only be read by setting it. Set to the strictest, a file that another thread makes is not opened up.
+    with _umask_lock:
+        mask = os.umask(0o077)
+        os.umask(mask)
+    return mask
 
 
-def _reason(error: OSError | ValueError) -> str:
-    """The system's own words: libraries wrap them in theirs."""
-    number = getattr(error, "errno", None)
-    return os.strerror(number) if number else getattr(error, "strerror", None) or "not a possible name"
+def _sync_folder(target: Path) -> None:
+    """Make the new name of a file durable; some file systems cannot, and then it is as durable as they make it."""
+    if fcntl is None:
+        return
+    try:
+        handle = os.open(target.parent, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:  # a folder that may be written but not read
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno in (errno.EIO, errno.ENOSPC):
+            raise InputError(
+                f"'{target.name}' was written, but the disk reports an error ({reason(error)}); copy it elsewhere."
+            ) from None
+    finally:
+        os.close(handle)

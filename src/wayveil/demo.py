@@ -4,7 +4,6 @@ Everything lands in one folder, in which `public` may be given away and `private
 so that the user's own is not touched.
 """
 
-import json
 import os
 import shlex
 import shutil
@@ -18,6 +17,7 @@ from typing import Any
 from wayveil.atomic import write_text
 from wayveil.errors import InputError
 from wayveil.progress import Progress, quiet
+from wayveil.result_file import write_result
 
 EPSILON = "1"
 DATASET = "demo"
@@ -164,7 +164,7 @@ def _make_room(files: Files, force: bool) -> None:
         (folder / "private").chmod(0o700)
     except OSError as error:
         raise InputError(f"Cannot write to '{folder.name}': {error.strerror}; choose another -o.") from None
-    write_text(folder / _MARK, _README)
+    write_text(folder / _MARK, _README, private=False)
 
 
 @contextmanager
@@ -198,8 +198,8 @@ def _simulate(files: Files, n: int, seed: int, progress: Progress) -> str:
 
     city = simulate_city(seed)
     write_roads(city.roadmap, files.roads)
-    write_text(files.rules, rules_text(city))
-    write_text(files.scope, scope_toml(city))
+    write_text(files.rules, rules_text(city), private=False)
+    write_text(files.scope, scope_toml(city), private=False)
     simulate_to_parquet(files.real, n, seed, city=city, progress=progress)
     return f"{n:,} invented trajectories on {len(city.roadmap):,} streets"
 
@@ -246,7 +246,7 @@ def _evaluate(files: Files, n: int, seed: int, progress: Progress) -> str:
     from wayveil.evaluation.compare import compare_files
 
     comparison = compare_files(str(files.real), [str(files.synthetic)], str(files.scope), progress=progress)
-    _write_private(files.evaluation, comparison.to_dict())
+    write_result(files.evaluation, comparison.to_dict())
     scores = next(iter(comparison.evaluations.values())).scores
     shown = ", ".join(f"{name} {scores[name].value:.3f} (floor {scores[name].floor:.3f})"
                       for name in ("density_500", "length"))  # fmt: skip
@@ -260,7 +260,7 @@ def _audit(files: Files, n: int, seed: int, progress: Progress) -> str:
 
     release = read_release(files.release)
     verdict = audit(read(files.real), read(files.synthetic), release.scope, float(EPSILON), progress=progress)
-    _write_private(files.audit, verdict.to_dict())
+    write_result(files.audit, verdict.to_dict())
     return verdict.verdict
 
 
@@ -279,10 +279,6 @@ def _report(files: Files, n: int, seed: int, progress: Progress) -> str:
         real=files.real, evaluation=files.evaluation, audit=files.audit, progress=progress,
     )  # fmt: skip
     return "the internal report, real beside synthetic; not for publication"
-
-
-def _write_private(path: Path, value: dict[str, Any]) -> None:
-    write_text(path, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n", mode=0o600)
 
 
 Work = Callable[[Files, int, int, Progress], str]
@@ -315,7 +311,7 @@ _STEPS: tuple[tuple[str, Command, Work], ...] = (
     ),
     (
         "evaluate",
-        lambda f, n, seed: f"wayveil evaluate {f.real} {f.synthetic} --scope {f.scope} --json > {f.evaluation}",
+        lambda f, n, seed: f"wayveil evaluate {f.real} {f.synthetic} --scope {f.scope} -o {f.evaluation}",
         _evaluate,
     ),
     (

@@ -13,10 +13,18 @@ UNKNOWN_CHARGE = (
 """Part of the message about a commit that failed so that not even its outcome can be read."""
 
 
+def printable(text: str) -> str:
+    """The text with control characters escaped: names and values from files must not act on a terminal."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+
+
 class WayveilError(Exception):
     """Anything that wayveil refuses or cannot do; `exit_code` is what the command line returns."""
 
     exit_code = 1
+
+    def __str__(self) -> str:
+        return printable(super().__str__())
 
 
 class InputError(WayveilError):

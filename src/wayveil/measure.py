@@ -19,6 +19,7 @@ from wayveil.errors import InputError, LedgerWarning
 from wayveil.exact import exact_answers, first_views, kept_trajectories, read_exact
 from wayveil.making import Roads, roads_of
 from wayveil.outcome import stated_in_errors
+from wayveil.outputs import remember_private
 from wayveil.privacy.budget import Budget, Number, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger, Spend, clean_name
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
@@ -90,6 +91,8 @@ def measure(
     if streets is not None:
         check_inside(streets, scope)
     source = open_source(data, **read_options)
+    if isinstance(data, str | os.PathLike):
+        remember_private(data)
     # Read before the data: a ledger that is locked, lost or rolled back is known at once.
     secret = None if account is None else account.secret
     exact = read_exact(source, scope, kept_trajectories(source, unit), engine or Serial(), secret, progress)

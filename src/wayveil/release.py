@@ -19,6 +19,7 @@ from pydantic import ValidationError
 
 from wayveil.atomic import write_text
 from wayveil.errors import InputError, ReleaseError
+from wayveil.inputs import TooLargeError, read_text
 from wayveil.privacy.budget import decimal_text
 from wayveil.scope import Scope
 
@@ -157,8 +158,8 @@ def made_notes(release: Release, *, rules: int, roads: bool) -> dict[str, str]:
 
 
 def write_release(release: Release, path: str | Path) -> None:
-    """Write the release, whole or not at all, readable by everybody."""
-    write_text(path, release_to_json(release), mode=0o644)
+    """Write the release, whole or not at all, with the mode that the umask gives."""
+    write_text(path, release_to_json(release), private=False)
 
 
 def read_release(path: str | Path) -> Release:
@@ -170,9 +171,9 @@ def read_release(path: str | Path) -> Release:
     if not os.path.exists(path):
         raise ReleaseError(f"There is no file '{path.name}'; `wayveil measure` writes a release.")
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise ReleaseError(f"'{path.name}' is larger than 1 GB; that is not a release.")
-        text = path.read_text(encoding="utf-8")
+        text = read_text(path, _MOST_BYTES)
+    except TooLargeError:
+        raise ReleaseError(f"'{path.name}' is larger than 1 GB; that is not a release.") from None
     except (OSError, UnicodeDecodeError):
         raise ReleaseError(f"'{path.name}' cannot be read; give a file written by `wayveil measure`.") from None
     return release_from_json(text, path.name)

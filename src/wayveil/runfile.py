@@ -2,17 +2,21 @@
 
 import os
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
-from wayveil.atomic import check_output
 from wayveil.errors import InputError
+from wayveil.formats.options import WRITABLE, files_written, format_of
+from wayveil.inputs import TooLargeError, read_text
+from wayveil.outputs import check_output, check_outputs
 from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
 from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import read_release
+from wayveil.roads import check_inside
 from wayveil.scope import first_fault, in_short, read_scope, shipped_scopes
 from wayveil.steps import check_replaceable, measure_file, synthesize_file
 
@@ -95,9 +99,9 @@ class RunFile(_Strict):
 def read_run(path: Path) -> RunFile:
     """The run in a TOML file, with every path made whole."""
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise InputError(f"'{path.name}' is larger than 1 MB; that is not a run file.")
-        run = RunFile.model_validate(tomllib.loads(path.read_text(encoding="utf-8")))
+        run = RunFile.model_validate(tomllib.loads(read_text(path, _MOST_BYTES)))
+    except TooLargeError:
+        raise InputError(f"'{path.name}' is larger than 1 MB; that is not a run file.") from None
     except (OSError, UnicodeDecodeError):
         raise InputError(f"'{path.name}' cannot be read; `wayveil run --template` prints one to fill in.") from None
     except ValidationError as error:
@@ -131,7 +135,9 @@ def _with_paths(run: RunFile, folder: Path) -> RunFile:
     )
 
 
-def do_run(run: RunFile, *, progress: Progress = quiet) -> dict[str, Any]:
+def do_run(
+    run: RunFile, *, say: Callable[[str], None] = lambda sentence: None, progress: Progress = quiet
+) -> dict[str, Any]:
     """Measure unless the release is there already, then synthesize, then write the data sheet.
 
     Privacy: spends ε once. A run that was interrupted after its release was written goes on from it and spends
@@ -140,11 +146,7 @@ def do_run(run: RunFile, *, progress: Progress = quiet) -> dict[str, Any]:
     how, make, out = run.measure, run.synthesize, run.output
     release, synthetic = Path(out.release), Path(out.synthetic)
     roads, rules = (None if name is None else Path(name) for name in (make.roads, make.rules))
-    _try_inputs(run)
-    for path in filter(None, (out.release, out.synthetic, out.report)):
-        _make_folder(Path(path))
-        check_output(path, force=True)
-    check_replaceable(synthetic)
+    _check_all(run)
     spent, others = not release.exists(), synthetic.exists() and make.seed is None
     if spent:
         measure_file(
@@ -156,13 +158,32 @@ def do_run(run: RunFile, *, progress: Progress = quiet) -> dict[str, Any]:
         _check_same(run)
     made = synthesize_file(
         release, synthetic, roads=roads, rules=rules, n=make.n, seed=make.seed, estimator=make.estimator,
-        progress=progress,
+        say=say, progress=progress,
     )  # fmt: skip
     if out.report is not None:
         from wayveil.report.make import make_page
 
         make_page(release, synthetic, Path(out.report), roads=roads, rules=rules, progress=progress)
     return {"release": str(release), "report": out.report, "spent": spent, "other_trips": others, **made}
+
+
+def _check_all(run: RunFile) -> None:
+    """InputError for whatever can be known to be wrong with the inputs and outputs before anything is spent."""
+    from wayveil.privacy.ledger import Ledger
+    from wayveil.report.make import check_page
+
+    how, make, out = run.measure, run.synthesize, run.output
+    kind = _try_inputs(run)
+    ledger = Ledger(None if how.ledger is None else Path(how.ledger)).path
+    inputs = [how.file, how.scope, make.roads, make.rules]
+    outputs = [*files_written(Path(out.synthetic), kind), Path(out.release), out.report]
+    check_outputs(outputs, inputs=inputs, ledger=ledger)
+    for path in filter(None, (out.release, out.synthetic, out.report)):
+        _make_folder(Path(path))
+        check_output(path, force=True)
+    check_replaceable(Path(out.synthetic))
+    if out.report is not None:
+        check_page(Path(out.report))
 
 
 def _make_folder(path: Path) -> None:
@@ -173,18 +194,21 @@ def _make_folder(path: Path) -> None:
         raise InputError(f"Cannot make the folder of '{path.name}': {error.strerror}; name another.") from None
 
 
-def _try_inputs(run: RunFile) -> None:
-    """Whatever is wrong with the public inputs is known before anything is spent."""
-    from wayveil.formats.options import WRITABLE, format_of
+def _try_inputs(run: RunFile) -> str:
+    """Read the public inputs, so that whatever is wrong with them is known; the format of the synthetic file."""
     from wayveil.rules import read_rules
     from wayveil.steps import read_roadmap
 
-    if format_of(Path(run.output.synthetic)) not in WRITABLE:
+    kind = format_of(Path(run.output.synthetic))
+    if kind not in WRITABLE:
         raise InputError(f"output.synthetic must end in one of {', '.join(WRITABLE)}.")
     scope = read_scope(run.measure.scope)
+    roads = read_roadmap(None if run.synthesize.roads is None else Path(run.synthesize.roads))
+    if roads is not None:
+        check_inside(roads, scope)
     if run.synthesize.rules is not None:
-        roads = read_roadmap(None if run.synthesize.roads is None else Path(run.synthesize.roads))
         read_rules(run.synthesize.rules, scope, roads)
+    return kind
 
 
 def _check_same(run: RunFile) -> None:

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from wayveil.errors import InputError
+from wayveil.inputs import TooLargeError, read_text
 
 EARTH_RADIUS_M = 6_371_008.8
 _METRES_A_DEGREE = math.radians(1.0) * EARTH_RADIUS_M
@@ -310,10 +311,10 @@ def scope_text(name_or_path: str | Path) -> str:
             f"No scope '{in_short(path.name)}': give a TOML file (`wayveil scope new` writes one) or one of "
             f"{', '.join(shipped_scopes())}."
         )
-    if path.stat().st_size > _MAX_SCOPE_BYTES:
-        raise InputError(f"Scope '{path.name}' is larger than 1 MB; that is not a scope.")
     try:
-        return path.read_text(encoding="utf-8")
+        return read_text(path, _MAX_SCOPE_BYTES)
+    except TooLargeError:
+        raise InputError(f"Scope '{path.name}' is larger than 1 MB; that is not a scope.") from None
     except PermissionError as error:
         raise InputError(f"Cannot read the scope '{path.name}': {error.strerror}.") from None
     except (OSError, UnicodeDecodeError):

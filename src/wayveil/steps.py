@@ -1,13 +1,14 @@
 """From file to file: what the verbs `measure`, `synthesize` and `run` do, each output tried before the work begins."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wayveil.atomic import check_output
 from wayveil.errors import InputError
 from wayveil.outcome import record, stated_in_errors
+from wayveil.output_lock import output_lock
+from wayveil.outputs import check_output, check_outputs
 from wayveil.privacy.budget import Number, decimal_text
 from wayveil.progress import Progress, quiet
 from wayveil.release import SYNTHETIC, Release, made_notes, origin_notes, read_release, write_release
@@ -48,6 +49,7 @@ def measure_file(
     from wayveil.measure import measure
     from wayveil.privacy.ledger import Ledger
 
+    check_outputs([output], inputs=[file, scope, roads], ledger=Ledger(ledger).path)
     check_output(output, force=force, room_bytes=_ROOM_BYTES)
     with stated_in_errors():
         release = measure(
@@ -80,55 +82,74 @@ def synthesize_file(
     estimator: str | None = None,
     engine: Any = None,
     force: bool = False,
+    yes: bool = False,
+    say: Callable[[str], None] = lambda sentence: None,
     progress: Progress = quiet,
 ) -> dict[str, Any]:
     """Make synthetic trajectories from a release and write them; what is known about them comes back.
 
-    An earlier synthetic file is overwritten; any other file only with `force`.
+    An earlier synthetic file is overwritten; any other file only with `force`. Where the release does not support its
+    own noisy count, `n` or `yes` is needed. `say` is given how long a large number takes before the work begins.
 
     Privacy: free (post-processing).
     """
-    from wayveil.formats import write
-    from wayveil.formats.options import WRITABLE, format_of
+    from wayveil.formats.options import WRITABLE, files_written, format_of
+    from wayveil.formats.reading import write_trajectories
     from wayveil.release_check import check_complete
     from wayveil.report.words import few_words
     from wayveil.synthesis.stream import synthesize_to_parquet
-    from wayveil.synthesis.synthesize import synthesize
+    from wayveil.synthesis.synthesize import duration_words, synthesize
 
-    check_replaceable(output, force=force)
-    if format_of(output) not in WRITABLE:
+    kind = format_of(output)
+    if kind not in WRITABLE:
         raise InputError(f"wayveil does not write '{output.suffix}'; choose one of {', '.join(WRITABLE)}.")
+    check_outputs(files_written(output, kind), inputs=[release_file, roads, rules])
+    check_replaceable(output, force=force)
     if estimator is not None and estimator not in ESTIMATORS:
         raise InputError(f"--estimator '{estimator}' is unknown; choose one of {', '.join(ESTIMATORS)}.")
     release = read_release(release_file)
     check_complete(release)
+    count = _count(release, n, yes=yes)
+    if (how_long := duration_words(count)) is not None:
+        say(f"Making {count:,} trajectories takes {how_long}.")
     roadmap = read_roadmap(roads)
     if roadmap is not None:
         check_inside(roadmap, release.scope)
     laws = _read_laws(rules, release, roadmap, progress)
     how: dict[str, Any] = {
-        "roads": roadmap, "rules": laws, "n": n, "seed": seed, "estimator": estimator or DEFAULT_ESTIMATOR,
+        "roads": roadmap, "rules": laws, "n": count, "seed": seed, "estimator": estimator or DEFAULT_ESTIMATOR,
         "engine": _pieces(engine), "progress": progress,
     }  # fmt: skip
+    made: Any
     notes, resumed = made_notes(release, rules=len(laws), roads=roadmap is not None), False
-    if format_of(output) == "parquet":
+    if kind == "parquet":
         # Shard by shard, so that memory stays flat and an interrupted run of the same command goes on where it was.
-        streamed = synthesize_to_parquet(release, output, extra_metadata=notes, **how)
-        count, diagnostics, resumed = streamed.trajectories, streamed.diagnostics, streamed.resumed_shards > 0
+        made = synthesize_to_parquet(release, output, extra_metadata=notes, **how)
+        number, resumed = made.trajectories, made.resumed_shards > 0
     else:
-        made = synthesize(release, **how)
-        write(made.trajectories, output, extra_metadata=notes)
-        count, diagnostics = len(made.trajectories), made.diagnostics
+        with output_lock(output):
+            made = synthesize(release, **how)
+            write_trajectories(made.trajectories, output, None, notes, private=False)
+        number = len(made.trajectories)
     return {
         "synthetic": str(output),
-        "trajectories": count,
+        "trajectories": number,
         "private": release.private,
         "epsilon": decimal_text(release.epsilon),
         "resumed": resumed,
         "rules": len(laws),
         "few": few_words(release, cure=True),
-        "diagnostics": diagnostics,
+        "diagnostics": made.diagnostics,
     }
+
+
+def _count(release: Release, n: int | None, *, yes: bool) -> int:
+    """How many trajectories to make, in the words of the command line where that needs an answer."""
+    from wayveil.synthesis.synthesize import default_count, unsupported_words, wanted_count
+
+    if n is None and not yes and (why := unsupported_words(release)) is not None:
+        raise InputError(f"{why}; say how many with -n N (n in a run file), or add --yes to make that many.")
+    return default_count(release) if n is None else wanted_count(release, n)
 
 
 def _pieces(engine: Any) -> Any:

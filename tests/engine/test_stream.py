@@ -1,6 +1,7 @@
 """Streamed synthesis: one file, the same however often it was interrupted."""
 
 import json
+import os
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -34,6 +35,24 @@ def stopping_after(share):
             raise KeyboardInterrupt
 
     return listen
+
+
+@pytest.mark.skipif(os.name != "posix", reason="locks of the kernel")
+@pytest.mark.parametrize("count", [50, 210])  # one shard, and several
+def test_a_second_run_to_the_same_file_is_refused(release, tmp_path, count):
+    path, refusals = tmp_path / "a.parquet", []
+
+    def another_run(stage, done):
+        if stage == "drawing trajectories" and len(refusals) < 3:
+            with pytest.raises(InputError, match=f"by another run .process {os.getpid()} on .*since") as refusal:
+                synthesize_to_parquet(release, path, n=count, seed=6)
+            refusals.append(refusal)
+
+    synthesize_to_parquet(release, path, n=count, seed=5, progress=another_run)
+    assert refusals and [entry.name for entry in tmp_path.iterdir() if entry.is_file()] == ["a.parquet"]
+    assert read(path) == synthesize.synthesize(release, n=count, seed=5).trajectories
+    synthesize_to_parquet(release, path, n=count, seed=6)  # the lock ended with its run
+    assert read(path) == synthesize.synthesize(release, n=count, seed=6).trajectories
 
 
 def test_same_as_in_memory(release, tmp_path):

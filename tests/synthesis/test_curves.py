@@ -69,3 +69,15 @@ def test_curves_may_begin_at_a_later_bin():
     counts = np.r_[np.zeros(10), 100, 80, 60, 40, 30, 20, 10, 5, 2, 1]
     curves, evidence = curves_from_somewhere(counts, 3.0, np.arange(1.0, 21.0), from_bin_to_bin)
     assert curves[evidence.argmax()][:10].max() < 5
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bins", [1, 2, 3])
+def test_one_or_two_bins_are_no_case_for_the_library_to_complain_about(kind, bins, capfd, recwarn):
+    """A speed cap of 1 km/h leaves one bin; LAPACK printed a line for each step of each curve."""
+    counts, middles = np.full(bins, 30.0), np.arange(1.0, bins + 1)
+    curves, evidence = smooth_curves(counts, 2.0, kind(middles), Total(30.0 * bins, 2.0))
+    assert np.isfinite(curves).all() and np.isfinite(evidence).all() and curves.shape[1] == bins
+    shares = estimate_histogram(counts, 2.0, middles, Total(30.0 * bins, 2.0), kind)
+    assert shares.sum() == pytest.approx(1.0) and (shares > 0).all()
+    assert capfd.readouterr() == ("", "") and not recwarn.list

@@ -69,14 +69,11 @@ def files(
     drop_bad_rows: col.DropBadRows = False,
 ) -> None:
     """Linkage, membership, reconstruction and the floor for one file. The word `files` may be left out."""
-    import json
-
-    from wayveil.atomic import write_text
     from wayveil.audit.judge import audit_files
-    from wayveil.audit.output import check_result
+    from wayveil.result_file import AUDIT, check_result, write_result
 
     if output is not None:
-        check_result(output, (real, synthetic, scope, holdout))
+        check_result(output, (real, synthetic, scope, holdout), AUDIT)
     options = col.read_options(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
@@ -88,8 +85,7 @@ def files(
     result = {"note": NOT_FOR_PUBLICATION, **report.to_dict()}
     note(NOT_FOR_PUBLICATION)
     if output is not None:
-        # Readable by its owner alone: it was computed from the private data.
-        write_text(output, json.dumps(result, indent=2, allow_nan=False) + "\n", mode=0o600)
+        write_result(output, result)
         note(f"Wrote '{output.name}'.")
     if as_json:
         print_json(result)

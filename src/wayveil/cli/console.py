@@ -4,9 +4,10 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any, TextIO
 
+from wayveil.errors import InputError, printable
 from wayveil.progress import Progress, plain_lines
 
 if TYPE_CHECKING:
@@ -16,8 +17,9 @@ NOT_FOR_PUBLICATION = "Not for publication: this output was computed from the pr
 
 
 def note(text: str) -> None:
-    """One line for the person, on stderr."""
-    print(text, file=sys.stderr, flush=True)
+    """A remark for the person, on stderr; one that cannot be shown does not stop the work."""
+    with suppress(OSError):
+        print("\n".join(map(printable, text.split("\n"))), file=sys.stderr, flush=True)
 
 
 def note_clocks(scope: "Scope") -> None:
@@ -30,7 +32,7 @@ def note_clocks(scope: "Scope") -> None:
 
 def print_json(value: Any) -> None:
     """A machine-readable result on stdout."""
-    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False), flush=True)
 
 
 def made_words(made: dict[str, Any]) -> str:
@@ -124,3 +126,60 @@ def ledger_warnings() -> Iterator[None]:
         finally:
             for message in dict.fromkeys(str(warning.message) for warning in caught):
                 note(f"Warning: {message}")
+
+
+class _Checked:
+    """A stream whose failures are told apart from those of other files."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with _as_input_error(self._stream):
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        with _as_input_error(self._stream):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+@contextmanager
+def checked_stdout() -> Iterator[None]:
+    """Inside, a result that cannot be written to stdout (a full disk) is an InputError; at the end all is flushed."""
+    before: Any = sys.stdout
+    checked: Any = _Checked(before)
+    sys.stdout = checked
+    try:
+        yield
+        checked.flush()
+    except BaseException:
+        with suppress(InputError, BrokenPipeError):  # there is something else to report
+            checked.flush()
+        raise
+    finally:
+        sys.stdout = before
+
+
+@contextmanager
+def _as_input_error(stream: TextIO) -> Iterator[None]:
+    try:
+        yield
+    except BrokenPipeError:
+        _discard(stream)
+        raise
+    except OSError as error:
+        _discard(stream)
+        raise InputError(
+            f"Cannot write the result to standard output: {error.strerror}; files named by options are not affected."
+        ) from None
+
+
+def _discard(stream: TextIO) -> None:
+    """Send what is still in the buffer nowhere, so that the interpreter does not fail on it once more at its end."""
+    with suppress(OSError, ValueError):
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stream.fileno())
+        os.close(nowhere)

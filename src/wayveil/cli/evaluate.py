@@ -1,5 +1,6 @@
 """`wayveil evaluate`: how useful synthetic trajectories are, measured against the real ones."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -22,6 +23,10 @@ def evaluate(
     against: Annotated[
         list[str] | None, typer.Option("--against", help="Another synthetic file to compare with; may be repeated.")
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Also write JSON, for `wayveil report --internal --evaluation`."),
+    ] = None,
     headline: Annotated[bool, typer.Option("--headline", help="Only the five main metrics; fast.")] = False,
     no_time: Annotated[bool, typer.Option("--no-time", help="Leave out the metrics of time.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")] = False,
@@ -42,7 +47,10 @@ def evaluate(
     """
     from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
     from wayveil.evaluation.compare import compare_files, exchanged_words
+    from wayveil.result_file import EVALUATION, check_result, write_result
 
+    if output is not None:
+        check_result(output, (real, synthetic, scope, *(against or [])), EVALUATION)
     options = col.read_options(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
@@ -59,8 +67,12 @@ def evaluate(
     for warning in comparison.warnings:
         if warning != exchanged:
             note(warning)
+    result = {"note": NOT_FOR_PUBLICATION, **comparison.to_dict()}
+    if output is not None:
+        write_result(output, result)
+        note(f"Wrote '{output.name}'.")
     if json:
-        print_json({"note": NOT_FOR_PUBLICATION, **comparison.to_dict()})
+        print_json(result)
         return
     from rich.console import Console
 

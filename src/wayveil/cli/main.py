@@ -10,6 +10,7 @@ from typer.core import TyperGroup
 
 from wayveil import outcome
 from wayveil.cli import interrupts
+from wayveil.cli.console import checked_stdout, note
 from wayveil.errors import InputError, WayveilError
 
 EXIT_CODES = """Exit codes: 0 done; 1 something unexpected; 2 bad input (one sentence says which and the cure);
@@ -95,7 +96,7 @@ def main() -> None:
 
 def _run(words: list[str], facts: list[str]) -> None:
     try:
-        with interrupts.remembered():
+        with interrupts.remembered(), checked_stdout():
             code = app(["--debug" if word == _CONFIRMED else word for word in words], standalone_mode=False)
     except WayveilError as error:
         _stop(" ".join((str(error), *(fact for fact in facts if fact not in str(error)))), error.exit_code)
@@ -147,11 +148,11 @@ def _as_note(
 ) -> None:
     """Our own warnings as one line; those of libraries, which may quote values of the data, are not shown."""
     if category.__module__.startswith("wayveil"):
-        print(f"Note: {message}", file=sys.stderr)
+        note(f"Note: {message}")
 
 
 def _stop(sentence: str, code: int) -> None:
-    print(f"wayveil: {sentence}", file=sys.stderr)
+    note(f"wayveil: {sentence}")
     raise SystemExit(code) from None
 
 

@@ -90,7 +90,7 @@ def measure(
         print_json({"release": str(output), "dataset": dataset, "epsilon": spent, "delta": release.delta,
                     "unit": release.unit, "private": release.private})  # fmt: skip
         return
-    print(f"release: {output}")
+    print(f"release: {output}", flush=True)
     account = next(one for one in Ledger(ledger).datasets() if one.name == clean_name(dataset))
     left = " and ".join(left_words(account)) or "no total is set"
     note(f"Epsilon {spent} of '{dataset}' is spent at {release.unit} level; {left} (wayveil ledger show).")

@@ -42,6 +42,7 @@ def check(
     """
     from wayveil.cli.console import note, note_clocks, print_json, progress_bar
     from wayveil.errors import InputError
+    from wayveil.outputs import check_outputs
     from wayveil.rules import read_rules, with_scope_bounds
     from wayveil.rules.alone import read_alone
     from wayveil.rules.explain import closing_words, explained
@@ -52,6 +53,8 @@ def check(
         check_picture_name(output)
         if no_picture:
             raise InputError("-o asks for a picture and --no-picture for none; leave one of them out.")
+    picture = None if no_picture or (as_json and output is None) else output or picture_of(file)
+    check_outputs([picture], inputs=[file, scope, roads])
     frame = None if scope is None else read_scope(scope)
     if frame is not None:
         note_clocks(frame)
@@ -67,7 +70,6 @@ def check(
         else:
             alone = read_alone(file, roadmap, progress)
             rules, canvas, undrawn = alone.rules, alone.frame, alone.why_no_frame
-        picture = None if no_picture or (as_json and output is None) else output or picture_of(file)
         if picture is not None and canvas is not None:
             try:
                 save_picture(picture, rules, canvas, roadmap, border=frame is not None)

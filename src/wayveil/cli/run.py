@@ -35,7 +35,7 @@ def run(
     plan = read_run(file)
     note_clocks(read_scope(plan.measure.scope))
     with ledger_warnings(), progress_bar() as progress:
-        done = do_run(plan, progress=progress)
+        done = do_run(plan, say=note, progress=progress)
     if not done["spent"]:
         note("The release was there already; nothing was spent.")
     if done["other_trips"]:
@@ -50,5 +50,5 @@ def run(
         return
     for name in ("release", "synthetic", "report"):
         if done[name] is not None:
-            print(f"{name}: {done[name]}")
+            print(f"{name}: {done[name]}", flush=True)
     note(made_words(done))

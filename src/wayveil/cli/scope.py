@@ -26,15 +26,14 @@ def new(
     """Write a commented template to fill in from public knowledge."""
     from wayveil.atomic import write_text
     from wayveil.cli.console import note
-    from wayveil.errors import InputError
+    from wayveil.outputs import check_output
     from wayveil.scope import TEMPLATE
 
     if output is None:
         print(TEMPLATE, end="")
         return
-    if output.exists() and not force:
-        raise InputError(f"'{output.name}' is already there; choose another -o or add --force.")
-    write_text(output, TEMPLATE)
+    check_output(output, force=force)
+    write_text(output, TEMPLATE, private=False)
     note(f"Wrote '{output.name}'; fill it in from public knowledge, never from the data.")
 
 

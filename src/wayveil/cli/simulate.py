@@ -35,10 +35,13 @@ def simulate(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Invent a city and the GPS trajectories of its people: demo, test data and scale test, free of any privacy."""
-    from wayveil.atomic import check_output, write_text
+    from wayveil.atomic import write_text
+    from wayveil.formats.options import files_written, format_of
     from wayveil.formats.roads import write_roads
+    from wayveil.outputs import check_output, check_outputs
     from wayveil.simulate import rules_text, scope_toml, simulate_city, simulate_to_file
 
+    check_outputs([*files_written(output, format_of(output)), roads, rules, scope_out])
     for target in filter(None, (output, roads, rules, scope_out)):
         check_output(target, force=force)
     with progress_bar() as progress:
@@ -46,9 +49,9 @@ def simulate(
         if roads is not None:
             write_roads(city.roadmap, roads)
         if rules is not None:
-            write_text(rules, rules_text(city))
+            write_text(rules, rules_text(city), private=False)
         if scope_out is not None:
-            write_text(scope_out, scope_toml(city))
+            write_text(scope_out, scope_toml(city), private=False)
         simulate_to_file(output, n, seed, city=city, progress=progress)
     written = {"trajectories": output, "roads": roads, "rules": rules, "scope": scope_out}
     if as_json:

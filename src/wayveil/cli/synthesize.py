@@ -31,6 +31,9 @@ def synthesize(
     force: Annotated[
         bool, typer.Option("--force", help="Overwrite a file that is there and is not a synthetic one.")
     ] = False,
+    yes: Annotated[
+        bool, typer.Option("--yes", help="Without -n: make the noisy count even if it is inexact or very large.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
     engine: engines.EngineName = "serial",
     address: engines.Address = None,
@@ -48,7 +51,8 @@ def synthesize(
         with progress_bar() as progress:
             made = synthesize_file(
                 release_file, output, roads=roads, rules=rules, n=n, seed=seed, estimator=estimator,
-                engine=engines.engine_named(engine, address), force=force, progress=progress,
+                engine=engines.engine_named(engine, address), force=force, yes=yes, say=note,
+                progress=progress,
             )  # fmt: skip
     except KeyboardInterrupt:
         parts = output.with_name(output.name + ".parts")

@@ -107,7 +107,7 @@ def run_cells(
             reason = str(error) if isinstance(error, WayveilError) else f"{type(error).__name__} in the method"
             failures.append(Failure(cell.file_name.removesuffix(".json"), reason))
         else:
-            write_text(store / cell.file_name, json.dumps(fresh, indent=1))
+            write_text(store / cell.file_name, json.dumps(fresh, indent=1), private=True)
             found[cell.file_name] = fresh
         left_s = (time.monotonic() - begin) / (position + 1) * (len(missing) - position - 1)
         say(f"{position + 1} of {len(missing)}: {cell.file_name.removesuffix('.json')}; about {_span(left_s)} left")
@@ -192,7 +192,7 @@ def _floor(dataset: Dataset, size: int, store: Path, workshop: _Workshop, metric
         pass
     _, paths = workshop.open(dataset)
     values = floors(paths, dataset.scope, size, metrics)
-    write_text(path, json.dumps({"fingerprint": dataset.fingerprint, "values": values}, indent=1))
+    write_text(path, json.dumps({"fingerprint": dataset.fingerprint, "values": values}, indent=1), private=True)
     return values
 
 

@@ -9,6 +9,7 @@ from wayveil.evaluation.datasets import find_datasets, quick_dataset
 from wayveil.evaluation.methods import METHODS
 from wayveil.evaluation.outputs import write_outputs
 from wayveil.evaluation.score import HEADLINE, METRICS
+from wayveil.outputs import check_outputs
 from wayveil.progress import Progress, quiet
 
 _EPSILONS = "0.1,0.2,0.3,0.4,0.5,0.6,0.7,0.8,0.9,1"
@@ -40,6 +41,8 @@ def compare_methods(
     repeats = seeds if seeds is not None else (1 if quick else 2)
     plan_cells([], chosen_epsilons, chosen_methods, repeats)  # refuses before any data is read
     found = [quick_dataset()] if data is None else find_datasets(data, scope, _names(datasets))
+    tables = [output / name for name in ("results.parquet", "results.csv", "wins.csv")]
+    check_outputs(tables, inputs=[] if data is None else [data / f"{dataset.name}.parquet" for dataset in found])
     cells = plan_cells(found, chosen_epsilons, chosen_methods, repeats)
     metrics = tuple(METRICS) if all_metrics else HEADLINE
     outcome = run_cells(cells, output, metrics=metrics, progress=progress, say=say)

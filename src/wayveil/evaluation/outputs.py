@@ -75,10 +75,10 @@ def write_outputs(rows: list[Row], folder: Path) -> list[str]:
 
     tables = {"results": pa.Table.from_pylist(rows), "wins": pa.Table.from_pylist(wins(rows))}
     written = ["results.parquet"]
-    with atomic_path(folder / "results.parquet") as part:
+    with atomic_path(folder / "results.parquet", private=True) as part:
         pyarrow.parquet.write_table(tables["results"], part)
     for name, table in tables.items():
-        with atomic_path(folder / f"{name}.csv") as part:
+        with atomic_path(folder / f"{name}.csv", private=True) as part:
             pyarrow.csv.write_csv(table, part)
         written.append(f"{name}.csv")
     for metric in dict.fromkeys(row["metric"] for row in rows):
@@ -112,5 +112,5 @@ def _picture(rows: list[Row], metric: str, path: Path) -> None:
         panel.axhline(floor, color="0.5", linewidth=1, label="floor")
         panel.set(title=dataset, xlabel="epsilon", ylabel=metric)
     figure.legend(*panels[0].get_legend_handles_labels(), loc="outside right upper", fontsize="small")
-    with atomic_path(path) as part:
+    with atomic_path(path, private=True) as part:
         figure.savefig(part, format="png", dpi=110)

@@ -74,8 +74,9 @@ def write(
     report` asks for that. A pandas, polars or pyarrow frame, such as `Synthesizer.sample` gives, has no such notes;
     `columns` are the options of `read` for one whose columns are not recognised by themselves.
 
-    The file is complete or not there. `extra_metadata` is kept in the file (beside it, for CSV) and given back by
-    `read_metadata`.
+    What `wayveil.synthesize` returned gets the mode that the umask gives; anything else may be private data and is
+    readable by its owner alone (0600). The file is complete or not there. `extra_metadata` is kept in the file (beside
+    it, for CSV) and given back by `read_metadata`.
 
     Privacy: not private (it writes what it is given).
     """
@@ -83,14 +84,15 @@ def write(
     from wayveil.formats.reading import write_trajectories
 
     given: Any = trajectories
+    private = True
     if isinstance(getattr(given, "trajectories", None), Trajectories):
         extra_metadata = {**given.notes, **(extra_metadata or {})}
-        given = given.trajectories
+        private, given = False, given.trajectories
     elif not isinstance(given, Trajectories):
         given, columns = _of_frame(given, columns), {}
     if columns:
         raise InputError("Options of columns are for frames; trajectories have none to name.")
-    write_trajectories(given, Path(path), format, extra_metadata)
+    write_trajectories(given, Path(path), format, extra_metadata, private=private)
 
 
 def _of_frame(frame: Any, columns: dict[str, Any]) -> Trajectories:

@@ -4,14 +4,14 @@ import os
 from pathlib import Path
 from typing import Any
 
-from wayveil.atomic import check_output
 from wayveil.errors import InputError
 from wayveil.formats import parquet
-from wayveil.formats.options import WRITABLE, ReadOptions, format_of
+from wayveil.formats.options import WRITABLE, ReadOptions, files_written, format_of
 from wayveil.formats.points import joined, usable
 from wayveil.formats.reading import metadata_of, origin_of, read_points, write_trajectories
 from wayveil.formats.split import split_points
 from wayveil.formats.tables import whole_seconds
+from wayveil.outputs import check_output, check_outputs
 from wayveil.progress import Progress, quiet
 from wayveil.source import ParquetSource, open_source
 from wayveil.trajectories import Trajectories, concatenate
@@ -31,8 +31,8 @@ def convert(
 
     Parquet to Parquet goes through memory a batch at a time (twice: the first time to see whether every time is a
     whole second). With `split_minutes` each recording (what `traj_id` names) is cut into trips wherever it is silent
-    for longer, in memory. A file that is there already is only overwritten with `force`. `options` are those of
-    `wayveil.source.open_source`.
+    for longer, in memory. The output is readable by its owner alone (0600). A file that is there already is only
+    overwritten with `force`, and the source never. `options` are those of `wayveil.source.open_source`.
 
     Privacy: not private (the output holds the same data).
     """
@@ -40,18 +40,19 @@ def convert(
     kind = format_of(path, to, "give it a name that ends so, or say which with --to")
     if kind not in WRITABLE:
         raise InputError(f"wayveil does not write '{kind}'; choose one of {', '.join(WRITABLE)}.")
+    check_outputs(files_written(path, kind), inputs=[source])
     check_output(path, force=force)
     opened = open_source(source, **options)
     notes = metadata_of(source) if options.get("format") is None else {}
     if split_minutes is not None:
         trips = _split(source, split_minutes, ReadOptions(**options), progress)
-        write_trajectories(trips, path, kind, notes)
+        write_trajectories(trips, path, kind, notes, private=True)
     elif isinstance(opened, ParquetSource) and kind in ("parquet", "geoparquet"):
         whole = all(whole_seconds(part.t_utc) for part in opened.batches(progress))
         geo = kind == "geoparquet"
-        parquet.write_parts(opened.batches(progress), path, geo=geo, extra_metadata=notes, whole=whole)
+        parquet.write_parts(opened.batches(progress), path, geo=geo, extra_metadata=notes, whole=whole, private=True)
     else:
-        write_trajectories(concatenate(list(opened.batches(progress))), path, kind, notes)
+        write_trajectories(concatenate(list(opened.batches(progress))), path, kind, notes, private=True)
 
 
 def _split(source: str | os.PathLike[str], minutes: float, options: ReadOptions, progress: Progress) -> Trajectories:

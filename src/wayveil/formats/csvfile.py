@@ -4,6 +4,7 @@ import csv
 import hashlib
 import io
 import json
+import os
 import re
 from pathlib import Path
 
@@ -13,9 +14,10 @@ from pyarrow import csv as pacsv
 
 from wayveil.atomic import atomic_path, write_text
 from wayveil.errors import InputError
-from wayveil.formats.options import MAX_COLUMNS, ReadOptions, Roles, resolve_roles
+from wayveil.formats.options import MAX_COLUMNS, ReadOptions, Roles, notes_beside, resolve_roles
 from wayveil.formats.points import Points
 from wayveil.formats.tables import numbers_of_text, points_of_table, table_of
+from wayveil.inputs import open_regular, read_text
 from wayveil.trajectories import Trajectories
 
 _MAX_HEADER_BYTES = 1 << 20
@@ -44,7 +46,7 @@ def read_points(path: Path, options: ReadOptions) -> Points:
     coordinates = [f"c{position}" for position in (roles.lon, roles.lat)]
 
     def table_with(kinds: dict[str, pa.DataType]) -> pa.Table:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             stream.seek(skip_bytes)
             return pacsv.read_csv(
                 stream,
@@ -110,7 +112,7 @@ def _header(path: Path) -> tuple[list[str], list[bool], str, int]:
     """Column names, whether each stands in quotes, the delimiter, and the length of the header line in bytes."""
     origin = path.name
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             line = stream.readline(_MAX_HEADER_BYTES + 1)
     except OSError as error:
         raise InputError(f"Cannot read '{origin}': {error.strerror}.") from None
@@ -141,7 +143,7 @@ def _header(path: Path) -> tuple[list[str], list[bool], str, int]:
     return names, quoted, delimiter, length
 
 
-def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str] | None) -> None:
+def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str] | None, *, private: bool) -> None:
     """Write a CSV; what CSV has no place for (`extra_metadata`) goes to `<name>.meta.json` beside it.
 
     The notes name the content they are about: put another CSV in this one's place and they no longer hold.
@@ -150,34 +152,44 @@ def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str]
     header = ",".join(table.column_names)
     if "user_id" in table.column_names and pa.types.is_string(table.schema.field("user_id").type):
         header = header.replace("user_id", '"user_id"')
-    with atomic_path(path) as part:
+    beside = notes_beside(path)
+    if extra_metadata:
+        check_notes(path)
+    with atomic_path(path, private=private) as part:
         with open(part, "wb") as stream:
             stream.write(header.encode() + b"\n")
             pacsv.write_csv(table, stream, pacsv.WriteOptions(include_header=False))
     if extra_metadata:
         notes = {**extra_metadata, _CONTENT: _digest(path)}
-        write_text(_beside(path), json.dumps(notes, indent=2, ensure_ascii=False) + "\n")
-    else:
-        _beside(path).unlink(missing_ok=True)
+        write_text(beside, json.dumps(notes, indent=2, ensure_ascii=False) + "\n", private=private)
+    elif _CONTENT in _notes_at(beside):
+        beside.unlink()
+
+
+def check_notes(path: Path) -> None:
+    """InputError where the place of the notes about `path` is taken by a file that wayveil did not write."""
+    beside = notes_beside(path)
+    if os.path.lexists(beside) and _CONTENT not in _notes_at(beside):
+        raise InputError(f"'{beside.name}' is there and does not hold wayveil's notes; move it or choose another name.")
 
 
 def metadata(path: Path) -> dict[str, str]:
     """What stands in `<name>.meta.json`, if it is about the file as it is now."""
+    found = _notes_at(notes_beside(path))
     try:
-        if _beside(path).stat().st_size > _MAX_HEADER_BYTES:
-            return {}
-        found = json.loads(_beside(path).read_text(encoding="utf-8"))
-        if not isinstance(found, dict) or found.pop(_CONTENT, None) != _digest(path):
-            return {}
+        return found if found and found.pop(_CONTENT, None) == _digest(path) else {}
+    except OSError:
+        return {}
+
+
+def _notes_at(path: Path) -> dict[str, str]:
+    try:
+        found = json.loads(read_text(path, _MAX_HEADER_BYTES))
     except (OSError, ValueError, RecursionError):
         return {}
-    return {str(key): str(value) for key, value in found.items()}
+    return {str(key): str(value) for key, value in found.items()} if isinstance(found, dict) else {}
 
 
 def _digest(path: Path) -> str:
-    with open(path, "rb") as stream:
+    with open_regular(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
-
-
-def _beside(path: Path) -> Path:
-    return path.with_name(path.name + ".meta.json")

@@ -15,6 +15,7 @@ from wayveil.formats.gpx import gpx_files
 from wayveil.formats.options import ReadOptions
 from wayveil.formats.points import Labels, Points, labels_of
 from wayveil.formats.times import seconds_of_numbers, to_utc_seconds
+from wayveil.inputs import TooLargeError, open_regular, read_bytes
 from wayveil.progress import Progress, quiet
 
 _GEOLIFE_HEADER_LINES = 6
@@ -100,7 +101,7 @@ def _tdrive_files(folder: Path) -> list[Path]:
 
 def _first_line(file: Path) -> bytes:
     try:
-        with open(file, "rb") as stream:
+        with open_regular(file) as stream:
             return stream.readline(256)
     except OSError:
         return b""
@@ -110,9 +111,7 @@ def _columns(file: Path, names: str, keep: dict[str, pa.DataType], delimiter: st
     """The columns of a file without a header; an empty file has none of them."""
     problem = InputError(f"A file in '{origin}' is damaged or not of the expected shape; see `wayveil check`.")
     try:
-        if file.stat().st_size > _MAX_FILE_BYTES:
-            raise InputError(f"A file in '{origin}' is larger than 1 GB; that is not the published shape.")
-        raw = file.read_bytes()
+        raw = read_bytes(file, _MAX_FILE_BYTES)
         body = raw.split(b"\n", skip)[-1] if skip and raw.count(b"\n") >= skip else (b"" if skip else raw)
         if not body.strip():
             return pa.table({name: pa.array([], kind) for name, kind in keep.items()})
@@ -122,6 +121,8 @@ def _columns(file: Path, names: str, keep: dict[str, pa.DataType], delimiter: st
             parse_options=pacsv.ParseOptions(delimiter=delimiter, quote_char=False),
             convert_options=pacsv.ConvertOptions(column_types=keep, include_columns=list(keep)),
         )
+    except TooLargeError:
+        raise InputError(f"A file in '{origin}' is larger than 1 GB; that is not the published shape.") from None
     except (OSError, pa.ArrowException):
         raise problem from None
 

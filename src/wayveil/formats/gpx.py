@@ -19,6 +19,7 @@ from wayveil.formats.options import ReadOptions
 from wayveil.formats.points import Labels, Points, labels_of
 from wayveil.formats.tables import user_column
 from wayveil.formats.times import LARGEST_S, to_utc_seconds
+from wayveil.inputs import open_regular
 from wayveil.progress import Progress, quiet
 from wayveil.trajectories import Trajectories
 
@@ -123,7 +124,7 @@ def _parse(path: Path) -> _Tracks:
     parser.CharacterDataHandler, parser.StartDoctypeDeclHandler = tracks.data, tracks.doctype
     parser.EntityDeclHandler = tracks.doctype
     try:
-        with open(path, "rb") as stream:
+        with open_regular(path) as stream:
             if not stream.peek(1):
                 raise InputError(f"'{path.name}' is empty.")
             while chunk := stream.read(_CHUNK_BYTES):
@@ -238,13 +239,13 @@ def _stamp(t_utc: float) -> str:
     return text + "." + f"{fraction:f}".partition(".")[2] + "Z"
 
 
-def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str] | None) -> None:
+def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str] | None, *, private: bool) -> None:
     """One track with one segment a trajectory; coordinates and times with every digit that they have."""
     t_utc = trajectories.t_utc
     if not (np.isfinite(t_utc).all() and ((t_utc >= _FIRST_YEAR_S) & (t_utc <= LARGEST_S)).all()):
         raise InputError("Some times are missing or outside the years 1 to 5138; GPX cannot hold them.")
     users = None if trajectories.user is None else user_column(trajectories.user).to_pylist()
-    with atomic_path(path) as part, open(part, "w", encoding="utf-8") as out:
+    with atomic_path(path, private=private) as part, open(part, "w", encoding="utf-8") as out:
         out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
         out.write(f'<gpx version="1.1" creator="wayveil" xmlns="{_GPX}" xmlns:wayveil="{_OWN}">\n')
         if extra_metadata:

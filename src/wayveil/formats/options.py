@@ -12,6 +12,17 @@ OnBadRows = Literal["error", "drop"]
 FORMATS = ("csv", "parquet", "geoparquet", "gpx", "geolife", "tdrive", "cabspotting")
 WRITABLE = ("csv", "parquet", "geoparquet", "gpx")
 
+
+def notes_beside(path: Path) -> Path:
+    """Where the notes about a CSV file are kept, for which CSV itself has no place."""
+    return path.with_name(path.name + ".meta.json")
+
+
+def files_written(path: Path, kind: str) -> tuple[Path, ...]:
+    """Every file that writing `path` in the format `kind` makes or replaces."""
+    return (path, notes_beside(path)) if kind == "csv" else (path,)
+
+
 MAX_COLUMNS = 10_000
 KNOWN_NAMES = {
     "traj_id": ("traj_id", "tid", "trajectory_id"),

@@ -217,11 +217,17 @@ def narrowed(parquet: pq.ParquetFile, roles: Roles) -> tuple[list[str], Roles]:
 
 
 def write_parts(
-    parts: Iterator[Trajectories], path: Path, *, geo: bool, extra_metadata: dict[str, str] | None, whole: bool
+    parts: Iterator[Trajectories],
+    path: Path,
+    *,
+    geo: bool,
+    extra_metadata: dict[str, str] | None,
+    whole: bool,
+    private: bool,
 ) -> None:
     """Write one Parquet file from parts, one after the other; `whole` says that every time is a whole second."""
     first_id, writer = 0, None
-    with atomic_path(path) as part:
+    with atomic_path(path, private=private) as part:
         try:
             for trajectories in parts:
                 make = geo_table if geo else table_of

@@ -9,6 +9,7 @@ from wayveil.formats import parquet
 from wayveil.formats.options import WRITABLE, ReadOptions, format_of
 from wayveil.formats.points import Points, assemble
 from wayveil.formats.tables import points_of_frame, whole_seconds
+from wayveil.inputs import open_regular
 from wayveil.progress import Progress, quiet
 from wayveil.trajectories import Trajectories
 
@@ -30,6 +31,8 @@ def reading_format(path: str | os.PathLike[str], wanted: str | None) -> str:
     try:
         if not local.exists():
             raise InputError(f"There is no file or folder '{local.name}'.")
+        if not (local.is_file() or local.is_dir()):
+            raise InputError(f"'{local.name}' is neither a regular file nor a folder; copy what it holds into a file.")
         if wanted is not None:
             return wanted
         if local.is_dir():
@@ -39,7 +42,7 @@ def reading_format(path: str | os.PathLike[str], wanted: str | None) -> str:
         try:
             return format_of(local, cure="say which format it is with --format (format= in Python)")
         except InputError:
-            with open(local, "rb") as stream:
+            with open_regular(local) as stream:
                 start = stream.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
             if start.startswith(b"PAR1"):
                 return "parquet"
@@ -84,22 +87,24 @@ def read_trajectories(path_or_frame: Any, options: ReadOptions, progress: Progre
 
 
 def write_trajectories(
-    trajectories: Trajectories, path: Path, wanted: str | None, extra_metadata: dict[str, str] | None
+    trajectories: Trajectories, path: Path, wanted: str | None, extra_metadata: dict[str, str] | None, *, private: bool
 ) -> None:
-    """Write in the format that the name or `wanted` says."""
+    """Write in the format that the name or `wanted` says; a `private` file is readable by its owner alone."""
     kind = format_of(path, wanted, "give it a name that ends so, or say which with format=")
     if kind not in WRITABLE:
         raise InputError(f"wayveil does not write '{kind}'; choose one of {', '.join(WRITABLE)}.")
     from wayveil.formats import csvfile, gpx
 
     if kind == "csv":
-        csvfile.write(trajectories, path, extra_metadata)
+        csvfile.write(trajectories, path, extra_metadata, private=private)
     elif kind == "gpx":
-        gpx.write(trajectories, path, extra_metadata)
+        gpx.write(trajectories, path, extra_metadata, private=private)
     else:
         whole = whole_seconds(trajectories.t_utc)
         geo = kind == "geoparquet"
-        parquet.write_parts(iter([trajectories]), path, geo=geo, extra_metadata=extra_metadata, whole=whole)
+        parquet.write_parts(
+            iter([trajectories]), path, geo=geo, extra_metadata=extra_metadata, whole=whole, private=private
+        )
 
 
 def metadata_of(path: str | os.PathLike[str]) -> dict[str, str]:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from wayveil.atomic import atomic_path
 from wayveil.errors import InputError
+from wayveil.inputs import read_text
 from wayveil.roads import ROAD_CLASSES, RoadMap, clip_roads, road_class_of, roads_digest
 
 __all__ = ["clip_roads", "read_roads", "road_class_index", "roads_digest", "roads_from_lines", "write_roads"]
@@ -60,11 +61,11 @@ def write_roads(roads: RoadMap, path: str | Path) -> None:
         import pyarrow.parquet as pq
 
         table = _to_table(roads)
-        with atomic_path(path) as part:
+        with atomic_path(path, private=False) as part:
             pq.write_table(table, part, compression="zstd")
     elif ending in (".geojson", ".json"):
         text = json.dumps(_to_geojson(roads), allow_nan=False)
-        with atomic_path(path) as part:
+        with atomic_path(path, private=False) as part:
             part.write_text(text, encoding="utf-8")
     else:
         raise InputError(f"A road map cannot be written to '{path.name}'; end its name in .parquet or .geojson.")
@@ -224,7 +225,7 @@ def _turned(column: NDArray[np.float64], offsets: NDArray[np.int64], which: NDAr
 def _read_geojson(path: Path) -> RoadMap:
     refuse_large_file(path)
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
+        content = json.loads(read_text(path, MOST_TEXT_BYTES, "utf-8-sig"))
     except (OSError, ValueError, RecursionError):
         raise InputError(f"Road map '{path.name}' is not readable GeoJSON.") from None
     features = content.get("features") if isinstance(content, dict) else None

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from wayveil.atomic import write_text
-from wayveil.errors import InputError
+from wayveil.outputs import check_output, check_outputs
 from wayveil.paper import NOT_PRIVATE
 from wayveil.paper.frame import random_subset, synthesize_published
 from wayveil.paper.method import Options
@@ -33,11 +33,17 @@ def synthesize_file(
     Privacy: not private, for any epsilon.
     """
     from wayveil import formats
+    from wayveil.formats.options import files_written, format_of
     from wayveil.scope import read_scope
 
     scope = read_scope(scope_name)
-    if not output.parent.is_dir():
-        raise InputError(f"There is no folder for '{output.name}'; make it first or choose another -o.")
+    side_note = output.with_name(output.name + ".json")
+    check_outputs([*files_written(output, format_of(output)), side_note], inputs=[file, scope_name, rules])
+    check_output(output, force=True)
+    if format_of(output) == "csv":
+        from wayveil.formats.csvfile import check_notes
+
+        check_notes(output)
     chosen: tuple[Any, ...] = ()
     if rules is not None:
         from wayveil.rules import read_rules
@@ -69,5 +75,5 @@ def synthesize_file(
     }
     stamp = {"wayveil.private": "false", "wayveil.notice": NOT_PRIVATE, "wayveil.method": "DPE as published"}
     formats.write(made.trajectories, output, extra_metadata=stamp)
-    write_text(output.with_name(output.name + ".json"), json.dumps(summary, indent=1) + "\n")
+    write_text(side_note, json.dumps(summary, indent=1) + "\n", private=True)
     return summary

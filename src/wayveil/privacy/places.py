@@ -40,6 +40,10 @@ def beside(ledger_path: Path, suffix: str) -> Path:
     return ledger_path.with_name(ledger_path.name + suffix)
 
 
+SUFFIXES = (".witness", ".lock", "-journal", "-wal", "-shm")
+"""What the names of the ledger's companions in its own folder end with."""
+
+
 def near_witness(ledger_path: Path) -> Path:
     """The witness in the ledger's own folder."""
     return beside(ledger_path, ".witness")

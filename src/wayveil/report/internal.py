@@ -62,8 +62,8 @@ def _metrics(evaluation: Any | None) -> tuple[MetricRow, ...]:
         return ()
     from wayveil.evaluation.words import metric_words
 
-    plain = evaluation if isinstance(evaluation, Mapping) else evaluation.to_dict()
-    files = plain.get("files")
+    plain = evaluation.to_dict() if hasattr(evaluation, "to_dict") else evaluation
+    files = plain.get("files") if isinstance(plain, Mapping) else None
     if isinstance(files, Mapping) and files:  # `wayveil evaluate --json`: the synthetic file comes first
         plain = next(iter(files.values()))
     scores = plain.get("scores") if isinstance(plain, Mapping) else None

@@ -1,12 +1,14 @@
 """From files to a page on disk."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from wayveil.atomic import check_output, write_text
+from wayveil.atomic import write_text
 from wayveil.errors import InputError
+from wayveil.inputs import TooLargeError, open_regular, read_text
+from wayveil.outputs import check_output, check_outputs
 from wayveil.progress import Progress, quiet
 from wayveil.release import read_release
 from wayveil.report.page import internal_report, public_sheet
@@ -46,7 +48,7 @@ def make_page(
         raise InputError("--real, --audit and --evaluation belong to the internal report; add --internal.")
     if internal and real is None:
         raise InputError("The internal report compares with the private data; give it with --real.")
-    _check_page(output)
+    check_page(output, (release, synthetic, roads, rules, real, audit, evaluation))
     progress("read", 0.0)
     released = read_release(release)
     if not internal:
@@ -59,7 +61,8 @@ def make_page(
     laws = None if rules is None else read_rules(rules, released.scope, roadmap)
     if not internal:
         progress("page", 0.5)
-        write_text(output, public_sheet(released, made, roads=roadmap, rules=laws, notes=notes))
+        sheet = public_sheet(released, made, roads=roadmap, rules=laws, notes=notes)
+        write_text(output, sheet, private=False)
         return
     true = read(real, **(real_options or {}))
     verdict = None if audit is None else _read_json(audit)
@@ -73,14 +76,15 @@ def make_page(
     page = internal_report(
         released, made, true, roads=roadmap, rules=laws, evaluation=scores, audit=verdict, notes=notes
     )
-    write_text(output, page, mode=0o600)
+    write_text(output, page, private=True)
 
 
-def _check_page(output: Path) -> None:
+def check_page(output: Path, inputs: Iterable[str | Path | None] = ()) -> None:
     """InputError unless the page can be written and overwrites nothing but an earlier page."""
+    check_outputs([output], inputs=inputs)
     check_output(output, force=True)
     if output.exists():
-        with open(output, "rb") as there:
+        with open_regular(output) as there:
             start = there.read(64).strip().lower()
         if start and not start.startswith(b"<!doctype html"):
             raise InputError(f"'{output.name}' is there and is not a page; choose another -o.")
@@ -88,8 +92,8 @@ def _check_page(output: Path) -> None:
 
 def _read_json(path: Path) -> Any:
     try:
-        if path.stat().st_size > _MOST_JSON_BYTES:
-            raise InputError(f"'{path.name}' is too large to be a result of wayveil.")
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(read_text(path, _MOST_JSON_BYTES))
+    except TooLargeError:
+        raise InputError(f"'{path.name}' is too large to be a result of wayveil.") from None
     except (OSError, ValueError, RecursionError):
         raise InputError(f"'{path.name}' is not readable JSON.") from None

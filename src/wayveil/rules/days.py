@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from wayveil.errors import RuleError
+from wayveil.errors import RuleError, printable
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _NAMES = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -50,5 +50,5 @@ def _day(name: str, whole: object) -> int:
 
 
 def _unknown(what: object) -> RuleError:
-    shown = f" '{what}' is none of them." if isinstance(what, str) and what and len(what) < 60 else ""
+    shown = f" '{printable(what)}' is none of them." if isinstance(what, str) and what and len(what) < 60 else ""
     return RuleError(f'days must be some of {", ".join(DAYS)}, or a range such as "mon-fri".{shown}')

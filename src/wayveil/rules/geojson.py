@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from wayveil.errors import RuleError
+from wayveil.inputs import TooLargeError, read_text
 from wayveil.progress import Progress, quiet
 from wayveil.roads import RoadMap
 from wayveil.rules import make
@@ -167,9 +168,9 @@ def _document(source: str | Path | dict[str, Any]) -> tuple[str, Any]:
     try:
         if not path.is_file():
             raise RuleError(f"No rules file '{path.name}'; draw one in QGIS or geojson.io and save it as GeoJSON.")
-        if path.stat().st_size > MAX_BYTES:
-            raise RuleError(f"Rules '{path.name}' is larger than {MAX_BYTES >> 20} MB; simplify its shapes.")
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path, MAX_BYTES, "utf-8-sig")
+    except TooLargeError:
+        raise RuleError(f"Rules '{path.name}' is larger than {MAX_BYTES >> 20} MB; simplify its shapes.") from None
     except (OSError, UnicodeDecodeError, ValueError):
         raise RuleError(f"Rules '{path.name}' cannot be read as text; save it as GeoJSON in UTF-8.") from None
     try:

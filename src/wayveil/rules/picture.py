@@ -52,7 +52,7 @@ def save_picture(
     ax.set_ylabel("km north")
     ax.set_title(f"Rules in {scope.name}".replace("$", r"\$"))
     ax.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0), fontsize="small")
-    with atomic_path(path) as part:
+    with atomic_path(path, private=False) as part:
         figure.savefig(part, format=path.suffix.lower()[1:], dpi=150, bbox_inches="tight")
 
 

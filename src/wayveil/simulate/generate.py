@@ -50,7 +50,7 @@ def simulate_to_parquet(
          ("t", pa.int64())]
     )  # fmt: skip
     done = 0
-    with atomic_path(path) as part, pq.ParquetWriter(part, schema, compression="zstd") as writer:
+    with atomic_path(path, private=False) as part, pq.ParquetWriter(part, schema, compression="zstd") as writer:
         for piece in simulate_batches(city, n, seed, progress=progress):
             counts = np.diff(piece.offsets)
             columns = [
@@ -68,13 +68,13 @@ def simulate_to_file(path: Path, n: int, seed: int = 0, *, city: City, progress:
 
     Privacy: free (nobody lives there).
     """
-    from wayveil.formats import write
     from wayveil.formats.options import format_of
+    from wayveil.formats.reading import write_trajectories
 
     if format_of(path) == "parquet":
         simulate_to_parquet(path, n, seed, city=city, progress=progress)
     else:
-        write(simulate_trajectories(city, n, seed, progress=progress), path)
+        write_trajectories(simulate_trajectories(city, n, seed, progress=progress), path, None, None, private=False)
 
 
 def simulate_batches(city: City, n: int, seed: int = 0, *, progress: Progress = quiet) -> Iterator[Trajectories]:

@@ -132,7 +132,7 @@ def _fit_curve(
     """η by Gauss–Newton steps from a stiffer curve, and its evidence in Laplace's approximation."""
     from scipy.linalg.lapack import dpbtrf, dpbtrs  # scipy's wrappers cost more than these small systems
 
-    stiff = stiffness * _bands(bends)
+    stiff = stiffness * _bands(bends, len(counts))
     for _ in range(_FIRST_STEPS if stiffness == _STIFFNESS[0] else _STEPS):
         mean = np.exp(log_curve + fade)
         slope = mean * (counts - mean) / variance - stiffness * _pull(log_curve, bends)
@@ -144,14 +144,17 @@ def _fit_curve(
     mean = np.exp(log_curve + fade)
     root = dpbtrf(_curvature(mean, stiff, variance))[0]
     misfit = ((counts - mean) ** 2).sum() / (2 * variance) + stiffness * (_bent(log_curve, bends) ** 2).sum() / 2
-    return log_curve, float(0.5 * (len(counts) - 2) * np.log(stiffness) - misfit - np.log(root[-1]).sum())
+    return log_curve, float(0.5 * len(bends) * np.log(stiffness) - misfit - np.log(root[-1]).sum())
 
 
 def _bends(axis: Floats) -> tuple[Floats, float]:
     """(bins − 2, 3): rows B with Σ (Bη)² ~ ∫ (η'')², and what they change in the evidence.
 
     Scaled so that the middle coefficient is −2 on (geometric) average, as it is on an even axis, where Bη is Δ²η.
+    Fewer than three bins (a cap below the width of two) cannot bend.
     """
+    if len(axis) < 3:
+        return np.zeros((0, 3)), 0.0
     gap, across = np.diff(axis), axis[2:] - axis[:-2]
     second = 2 * np.stack([1 / (gap[:-1] * across), -1 / (gap[:-1] * gap[1:]), 1 / (gap[1:] * across)], axis=1)
     rows = second * np.sqrt(across / 2)[:, None]
@@ -182,10 +185,10 @@ def _pull(log_curve: Floats, bends: Floats) -> Floats:
     return pull
 
 
-def _bands(bends: Floats) -> Floats:
+def _bands(bends: Floats, bins: int) -> Floats:
     """BᵀB as upper bands."""
     left, middle, right = bends.T
-    bands = np.zeros((3, len(bends) + 2))
+    bands = np.zeros((3, bins))
     bands[0, 2:] = left * right
     bands[1, 1:-1] += left * middle
     bands[1, 2:] += middle * right

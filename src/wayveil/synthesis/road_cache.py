@@ -54,7 +54,7 @@ def store_arrays(folder: Path | None, name: str, arrays: dict[str, NDArray[np.ge
         return False
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with atomic_path(folder / name, 0o600) as part, open(part, "wb") as file:
+        with atomic_path(folder / name, private=True) as part, open(part, "wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
         _forget_oldest(folder)
     except (OSError, InputError):

@@ -18,9 +18,11 @@ from typing import Any
 import numpy as np
 
 from wayveil.arrow import column_of, numbers_of
-from wayveil.atomic import atomic_path, check_output, write_text
+from wayveil.atomic import atomic_path, write_text
 from wayveil.engine.pieces import Pieces
 from wayveil.errors import InputError
+from wayveil.output_lock import output_lock
+from wayveil.outputs import check_output
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release
 from wayveil.roads import RoadMap
@@ -77,32 +79,34 @@ def synthesize_to_parquet(
     """`synthesize` to a Parquet file of any size: columns traj_id, lat, lon, t, as `wayveil.write` writes them.
 
     Finished shards wait in the folder `<path>.parts`. The same call after an interruption continues there; a call with
-    other arguments starts anew. Without a seed one is drawn and kept in that folder until the file is complete.
+    other arguments starts anew. Without a seed one is drawn and kept in that folder until the file is complete. While
+    it runs, another call with the same path is refused.
 
     Privacy: free (post-processing).
     """
     target = Path(path)
     check_output(target, force=True)
     count, seed = wanted_count(release, n), wanted_seed(seed)
-    folder = target.with_name(target.name + ".parts")
-    make: dict[str, Any] = {"roads": roads, "rules": rules, "estimator": estimator, "progress": progress}
-    if len(shard_sizes(count)) == 1:  # nothing to continue from: no need of a part
-        _clear(folder)
-        seed = _chosen(seed)
-        only = next(iter(draw_shards(make_model(release, seed=seed, **make), count, seed, engine, progress)))
-        whole = _whole(only.trajectories)
-        _write(_tables_of(only.trajectories, whole), target, whole, extra_metadata)
-        return _done(folder, [only], release.private, 0)
-    seed = _begin(folder, run_key(release, roads, rules, count, seed, estimator), seed)
-    parts = [folder / f"shard-{k:06d}.parquet" for k in range(len(shard_sizes(count)))]
-    done = next((k for k, part in enumerate(parts) if not part.exists()), len(parts))
-    if done < len(parts):
-        shards = draw_shards(make_model(release, seed=seed, **make), count, seed, engine, progress, first=done)
-        for part, shard in zip(parts[done:], shards):
-            _write_part(part, shard)
-    facts = [_facts(part) for part in parts]
-    _join(parts, target, [len(one.trajectories) for one in facts], extra_metadata, progress)
-    return _done(folder, facts, release.private, done)
+    with output_lock(target):
+        folder = target.with_name(target.name + ".parts")
+        make: dict[str, Any] = {"roads": roads, "rules": rules, "estimator": estimator, "progress": progress}
+        if len(shard_sizes(count)) == 1:  # nothing to continue from: no need of a part
+            _clear(folder)
+            seed = _chosen(seed)
+            only = next(iter(draw_shards(make_model(release, seed=seed, **make), count, seed, engine, progress)))
+            whole = _whole(only.trajectories)
+            _write(_tables_of(only.trajectories, whole), target, whole, extra_metadata)
+            return _done(folder, [only], release.private, 0)
+        seed = _begin(folder, run_key(release, roads, rules, count, seed, estimator), seed)
+        parts = [folder / f"shard-{k:06d}.parquet" for k in range(len(shard_sizes(count)))]
+        done = next((k for k, part in enumerate(parts) if not part.exists()), len(parts))
+        if done < len(parts):
+            shards = draw_shards(make_model(release, seed=seed, **make), count, seed, engine, progress, first=done)
+            for part, shard in zip(parts[done:], shards):
+                _write_part(part, shard)
+        facts = [_facts(part) for part in parts]
+        _join(parts, target, [len(one.trajectories) for one in facts], extra_metadata, progress)
+        return _done(folder, facts, release.private, done)
 
 
 def _done(folder: Path, shards: Sequence[Any], private: bool, resumed: int) -> Streamed:
@@ -127,7 +131,7 @@ def _begin(folder: Path, key: str | None, seed: int | None) -> int:
         raise _unusable(folder, error) from None
     chosen = _chosen(seed)
     # A folder with shards but without this file is never trusted, so it is written first.
-    write_text(folder / _RUN, json.dumps({"key": key, "seed": chosen}))
+    write_text(folder / _RUN, json.dumps({"key": key, "seed": chosen}), private=True)
     return chosen
 
 
@@ -179,7 +183,10 @@ def _write_part(path: Path, shard: Shard) -> None:
     whole = _whole(made)
     schema = _schema(whole).with_metadata({_FACTS: json.dumps(facts).encode()})
     # It is read once and removed: quick to write matters more than small.
-    with atomic_path(path) as part, pq.ParquetWriter(part, schema, compression="lz4", **_ENCODED) as writer:
+    with (
+        atomic_path(path, private=False) as part,
+        pq.ParquetWriter(part, schema, compression="lz4", **_ENCODED) as writer,
+    ):
         for table in _tables_of(made, whole):
             writer.write_table(table, row_group_size=_ROW_GROUP_ROWS)
 
@@ -254,7 +261,10 @@ def _write(groups: Iterable[Any], target: Path, whole_seconds: bool, extra_metad
 
     notes = {key.encode(): value.encode() for key, value in (extra_metadata or {}).items()}
     schema = _schema(whole_seconds).with_metadata(notes)
-    with atomic_path(target) as path, pq.ParquetWriter(path, schema, compression="zstd", **_ENCODED) as writer:
+    with (
+        atomic_path(target, private=False) as path,
+        pq.ParquetWriter(path, schema, compression="zstd", **_ENCODED) as writer,
+    ):
         for table in groups:
             # A cast imports much, and is needed only where some part has whole seconds and some other has not.
             same = table.schema.equals(schema)

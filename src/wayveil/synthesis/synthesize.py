@@ -34,6 +34,14 @@ from wayveil.trajectories import Trajectories, concatenate
 
 SHARD = 25_000
 _MOST_TRAJECTORIES = 100_000_000
+_QUICK = 25_000
+"""Up to this many trajectories take seconds."""
+_LARGE = 10_000_000
+"""Above this many trajectories, more than half an hour of work, the number has to be asked for."""
+_NOISE_SHARE = 0.1
+"""A count is made without being asked for if the scale of its noise is at most this share of it."""
+_PER_SECOND = 5_000
+"""Trajectories a second on one core: 9,300 without a map, 2,300 with a map and rules (docs/scale.md)."""
 _BALANCE_TRIPS = 8_000
 _TRIED_TRIPS = 2_000
 _DRAWING = "drawing trajectories"
@@ -113,13 +121,46 @@ def synthesize(
 
 
 def wanted_count(release: Release, n: int | None) -> int:
-    """How many trajectories to make: what was asked, or the noisy count, at least one."""
+    """How many trajectories to make: what was asked, or the noisy count where the release supports it."""
     if n is None:
-        return min(max(round(float(release["count"].counts[0])), 1), _MOST_TRAJECTORIES)
+        if (why := unsupported_words(release)) is not None:
+            raise InputError(f"{why}; say how many with n=.")
+        return default_count(release)
     count = _whole(n)
     if count is None or not 1 <= count <= _MOST_TRAJECTORIES:
         raise InputError(f"n must be a whole number from 1 to {_MOST_TRAJECTORIES:,}.")
     return count
+
+
+def default_count(release: Release) -> int:
+    """The noisy count of the release, at least one."""
+    return min(max(round(float(release["count"].counts[0])), 1), _MOST_TRAJECTORIES)
+
+
+def unsupported_words(release: Release) -> str | None:
+    """Why the noisy count is not made without being asked for, with the time that it would take; None where it is.
+
+    What takes seconds is always made. Above that, a count within a few times its own noise may be hundreds of
+    times the number of trajectories that there were, and a very large one may be a slip or a forgery.
+
+    Privacy: free (post-processing).
+    """
+    count, noise = default_count(release), release["count"].noise
+    if count <= _QUICK or (noise <= _NOISE_SHARE * count and count <= _LARGE):
+        return None
+    time = f"making them takes {duration_words(count)}"
+    if count > _LARGE:
+        return f"The release counts {count:,} trajectories, more than {_LARGE:,}, and {time}"
+    return f"The release's count of {count:,} trajectories is inexact (its noise is about {noise:,.0f}), and {time}"
+
+
+def duration_words(count: int) -> str | None:
+    """About how long it takes to make `count` trajectories; None where that is a matter of seconds."""
+    if count <= _QUICK:
+        return None
+    seconds = count / _PER_SECOND
+    span = f"{seconds / 60:,.0f} min" if seconds < 5400 else f"{seconds / 3600:,.0f} h"
+    return f"about {span if seconds >= 60 else '1 min'} (at {_PER_SECOND:,} a second)"
 
 
 def wanted_seed(seed: int | None) -> int | None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from wayveil.errors import InputError
+from wayveil.outputs import check_outputs
 from wayveil.paper.experiments.cases import METRICS, Dataset, Part, loaded, rows_of
 from wayveil.paper.experiments.methods import Method, RunSettings, chosen_methods
 from wayveil.paper.experiments.tables import Row, new_figure, ready_folder, save_figure, write_table
@@ -72,6 +73,7 @@ def run(
         raise InputError("--iterations must be 1 or more.")
     if subset is not None and subset < 2:
         raise InputError("--subset must be 2 or more.")
+    check_outputs([folder / "table.json", folder / "table.csv"], inputs=[path for _, path in datasets])
     ready_folder(folder)
     epsilons = [0.1, 0.5, 1.0] if quick else [round(0.1 * k, 1) for k in range(1, 11)]
     size = subset or (QUICK_SUBSET if quick else None if on_gpu() else CPU_SUBSET)

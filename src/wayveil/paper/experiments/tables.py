@@ -38,19 +38,19 @@ def write_table(folder: Path, experiment: str, settings: Row, rows: Sequence[Row
         "notes": list(notes),
         "rows": [dict(row) for row in rows],
     }
-    write_text(folder / "table.json", json.dumps(document, indent=1, allow_nan=False) + "\n")
+    write_text(folder / "table.json", json.dumps(document, indent=1, allow_nan=False) + "\n", private=True)
     text = io.StringIO()
     names = list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    write_text(folder / "table.csv", text.getvalue())
+    write_text(folder / "table.csv", text.getvalue(), private=True)
 
 
 def save_figure(figure: Any, folder: Path, name: str) -> None:
     """The figure as NAME.png and NAME.svg."""
     for kind in ("png", "svg"):
-        with atomic_path(folder / f"{name}.{kind}") as part:
+        with atomic_path(folder / f"{name}.{kind}", private=True) as part:
             figure.savefig(part, format=kind, dpi=130, metadata={"Date": None} if kind == "svg" else None)
 
 
