@@ -42,11 +42,7 @@ OF_TIME = ("start_hour", "duration", "speed", "relation_time")
 
 # Public places: the financial district on workdays, Golden Gate Park at night, the ball park on weekend afternoons.
 SAN_FRANCISCO = (
-    (
-        "Financial district",
-        (-122.4035, 37.7905, -122.3975, 37.7955),
-        hours("07:00", "10:00", ["mon", "tue", "wed", "thu", "fri"]),
-    ),  # noqa: E501
+    ("Financial district", (-122.4035, 37.7905, -122.3975, 37.7955), hours("07:00", "10:00", ["mon", "tue", "wed", "thu", "fri"])),  # noqa: E501
     ("Golden Gate Park", (-122.5110, 37.7660, -122.4580, 37.7715), hours("22:00", "06:00")),
     ("Ball park", (-122.3935, 37.7755, -122.3865, 37.7805), hours("12:00", "17:00", ["sat", "sun"])),
 )
