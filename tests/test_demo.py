@@ -45,7 +45,7 @@ def test_the_ledger_is_charged_and_the_release_private(demo):
     from wayveil.release import read_release
 
     (account,) = as_table(demo[0].files.ledger)
-    assert (account["name"], account["spent"], account["left"]) == ("demo", "1", "0")
+    assert (account["name"], account["trajectory"]["spent"], account["trajectory"]["left"]) == ("demo", "1", "0")
     assert read_release(demo[0].files.release).private
 
 

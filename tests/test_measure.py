@@ -56,7 +56,7 @@ def test_the_lines_add_up_to_exactly_epsilon_and_are_on_the_ledger(city, data, l
 def test_a_second_measurement_needs_its_own_budget(city, data, ledger):
     ledger.open_dataset("rides", Fraction(3, 2), unit="trajectory")
     measure(data, city.scope, epsilon=1, unit="trajectory", dataset="rides", ledger=ledger)
-    with pytest.raises(BudgetError, match=r"asked for 1 but 0\.5 of 1\.5 remains"):
+    with pytest.raises(BudgetError, match=r"asked for 1 per trajectory but 0\.5 of 1\.5 remains"):
         measure(data, city.scope, epsilon=1, unit="trajectory", dataset="rides", ledger=ledger)
     assert ledger.datasets()[0].spent == 1
     with pytest.raises(BudgetError, match="delta"):
@@ -78,7 +78,7 @@ def test_gaussian_noise_costs_what_it_says(city, data, ledger):
     rho = sum((answer.resolution / answer.scale) ** 2 / 2 for answer in release.answers)
     assert 0.999 < epsilon_of(rho, 1e-6) <= 1.0
     (account,) = ledger.datasets()
-    assert account.spent == 1 and account.spent_delta == account.total_delta == Fraction(1, 10**6)
+    assert account.spent == 1 and account.trajectory.spent.delta == account.trajectory.total.delta == Fraction(1, 10**6)
     # It pays where many views share one budget.
     pure = measure(data, city.scope, epsilon=1, unit="trajectory")
     assert release["departure_week"].noise < pure["departure_week"].noise / 2

@@ -58,7 +58,9 @@ def product(a, b, axes: tuple[int, int], precision: str):
 
     how = jax.lax.DotAlgorithmPreset[PRESETS[precision]] if on_gpu() and precision in PRESETS else None
     wide = jnp.float64 if precision == "float64" else jnp.float32
-    return jax.lax.dot_general(a, b, (((axes[0],), (axes[1],)), ((), ())), precision=how, preferred_element_type=wide)
+    return jax.lax.dot_general(
+        a, b, (((axes[0],), (axes[1],)), ((), ())), precision=how, preferred_element_type=wide
+    )
 
 
 def matmul_tflops(precision: str, size: int) -> float:

@@ -21,7 +21,8 @@ TRIP = Unit.trajectory()
 
 MARK = b"--witness--"
 COLUMNS = (
-    "seq", "kind", "dataset", "name", "epsilon", "delta", "time_utc", "purpose", "measurement", "digest", "chain"
+    "seq", "kind", "dataset", "name", "epsilon", "delta", "time_utc", "purpose", "measurement", "digest", "chain",
+    "unit", "max_per_user",
 )  # fmt: skip
 STATEMENTS = [
     "DROP TABLE entries", "DROP TABLE meta", "DELETE FROM meta", "DELETE FROM entries WHERE seq = 1",
@@ -30,7 +31,7 @@ STATEMENTS = [
     "CREATE TRIGGER t BEFORE INSERT ON entries BEGIN SELECT RAISE(IGNORE); END",
     "ALTER TABLE entries ADD COLUMN more TEXT", "ALTER TABLE entries RENAME COLUMN chain TO link",
     "INSERT INTO entries SELECT seq + 100, kind, dataset, name, epsilon, delta, time_utc, purpose, measurement, "
-    "digest, chain FROM entries",
+    "digest, chain, unit, max_per_user FROM entries",
     "ALTER TABLE entries RENAME TO old", "CREATE VIEW v AS SELECT * FROM entries",
     "UPDATE meta SET value = zeroblob(9) WHERE key = 'secret'", "UPDATE meta SET value = '' WHERE key = 'id'",
     "UPDATE meta SET value = '../../../x' WHERE key = 'id'",
