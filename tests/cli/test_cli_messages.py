@@ -276,6 +276,7 @@ def test_what_may_not_be_read_is_said_to_be_so(wayveil, folder, monkeypatch):
     import wayveil.formats.parquet as parquet
 
     assert wayveil("convert", "rides.csv", "rides.parquet").code == 0
+
     def denied(*_):
         raise PermissionError(13, "Permission denied", "/home/somebody/rides.parquet")
 
