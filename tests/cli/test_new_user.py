@@ -69,12 +69,15 @@ def test_no_output_replaces_the_data(wayveil, folder):
         ("convert", "rides.csv", "rides.csv"),
     ):
         said = wayveil(*words)
-        assert said.code == 2 and "--force" in said.err and Path("rides.csv").read_bytes() == before, said
+        assert said.code == 2 and "not overwritten" in said.err and Path("rides.csv").read_bytes() == before, said
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").code == 0
     assert wayveil("synthesize", "x.release.json", "-n", "6", "-o", "s.csv").code == 0  # its own output it may replace
     said = wayveil("report", "x.release.json", "s.csv", "-o", "rides.csv")
-    assert said.code == 2 and "not a page" in said.err and Path("rides.csv").read_bytes() == before
-    assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "rides.csv", "--force").code == 0
+    assert said.code == 2 and "not overwritten" in said.err and Path("rides.csv").read_bytes() == before
+    assert wayveil("convert", "rides.csv", "other.csv").code == 0
+    said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv")
+    assert said.code == 2 and "--force" in said.err, said
+    assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv", "--force").code == 0
 
 
 def test_a_run_makes_its_folders_and_keeps_the_data(wayveil, folder):
@@ -86,7 +89,7 @@ def test_a_run_makes_its_folders_and_keeps_the_data(wayveil, folder):
         data.write("7,,,1700000000\n")
     Path("rides.toml").write_text(text.replace("out/deep/synthetic.parquet", "rides.csv"))
     said = wayveil("run", "rides.toml")
-    assert said.code == 2 and "not a synthetic file" in said.err and not Ledger().datasets()
+    assert said.code == 2 and "one of the inputs" in said.err and not Ledger().datasets()
     Path("rides.toml").write_text(text)
     assert wayveil("run", "rides.toml").code == 0
     assert len(list(Path("out/deep").iterdir())) == 3
