@@ -16,9 +16,10 @@ from typing import Any
 
 from wayveil import plan
 from wayveil.door import Cost, Door
+from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import CHARGED, InputError, WayveilError
-from wayveil.exact import exact_answers, first_views, kept_trajectories, read_exact
+from wayveil.exact import draw_kept, exact_answers, first_views, kept_trajectories, read_exact
 from wayveil.making import Roads, roads_of
 from wayveil.privacy.budget import Budget, Number, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger, Spend, clean_name
@@ -91,7 +92,8 @@ def measure(
     source = open_source(data, **read_options)
     # Read before the data: a ledger that is locked, lost or rolled back is known at once.
     secret = None if account is None else account.secret
-    exact = read_exact(source, scope, kept_trajectories(source, unit), engine or Serial(), secret, progress)
+    passes = Passes(source, engine or Serial())
+    exact = read_exact(passes, scope, draw_kept(passes, unit), secret, progress)
     if exact.sums["count"][0] == 0:
         raise InputError(
             "No trajectory has a point inside the scope; check its box, its days and the column names. "
