@@ -18,7 +18,10 @@ from wayveil.release import Release
 from wayveil.scope import Scope, in_short, scope_of
 from wayveil.trajectories import Trajectories
 
-_ARGUMENTS = ("scope", "epsilon", "unit", "max_per_user", "delta", "dataset", "ledger", "roads", "rules", "progress")
+_ARGUMENTS = (
+    "scope", "epsilon", "unit", "max_per_user", "delta", "dataset", "ledger", "roads", "rules", "expected_trips",
+    "accept_low_signal", "progress",
+)  # fmt: skip
 
 
 class Synthesizer:
@@ -31,9 +34,12 @@ class Synthesizer:
     epsilon, unit
         The promise; neither has a default. `unit` is "trajectory", "user" (with `max_per_user`) or a `Unit`.
     dataset, ledger
-        The account that pays for each `fit`. Without a dataset nothing is recorded: add up every `fit` yourself.
+        The account that pays for each `fit`. Without a dataset nothing is recorded, and each `fit` warns of it.
     roads, rules
         A public road map and traffic rules, or their files, for the synthetic trajectories.
+    expected_trips, accept_low_signal
+        As for `wayveil.measure`: about how many trajectories there are, and whether to measure them even where the
+        noise would hide them.
     columns
         Options of `wayveil.read` (`traj_id=…, time=…, timezone=…`) where columns are not recognised by themselves.
 
@@ -54,6 +60,8 @@ class Synthesizer:
         ledger: Ledger | str | os.PathLike[str] | None = None,
         roads: Roads = None,
         rules: Rules = None,
+        expected_trips: int | None = None,
+        accept_low_signal: bool = False,
         progress: Progress = quiet,
         **columns: Any,
     ) -> None:
@@ -62,6 +70,7 @@ class Synthesizer:
             "unit": _unit_of(unit, max_per_user),
             "delta": exact_delta(delta),
         }
+        self._size: dict[str, Any] = {"expected_trips": expected_trips, "accept_low_signal": accept_low_signal}
         if dataset is not None and not (isinstance(dataset, str) and dataset.strip()):
             raise InputError("dataset= must be a name of yours for the data, such as 'rides'.")
         if ledger is not None and dataset is None:
@@ -94,6 +103,7 @@ class Synthesizer:
             progress=self._progress,
             **self._promise,
             **self._account,
+            **self._size,
             **columns,
         )
         self._layout = _Layout.of(data, ReadOptions(**columns))

@@ -15,7 +15,7 @@ from wayveil.privacy.digest import PassDigest
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.unit import Unit
 from wayveil.scope import Scope
-from wayveil.source import MemorySource
+from wayveil.source import MemorySource, open_source
 from wayveil.trajectories import Trajectories, batches, concatenate, select
 
 SCOPE = Scope(name="small", south=0.0, west=0.0, north=0.04, east=0.04)
@@ -135,3 +135,25 @@ def test_the_digest_knows_the_order_and_the_key_but_not_the_batches():
     assert len({digest(HUNDRED), digest(HUNDRED, b"other"), *others}) == 9
     numbers, texts = (trips(np.arange(3).astype(kind)) for kind in (np.int64, np.str_))
     assert digest(numbers) != digest(texts)
+
+
+def test_ray_workers_bind_their_parts(tmp_path, monkeypatch):
+    """As above, with real workers that read the file themselves."""
+    pytest.importorskip("ray")
+    from wayveil.engine.ray import RayEngine
+
+    path = tmp_path / "rides.parquet"
+    monkeypatch.setattr("wayveil.source.BATCH_POINTS", 40)
+
+    def write(user):
+        owner = np.repeat(np.arange(100), 3)
+        columns = {"traj_id": owner, "user_id": user[owner], "lat": HUNDRED.lat, "lon": HUNDRED.lon, "t": HUNDRED.t_utc}
+        pq.write_table(pa.table(columns), path, row_group_size=60)
+
+    write(np.arange(100))
+    passes = Passes(open_source(path), RayEngine(workers=2))
+    kept = draw_kept(passes, Unit.user(1))
+    assert kept.sum() == 100 and read_exact(passes, SCOPE, kept).sums["count"][0] == 100
+    write(np.zeros(100, np.int64))
+    with pytest.raises(InputError, match="changed while it was read"):
+        read_exact(passes, SCOPE, kept)
