@@ -96,7 +96,7 @@ def first_views(scope: Scope) -> dict[str, View]:
         "duration": Duration(plan.duration_bins(scope)),
         "mean_speed": MeanSpeed(plan.speed_bins(scope)),
         "top_speed": TopSpeed(plan.top_speed_bins(scope)),
-        "mean_interval": MeanInterval(plan.interval_bins(scope)),
+        "mean_interval": MeanInterval(plan.asked_interval_bins(scope)),
         "beat": Beat(plan.beat_bins()),
         "gap_ratio": GapRatio(plan.gap_ratio_bins()),
         "departure_hour": DepartureHour(scope),
