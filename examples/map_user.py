@@ -1,5 +1,8 @@
 """A public road map makes the synthetic trips drive on streets; it costs no privacy."""
 
+import tempfile
+from pathlib import Path
+
 import shapely
 
 import wayveil
@@ -26,7 +29,9 @@ def _split(x, y, ends):
 def main() -> None:
     city = simulate_city(size_km=(3, 3))
     rides = simulate_trajectories(city, n=300)
-    release = wayveil.measure(rides, city.scope, epsilon=1, unit="trajectory", roads=city.roadmap)
+    with tempfile.TemporaryDirectory() as folder:
+        account = {"dataset": "rides", "ledger": Path(folder) / "ledger.sqlite"}
+        release = wayveil.measure(rides, city.scope, epsilon=1, unit="trajectory", roads=city.roadmap, **account)
     without = wayveil.synthesize(release, n=200, seed=1).trajectories
     with_map = wayveil.synthesize(release, roads=city.roadmap, n=200, seed=1).trajectories
     for name, made in (("without a map", without), ("with the map", with_map)):

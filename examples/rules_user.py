@@ -1,5 +1,8 @@
 """Traffic rules: drawn as GeoJSON, or any function of place and time written with jax.numpy."""
 
+import tempfile
+from pathlib import Path
+
 import jax.numpy as jnp
 
 import wayveil
@@ -35,7 +38,10 @@ def main() -> None:
     rules = (*read_rules(drawn(scope), scope), speed_limit(80), quiet_south)
     for rule in rules:
         print(f"- {rule.describe()}")
-    release = wayveil.measure(simulate_trajectories(city, n=300), scope, epsilon=1, unit="trajectory")
+    with tempfile.TemporaryDirectory() as folder:
+        account = {"dataset": "rides", "ledger": Path(folder) / "ledger.sqlite"}
+        rides = simulate_trajectories(city, n=300)
+        release = wayveil.measure(rides, scope, epsilon=1, unit="trajectory", **account)
     synthetic = wayveil.synthesize(release, rules=rules, n=200, seed=1)
     print("before:", synthetic.diagnostics["violations_before"])
     broken = count(rules, motion_of(synthetic.trajectories, scope))

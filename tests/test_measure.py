@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wayveil.exact
-from wayveil.errors import CHARGED, BudgetError, InputError
+from wayveil.errors import CHARGED, BudgetError, InputError, LowSignalError, UnaccountedSpendWarning
 from wayveil.focus import PARTS, fine_parts
 from wayveil.measure import SameContentWarning, exact_answers, first_views, measure
 from wayveil.plan import FIELDS
@@ -18,10 +18,12 @@ from wayveil.privacy.noise import OpenDPNoise, SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.privacy.zcdp import epsilon_of
 from wayveil.release import release_to_json
+from wayveil.signal_check import count_noise
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.source import MemorySource
 from wayveil.synthesis.fields import noisy_levels
 from wayveil.synthesis.pyramid import pool
+from wayveil.synthesizer import Synthesizer
 from wayveil.trajectories import Trajectories, select
 
 
@@ -160,8 +162,6 @@ def test_what_fails_before_the_spend_costs_nothing(city, data, ledger):
         measure(Stops(data), city.scope, epsilon=1, unit="trajectory", dataset="d", ledger=ledger)
     assert not ledger.datasets() and not getattr(caught.value, "__notes__", [])
     far = city.scope.model_copy(update={"south": 10.0, "north": 10.04})
-    with pytest.raises(InputError, match="No trajectory has a point inside the scope"):
-        measure(data, far, epsilon=1, unit="trajectory", dataset="d", ledger=ledger)
     with pytest.raises(InputError, match="No road"):
         measure(data, far, epsilon=1, unit="trajectory", dataset="d", ledger=ledger, roads=city.roadmap)
     with pytest.raises(InputError, match="only noise"):
@@ -169,10 +169,95 @@ def test_what_fails_before_the_spend_costs_nothing(city, data, ledger):
     for epsilon in (0, -1, "nan", "x"):
         with pytest.raises(InputError):
             measure(data, city.scope, epsilon=epsilon, unit="trajectory", dataset="d", ledger=ledger)
-    with pytest.raises(InputError, match="--dataset"):
+    with pytest.raises(InputError, match="ledger= needs dataset="):
         measure(data, city.scope, epsilon=1, unit="trajectory", ledger=ledger)
     assert not ledger.datasets()
     assert stat.S_IMODE(os.stat(ledger.path).st_mode) == 0o600
+
+
+def test_an_exact_count_of_zero_is_no_reason_to_refuse(city, data, ledger):
+    """Publishing a release would tell that at least one trajectory is inside."""
+    far = city.scope.model_copy(update={"south": 10.0, "north": 10.04})
+    for number, nothing in enumerate((data, Trajectories(np.zeros(1, np.int64), *np.empty((3, 0))))):
+        name = f"far {number}"
+        release = measure(nothing, far, epsilon=1, unit="trajectory", dataset=name, ledger=ledger)
+        assert release.private and abs(release["count"].counts[0]) < 100 * 30
+
+
+def test_a_measurement_without_an_account_warns_each_time(city, data, ledger):
+    frame = data.to_pandas()
+    promise = {"epsilon": 900, "unit": "trajectory"}
+    with warnings.catch_warnings(record=True) as caught:
+        # As in a fresh interpreter, whatever the filters of this test run are.
+        warnings.resetwarnings()
+        warnings.simplefilter("ignore", DeprecationWarning)
+        warnings.filterwarnings("always", category=UnaccountedSpendWarning, append=True)
+        for _ in range(2):
+            measure(data, city.scope, **promise)
+        Synthesizer(scope=city.scope, **promise).fit(frame)
+        measure(data, city.scope, dataset="rides", ledger=ledger, **promise)
+        Synthesizer(scope=city.scope, dataset="frames", ledger=ledger, **promise).fit(frame)
+    found = [one for one in caught if one.category is UnaccountedSpendWarning]
+    assert len(found) == 3 and {one.filename for one in found} == {__file__}
+    assert all("dataset=" in str(one.message) for one in found)
+
+
+def test_an_unaccounted_spend_can_be_made_an_error_that_costs_nothing(city, data):
+    class Never(OpenDPNoise):
+        def laplace(self, sums, sensitivity, epsilon):
+            raise AssertionError("noise was drawn")
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UnaccountedSpendWarning)
+        with pytest.raises(UnaccountedSpendWarning):
+            measure(data, city.scope, epsilon=1, unit="trajectory", noise=Never())
+
+
+def test_noise_that_would_hide_the_data_is_refused_before_it_is_read(city, ledger):
+    class Unread(MemorySource):
+        def batches(self, progress=None):
+            raise AssertionError("the data was read")
+
+    source = Unread(Trajectories(np.zeros(1, np.int64), *np.empty((3, 0))))
+    many = {"epsilon": 1, "unit": "user", "max_per_user": 20, "expected_trips": 300}
+    account = {"dataset": "d", "ledger": ledger}
+    with pytest.raises(LowSignalError) as refused:
+        measure(source, city.scope, **many, **account)
+    said = str(refused.value)
+    assert "± 2,000" in said and "300 expected" in said and said.count(". ") == 1 and "--" not in said
+    for word in ("epsilon=", "max_per_user=", "delta=", "more data", "accept_low_signal=True"):
+        assert word in said
+    for hopeless in (
+        {"epsilon": "0.009", "unit": "trajectory"},
+        {"epsilon": 1, "unit": "user", "max_per_user": 101},
+        {"epsilon": 1, "unit": "trajectory", "expected_trips": 190},
+    ):
+        with pytest.raises(LowSignalError):
+            measure(source, city.scope, **hopeless, **account)
+        with pytest.raises(AssertionError, match="was read"):
+            measure(source, city.scope, accept_low_signal=True, **hopeless, **account)
+    for fine in (
+        {"epsilon": "0.02", "unit": "trajectory"},
+        {"epsilon": 1, "unit": "trajectory", "expected_trips": 300},
+        {"epsilon": 1, "unit": "user", "max_per_user": 200, "expected_trips": 100_000},
+    ):
+        with pytest.raises(AssertionError, match="was read"):
+            measure(source, city.scope, **fine, **account)
+    for wrong in (0, -3, 2.5, "many", True):
+        with pytest.raises(InputError, match="expected_trips= must be a whole number"):
+            measure(source, city.scope, epsilon=1, unit="trajectory", expected_trips=wrong, **account)
+    with pytest.raises(LowSignalError):
+        Synthesizer(scope=city.scope, **many).fit(source)
+    assert not ledger.datasets()
+
+
+def test_the_noise_that_is_announced_is_the_noise_that_is_drawn(city, data):
+    for promise in (
+        {"epsilon": 1, "unit": "trajectory"},
+        {"epsilon": 2, "unit": "user", "max_per_user": 7},
+        {"epsilon": 1, "unit": "user", "max_per_user": 2, "delta": "1e-6"},
+    ):
+        assert measure(data, city.scope, **promise)["count"].noise == pytest.approx(count_noise(**promise), rel=1e-6)
 
 
 def test_a_source_is_read_once_and_twice_gives_the_same(city, data, monkeypatch):

@@ -76,8 +76,45 @@ def test_synthesizer_gives_frames_like_the_input(small, library):
     assert "ride" in (getattr(plain.sample(3), "column_names", None) or list(plain.sample(3).columns))
     again = wayveil.read(made, traj_id="ride")
     assert len(again) == 40 and maker.release.unit == "user"
+    for how in ({"times": "datetime"}, {"times": "datetime", "timezone": "Asia/Tokyo"}):
+        assert wayveil.read(maker.sample(40, seed=1, **how), traj_id="ride") == again
     if library == "pandas":
-        assert str(made["time"].dtype).startswith("datetime64") and str(made["time"].dt.tz) == "UTC"
+        assert str(made["time"].dtype) == "int64"
+        assert str(maker.sample(3, times="datetime")["time"].dt.tz) == "UTC"
+        assert str(maker.sample(3, times="datetime", timezone="Asia/Tokyo")["time"].dt.tz) == "Asia/Tokyo"
+
+
+def test_no_value_of_the_private_columns_changes_the_published_schema(small):
+    """A type or a time zone that is copied from the data says something about its rows."""
+    import pandas as pd
+    import pyarrow as pa
+
+    city, data = small
+    seconds = table_of(data).drop_columns(["user_id"]).to_pandas()
+    frames = [seconds.assign(t=seconds["t"] + 0.25)]
+    for zone in ("UTC", "Etc/GMT-1", "Etc/GMT-2"):
+        frames.append(seconds.assign(t=pd.to_datetime(seconds["t"], unit="s", utc=True).dt.tz_convert(zone)))
+    frames.append(seconds.assign(t=frames[-1]["t"].astype(str)))
+    frames.append(seconds.assign(lat=seconds["lat"].astype("float32"), traj_id=seconds["traj_id"].astype(str)))
+    kinds = [[], []]
+    for frame in (seconds, *frames):
+        maker = wayveil.Synthesizer(scope=city.scope, epsilon=5, unit="trajectory").fit(frame)
+        for kind, how in zip(kinds, ({}, {"times": "datetime", "timezone": "Europe/Paris"}), strict=True):
+            kind.append(dict(maker.sample(5, **how).dtypes))
+        assert pa.table(maker.sample(2)).schema.field("t").type == pa.int64()
+    assert all(kind == same[0] for same in kinds for kind in same)
+
+
+def test_wrong_formats_of_a_sample_are_refused(small):
+    maker = wayveil.Synthesizer(scope=small[0].scope, epsilon=5, unit="trajectory")
+    for how, said in (
+        ({"times": "iso"}, "times= must be 'unix' or 'datetime'"),
+        ({"timezone": "UTC"}, "needs times='datetime'"),
+        ({"times": "datetime", "timezone": "Mars/Base"}, "must be the name of a time zone"),
+        ({"times": "datetime", "timezone": 3}, "must be the name of a time zone"),
+    ):
+        with pytest.raises(wayveil.errors.InputError, match=said):
+            maker.sample(3, **how)
 
 
 def test_n_is_never_the_exact_count(small):
@@ -98,7 +135,7 @@ def test_a_synthesis_says_how_much_it_holds_and_becomes_a_frame(small, tmp_path)
     assert len(made) == 7 == frame["traj_id"].nunique()
     assert repr(made) == f"Synthesis(7 trajectories, {len(frame):,} points, private)"
     assert list(frame.columns) == ["traj_id", "lat", "lon", "t"]
-    assert frame.equals(maker.sample(7, seed=1))  # of Trajectories: there is no frame to look like
+    assert frame.equals(maker.sample(7, seed=1))  # fitted to Trajectories, which have no frame to take names from
     wayveil.write(frame, tmp_path / "made.parquet")
     assert wayveil.read(tmp_path / "made.parquet") == made.trajectories
 

@@ -1,7 +1,8 @@
 """Private GPS trajectories in, synthetic ones that anybody may have out.
 
 >>> import wayveil
->>> release = wayveil.measure("rides.csv", "my-city.toml", epsilon=1, unit="trajectory")  # doctest: +SKIP
+>>> promise = {"epsilon": 1, "unit": "trajectory", "dataset": "rides"}
+>>> release = wayveil.measure("rides.csv", "my-city.toml", **promise)  # doctest: +SKIP
 >>> synthetic = wayveil.synthesize(release)  # doctest: +SKIP
 >>> wayveil.write(synthetic, "synthetic.parquet")  # doctest: +SKIP
 """
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from wayveil import errors as errors
     from wayveil import rules as rules
     from wayveil.describe import describe as describe
+    from wayveil.errors import UnaccountedSpendWarning as UnaccountedSpendWarning
     from wayveil.evaluation import evaluate as evaluate
     from wayveil.formats import read as read
     from wayveil.formats import write as write
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
     from wayveil.release import write_release as write_release
     from wayveil.scope import Scope as Scope
     from wayveil.scope import read_scope as read_scope
+    from wayveil.signal_check import count_noise as count_noise
     from wayveil.synthesizer import Synthesizer as Synthesizer
     from wayveil.trajectories import Trajectories as Trajectories
 
@@ -38,7 +41,9 @@ _HOMES = {
     "Scope": "wayveil.scope",
     "Synthesizer": "wayveil.synthesizer",
     "Trajectories": "wayveil.trajectories",
+    "UnaccountedSpendWarning": "wayveil.errors",
     "Unit": "wayveil.privacy.unit",
+    "count_noise": "wayveil.signal_check",
     "describe": "wayveil.describe",
     "evaluate": "wayveil.evaluation",
     "measure": "wayveil.measure",

@@ -1,4 +1,4 @@
-"""Where a warning points: at the line of the user, through whichever door they came."""
+"""Where a warning points: at the user's own line, whichever function of wayveil it called."""
 
 import sys
 
@@ -9,3 +9,14 @@ def callers_level() -> int:
     while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] == "wayveil":
         level, frame = level + 1, frame.f_back
     return level
+
+
+def measuring_level() -> int | None:
+    """The stack level of the line that called `measure` or `Synthesizer.fit`, for a function that `measure` calls.
+
+    None where wayveil itself measures: its verbs, audit and benchmarks report in their own way.
+    """
+    level, caller = 3, sys._getframe(3)
+    if caller.f_globals.get("__name__") == "wayveil.synthesizer" and caller.f_back is not None:
+        level, caller = level + 1, caller.f_back
+    return None if str(caller.f_globals.get("__name__")).partition(".")[0] == "wayveil" else level

@@ -4,6 +4,8 @@ A message is one sentence that names the thing, the value and the cure. It never
 an identifier or an exact private count, because messages end up in logs.
 """
 
+import warnings
+
 CHARGED = "The ledger was charged before this happened and stays charged."
 """Part of every message, and a note on every other error, about a failure after the spend."""
 UNKNOWN_CHARGE = (
@@ -39,6 +41,18 @@ class RuleError(InputError):
 
 class ReleaseError(InputError):
     """A release that cannot be read, is of another version, or was altered."""
+
+
+class LowSignalError(InputError):
+    """A measurement whose noise would hide the data; nothing was read or spent."""
+
+
+class UnaccountedSpendWarning(UserWarning):
+    """A measurement that no ledger records."""
+
+
+# Each such call spends, so each one warns, and not only the first at its line; a filter of the user's goes before this.
+warnings.filterwarnings("always", category=UnaccountedSpendWarning, append=True)
 
 
 class FewTrajectoriesWarning(UserWarning):

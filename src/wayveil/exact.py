@@ -1,21 +1,22 @@
 """The trusted side of `measure`: which trajectories take part, and their exact sums, before any noise.
 
-One pass over the data gives everything: the sums of the views that need no earlier answer, the cells of each
-trajectory's first and last point and its part of the week (for the views whose regions are known only after noise has
-been drawn; nine bytes a trajectory spare a second reading after the ledger was charged), and the content's digest.
+One pass over the data computes the sums of the views that need no earlier answer, the content's digest, and for each
+trajectory the cells of its first and last point and its part of the week. The views whose regions are known only after
+noise has been drawn use these nine bytes a trajectory instead of another pass after the ledger was charged. At user
+level an earlier pass finds the users. All passes must read the same content (`wayveil.engine.passes`).
 """
 
 import secrets
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil import plan
-from wayveil.engine.parts import Part, parts_of
-from wayveil.engine.serial import Engine, Kept, Serial, part_batches, prepared_batches
+from wayveil.engine.parts import Part
+from wayveil.engine.passes import Passes
+from wayveil.engine.serial import Engine, Kept, Serial, part_batches
 from wayveil.errors import InputError
 from wayveil.grid import base_grid
 from wayveil.privacy.digest import ContentDigest
@@ -24,7 +25,6 @@ from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.scope import Scope
 from wayveil.source import Source, open_source
-from wayveil.trajectories import Trajectories
 from wayveil.views import (
     Beat,
     Count,
@@ -46,14 +46,13 @@ from wayveil.views import (
     TopSpeed,
     View,
 )
-from wayveil.views.base import batch_sums, size_of
+from wayveil.views.base import batch_sums, exact_sums, size_of
 from wayveil.views.places import Ends
-
-if TYPE_CHECKING:
-    from wayveil.formats.points import Points
 
 MOST_REMEMBERED = 1 << 25
 """Trajectories whose ends are kept in memory (300 MB); a larger source is read again instead, for each view of them."""
+_TOO_MANY = 1 << 62
+"""Stands for a number of ends above MOST_REMEMBERED that nobody counted to the end."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,10 +62,9 @@ class Exact:
     Privacy: not private (trusted side only).
     """
 
-    source: Source
+    passes: Passes
     scope: Scope
     kept: Kept
-    engine: Engine
     views: dict[str, View]
     sums: dict[str, NDArray[np.int64]]
     ends: Ends | None
@@ -77,7 +75,8 @@ class Exact:
     def later(self, view: OriginDestination | EndPointHours, progress: Progress = quiet) -> NDArray[np.int64]:
         """The exact sums of a view of the ends, from what is remembered or by reading the data again."""
         if self.ends is None:
-            return self.engine.sums(self.source, self.scope, [view], self.kept, progress)[0]
+            parts = self.passes.run(_sums, (self.scope, [view]), kept=self.kept, progress=progress)
+            return np.sum([np.zeros(size_of(view), np.int64), *(sums for (sums,) in parts)], axis=0)
         features = view.of_ends(self.ends)
         return exact_bincount(features.column, features.weight, size_of(view))
 
@@ -97,7 +96,7 @@ def first_views(scope: Scope) -> dict[str, View]:
         "duration": Duration(plan.duration_bins(scope)),
         "mean_speed": MeanSpeed(plan.speed_bins(scope)),
         "top_speed": TopSpeed(plan.top_speed_bins(scope)),
-        "mean_interval": MeanInterval(plan.interval_bins(scope)),
+        "mean_interval": MeanInterval(plan.asked_interval_bins(scope)),
         "beat": Beat(plan.beat_bins()),
         "gap_ratio": GapRatio(plan.gap_ratio_bins()),
         "departure_hour": DepartureHour(scope),
@@ -116,76 +115,70 @@ def exact_answers(
 
 
 def read_exact(
-    source: Source, scope: Scope, kept: Kept, engine: Engine, secret: bytes | None, progress: Progress = quiet
+    passes: Passes, scope: Scope, kept: Kept = None, secret: bytes | None = None, progress: Progress = quiet
 ) -> Exact:
-    """Go through the data once; `secret` is the ledger's, for the digest.
+    """Read the data once for everything; `secret` is the ledger's, for the digest.
 
     Privacy: not private (trusted side only); nothing is spent yet.
     """
     views = first_views(scope)
-    if not isinstance(engine, Serial):
-        return _read_parts(source, scope, kept, engine, views, progress)
-    digest = None if secret is None else ContentDigest(secret)
-    watched = source if digest is None else _Watched(source, digest)
+    # Digests of workers' parts could be merged, but noticing a copy is not worth a protocol.
+    content = None if secret is None or not passes.serial else ContentDigest(secret)
+    watchers = () if content is None else (content,)
     totals = [np.zeros(size_of(view), np.int64) for view in views.values()]
     ends = _Remembered()
-    grid = base_grid(scope)
-    for batch in prepared_batches(watched, scope, kept, progress):
-        for total, part in zip(totals, batch_sums(list(views.values()), batch)):
-            total += part
-        ends.add(Ends.of(batch, grid, scope))
-    known = None if digest is None else digest.hexdigest()
-    return Exact(source, scope, kept, engine, views, dict(zip(views, totals)), ends.found(), known)
-
-
-def _read_parts(
-    source: Source, scope: Scope, kept: Kept, engine: Engine, views: dict[str, View], progress: Progress
-) -> Exact:
-    """The same from parts that an engine's workers read.
-
-    Their digests could be merged, but warning of a copy is not worth a protocol.
-    """
-    totals = [np.zeros(size_of(view), np.int64) for view in views.values()]
-    ends = _Remembered()
-    parts = parts_of(source, kept, engine.map)
-    work = [(scope, list(views.values()), part) for part in parts]
-    for done, (sums, some) in enumerate(engine.map(_sums_and_ends, work), 1):
+    shared = (scope, list(views.values()))
+    for sums, some in passes.run(_sums_and_ends, shared, kept=kept, watchers=watchers, progress=progress):
         for total, part_sum in zip(totals, sums):
             total += part_sum
         ends.add(some)
-        progress("reading", done / len(parts))
-    return Exact(source, scope, kept, engine, views, dict(zip(views, totals)), ends.found(), None)
+    known = None if content is None else content.hexdigest()
+    return Exact(passes, scope, kept, views, dict(zip(views, totals)), ends.found(), known)
 
 
-def _sums_and_ends(piece: tuple[Scope, list[View], Part]) -> tuple[list[NDArray[np.int64]], Ends]:
-    scope, views, part = piece
+def _sums_and_ends(
+    shared: tuple[Scope, list[View]], part: Part, progress: Progress
+) -> tuple[list[NDArray[np.int64]], Ends | None]:
+    scope, views = shared
     grid = base_grid(scope)
     totals = [np.zeros(size_of(view), np.int64) for view in views]
-    ends = []
-    for batch in part_batches(part, scope):
+    ends = _Remembered()
+    for batch in part_batches(part, scope, progress):
         for total, part_sum in zip(totals, batch_sums(views, batch)):
             total += part_sum
-        ends.append(Ends.of(batch, grid, scope))
-    return totals, Ends.joined(ends)
+        ends.add(Ends.of(batch, grid, scope))
+    return totals, ends.found()
+
+
+def _sums(shared: tuple[Scope, list[View]], part: Part, progress: Progress) -> list[NDArray[np.int64]]:
+    scope, views = shared
+    return exact_sums(views, part_batches(part, scope, progress))
 
 
 def kept_trajectories(source: Source, unit: Unit) -> Kept:
+    """`draw_kept` for a source that is read here.
+
+    Privacy: not private (trusted side only).
+    """
+    return draw_kept(Passes(source, Serial()), unit)
+
+
+def draw_kept(passes: Passes, unit: Unit) -> Kept:
     """At most c trajectories of each user, drawn at random and independently of everybody else's.
 
+    At user level this reads the data once; the next pass must find the same content.
+
     Privacy: not private (trusted side only). A user's draw looks at that user's own trajectories alone, so adding or
-    removing a user moves nobody else's.
+    removing a user changes nobody else's.
     """
     if unit.kind == "trajectory":
         return None
     codes: dict[object, int] = {}
     parts = []
-    for batch in source.batches():
-        if len(batch) == 0:
-            continue
-        if batch.user is None:
-            raise InputError("--unit user needs a user column; name it with --user-column, or use --unit trajectory.")
-        names, index = np.unique(batch.user, return_inverse=True)
-        parts.append(np.array([codes.setdefault(name, len(codes)) for name in names.tolist()], np.int64)[index])
+    for labels in passes.run(_users):
+        for user in labels:
+            names, index = np.unique(user, return_inverse=True)
+            parts.append(np.array([codes.setdefault(name, len(codes)) for name in names.tolist()], np.int64)[index])
     users = np.concatenate(parts) if parts else np.zeros(0, np.int64)
     random = np.random.default_rng(secrets.randbits(256))
     order = np.lexsort((random.random(len(users)), users))
@@ -196,6 +189,21 @@ def kept_trajectories(source: Source, unit: Unit) -> Kept:
     return kept
 
 
+def _users(shared: tuple[()], part: Part, progress: Progress) -> list[NDArray[np.generic]]:
+    """The user of each trajectory, batch by batch."""
+    labels = []
+    for source in part.sources:
+        for batch in source.batches(progress):
+            if len(batch) == 0:
+                continue
+            if batch.user is None:
+                raise InputError(
+                    "--unit user needs a user column; name it with --user-column, or use --unit trajectory."
+                )
+            labels.append(batch.user)
+    return labels
+
+
 class _Remembered:
     """Ends, as long as there are not too many."""
 
@@ -203,35 +211,12 @@ class _Remembered:
         self._parts: list[Ends] = []
         self._count = 0
 
-    def add(self, ends: Ends) -> None:
-        self._count += len(ends)
-        if self._count > MOST_REMEMBERED:
+    def add(self, ends: Ends | None) -> None:
+        self._count = _TOO_MANY if ends is None else self._count + len(ends)
+        if ends is None or self._count > MOST_REMEMBERED:
             self._parts = []
         else:
             self._parts.append(ends)
 
     def found(self) -> Ends | None:
         return None if self._count > MOST_REMEMBERED else Ends.joined(self._parts)
-
-
-@dataclass(frozen=True, eq=False)
-class _Watched:
-    """A source whose content is digested as it goes by."""
-
-    source: Source
-    digest: ContentDigest
-
-    @property
-    def description(self) -> str:
-        return self.source.description
-
-    def batches(self, progress: Progress = quiet) -> Iterator[Trajectories]:
-        for batch in self.source.batches(progress):
-            self.digest.add(batch)
-            yield batch
-
-    def partitions(self) -> list[Source]:
-        return [replace(self, source=part) for part in self.source.partitions()]
-
-    def points(self, progress: Progress = quiet) -> Iterator["Points"]:
-        return self.source.points(progress)

@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import Any
 
 from wayveil import plan
+from wayveil.callers import measuring_level
 from wayveil.door import Cost, Door
+from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Engine, Serial
-from wayveil.errors import InputError, LedgerWarning
-from wayveil.exact import exact_answers, first_views, kept_trajectories, read_exact
+from wayveil.errors import InputError, LedgerWarning, UnaccountedSpendWarning
+from wayveil.exact import draw_kept, exact_answers, first_views, kept_trajectories, read_exact
 from wayveil.making import Roads, roads_of
 from wayveil.outcome import stated_in_errors
 from wayveil.outputs import remember_private
@@ -29,6 +31,7 @@ from wayveil.questions import draw_release
 from wayveil.release import Release
 from wayveil.roads import check_inside
 from wayveil.scope import Scope, scope_of
+from wayveil.signal_check import check_signal
 from wayveil.source import open_source
 
 __all__ = [
@@ -57,6 +60,8 @@ def measure(
     roads: Roads = None,
     engine: Engine | None = None,
     noise: NoiseSource | None = None,
+    expected_trips: int | None = None,
+    accept_low_signal: bool = False,
     progress: Progress = quiet,
     **read_options: Any,
 ) -> Release:
@@ -72,12 +77,16 @@ def measure(
         The promise. Neither has a default, on purpose. `unit` is a `Unit`, or "trajectory", or "user" with
         `max_per_user`.
     dataset, ledger
-        The account that pays. With neither, nothing is recorded, and the caller answers for composition.
+        The account that pays. Without a dataset nothing is recorded, and an `UnaccountedSpendWarning` says so.
     delta
         Above 0: Gaussian noise with zCDP accounting instead of pure ε.
     roads
         The public map that synthesis will use, or its file; it is only looked at, so that a wrong one is noticed
         before the spend.
+    expected_trips, accept_low_signal
+        About how many trajectories the owner expects. Where the noise on their number would hide them, `measure`
+        refuses before it reads anything (`LowSignalError`), unless `accept_low_signal` is True. `wayveil.count_noise`
+        gives that noise.
 
     Privacy
     -------
@@ -86,7 +95,12 @@ def measure(
     scope = scope_of(scope)
     unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
     cost = Cost.of(exact_epsilon(epsilon), exact_delta(delta), unit)
+    check_signal(
+        cost.noise("count", unit), unit, expected_trips=expected_trips, accept=accept_low_signal, delta=delta != 0
+    )
     account = _account(ledger, dataset)
+    if account is None:
+        _warn_unaccounted()
     streets = roads_of(roads)
     if streets is not None:
         check_inside(streets, scope)
@@ -95,12 +109,8 @@ def measure(
         remember_private(data)
     # Read before the data: a ledger that is locked, lost or rolled back is known at once.
     secret = None if account is None else account.secret
-    exact = read_exact(source, scope, kept_trajectories(source, unit), engine or Serial(), secret, progress)
-    if exact.sums["count"][0] == 0:
-        raise InputError(
-            "No trajectory has a point inside the scope; check its box, its days and the column names. "
-            "`wayveil check FILE --scope SCOPE` says which of them it is."
-        )
+    passes = Passes(source, engine or Serial())
+    exact = read_exact(passes, scope, draw_kept(passes, unit), secret, progress)
     with stated_in_errors():
         if account is not None:
             _pay(account, dataset or "", cost, unit, exact.digest)
@@ -115,9 +125,20 @@ def _account(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None
     if dataset is None and ledger is None:
         return None
     if dataset is None:
-        raise InputError("Name the dataset whose budget pays: --dataset NAME.")
+        raise InputError("ledger= needs dataset=, the name under which the spend is booked.")
     clean_name(dataset)
     return ledger if isinstance(ledger, Ledger) else Ledger(None if ledger is None else Path(ledger))
+
+
+def _warn_unaccounted() -> None:
+    level = measuring_level()
+    if level is not None:
+        warnings.warn(
+            "This measurement spends privacy that no ledger records; name the data with dataset=, such as "
+            'dataset="rides", to have every spend added up and limited.',
+            UnaccountedSpendWarning,
+            stacklevel=level,
+        )
 
 
 def _pay(ledger: Ledger, dataset: str, cost: Cost, unit: Unit, digest: str | None) -> None:

@@ -53,13 +53,17 @@ DETAILS = tuple(name for name in SHARES if name.endswith("/detail"))
 
 @dataclass(frozen=True)
 class Merging:
-    """Neighbouring bins become one until each is worth `units` of noise on average, or `fewest` or fewer are left."""
+    """Neighbouring bins become one until each is worth `units` of noise on average, or `fewest` or fewer are left.
+
+    The lowest `apart` bins are never merged and do not count.
+    """
 
     units: float = 3.0
     fewest: int = 24
+    apart: int = 0
 
 
-MERGING = {name: Merging(units=0.5, fewest=12) for name in ("mean_interval", "beat")}
+MERGING = {"mean_interval": Merging(units=0.5, fewest=12, apart=1), "beat": Merging(units=0.5, fewest=12)}
 """Devices record at one or two rhythms: merged bins blur a spike more than noise does, until the noise drowns it."""
 
 
@@ -150,10 +154,11 @@ def week_parts(signal: float) -> int:
 def histogram_bins(bins: Bins, signal: float, merging: Merging | None = None) -> Bins:
     """The bins that a histogram worth `signal` units of noise is asked with."""
     rule = merging or Merging()
+    merged = Bins(bins.edges[rule.apart :])
     run = 1
-    while len(bins) / run > max(rule.fewest, signal / rule.units) and run < 64:
+    while len(merged) / run > max(rule.fewest, signal / rule.units) and run < 64:
         run *= 2
-    return merge_bins(bins, run)
+    return Bins((*bins.edges[: rule.apart], *merge_bins(merged, run).edges))
 
 
 def length_bins(scope: Scope) -> Bins:
@@ -198,6 +203,11 @@ def displacement_bins(scope: Scope) -> Bins:
 def interval_bins(scope: Scope) -> Bins:
     """48 logarithmic bins from 1 s to 20 minutes."""
     return Bins(tuple(float(v) for v in np.exp(np.linspace(0.0, np.log(1200.0), 49))))
+
+
+def asked_interval_bins(scope: Scope) -> Bins:
+    """The interval bins, and below them one for trajectories of a single point, which have no interval."""
+    return Bins((0.0, *interval_bins(scope).edges))
 
 
 def beat_bins() -> Bins:

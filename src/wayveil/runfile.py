@@ -18,6 +18,7 @@ from wayveil.progress import Progress, quiet
 from wayveil.release import read_release
 from wayveil.roads import check_inside
 from wayveil.scope import first_fault, in_short, read_scope, shipped_scopes
+from wayveil.signal_check import RUN_FILE, check_signal, count_noise
 from wayveil.steps import check_replaceable, measure_file, synthesize_file
 
 _MOST_BYTES = 1 << 20
@@ -62,6 +63,8 @@ class Measure(_Strict):
     max_per_user: Annotated[int, Field(strict=True)] | None = None
     delta: float | int | str = 0
     ledger: _Name | None = None
+    expected_trips: Annotated[int, Field(ge=1)] | None = None
+    accept_low_signal: bool = False
     columns: Columns = Columns()
 
     @property
@@ -149,6 +152,7 @@ def do_run(
     _check_all(run)
     spent, others = not release.exists(), synthetic.exists() and make.seed is None
     if spent:
+        _check_signal(how)
         measure_file(
             how.file, release, scope=how.scope, epsilon=how.epsilon, unit=how.protects, dataset=how.dataset,
             ledger=None if how.ledger is None else Path(how.ledger), delta=how.delta, roads=roads,
@@ -184,6 +188,19 @@ def _check_all(run: RunFile) -> None:
     check_replaceable(Path(out.synthetic))
     if out.report is not None:
         check_page(Path(out.report))
+
+
+def _check_signal(how: Measure) -> None:
+    """Stop before anything is read or spent where the noise would hide the data."""
+    noise = count_noise(epsilon=how.epsilon, unit=how.protects, delta=how.delta)
+    check_signal(
+        noise,
+        how.protects,
+        expected_trips=how.expected_trips,
+        accept=how.accept_low_signal,
+        delta=exact_delta(how.delta) > 0,
+        wording=RUN_FILE,
+    )
 
 
 def _make_folder(path: Path) -> None:
@@ -234,6 +251,8 @@ unit = "trajectory"         # or "user", with max_per_user
 # max_per_user = 10
 # delta = "1e-6"            # Gaussian noise, for an (epsilon, delta) promise
 # ledger = "ledger.sqlite"  # by default in your data folder
+# expected_trips = 5000      # about how many there are; the run stops where noise would hide them
+# accept_low_signal = true   # measure all the same
 
 # [measure.columns]         # only where columns are not recognised by themselves
 # traj_id = "ride"

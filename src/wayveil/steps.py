@@ -44,6 +44,8 @@ def measure_file(
 ) -> Release:
     """Measure a file and write its release.
 
+    Whether the noise would hide the data is not checked here: each verb does that first, in its own words.
+
     Privacy: spends ε of the dataset's budget; a refusal leaves no file behind.
     """
     from wayveil.measure import measure
@@ -62,6 +64,7 @@ def measure_file(
             ledger=Ledger(ledger),
             roads=read_roadmap(roads),
             engine=engine,
+            accept_low_signal=True,
             progress=progress,
             **(read_options or {}),
         )

@@ -3,7 +3,7 @@
 import difflib
 import os
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from wayveil.errors import InputError
@@ -15,9 +15,13 @@ from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.unit import MOST_PER_USER, Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release
-from wayveil.scope import Scope, in_short, offsets_s, scope_of
+from wayveil.scope import Scope, in_short, scope_of
+from wayveil.trajectories import Trajectories
 
-_ARGUMENTS = ("scope", "epsilon", "unit", "max_per_user", "delta", "dataset", "ledger", "roads", "rules", "progress")
+_ARGUMENTS = (
+    "scope", "epsilon", "unit", "max_per_user", "delta", "dataset", "ledger", "roads", "rules", "expected_trips",
+    "accept_low_signal", "progress",
+)  # fmt: skip
 
 
 class Synthesizer:
@@ -30,9 +34,12 @@ class Synthesizer:
     epsilon, unit
         The promise; neither has a default. `unit` is "trajectory", "user" (with `max_per_user`) or a `Unit`.
     dataset, ledger
-        The account that pays for each `fit`. Without a dataset nothing is recorded: add up every `fit` yourself.
+        The account that pays for each `fit`. Without a dataset nothing is recorded, and each `fit` warns of it.
     roads, rules
         A public road map and traffic rules, or their files, for the synthetic trajectories.
+    expected_trips, accept_low_signal
+        As for `wayveil.measure`: about how many trajectories there are, and whether to measure them even where the
+        noise would hide them.
     columns
         Options of `wayveil.read` (`traj_id=…, time=…, timezone=…`) where columns are not recognised by themselves.
 
@@ -55,6 +62,8 @@ class Synthesizer:
         ledger: Ledger | str | os.PathLike[str] | None = None,
         roads: Roads = None,
         rules: Rules = None,
+        expected_trips: int | None = None,
+        accept_low_signal: bool = False,
         progress: Progress = quiet,
         **columns: Any,
     ) -> None:
@@ -63,6 +72,7 @@ class Synthesizer:
             "unit": _unit_of(unit, max_per_user),
             "delta": exact_delta(delta),
         }
+        self._size: dict[str, Any] = {"expected_trips": expected_trips, "accept_low_signal": accept_low_signal}
         if dataset is not None and not (isinstance(dataset, str) and dataset.strip()):
             raise InputError("dataset= must be a name of yours for the data, such as 'rides'.")
         if ledger is not None and dataset is None:
@@ -72,7 +82,7 @@ class Synthesizer:
         self.roads = roads_of(roads)
         self.rules = rules_of(rules, self.scope, self.roads)
         self._account: dict[str, Any] = {"dataset": dataset, "ledger": ledger}
-        self._columns, self._progress, self._like = columns, progress, _Like()
+        self._columns, self._progress, self._layout = columns, progress, _Layout()
 
     def __repr__(self) -> str:
         unit, delta = self._promise["unit"], self._promise["delta"]
@@ -95,24 +105,41 @@ class Synthesizer:
             progress=self._progress,
             **self._promise,
             **self._account,
+            **self._size,
             **columns,
         )
-        self._like = _Like.of(data, ReadOptions(**columns))
+        self._layout = _Layout.of(data, ReadOptions(**columns))
         return self
 
-    def sample(self, n: int | None = None, *, seed: int | None = None) -> Any:
+    def sample(
+        self,
+        n: int | None = None,
+        *,
+        seed: int | None = None,
+        times: Literal["unix", "datetime"] = "unix",
+        timezone: str | None = None,
+    ) -> Any:
         """A frame of synthetic trajectories, of the kind and with the column names that `fit` was given.
 
-        `n` is how many trajectories; without it, the noisy count of the release, never the exact one.
+        Parameters
+        ----------
+        n
+            How many trajectories; without it, the noisy count of the release, never the exact one.
+        times
+            "unix" for seconds since 1970 in UTC, as in the files that wayveil writes, or "datetime" for timestamps.
+            Nothing is copied from the private time column: one record could change its type or time zone.
+        timezone
+            The time zone of timestamps, such as "Europe/Paris"; UTC where it is not given.
 
         Privacy: free (post-processing of the release).
         """
+        zone = _zone_of(times, timezone)
         if not hasattr(self, "release"):
             raise InputError("Call fit(data) before sample().")
         from wayveil.synthesis.synthesize import synthesize
 
         made = synthesize(self.release, roads=self.roads, rules=self.rules, n=n, seed=seed, progress=self._progress)
-        return self._like.frame(made.trajectories)
+        return self._layout.frame(made.trajectories, zone)
 
 
 def _unit_of(unit: Unit | str, max_per_user: int | None) -> Unit:
@@ -144,49 +171,37 @@ def _check_columns(columns: dict[str, Any]) -> None:
 
 
 @dataclass(frozen=True)
-class _Like:
-    """What a frame should look like: its library, its four column names, and how it tells the time."""
+class _Layout:
+    """The kind of frame that the owner passed and the names of its four columns.
+
+    Both are structure that the owner chose. Types and time zones of the private columns are never looked at: a single
+    record can change them, and a frame that copies them publishes that.
+    """
 
     library: str = "pandas"
     names: tuple[str, str, str, str] = ("traj_id", "lat", "lon", "t")
-    stamps: bool = False
-    zone: str = "UTC"
-    naive: bool = False
-    """Timestamps without a zone, on the clocks of `zone`."""
 
     @classmethod
-    def of(cls, data: Any, options: ReadOptions) -> "_Like":
+    def of(cls, data: Any, options: ReadOptions) -> "_Layout":
         library = type(data).__module__.partition(".")[0]
         if library not in ("pandas", "polars", "pyarrow"):
             return cls()
-        import pyarrow as pa
-
-        from wayveil.formats.tables import table_of_frame
-
-        table = table_of_frame(data, options)
-        roles = resolve_roles(table.column_names, options, "frame")
+        found = [str(name) for name in (data.schema.names if library == "pyarrow" else data.columns)]
+        roles = resolve_roles(found, options, "frame")
         assert roles.lat is not None and roles.lon is not None
-        names = tuple(table.column_names[k] for k in (roles.traj_id, roles.lat, roles.lon, roles.time))
-        kind = table.schema.field(roles.time).type
-        numbers = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
-        if pa.types.is_timestamp(kind):
-            return cls(library, names, True, kind.tz or options.timezone or "UTC", kind.tz is None)
-        naive = not numbers and options.timezone is not None  # text that names no zone
-        return cls(library, names, not numbers, options.timezone or "UTC", naive)
+        return cls(library, (found[roles.traj_id], found[roles.lat], found[roles.lon], found[roles.time]))
 
-    def frame(self, trajectories: Any) -> Any:
+    def frame(self, trajectories: Trajectories, zone: str | None) -> Any:
+        """The trajectories as a frame; times in Unix seconds, or as timestamps in a time zone."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
         from wayveil.formats.tables import table_of
 
         table = table_of(trajectories).select(["traj_id", "lat", "lon", "t"])
-        if self.stamps:
+        if zone is not None:
             micro = pc.cast(pc.round(pc.multiply(pc.cast(table["t"], pa.float64()), 1e6)), pa.int64())
-            if self.naive:
-                ahead = offsets_s(trajectories.t_utc, ZoneInfo(self.zone)) * 1e6
-                micro = pc.add(micro, pa.array(ahead.astype("int64")))
-            table = table.set_column(3, "t", pc.cast(micro, pa.timestamp("us", None if self.naive else self.zone)))
+            table = table.set_column(3, "t", pc.cast(micro, pa.timestamp("us", zone)))
         table = table.rename_columns(list(self.names))
         if self.library == "pyarrow":
             return table
@@ -198,3 +213,17 @@ class _Like:
             return table.to_pandas()
         except ImportError:
             return table
+
+
+def _zone_of(times: str, timezone: str | None) -> str | None:
+    """The time zone of the timestamps that were asked for; None for Unix seconds."""
+    if times not in ("unix", "datetime"):
+        raise InputError("times= must be 'unix' or 'datetime'.")
+    if timezone is None:
+        return "UTC" if times == "datetime" else None
+    if times == "unix":
+        raise InputError("timezone= needs times='datetime'; Unix seconds have no time zone.")
+    try:
+        return ZoneInfo(timezone).key
+    except (KeyError, ValueError, TypeError, OSError):
+        raise InputError("timezone= must be the name of a time zone, such as 'Europe/Paris' or 'UTC'.") from None

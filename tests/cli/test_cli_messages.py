@@ -34,7 +34,7 @@ def folder(tmp_path, wayveil):
 def changed(**options):
     words = list(MEASURE)
     for name, value in options.items():
-        words[words.index("--" + name.replace("_", "-")) + 1] = value
+        words[words.index("-o" if name == "output" else "--" + name.replace("_", "-")) + 1] = value
     return words
 
 
@@ -47,7 +47,6 @@ BAD_FILES = {
     "nothing at all": ("", "empty"),
     "not a time": (HEAD + "1,30.01,-39.99,noon\n", "--time-column"),
     "no zone": (HEAD + "1,30.01,-39.99,2024-03-04 07:30:00\n", "--timezone"),
-    "outside": (rows(lat=50.0), "No trajectory has a point inside the scope"),
 }
 
 
@@ -55,9 +54,22 @@ BAD_FILES = {
 def test_bad_files(wayveil, folder, text, message):
     (folder / "rides.csv").write_text(text)
     said = wayveil("measure", "rides.csv", *MEASURE)
-    assert said.code == 2 and message in said.err and said.err.startswith("wayveil: "), said
-    assert said.err.count("\n") == 1 and "Traceback" not in said.all and said.out == ""
+    assert said.code == 2 and message in said.err, said
+    noise, refusal = said.err.splitlines()
+    assert noise.startswith("The number of trajectories alone") and refusal.startswith("wayveil: ")
+    assert "Traceback" not in said.all and said.out == ""
     assert not (folder / "x.release.json").exists() and not Ledger().datasets()
+
+
+def test_data_outside_the_scope_is_measured_like_any_other(wayveil, folder):
+    """A refusal would publish that no trajectory is inside; the noisy count and `check` tell the owner."""
+    (folder / "rides.csv").write_text(rows(lat=50.0))
+    said = wayveil("measure", "rides.csv", *MEASURE)
+    assert said.code == 0 and read_release("x.release.json").private, said
+    assert "wayveil check FILE --scope SCOPE" in said.err
+    (folder / "rides.csv").write_text(rows())
+    inside = wayveil("measure", "rides.csv", *changed(dataset="inside", output="y.release.json"))
+    assert inside.code == 0
 
 
 BAD_OPTIONS = {
@@ -286,7 +298,7 @@ def test_what_may_not_be_read_is_said_to_be_so(wayveil, folder, monkeypatch):
     with monkeypatch.context() as locked:
         locked.setattr(parquet, "_stream", denied)
         for words in (("measure", "rides.parquet", *MEASURE), ("check", "rides.parquet")):
-            assert wayveil(*words).err == "wayveil: Cannot read 'rides.parquet': Permission denied.\n"
+            assert wayveil(*words).err.endswith("wayveil: Cannot read 'rides.parquet': Permission denied.\n")
         with pytest.raises(InputError, match=r"^Cannot read 'rides': Permission denied\.$"):
             parquet.groups_of("rides.parquet", "rides")
     monkeypatch.setattr("wayveil.scope.read_text", denied)
@@ -319,7 +331,7 @@ def test_termination_is_143_and_removes_temporary_files(wayveil, folder, monkeyp
     def stopped(*_, **__):
         from wayveil.atomic import atomic_path
 
-        with atomic_path("copy.csv") as part:
+        with atomic_path("copy.csv", private=True) as part:
             part.write_text("half")
             os.kill(os.getpid(), signal.SIGTERM)
             for _ in range(1000):
@@ -330,3 +342,39 @@ def test_termination_is_143_and_removes_temporary_files(wayveil, folder, monkeyp
     said = wayveil("convert", "rides.csv", "copy.csv")
     assert said.code == 143 and "terminated; no file was left half-written" in said.err, said
     assert set(folder.iterdir()) == before and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+
+
+def test_noise_that_would_hide_the_data_needs_a_yes(wayveil, folder):
+    many = [*changed(unit="user"), "--max-per-user", "20", "--user-column", "traj_id", "--traj-column", "t"]
+    said = wayveil("measure", "missing.csv", *many, "--expected-trips", "300")
+    assert said.code == 2 and "± 2,000" in said.err and said.err.endswith("to measure anyway, add --yes.\n"), said
+    for option in ("--epsilon", "--max-per-user", "--delta"):
+        assert option in said.err
+    said = wayveil("measure", "rides.csv", *MEASURE, "--expected-trips", "20")
+    assert (
+        said.code == 2 and "lower" not in said.err and not Path("x.release.json").exists() and not Ledger().datasets()
+    )
+    said = wayveil("measure", "rides.csv", *MEASURE, "--expected-trips", "20", "--yes")
+    assert said.code == 0 and said.err.startswith("The number of trajectories alone will carry noise of about ± 100.")
+    assert wayveil("measure", "rides.csv", *MEASURE, "--expected-trips", "0").code == 2
+
+
+def test_a_run_file_says_what_is_expected_and_accepted(wayveil, folder):
+    text = """[measure]
+file = "rides.csv"
+dataset = "rides"
+scope = "small.toml"
+epsilon = 1
+unit = "trajectory"
+expected_trips = 20
+{more}
+[output]
+release = "r.release.json"
+synthetic = "s.csv"
+"""
+    (folder / "run.toml").write_text(text.format(more=""))
+    said = wayveil("run", "run.toml")
+    assert said.code == 2 and "set accept_low_signal = true under [measure]" in said.err and "--" not in said.err, said
+    assert not Ledger().datasets()
+    (folder / "run.toml").write_text(text.format(more="accept_low_signal = true"))
+    assert wayveil("run", "run.toml").code == 0 and Path("s.csv").exists()

@@ -84,10 +84,10 @@ COMMANDS = [
     (3, "measure rides.parquet --dataset opened -o c.json", *TRIP),
     (0, "measure rides.parquet --dataset other -o d.json --delta 1e-6", *TRIP),
     (2, "measure broken.parquet --dataset x -o e.json", *TRIP),
-    (2, "measure swapped.parquet --dataset x -o e.json", *TRIP),
+    (0, "measure swapped.parquet --dataset swapped -o swapped.json", *TRIP),
     (2, "measure headless.csv --dataset x -o e.json", *TRIP),
     (2, "measure words.csv --dataset x -o e.json", *TRIP),
-    (2, "measure rides.parquet --dataset x -o e.json --scope far.toml --epsilon 1 --unit trajectory"),
+    (0, "measure rides.parquet --dataset far -o far.json --scope far.toml --epsilon 1 --unit trajectory"),
     (2, "measure rides.parquet --dataset x -o e.json --traj-column lat", *TRIP),
     (0, "ledger allow opened --total 5 --reason more"),
     (0, "ledger show"),
@@ -261,7 +261,7 @@ def test_an_unexpected_error_is_told_without_its_words(wayveil, folder, monkeypa
     def fail(*_, **__):
         raise RuntimeError(f"could not place sentinel-user-3 at {LAT}, {LON}")
 
-    monkeypatch.setattr(exact, "prepared_batches", fail)
+    monkeypatch.setattr(exact, "part_batches", fail)
     said = wayveil("measure", "rides.parquet", "--dataset", "x", "-o", "e.json", *TRIP)
     assert said.code == 1 and "RuntimeError" in said.err and MARKS.search(said.all) is None, said
     assert "stays charged" not in said.err and not (folder / "e.json").exists()

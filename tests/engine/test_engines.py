@@ -11,6 +11,7 @@ import pytest
 
 from wayveil.engine import engine_named
 from wayveil.engine.parts import parts_of
+from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Serial, gather
 from wayveil.errors import InputError
 from wayveil.exact import exact_answers, first_views, kept_trajectories, read_exact
@@ -139,7 +140,7 @@ def test_ray_equals_serial(folder, small_batches, cluster):
     assert 0 < kept.sum() < 900
     assert alike(cluster.sums(source, SCOPE, views, None), Serial().sums(source, SCOPE, views, None))
     assert alike(cluster.sums(source, SCOPE, views, kept), Serial().sums(source, SCOPE, views, kept))
-    one, other = (read_exact(source, SCOPE, kept, engine, None) for engine in (cluster, Serial()))
+    one, other = (read_exact(Passes(source, engine), SCOPE, kept) for engine in (cluster, Serial()))
     assert alike(list(one.sums.values()), list(other.sums.values()))
     assert all(np.array_equal(getattr(one.ends, name), getattr(other.ends, name)) for name in ("start", "end", "part"))
 

@@ -227,3 +227,13 @@ def test_a_step_at_the_cap_is_not_faster():
     for factor, steps in ((1.0005, 0), (1.01, 1)):
         x = Trajectories([0, 2], [-122.4, -122.4], [37.7, 37.7 + factor * north_deg], [0.0, 60.0])
         assert check(x, scope).problems.get("faster than the scope's cap", 0) == steps
+
+
+def test_a_trip_table_is_recognised_by_its_single_points():
+    """One row a trip: the likely cause is named, and what comes of it."""
+    n = 30
+    table = {"traj_id": np.arange(n), "lat": np.full(n, 0.5), "lon": np.full(n, 0.5), "t": 60.0 * np.arange(n)}
+    advice = check(pa.table(table)).advice["only one point"]
+    assert "one row a trip" in advice and "start and end" in advice
+    few = {**table, "traj_id": np.r_[0, 1 + np.arange(n - 1) // 2]}
+    assert "harmless" in check(pa.table(few)).advice["only one point"]

@@ -12,15 +12,19 @@ from wayveil.report.words import few_words
 @pytest.mark.parametrize(
     ("count", "said"),
     [
-        (-300.0, "ε = 0.01 is too small for this data: the noise on the number of trajectories alone is about 10,000"),
-        (9_000.0, "ε = 0.01 is too small for this data"),
+        (
+            -300.0,
+            "The noisy number of trajectories is near zero: with ε = 0.01 its noise alone is about ± 10,000, and the "
+            "release says hardly anything about the data.",
+        ),
+        (9_000.0, "The noisy number of trajectories is near zero"),
         (30_000.0, "About 30,000 trajectories are few for ε = 0.01"),
     ],
 )
 def test_a_number_that_is_noise_is_not_told_as_a_number(release_of, count, said):
     words = few_words(release_of(0.01, count), cure=True)
     assert words is not None and words.startswith(said)
-    assert "larger ε" in words
+    assert "larger ε" in words and "wayveil check FILE --scope SCOPE" in words
 
 
 def test_enough_is_not_said_to_be_few(release_of):

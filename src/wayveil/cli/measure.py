@@ -43,6 +43,10 @@ def measure(
     ledger: Annotated[
         Path | None, typer.Option("--ledger", metavar="PATH", help="The ledger file; by default in your data folder.")
     ] = None,
+    expected_trips: Annotated[
+        int | None, typer.Option("--expected-trips", metavar="N", help="About how many trajectories you expect.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Measure even where the noise would hide the data.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite a release that is there.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
     engine: engines.EngineName = "serial",
@@ -59,18 +63,20 @@ def measure(
     """Ask the private data its questions once, add noise, and write the answers as a release that anybody may have.
 
     The ledger is charged with epsilon, and refuses (exit code 3) where the dataset's total does not allow it. A
-    dataset that is not on the ledger yet is opened with this epsilon as its total.
+    dataset that is not on the ledger yet is opened with this epsilon as its total. How large the noise will be is
+    printed first; where it would hide the data, nothing is read or spent without --yes.
     """
     from shlex import quote
 
     from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar
     from wayveil.formats.reading import says_synthetic
     from wayveil.privacy.accounts import left_words
-    from wayveil.privacy.budget import decimal_text
+    from wayveil.privacy.budget import decimal_text, exact_delta
     from wayveil.privacy.ledger import Ledger, clean_name
     from wayveil.privacy.unit import parse_unit
     from wayveil.report.words import few_words, large_words
     from wayveil.scope import read_scope
+    from wayveil.signal_check import OPTIONS, check_signal, count_noise, noise_words
     from wayveil.steps import measure_file
 
     options = col.read_options(
@@ -79,9 +85,13 @@ def measure(
     if says_synthetic(Path(file)):
         note(f"'{Path(file).name}' says that it is synthetic already: was the private data meant?")
     note_clocks(read_scope(scope))
+    protects = parse_unit(unit, max_per_user)
+    noise, gaussian = count_noise(epsilon=epsilon, unit=protects, delta=delta), exact_delta(delta) > 0
+    check_signal(noise, protects, expected_trips=expected_trips, accept=yes, delta=gaussian, wording=OPTIONS)
+    note(noise_words(noise))
     with ledger_warnings(), progress_bar() as progress:
         release = measure_file(
-            file, output, scope=scope, epsilon=epsilon, unit=parse_unit(unit, max_per_user), dataset=dataset,
+            file, output, scope=scope, epsilon=epsilon, unit=protects, dataset=dataset,
             ledger=ledger, delta=delta, roads=roads, engine=engines.engine_named(engine, address), force=force,
             read_options=options, progress=progress,
         )  # fmt: skip

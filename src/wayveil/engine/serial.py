@@ -60,11 +60,11 @@ def prepared_batches(source: Source, scope: Scope, kept: Kept, progress: Progres
             yield prepare(taking_part, scope)
 
 
-def part_batches(part: Part, scope: Scope) -> Iterator[Prepared]:
+def part_batches(part: Part, scope: Scope, progress: Progress = quiet) -> Iterator[Prepared]:
     """The same for one part of a source."""
     position = 0
     for source in part.sources:
-        for batch in source.batches():
+        for batch in source.batches(progress):
             mask = slice(position, position + len(batch))
             position += len(batch)
             taking_part = batch if part.kept is None else select(batch, part.kept[mask])

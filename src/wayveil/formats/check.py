@@ -71,6 +71,11 @@ _ALL_OUTSIDE = {
     "outside the scope's box": "every row is: the scope is probably wrong, or the columns; see its box",
     "outside the scope's days": "every row is: the scope is probably wrong, or --timezone; see its days",
 }
+_ONE_POINT = "only one point"
+_MOST_ONE_POINT = (
+    "most are: is it a table with one row a trip? Then give start and end a row each, with the trip's id; "
+    "as it is, synthetic trajectories will have one point as well"
+)
 _STILL_SHARE, _FEWEST_STEPS = 0.9, 3
 """Where this share of the steps takes no time, times say nothing; of fewer steps nothing is concluded."""
 _MOST_MIDNIGHTS = 2
@@ -102,8 +107,10 @@ class CheckReport:
     @property
     def advice(self) -> dict[str, str]:
         """What to do about each kind that occurs."""
-        everywhere = {name: text for name, text in _ALL_OUTSIDE.items() if self.problems.get(name) == self._good_rows}
-        return {name: everywhere.get(name, ADVICE[name]) for name in self.problems}
+        special = {name: text for name, text in _ALL_OUTSIDE.items() if self.problems.get(name) == self._good_rows}
+        if 2 * self.problems.get(_ONE_POINT, 0) > self.trajectories:
+            special[_ONE_POINT] = _MOST_ONE_POINT
+        return {name: special.get(name, ADVICE[name]) for name in self.problems}
 
     @property
     def nothing_left(self) -> bool:

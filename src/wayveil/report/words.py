@@ -1,12 +1,12 @@
 """What a page says about a promise, in plain words."""
 
 import math
-import sys
 import warnings
 from collections.abc import Mapping
 from fractions import Fraction
 
 from wayveil import plan
+from wayveil.callers import measuring_level
 from wayveil.errors import FewTrajectoriesWarning
 from wayveil.focus import PARTS
 from wayveil.release import Answer, Release
@@ -113,6 +113,10 @@ _ENOUGH = 1_000
 """N·ε/c below which the pictures of docs/explanation/which-epsilon.md are mostly prior."""
 _HEARD = 1.0
 """Noise units below which the number of trajectories itself says nothing."""
+_CHECK = (
+    " If you expected more, `wayveil check FILE --scope SCOPE` tells you whether the columns, the time zone or the box "
+    "are wrong."
+)
 
 
 def few_words(release: Release, cure: bool = False) -> str | None:
@@ -134,27 +138,22 @@ def few_words(release: Release, cure: bool = False) -> str | None:
     scale = release["count"].noise
     if number < _HEARD * scale:
         return (
-            f"ε = {decimal(release.epsilon)}{at_most} is too small for this data: the noise on the number of "
-            f"trajectories alone is about {scale:,.0f}, and hardly anything of the data was heard."
-        ) + (f" More data{fewer} or a larger ε would help; -n or n= sets how many are made." if cure else "")
+            f"The noisy number of trajectories is near zero: with ε = {decimal(release.epsilon)}{at_most} its noise "
+            f"alone is about ± {scale:,.0f}, and the release says hardly anything about the data."
+        ) + (f" More data{fewer} or a larger ε would help.{_CHECK} -n or n= sets how many are made." if cure else "")
     return (
         f"About {number:,.0f} trajectories are few for ε = {decimal(release.epsilon)}{at_most}: much of the result is "
         "what cities usually look like, not what the data says."
-    ) + (f" More data{fewer} or a larger ε would help (docs/explanation/which-epsilon.md)." if cure else "")
+    ) + (f" More data{fewer} or a larger ε would help (docs/explanation/which-epsilon.md).{_CHECK}" if cure else "")
 
 
 def warn_few(release: Release) -> None:
     """`few_words` as a warning that points at the line that called `measure` or `Synthesizer.fit`.
 
-    The verbs, the audit and the benchmark, which also measure, say so in their own way or not at all.
-
     Privacy: free (post-processing).
     """
-    few = few_words(release, cure=True)
-    level, caller = 3, sys._getframe(2)
-    if caller.f_globals.get("__name__") == "wayveil.synthesizer" and caller.f_back is not None:
-        level, caller = level + 1, caller.f_back
-    if few is None or str(caller.f_globals.get("__name__")).partition(".")[0] == "wayveil":
+    few, level = few_words(release, cure=True), measuring_level()
+    if few is None or level is None:
         return
     more = "Unless n= is given, as many synthetic trajectories are made as the noisy count says."
     try:

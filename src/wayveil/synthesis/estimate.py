@@ -22,6 +22,7 @@ from wayveil.synthesis.durations import estimate_durations
 from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
 from wayveil.synthesis.gap_ratios import estimate_gap_ratio
 from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins
+from wayveil.synthesis.one_point import moving_flows, one_point_share, without_one_point
 from wayveil.synthesis.place_hours import PlaceHours, estimate_place_hours
 from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.pyramid import Field, pool, spread
@@ -81,6 +82,9 @@ class Estimates:
     """Hours of each region; None where nobody asked."""
     noise: dict[str, float]
     """Scale of the noise of each answer, in trajectories."""
+    one_point: float = 0.0
+    """Share of trajectories with a single point; counts, lengths, durations, speeds, intervals and flows are those of
+    the others."""
 
     @property
     def steady(self) -> bool:
@@ -97,10 +101,19 @@ def estimate(
     """Posterior means of all views, made consistent where they speak of the same thing; `told` hears how far it is."""
     scope = release.scope
     grid = base_grid(scope)
+    everyone = max(float(release["count"].counts[0]), 1.0)
+    occupancy, both_ends = estimate_fields(release, everyone, cell_area(grid), road_features, learned, told)
+    starts, ends = split_ends(release["start_minus_end"], both_ends)
+    hour, week = release["departure_hour"], release["departure_week"]
+    departure = estimate_week(hour.counts, hour.noise, week.counts, week.noise, Total(everyone, release["count"].noise))
+    place_hours = None
+    if plan.HOURS in release:
+        place_hours = estimate_place_hours(release[plan.HOURS], grid, starts, ends, departure, everyone)
+    one_point = one_point_share(release)
+    # From here on it is about the trajectories of several points.
+    release = without_one_point(release, one_point)
     count = max(float(release["count"].counts[0]), 1.0)
     total = Total(count, release["count"].noise)
-    occupancy, both_ends = estimate_fields(release, count, cell_area(grid), road_features, learned, told)
-    starts, ends = split_ends(release["start_minus_end"], both_ends)
 
     length_bins = plan.length_bins(scope)
     length = _fine_histogram(release["length"], length_bins, total, also_by_ratios)
@@ -123,14 +136,12 @@ def estimate(
         count,
         affinity=_same_speed(coarse_length, coarse_duration, length_margin, duration_margin),
     )
-    hour, week = release["departure_hour"], release["departure_week"]
     cuts = cuts_from_json(release["origin_destination/fine"].parameters["cuts"])
     regions = label_regions(grid, cuts)
-    flows = _flows(release, grid, regions, starts, ends, displacement_bins, displacement, count)
-    departure = estimate_week(hour.counts, hour.noise, week.counts, week.noise, total)
-    place_hours = None
-    if plan.HOURS in release:
-        place_hours = estimate_place_hours(release[plan.HOURS], grid, starts, ends, departure, count)
+    nearby = one_point * np.eye(len(displacement))[0] + (1 - one_point) * displacement
+    flows = _flows(release, grid, regions, starts, ends, displacement_bins, nearby, everyone)
+    if one_point:
+        flows = moving_flows(flows, one_point, regions, both_ends)
     interval = _fine_histogram(release["mean_interval"], plan.interval_bins(scope), total, from_somewhere=True)
     gap_ratio, gap_ratio_bins = _gap_ratio(release, total), plan.gap_ratio_bins()
     return Estimates(
@@ -166,6 +177,7 @@ def estimate(
         departure=departure,
         place_hours=place_hours,
         noise={answer.name: answer.noise for answer in release.answers},
+        one_point=one_point,
     )
 
 

@@ -23,8 +23,10 @@ from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.fields import pool_opinions
 from wayveil.synthesis.fit import Fit, fit_weights
 from wayveil.synthesis.lawful import binds_routes, metres_against
+from wayveil.synthesis.one_point import one_point_cells
 from wayveil.synthesis.pairs import whole_trips
 from wayveil.synthesis.physics import Tracks, take_tracks, written_degrees
+from wayveil.synthesis.place_hours import exchanged_departures
 from wayveil.synthesis.placing import Fixes, course_of, fit_slowness, histogram, slowness_weight
 from wayveil.synthesis.polylines import Polylines, place
 from wayveil.synthesis.prior import Prior
@@ -33,13 +35,15 @@ from wayveil.synthesis.realise import Pool, fixes_of, settled_ends, settled_slow
 from wayveil.synthesis.refine import Refined, refine
 from wayveil.synthesis.router import Router, route_trips
 from wayveil.synthesis.targets import final_lengths, fit_views
-from wayveil.synthesis.timing import departures
-from wayveil.trajectories import Trajectories
+from wayveil.synthesis.timing import departures, within_days
+from wayveil.trajectories import Trajectories, concatenate, select
 
 CANDIDATES = 2
 """Candidates that are drawn for each trajectory that is wanted."""
 _FEWEST = 32
 _REPLACEMENTS = 5
+_REDRAWN = 50
+"""How often single points that break a rule are drawn again; a draw costs next to nothing."""
 _POOL_POINTS = 32
 _FORBIDDEN_M = 30.0
 """What a route may cut off a corner of a closed area."""
@@ -79,10 +83,99 @@ def draw_shard(
     told: Callable[[float], None] = nobody,
     avoided: Sequence[Rule] = (),
 ) -> Shard:
-    """`count` trajectories; `told` hears the share of the work that is done.
+    """`count` trajectories, the estimated share of them with a single point; `told` hears how much of the work is done.
 
     No trajectory breaks one of the `rules`; routes also go around what is `avoided`.
     """
+    single = round(estimates.one_point * count)
+    if single == 0:
+        return _draw_routed(estimates, prior, router, rules, count, random, told, avoided)
+    points = replace(_draw_points(estimates, prior, rules, single, random), avoided=tuple(r.name for r in avoided))
+    if single == count:
+        return points
+    routed = _draw_routed(estimates, prior, router, rules, count - single, random, told, avoided)
+    return _mixed(routed, points, random)
+
+
+def _draw_points(
+    estimates: Estimates, prior: Prior, rules: Sequence[Rule], count: int, random: np.random.Generator
+) -> Shard:
+    """`count` trajectories of a single point; those that break a rule are drawn again, or else left out."""
+    scope, all_rules = estimates.scope, with_scope_bounds(rules, estimates.scope)
+    made = _single_points(estimates, prior, count, random)
+    before = count_violations(all_rules, made, scope)
+    broken = np.flatnonzero(violating_trajectories(all_rules, motion_of(made, scope)))
+    replaced = len(broken)
+    for _ in range(_REDRAWN):
+        if len(broken) == 0:
+            break
+        kept = select(made, np.setdiff1d(np.arange(len(made)), broken))
+        made = concatenate([kept, _single_points(estimates, prior, len(broken), random)])
+        broken = np.flatnonzero(violating_trajectories(all_rules, motion_of(made, scope)))
+    if len(broken) == count:
+        raise _no_room(count, [rule.name for rule in rules])
+    made = select(made, np.setdiff1d(np.arange(len(made)), broken)) if len(broken) else made
+    x_m, y_m = scope.to_metres(made.lon, made.lat)
+    return Shard(
+        trajectories=made,
+        loss={},
+        effective_sample_share=1 / CANDIDATES,  # each is a draw of its own
+        realised_density_jsd=_jsd(histogram(Polylines(made.offsets, x_m, y_m), estimates.grid), estimates.occupancy),
+        violations_before=before,
+        violations_after=count_violations(all_rules, made, scope),
+        changed={"moved": 0, "retimed": 0, "replaced": replaced, "left_out": len(broken)},
+    )
+
+
+def _single_points(estimates: Estimates, prior: Prior, count: int, random: np.random.Generator) -> Trajectories:
+    grid, scope = estimates.grid, estimates.scope
+    cell = one_point_cells(estimates.starts, estimates.ends, count, random)
+    x_m, y_m = prior.places(grid)(cell, random)
+    t_utc = departures(estimates, count, random)
+    if estimates.place_hours is not None:
+        t_utc = exchanged_departures(estimates.place_hours, t_utc, cell, cell, scope, random)
+    offsets = np.arange(count + 1)
+    degrees = written_degrees(np.clip(x_m, 0, grid.width_m), np.clip(y_m, 0, grid.height_m), scope)
+    return Trajectories(offsets, *degrees, within_days(offsets, np.rint(t_utc), scope))
+
+
+def _mixed(routed: Shard, points: Shard, random: np.random.Generator) -> Shard:
+    """Both kinds of trajectories in random order."""
+    both = concatenate([routed.trajectories, points.trajectories])
+    share = len(routed.trajectories) / len(both)
+    return replace(
+        routed,
+        trajectories=select(both, random.permutation(len(both))),
+        effective_sample_share=share * routed.effective_sample_share + (1 - share) * points.effective_sample_share,
+        realised_density_jsd=share * routed.realised_density_jsd + (1 - share) * points.realised_density_jsd,
+        violations_before=added_counts([routed.violations_before, points.violations_before]),
+        violations_after=added_counts([routed.violations_after, points.violations_after]),
+        changed={kind: number + points.changed[kind] for kind, number in routed.changed.items()},
+    )
+
+
+def added_counts(parts: Sequence[dict[str, dict[str, int]]]) -> dict[str, dict[str, int]]:
+    """Violations of several shards together, by rule."""
+    total: dict[str, dict[str, int]] = {}
+    for one in parts:
+        for rule, counts in one.items():
+            mine = total.setdefault(rule, dict.fromkeys(counts, 0))
+            for kind, number in counts.items():
+                mine[kind] += number
+    return total
+
+
+def _draw_routed(
+    estimates: Estimates,
+    prior: Prior,
+    router: Router,
+    rules: Sequence[Rule],
+    count: int,
+    random: np.random.Generator,
+    told: Callable[[float], None],
+    avoided: Sequence[Rule],
+) -> Shard:
+    """`count` trajectories of several points, on routes."""
     told(0.0)
     pool_of = _draw_pool(estimates, prior, router, count, random, told)
     told(_ROUTED)
@@ -220,11 +313,15 @@ def _obedient(tracks: Tracks, refined: Refined, names: Sequence[str]) -> Tracks:
     if len(refined.unresolved) == 0:
         return tracks
     if len(refined.unresolved) == len(tracks):
-        raise RuleError(
-            f"None of {len(tracks):,} trajectories could be made to obey the rules ({', '.join(names)}): together they "
-            "leave no place or no time for trips such as these."
-        )
+        raise _no_room(len(tracks), names)
     return _without(tracks, refined.unresolved)
+
+
+def _no_room(count: int, names: Sequence[str]) -> RuleError:
+    return RuleError(
+        f"None of {count:,} trajectories could be made to obey the rules ({', '.join(names)}): together they leave no "
+        "place or no time for trips such as these."
+    )
 
 
 def count_violations(rules: Sequence[Rule], trajectories: Trajectories, scope: Scope) -> dict[str, dict[str, int]]:

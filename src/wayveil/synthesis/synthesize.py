@@ -29,7 +29,7 @@ from wayveil.synthesis.estimate import Estimates, estimate
 from wayveil.synthesis.lawful import crowded_closures, lawful_estimates, lawful_graph
 from wayveil.synthesis.prior import Prior, public_prior
 from wayveil.synthesis.router import Router, balance_routes, route_trips
-from wayveil.synthesis.shard import CANDIDATES, Shard, draw_shard
+from wayveil.synthesis.shard import CANDIDATES, Shard, added_counts, draw_shard
 from wayveil.trajectories import Trajectories, concatenate
 
 SHARD = 25_000
@@ -275,27 +275,17 @@ def diagnostics_of(shards: Sequence[Shard]) -> dict[str, Any]:
     """Loss by view, effective sample size, realised against estimated density, violations, what obeying changed."""
     size: NDArray[np.float64] = np.array([len(shard.trajectories) for shard in shards], float)
     share = size / size.sum()
-    views = shards[0].loss
+    views = {name: None for shard in shards for name in shard.loss}  # single points have no loss
     return {
         "trajectories": int(size.sum()),
-        "loss": {name: float(sum(s * shard.loss[name] for s, shard in zip(share, shards))) for name in views},
+        "loss": {name: float(sum(s * shard.loss.get(name, 0.0) for s, shard in zip(share, shards))) for name in views},
         "effective_sample_share": float(sum(s * shard.effective_sample_share for s, shard in zip(share, shards))),
         "effective_sample_size": round(
             sum(CANDIDATES * n * shard.effective_sample_share for n, shard in zip(size.tolist(), shards))
         ),
         "realised_density_jsd": float(sum(s * shard.realised_density_jsd for s, shard in zip(share, shards))),
-        "violations_before": _added([shard.violations_before for shard in shards]),
-        "violations_after": _added([shard.violations_after for shard in shards]),
+        "violations_before": added_counts([shard.violations_before for shard in shards]),
+        "violations_after": added_counts([shard.violations_after for shard in shards]),
         "changed": {kind: sum(shard.changed[kind] for shard in shards) for kind in shards[0].changed},
         "avoided": list(shards[0].avoided),
     }
-
-
-def _added(parts: Sequence[dict[str, dict[str, int]]]) -> dict[str, dict[str, int]]:
-    total: dict[str, dict[str, int]] = {}
-    for one in parts:
-        for rule, counts in one.items():
-            mine = total.setdefault(rule, dict.fromkeys(counts, 0))
-            for kind, number in counts.items():
-                mine[kind] += number
-    return total

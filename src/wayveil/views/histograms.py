@@ -59,13 +59,17 @@ class Duration(_Histogram):
 
 @dataclass(frozen=True)
 class MeanInterval(_Histogram):
-    """φ(T) = 1 at the bin of duration / (points − 1) (s)."""
+    """φ(T) = 1 at the bin of duration / (points − 1) (s), at least the lower edge of the second bin.
+
+    The first bin is for trajectories of one point, which have no interval, and for nothing else.
+    """
 
     name: str = "mean_interval"
     resolution: int = 1
 
     def features(self, batch: Prepared) -> Features:
-        return one_hot(self.bins.index(batch.duration_s / np.maximum(batch.points - 1, 1)))
+        interval_s = np.maximum(batch.duration_s / np.maximum(batch.points - 1, 1), self.bins.edges[1])
+        return one_hot(self.bins.index(np.where(batch.points > 1, interval_s, self.bins.edges[0])))
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,112 @@
+"""What is known about a measurement before it reads or spends anything: how large its noise is.
+
+Everything here follows from ε, δ, the unit, the plan's shares, and a rough size that the owner states. The data itself
+is never asked: a refusal that followed from its exact size would tell that size.
+"""
+
+import operator
+from dataclasses import dataclass
+
+from wayveil.door import Cost
+from wayveil.errors import InputError, LowSignalError
+from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
+from wayveil.privacy.unit import Unit, parse_unit
+
+HOPELESS_SHARE = 0.5
+"""Noise on the count, over the expected count, from which on a release is hopeless. The count is one number of a view
+that nobody divides further; every other view spreads the same trajectories over many cells."""
+HOPELESS_NOISE = 10_000.0
+"""Noise on the count above which a release is hopeless whatever the file, as long as no size was stated: it would take
+tens of thousands of trajectories to tell the file from an empty one."""
+
+
+@dataclass(frozen=True)
+class Wording:
+    """How one interface names what the reader can change."""
+
+    epsilon: str
+    max_per_user: str
+    delta: str
+    expected_trips: str
+    confirm: str
+
+
+PYTHON = Wording("epsilon=", "max_per_user=", "delta=", "expected_trips=", "pass accept_low_signal=True")
+OPTIONS = Wording("--epsilon", "--max-per-user", "--delta", "--expected-trips", "add --yes")
+RUN_FILE = Wording("epsilon", "max_per_user", "delta", "expected_trips", "set accept_low_signal = true under [measure]")
+
+
+def count_noise(*, epsilon: Number, unit: Unit | str, max_per_user: int | None = None, delta: Number = 0) -> float:
+    """The mean size of the noise that `measure` adds to the number of trajectories: c/ε_count with Laplace noise.
+
+    Examples
+    --------
+    >>> from wayveil import count_noise
+    >>> round(count_noise(epsilon=1, unit="user", max_per_user=20))
+    1998
+
+    Privacy: free (nothing is read or spent).
+    """
+    unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
+    return Cost.of(exact_epsilon(epsilon), exact_delta(delta), unit).noise("count", unit)
+
+
+def noise_words(noise: float) -> str:
+    """One sentence about the noise on the count, for the owner, before the spend."""
+    return f"The number of trajectories alone will carry noise of about ± {_rounded(noise)}."
+
+
+def check_signal(
+    noise: float, unit: Unit, *, expected_trips: int | None, accept: bool, delta: bool, wording: Wording = PYTHON
+) -> None:
+    """LowSignalError where noise of this size on the count would hide the data, unless the owner accepts it.
+
+    Parameters
+    ----------
+    noise
+        As `count_noise` gives it.
+    expected_trips
+        About how many trajectories the owner expects; None where nobody said.
+    delta
+        Whether Gaussian noise was chosen already.
+
+    Privacy: free (nothing is read or spent).
+    """
+    expected = _whole(expected_trips, wording)
+    if accept:
+        return
+    if expected is None:
+        if noise <= HOPELESS_NOISE:
+            return
+        against = "more than most files hold trajectories"
+        remedy = f"state the size of a larger file with {wording.expected_trips}"
+    else:
+        if noise < HOPELESS_SHARE * expected:
+            return
+        against = f"against {expected:,} expected ones"
+        remedy = "use more data"
+    helps = [f"raise {wording.epsilon}"]
+    helps += [f"lower {wording.max_per_user}"] if unit.sensitivity > 1 else []
+    helps += [] if delta else [f"give {wording.delta} (such as 1e-6)"]
+    raise LowSignalError(
+        f"The noise on the number of trajectories alone would be about ± {_rounded(noise)}, {against}: the budget "
+        f"would be spent on a release that is mostly noise. To get more out of it, {', '.join(helps)} or {remedy}; to "
+        f"measure anyway, {wording.confirm}."
+    )
+
+
+def _whole(expected_trips: int | None, wording: Wording) -> int | None:
+    if expected_trips is None:
+        return None
+    try:
+        expected = operator.index(expected_trips)
+    except TypeError:
+        expected = 0
+    if expected < 1 or isinstance(expected_trips, bool):
+        raise InputError(f"{wording.expected_trips} must be a whole number of at least 1, about how many are there.")
+    return expected
+
+
+def _rounded(noise: float) -> str:
+    """Two significant digits: nobody needs the others."""
+    return f"{float(f'{noise:.1e}'):,.0f}" if noise >= 10 else f"{noise:.1g}"

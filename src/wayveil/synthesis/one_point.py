@@ -1,0 +1,119 @@
+"""Trajectories of a single point: how many there are, what they add to other answers, and where they lie.
+
+A single point has no interval to a next one, and the release counts it in the lowest bin of `mean_interval`, which
+nothing else falls into. It also has length, displacement, duration and speed zero, so it is in the lowest bins of those
+answers as well. What is left of the release without these counts describes the trajectories of several points.
+
+Privacy: free (post-processing).
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.release import Answer, Release
+from wayveil.synthesis.draw import shuffled
+from wayveil.synthesis.pyramid import Field
+
+CLEAR_SD = 3.0
+"""Standard deviations of noise by which a count must exceed zero before a kind of trajectory is believed to exist."""
+_ZERO = ("length", "displacement", "duration", "mean_speed")
+"""Answers with one count a trajectory and enough of the budget to confirm that many have the value zero."""
+_LOWERED = ("count", *_ZERO, "duration/spikes", "top_speed", "beat", "displacement_length", "length_duration")
+"""Answers that count a single point in their first value."""
+
+
+@dataclass(frozen=True)
+class _Noisy:
+    """An unbiased number with its variance."""
+
+    value: float
+    variance: float
+
+
+def has_one_point_bin(interval: Answer) -> bool:
+    """Whether the first bin of mean intervals is that of single points."""
+    return bool(interval.parameters["edges"][0] == 0)
+
+
+def one_point_share(release: Release) -> float:
+    """The share of trajectories with a single point: 0, 1, or between where both kinds stand clear of the noise.
+
+    Single points exist only if their own count and the lowest bins of length, displacement, duration and speed are all
+    CLEAR_SD standard deviations above zero. If they do, trajectories of several points exist only if their estimated
+    number is as clear. So noise alone neither makes nor breaks up trips.
+    """
+    interval = release["mean_interval"]
+    if not has_one_point_bin(interval):
+        return 0.0
+    single = _Noisy(float(interval.counts[0]), 2 * interval.noise**2)
+    if not all(_clear(_Noisy(float(release[name].counts[0]), 2 * release[name].noise ** 2)) for name in _ZERO):
+        return 0.0
+    if not _clear(single):
+        return 0.0
+    everyone = _combined([_sum(release[name]) for name in ("count", *_ZERO)])
+    rest = interval.counts[1:]
+    several = _combined(
+        [
+            _Noisy(everyone.value - single.value, everyone.variance + single.variance),
+            _Noisy(float(rest.sum()), 2 * interval.noise**2 * len(rest)),
+            _sum(release["gap_ratio"]),  # a single point has no gap
+        ]
+    )
+    return single.value / (single.value + several.value) if _clear(several) else 1.0
+
+
+def without_one_point(release: Release, share: float) -> Release:
+    """The release as it would be without the single points: their number is taken from each answer's first value.
+
+    The bin of single points goes from the mean intervals. The answers about places stay: those were asked of all
+    trajectories together.
+    """
+    number = share * max(float(release["count"].counts[0]), 0.0)
+    answers = []
+    for answer in release.answers:
+        if answer.name == "mean_interval" and has_one_point_bin(answer):
+            edges = list(answer.parameters["edges"][1:])
+            answer = replace(
+                answer,
+                parameters={**answer.parameters, "edges": edges},
+                shape=(len(edges) - 1,),
+                noisy=answer.noisy[1:],
+            )
+        elif number and answer.name in _LOWERED:
+            noisy = answer.noisy.copy()
+            noisy[0] -= round(number * answer.resolution)
+            answer = replace(answer, noisy=noisy)
+        answers.append(answer)
+    return replace(release, answers=tuple(answers))
+
+
+def moving_flows(
+    flows: NDArray[np.float64], share: float, regions: NDArray[np.int64], ends: Field
+) -> NDArray[np.float64]:
+    """Shares of trips between regions without the single points, which stay in the regions where ends lie."""
+    stay = np.bincount(regions.ravel(), ends.ravel(), minlength=len(flows))
+    left = np.maximum(flows - share * np.diag(stay / stay.sum()), 1e-3 * flows)
+    return np.asarray(left / left.sum())
+
+
+def one_point_cells(starts: Field, ends: Field, count: int, random: np.random.Generator) -> NDArray[np.int64]:
+    """Cells of so many single points: where trajectories start and end."""
+    return shuffled((starts + ends).ravel(), count, random)
+
+
+def _clear(number: _Noisy) -> bool:
+    return number.value > CLEAR_SD * float(np.sqrt(number.variance))
+
+
+def _sum(answer: Answer) -> _Noisy:
+    """The number of trajectories that an answer counts, over all its bins."""
+    return _Noisy(float(answer.counts.sum()), 2 * answer.noise**2 * answer.counts.size)
+
+
+def _combined(numbers: list[_Noisy]) -> _Noisy:
+    """The mean of independent estimates of one number, weighted by their precision."""
+    precision = np.array([1 / number.variance for number in numbers])
+    value = float(precision @ [number.value for number in numbers] / precision.sum())
+    return _Noisy(value, float(1 / precision.sum()))
