@@ -24,7 +24,7 @@ from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.scope import Scope
 from wayveil.source import Source, open_source
-from wayveil.trajectories import Trajectories
+from wayveil.trajectories import Trajectories, user_codes
 from wayveil.views import (
     Beat,
     Count,
@@ -177,15 +177,14 @@ def kept_trajectories(source: Source, unit: Unit) -> Kept:
     """
     if unit.kind == "trajectory":
         return None
-    codes: dict[object, int] = {}
+    codes: dict[int | str, int] = {}
     parts = []
     for batch in source.batches():
         if len(batch) == 0:
             continue
         if batch.user is None:
             raise InputError("--unit user needs a user column; name it with --user-column, or use --unit trajectory.")
-        names, index = np.unique(batch.user, return_inverse=True)
-        parts.append(np.array([codes.setdefault(name, len(codes)) for name in names.tolist()], np.int64)[index])
+        parts.append(user_codes(batch.user, codes))
     users = np.concatenate(parts) if parts else np.zeros(0, np.int64)
     random = np.random.default_rng(secrets.randbits(256))
     order = np.lexsort((random.random(len(users)), users))
@@ -193,6 +192,7 @@ def kept_trajectories(source: Source, unit: Unit) -> Kept:
     rank = np.arange(len(users)) - np.repeat(first, np.diff(np.r_[first, len(users)]))
     kept = np.zeros(len(users), bool)
     kept[order[rank < unit.max_per_user]] = True
+    kept[users < 0] = False  # without a user a trajectory belongs to nobody whose cap could hold
     return kept
 
 

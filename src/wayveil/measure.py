@@ -29,7 +29,7 @@ from wayveil.questions import draw_release
 from wayveil.release import Release
 from wayveil.roads import check_inside
 from wayveil.scope import Scope, scope_of
-from wayveil.source import open_source
+from wayveil.source import measured_source
 
 __all__ = [
     "SameContentWarning",
@@ -88,15 +88,10 @@ def measure(
     streets = roads_of(roads)
     if streets is not None:
         check_inside(streets, scope)
-    source = open_source(data, **read_options)
+    source = measured_source(data, unit.kind, **read_options)
     # Read before the data: a ledger that is locked, lost or rolled back is known at once.
     secret = None if account is None else account.secret
     exact = read_exact(source, scope, kept_trajectories(source, unit), engine or Serial(), secret, progress)
-    if exact.sums["count"][0] == 0:
-        raise InputError(
-            "No trajectory has a point inside the scope; check its box, its days and the column names. "
-            "`wayveil check FILE --scope SCOPE` says which of them it is."
-        )
     if account is not None:
         _pay(account, dataset or "", cost, unit, exact.digest)
     with stays_charged(account is not None):
