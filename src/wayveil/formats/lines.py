@@ -86,7 +86,7 @@ def _sound_with_quotes(
     with a mark, marks mean nothing.
     """
     bounds = np.r_[starts, len(text)]
-    first, first_edge = np.searchsorted(quotes, bounds), np.searchsorted(edges, bounds)
+    first, first_edge = (np.asarray(np.searchsorted(places, bounds)) for places in (quotes, edges))
     lines = np.arange(len(ends))
     line, on_line = np.repeat(lines, np.diff(first)), np.repeat(lines, np.diff(first_edge))
     place = np.arange(len(quotes)) - first[line]

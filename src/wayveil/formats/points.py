@@ -92,6 +92,11 @@ def usable(points: Points, options: ReadOptions, origin: str) -> Points:
             f"Some latitudes of '{origin}' are beyond 90 degrees: latitude and longitude look exchanged; "
             "settle it with --lat-column and --lon-column, or see `wayveil check`."
         )
+    if points.zoneless is not None and points.zoneless.any():
+        raise InputError(
+            f"Some times of '{origin}' name no time zone; say which clocks they follow with --timezone "
+            "(timezone= in Python)."
+        )
     found = [name for name, mask in kinds.items() if mask.any()]
     found += [name for name, count in points.lost.items() if count]
     if found:
