@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wayveil.arrow import numbers_of
+from wayveil.arrow import decoded, numbers_of
 from wayveil.errors import InputError
 from wayveil.formats.options import MEANING, OPTION
 from wayveil.trajectories import LARGEST_WHOLE_FLOAT, canonical_label, is_missing
@@ -66,7 +66,7 @@ def labels_of(column: pa.ChunkedArray, role: str, origin: str, *, shortest_first
     import pyarrow.compute as pc  # slow to import, and plain columns do not need it
 
     if pa.types.is_dictionary(kind):
-        return labels_of(pc.cast(column, kind.value_type), role, origin, shortest_first=shortest_first)
+        return labels_of(decoded(column), role, origin, shortest_first=shortest_first)
     if pa.types.is_floating(kind):
         return _whole_floats(numbers_of(pc.cast(column, pa.float64(), safe=False)))
     if pa.types.is_decimal(kind):

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wayveil.arrow import column_of
+from wayveil.arrow import column_of, decoded
 from wayveil.errors import InputError
 from wayveil.formats.labels import MAX_LABEL_BYTES, labels_of, labels_of_values
 from wayveil.formats.numbers import float_column, is_number, is_text, numbers_of_text
@@ -132,11 +132,8 @@ def points_of_frame(frame: Any, options: ReadOptions, origin: str = "frame") -> 
 
 def degrees_of(column: pa.ChunkedArray, role: str, origin: str) -> NDArray[np.float64]:
     """Degrees of a column of numbers or text, NaN where a value is none; only another column type is refused."""
+    column = decoded(column)
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        import pyarrow.compute as pc
-
-        return degrees_of(pc.cast(column, kind.value_type), role, origin)
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
     if is_text(kind):

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from wayveil.arrow import decoded
 from wayveil.errors import InputError
 from wayveil.formats.numbers import NUMBER, alike, float_column, is_number, is_text, numbers_of_text, trimmed
 from wayveil.formats.options import zone_named
@@ -37,12 +38,8 @@ def to_utc_seconds(column: pa.ChunkedArray, timezone: str | None, origin: str) -
 
 def times_of(column: pa.ChunkedArray, timezone: str | None, origin: str) -> Times:
     """Times of a column, each value read on its own; only another column type is refused."""
+    column = decoded(column)
     kind = column.type
-    if pa.types.is_dictionary(kind):
-        import pyarrow.compute as pc
-
-        column = pc.cast(column, kind.value_type)
-        kind = column.type
     if is_text(kind):
         return _from_text(column, timezone)
     if pa.types.is_timestamp(kind):
