@@ -157,7 +157,9 @@ def write_table(rows: list[Row], kind: str, id_kind: str, group_rows: int, path:
         return pl.from_arrow(table)
     if kind.startswith("pandas"):
         values = {name: table[name].to_pylist() for name in table.column_names}
-        return pd.DataFrame(values, dtype=object) if kind == "pandas objects" else table.to_pandas()
+        # Typed columns: numpy's integers become floats where one is missing, before wayveil sees the frame.
+        typed = table.to_pandas(types_mapper=pd.ArrowDtype)
+        return pd.DataFrame(values, dtype=object) if kind == "pandas objects" else typed
     return table
 
 
