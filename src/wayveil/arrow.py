@@ -22,3 +22,17 @@ def numbers_of(column: Any) -> NDArray[Any]:
         return column.to_numpy() if hasattr(column, "chunks") else column.to_numpy(zero_copy_only=False)
     parts = [np.from_dlpack(chunk) for chunk in chunks]
     return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def decoded(column: Any) -> Any:
+    """A column without its dictionary; any other column as it is."""
+    import pyarrow as pa
+
+    if not pa.types.is_dictionary(column.type):
+        return column
+    import pyarrow.compute as pc
+
+    kind = column.type.value_type
+    kind = pa.large_string() if pa.types.is_string_view(kind) else kind  # Arrow cannot take from a string view
+    chunks = [pc.take(pc.cast(chunk.dictionary, kind), chunk.indices) for chunk in column.chunks]
+    return pa.chunked_array(chunks, kind)

@@ -25,6 +25,7 @@ from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.scope import Scope
 from wayveil.source import Source, open_source
+from wayveil.trajectories import user_codes
 from wayveil.views import (
     Beat,
     Count,
@@ -173,12 +174,10 @@ def draw_kept(passes: Passes, unit: Unit) -> Kept:
     """
     if unit.kind == "trajectory":
         return None
-    codes: dict[object, int] = {}
+    codes: dict[int | str, int] = {}
     parts = []
     for labels in passes.run(_users):
-        for user in labels:
-            names, index = np.unique(user, return_inverse=True)
-            parts.append(np.array([codes.setdefault(name, len(codes)) for name in names.tolist()], np.int64)[index])
+        parts += [user_codes(user, codes) for user in labels]
     users = np.concatenate(parts) if parts else np.zeros(0, np.int64)
     random = np.random.default_rng(secrets.randbits(256))
     order = np.lexsort((random.random(len(users)), users))
@@ -186,6 +185,7 @@ def draw_kept(passes: Passes, unit: Unit) -> Kept:
     rank = np.arange(len(users)) - np.repeat(first, np.diff(np.r_[first, len(users)]))
     kept = np.zeros(len(users), bool)
     kept[order[rank < unit.max_per_user]] = True
+    kept[users < 0] = False  # without a user a trajectory belongs to nobody whose cap could hold
     return kept
 
 

@@ -32,7 +32,7 @@ from wayveil.release import Release
 from wayveil.roads import check_inside
 from wayveil.scope import Scope, scope_of
 from wayveil.signal_check import check_signal
-from wayveil.source import open_source
+from wayveil.source import measured_source
 
 __all__ = [
     "SameContentWarning",
@@ -104,7 +104,7 @@ def measure(
     streets = roads_of(roads)
     if streets is not None:
         check_inside(streets, scope)
-    source = open_source(data, **read_options)
+    source = measured_source(data, unit.kind, **read_options)
     if isinstance(data, str | os.PathLike):
         remember_private(data)
     # Read before the data: a ledger that is locked, lost or rolled back is known at once.

@@ -1,8 +1,8 @@
 """Source: private trajectories that can be gone through again and again, a bounded batch at a time.
 
 A trajectory that came twice would be counted twice, and the sensitivity that the noise is made for would be wrong.
-So a stream is trusted only if its trajectory ids strictly rise or strictly fall; anything else is sorted in memory
-while it is small, and refused while it is not.
+So a file is streamed in its own order only if its trajectory ids strictly rise or strictly fall. Anything else is
+sorted in memory if it is small, and otherwise read in several passes, each for some of the trajectories.
 """
 
 import os
@@ -10,20 +10,20 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from wayveil.errors import InputError
-from wayveil.formats.options import OnBadRows, ReadOptions
+from wayveil.formats.options import NO_USERS, OnBadRows, ReadOptions
 from wayveil.progress import Progress, quiet
 from wayveil.trajectories import Trajectories, batches
 
 if TYPE_CHECKING:
     from wayveil.formats.points import Points
+    from wayveil.formats.scattered import Cells
 
 BATCH_POINTS = 1 << 19
-MAX_TRAJECTORY_POINTS = 20_000_000
 SORT_IN_MEMORY_BYTES = 1 << 30
 
 
@@ -137,44 +137,45 @@ class ParquetSource:
     cuts: tuple[int, ...] | None = field(default=None)
 
     @cached_property
-    def _plan(self) -> "tuple[int, ...] | WholeSource":
-        """Where to cut; or, if the ids are not in order, the file read at once and sorted."""
+    def _plan(self) -> "tuple[int, ...] | WholeSource | ScatteredSource":
+        """Where to cut; or, if the ids are not in order, another way to read the same files."""
         from wayveil.formats.parquet import PartFiles
+        from wayveil.formats.scattered import plan_cells
         from wayveil.formats.stream import find_cuts, fits_memory
 
         if self.cuts is not None:
             return self.cuts
-        cuts = find_cuts(self.files, self.options, self.description, BATCH_POINTS, MAX_TRAJECTORY_POINTS)
+        cuts = find_cuts(self.files, self.options, self.description, BATCH_POINTS)
         if cuts is not None:
             return cuts
-        if not fits_memory(self.files, self.description, SORT_IN_MEMORY_BYTES):
-            raise InputError(
-                f"The trajectory ids of '{self.description}' are not in order and it is too large to sort in memory; "
-                "sort it by trajectory id and time first (smaller files are sorted by `wayveil convert`)."
-            )
-        return WholeSource(PartFiles(self.files, self.description), self.options)
+        if fits_memory(self.files, self.description, SORT_IN_MEMORY_BYTES):
+            return WholeSource(PartFiles(self.files, self.description), self.options)
+        cells = plan_cells(self.files, self.options, self.description, SORT_IN_MEMORY_BYTES)
+        return ScatteredSource(self.files, self.options, self.description, cells)
 
     def batches(self, progress: Progress = quiet) -> Iterator[Trajectories]:
-        """Whole trajectories in the order of the file; ids are checked again on the way."""
+        """Whole trajectories, each in one batch; ids are checked again on the way."""
+        from wayveil.formats.reading import no_rows
         from wayveil.formats.stream import read_cuts
 
         plan = self._plan
-        if isinstance(plan, WholeSource):
+        if not isinstance(plan, tuple):
             yield from plan.batches(progress)
             return
         empty = True
         for part in read_cuts(self.files, self.options, self.description, plan, progress):
             yield part
             empty = False
-        if empty and self.cuts is None:  # one partition of many may well be empty
-            raise InputError(f"'{self.description}' holds no usable rows.")
+        # A single partition may well be empty, and in a measurement a count of zero is private, too.
+        if empty and self.cuts is None and self.options.measured_unit is None:
+            raise InputError(no_rows(self.description))
 
     def partitions(self) -> list[Source]:
         """About one partition a row group, cut where a trajectory begins."""
         from wayveil.formats.stream import row_group_starts_by_file
 
         plan = self._plan
-        if isinstance(plan, WholeSource):
+        if not isinstance(plan, tuple):
             return plan.partitions()
         if len(plan) <= 2:
             return [replace(self, cuts=plan)]
@@ -199,6 +200,32 @@ class ParquetSource:
 
     def __getstate__(self) -> dict[str, Any]:
         return {one.name: getattr(self, one.name) for one in fields(self)}
+
+
+@dataclass(frozen=True, eq=False)
+class ScatteredSource:
+    """Parquet files that are too large to sort in memory, read in one pass for each range of cells."""
+
+    files: tuple[str, ...]
+    options: ReadOptions
+    description: str
+    cells: "tuple[Cells, ...]"
+
+    def batches(self, progress: Progress = quiet) -> Iterator[Trajectories]:
+        """Runs of about BATCH_POINTS points, range after range."""
+        from wayveil.formats.scattered import read_cells
+
+        for done, cells in enumerate(self.cells, 1):
+            yield from MemorySource(read_cells(self.files, self.options, self.description, cells)).batches()
+            progress("reading", done / len(self.cells))
+
+    def partitions(self) -> list[Source]:
+        """One partition per range of cells."""
+        return [replace(self, cells=(cells,)) for cells in self.cells]
+
+    def points(self, progress: Progress = quiet) -> Iterator["Points"]:
+        """Rows slice by slice."""
+        return ParquetSource(self.files, self.options, self.description).points(progress)
 
 
 def open_source(
@@ -234,6 +261,22 @@ def open_source(
         return ParquetSource(files, options, origin_of(data))
     if isinstance(data, Source):
         return data
-    from wayveil.formats.tables import table_of_frame
+    from wayveil.formats.tables import is_pandas, needed_columns, table_of_frame
 
-    return WholeSource(table_of_frame(data, options), options)
+    return WholeSource(needed_columns(data, options) if is_pandas(data) else table_of_frame(data, options), options)
+
+
+def measured_source(data: Any, unit: Literal["trajectory", "user"], **options: Any) -> Source:
+    """The source for a measurement: `open_source`, but total over the contents.
+
+    Only the structure of a file is refused (an unreadable file, a missing column, a column of a wrong type). Whatever
+    concerns single rows, trajectories or users contributes nothing, and `on_bad_rows` has no effect.
+
+    Privacy: not private (trusted side only); nothing is read before it is needed, except a Parquet file's columns.
+    """
+    source = open_source(data, **options)
+    if isinstance(source, WholeSource | ParquetSource):
+        return replace(source, options=replace(source.options, measured_unit=unit))
+    if isinstance(source, MemorySource) and unit == "user" and source.trajectories.user is None:
+        raise InputError(NO_USERS)
+    return source

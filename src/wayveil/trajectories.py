@@ -2,12 +2,18 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.errors import InputError
+
+LARGEST_WHOLE_FLOAT = 2.0**53 - 1
+"""Up to this number a float is the only one of its value; beyond it, several whole numbers round to the same float."""
+NOT_GROUPED = "The rows of one trajectory are not grouped together, so it would be counted twice; nothing was measured."
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +33,10 @@ class Trajectories:
     t_utc: NDArray[np.float64]
     """Unix seconds, UTC."""
     user: NDArray[np.generic] | None = None
-    """(n,) integer or string label of who made each trajectory, or None."""
+    """(n,) integer or text label of who made each trajectory, or None.
+
+    The labels are canonical (see `canonical_label`): where some are missing, the array holds objects, and None there.
+    """
 
     def __post_init__(self) -> None:
         for name, dtype in (("offsets", np.int64), ("lon", np.float64), ("lat", np.float64), ("t_utc", np.float64)):
@@ -40,7 +49,7 @@ class Trajectories:
         if len(offsets) == 0 or offsets[0] != 0 or offsets[-1] != len(self.lon) or (np.diff(offsets) < 1).any():
             raise InputError("offsets must start at 0, grow, and end at the number of points.")
         if self.user is not None:
-            user = np.asarray(self.user).view()
+            user = _canonical_users(self.user).view()
             if user.shape != (len(offsets) - 1,):
                 raise InputError("user must have one value for each trajectory.")
             user.flags.writeable = False
@@ -80,23 +89,86 @@ class Trajectories:
         return "Trajectories(" + ("with users" if self.user is not None else "without users") + ")"
 
 
+def is_missing(value: object) -> bool:
+    """Whether a value of a frame stands for no value: None, NaN, pandas' NA and NaT, or an empty text."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return value == "" if isinstance(value, str) else isinstance(value, float) and value != value
+
+
+def canonical_label(value: object) -> int | str | None:
+    """The one form of a label: a Python integer, a text, or None where there is no usable label.
+
+    Whole floats and whole decimals are integers. Truth values, fractions, floats beyond 2^53, texts that end in a NUL
+    character (numpy drops it) or that UTF-8 cannot write, and objects of other types are no labels.
+    """
+    if isinstance(value, bool | np.bool_) or is_missing(value):
+        return None
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, float | np.floating):
+        number = float(value)
+        return int(number) if abs(number) <= LARGEST_WHOLE_FLOAT and number == int(number) else None
+    if isinstance(value, Decimal):
+        return int(value) if value.is_finite() and value == int(value) else None
+    if not isinstance(value, str) or value.endswith("\0"):
+        return None
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return None
+    return str(value)
+
+
+def _canonical_users(user: Any) -> NDArray[Any]:
+    """Users as an array of integers or text, or of objects where labels are missing or of both kinds."""
+    if isinstance(user, np.ndarray) and user.dtype.kind in "iuU":
+        return user
+    values = user.tolist() if isinstance(user, np.ndarray) and user.dtype != object else list(user)
+    labels = [canonical_label(value) for value in values]
+    if labels and all(isinstance(label, str) for label in labels):
+        return np.array(labels, np.str_)
+    if all(isinstance(label, int) and -(2**63) <= label < 2**63 for label in labels):
+        return np.array(labels, np.int64)
+    found = np.empty(len(labels), object)
+    found[:] = labels
+    return found
+
+
+def user_codes(user: NDArray[Any], known: dict[int | str, int]) -> NDArray[np.int64]:
+    """A number for each user, the same in every batch that shares `known`; -1 where the user is missing."""
+    if user.dtype == object:
+        codes = [-1 if label is None else known.setdefault(label, len(known)) for label in user.tolist()]
+        return np.array(codes, np.int64)
+    names, index = np.unique(user, return_inverse=True)
+    codes = [-1 if name == "" else known.setdefault(name, len(known)) for name in names.tolist()]
+    return np.array(codes, np.int64)[index]
+
+
 EMPTY = Trajectories(np.zeros(1, np.int64), np.empty(0), np.empty(0), np.empty(0))
 
 
 def from_labels(
-    label: NDArray[np.generic],
+    label: NDArray[Any],
     lon: NDArray[np.float64],
     lat: NDArray[np.float64],
     t_utc: NDArray[np.float64],
     user: NDArray[np.generic] | None = None,
 ) -> Trajectories:
-    """Build trajectories from one row a point; `label` must be grouped (equal labels stand together).
+    """Build trajectories from one row per point; equal labels must stand together.
 
-    `user`, where given, has one value a point; a trajectory takes the user of its first point.
+    `user`, where given, has one value per point; a trajectory takes the user of its first point.
+
+    Raises
+    ------
+    InputError
+        If a label occurs in two runs: its trajectory would be counted twice.
     """
     if len(label) == 0:
         return EMPTY
     starts = np.flatnonzero(np.r_[True, label[1:] != label[:-1]])
+    if len(np.unique(label[starts])) < len(starts):
+        raise InputError(NOT_GROUPED)
     return Trajectories(np.r_[starts, len(label)], lon, lat, t_utc, None if user is None else user[starts])
 
 
@@ -125,9 +197,15 @@ def concatenate(parts: list[Trajectories]) -> Trajectories:
         raise InputError("Some parts have users and some have not.")
     shifts = np.cumsum([0] + [len(part.lon) for part in parts])
     offsets = np.concatenate([np.zeros(1, np.int64)] + [part.offsets[1:] + shift for part, shift in zip(parts, shifts)])
-    users = None if parts[0].user is None else np.concatenate([part.user for part in parts])
+    users = None if parts[0].user is None else _joined_users([part.user for part in parts if part.user is not None])
     lon, lat, t_utc = (np.concatenate([getattr(part, name) for part in parts]) for name in ("lon", "lat", "t_utc"))
     return Trajectories(offsets, lon, lat, t_utc, users)
+
+
+def _joined_users(parts: list[NDArray[Any]]) -> NDArray[Any]:
+    """One array; where kinds differ, of objects, because numpy would turn the user 7 into the user "7"."""
+    kinds = {part.dtype.kind for part in parts}
+    return np.concatenate(parts if len(kinds) == 1 else [part.astype(object) for part in parts])
 
 
 def batches(trajectories: Trajectories, size: int = 65_536) -> Iterator[Trajectories]:

@@ -38,7 +38,11 @@ ROWS = [  # traj, user, lat, lon, t
     ("a", "u", 37.70, -122.40, 5000.0),  # a again
 ]
 OF_ALL_TIMES = {"date without a time of day": 0, "time that stands still": 0, "time in the year 1970": 8}
-EXPECTED = {**dict.fromkeys(PROBLEMS, 1), **OF_ALL_TIMES}
+ELSEWHERE = {
+    "damaged file", "malformed row", "time without a time zone", "too many points", "unreadable trajectory id",
+    "trajectory id longer than 256 bytes", "unreadable user", "user longer than 256 bytes",
+}  # fmt: skip
+EXPECTED = {**dict.fromkeys(PROBLEMS, 1), **dict.fromkeys(ELSEWHERE, 0), **OF_ALL_TIMES}
 
 
 def frame():
@@ -63,6 +67,36 @@ def test_every_kind_of_problem_is_counted(tmp_path, monkeypatch, slice_rows):
     assert (report.rows, report.trajectories, report.users) == (14, 3, 3)
     assert (report.first_utc, report.last_utc) == (90.0, 5000.0)
     assert (report.south, report.west, report.north, report.east) == (10.0, -122.4, 37.75, 10.0)
+
+
+def test_what_concerns_single_rows_trajectories_and_users_is_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr("wayveil.formats.grouping.MAX_TRAJECTORY_POINTS", 2)
+    rows = ["a,u,1.0,2.0,2024-03-04T07:30:00Z", "a,u,1.0,2.0,2024-03-04 07:31:00", "a,u,1.0,2.0", "a,u,1.0,2.0,1,2",
+            'a,"u,1.0,2.0,3', "a\0,u,1.0,2.0,4", f"{'a' * 257},u,1.0,2.0,5", f"a,{'u' * 257},1.0,2.0,6",
+            "b,u,1.0,2.0,7", "b,v,1.0,2.0,8", "c,w,1.0,2.0,9", "b,u,1.0,2.0,10", "b,v\0,1.0,2.0,11"]  # fmt: skip
+    (tmp_path / "x.csv").write_text("traj_id,user,lat,lon,t\n" + "\n".join(rows))
+    report = check(tmp_path / "x.csv")
+    assert report.rows == 13 and report.trajectories == 3
+    expected = {
+        "malformed row": 3, "time without a time zone": 1, "unreadable trajectory id": 1, "unreadable user": 1,
+        "trajectory id longer than 256 bytes": 1, "user longer than 256 bytes": 1, "several users in one trajectory": 1,
+        "too many points": 1, "trajectory in several pieces": 1, "only one point": 2,
+    }  # fmt: skip
+    assert report.problems == expected and set(report.advice) == set(expected)
+    assert "time without a time zone" not in check(tmp_path / "x.csv", timezone="UTC").problems
+
+
+def test_damaged_files_of_a_folder_are_counted(tmp_path):
+    (tmp_path / "1.txt").write_text("1,2008-02-02 15:36:08,116.5,39.5\n1,2008-02-02 15:46:08,116.25,39.25\nhalf a li")
+    (tmp_path / "2.txt").write_bytes(bytes(range(256)))
+    report = check(tmp_path)
+    assert report.problems["damaged file"] == 1 and report.problems["malformed row"] >= 2 and report.trajectories == 1
+
+
+def test_the_likely_cause_is_named_where_no_row_can_be_used(tmp_path, cli):
+    (tmp_path / "x.csv").write_text("traj_id,lat,lon,t\n" + "a,1,2,2024-03-04 07:30:00\n" * 3)
+    refused = cli("check", tmp_path / "x.csv")
+    assert "No row can be used" in str(refused.exception) and "--timezone" in str(refused.exception)
 
 
 def test_days_of_the_scope():
@@ -153,10 +187,12 @@ def test_convert_sorts_and_keeps_notes(tmp_path, cli):
     for name in ("y.parquet", "y.geo.parquet", "y.csv", "y.gpx"):
         result = cli("convert", tmp_path / "x.parquet", tmp_path / name)
         assert result.exit_code == 0, result.exception
-        assert read(tmp_path / name) == x
+        back = read(tmp_path / name)
+        users = x.user.astype(str) if name.endswith(".csv") else x.user  # labels of a CSV are text
+        assert back == Trajectories(x.offsets, x.lon, x.lat, x.t_utc, users)
         assert read_metadata(tmp_path / name) == {"wayveil.private": "false"}
         assert cli("convert", tmp_path / name, tmp_path / "z.any", "--to", "parquet", "--force").exit_code == 0
-        assert read(tmp_path / "z.any", format="parquet") == x
+        assert read(tmp_path / "z.any", format="parquet") == back
     assert isinstance(cli("convert", tmp_path / "x.parquet", tmp_path / "y", "--to", "geolife").exception, InputError)
     assert not (tmp_path / "y").exists()
 

@@ -59,14 +59,14 @@ def test_damage_inside_names_no_file(tmp_path, name):
 
 
 def test_folders_without_a_known_shape(tmp_path):
-    with pytest.raises(InputError, match="no known shape"):
+    with pytest.raises(InputError, match="no known layout"):
         read(tmp_path)
     (tmp_path / "notes.txt").write_text("hello\n")
-    with pytest.raises(InputError, match="no known shape"):
+    with pytest.raises(InputError, match="no known layout"):
         read(tmp_path)
     with pytest.raises(InputError, match="not a folder"):
         read(tmp_path / "notes.txt", format="geolife")
-    with pytest.raises(InputError, match="holds no points"):
+    with pytest.raises(InputError, match="no usable rows"):
         read(tmp_path, format="cabspotting")
 
 

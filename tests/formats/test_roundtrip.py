@@ -1,6 +1,7 @@
 """read(write(x)) == x, for every format that is written."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -39,11 +40,18 @@ def trajectory_sets(draw: st.DrawFn) -> Trajectories:
 @given(trajectories=trajectory_sets())
 def test_what_is_written_is_read_back(tmp_path, ending, trajectories):
     path = tmp_path / f"x{ending}"
+    user = trajectories.user
+    if ending == ".csv" and user is not None:
+        user = user.astype(np.str_)  # labels of a CSV are text
+        if any("\n" in one or "\r" in one for one in user.tolist()):  # and a record is one line
+            with pytest.raises(InputError, match="line breaks"):
+                write(trajectories, path)
+            return
     write(trajectories, path)
     back = read(path)
-    assert back == trajectories
-    if trajectories.user is not None:
-        assert back.user.dtype.kind == trajectories.user.dtype.kind
+    assert back == replace(trajectories, user=user)
+    if user is not None:
+        assert back.user.dtype.kind == user.dtype.kind
 
 
 @pytest.fixture
@@ -73,7 +81,7 @@ def test_written_columns_and_types(tmp_path, pair):
     assert schema.names == ["traj_id", "lat", "lon", "t"]
     assert schema.field("t").type == pa.float64()
     write(pair, tmp_path / "x.csv")
-    assert (tmp_path / "x.csv").read_text().splitlines()[:2] == ['traj_id,lat,lon,t,"user_id"', '0,48.5,2.5,10,"7"']
+    assert (tmp_path / "x.csv").read_text().splitlines()[:2] == ["traj_id,lat,lon,t,user_id", '0,48.5,2.5,10,"7"']
 
 
 def test_geoparquet_is_what_other_tools_expect(tmp_path, pair):

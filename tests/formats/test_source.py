@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 import wayveil.formats.parquet as parquet_format
 import wayveil.source as source_module
 from wayveil.errors import InputError
-from wayveil.formats import read, write
-from wayveil.source import MemorySource, ParquetSource, open_source
+from wayveil.formats import grouping, read, write
+from wayveil.source import MemorySource, ParquetSource, ScatteredSource, measured_source, open_source
 from wayveil.trajectories import Trajectories, concatenate
 
 
@@ -86,11 +86,23 @@ def test_a_trajectory_that_comes_again_is_not_counted_twice(tmp_path):
     assert max(np.diff(batch.offsets).max() for batch in batches) == 8
 
 
-def test_large_unsorted_files_are_refused_with_the_cure(tmp_path, monkeypatch):
+@pytest.mark.parametrize("text", [True, False])
+@pytest.mark.parametrize("unit", [None, "trajectory", "user"])
+def test_large_unsorted_files_are_read_in_several_passes(tmp_path, monkeypatch, text, unit):
+    labels = np.random.default_rng(0).permutation(np.repeat(np.arange(40), 6))
+    data = table([f"id{x}" for x in labels] if text else labels, user_id=[f"u{x % 7}" for x in labels])
+    path = save(tmp_path / "x.parquet", data)
+    options = {} if unit is None else {"unit": unit}
+    opened = open_source if unit is None else measured_source
+    expected = multiset(opened(path, **options).batches())
+    assert len(expected) == 40
     monkeypatch.setattr(source_module, "SORT_IN_MEMORY_BYTES", 1000)
-    source = open_source(save(tmp_path / "x.parquet", table([1, 2, 1] * 30)))
-    with pytest.raises(InputError, match=r"not in order.*sort it by trajectory id"):
-        list(source.batches())
+    source = pickle.loads(pickle.dumps(opened(path, **options)))
+    assert multiset(source.batches()) == expected
+    parts = [pickle.loads(pickle.dumps(part)) for part in source.partitions()]
+    assert len(parts) > 5 and all(isinstance(part, ScatteredSource) for part in parts)
+    assert multiset(batch for part in parts for batch in part.batches()) == expected
+    assert max(sum(len(batch.lon) for batch in part.batches()) for part in parts) <= 25
 
 
 def test_ids_are_checked_across_part_files(tmp_path):
@@ -133,7 +145,7 @@ def test_extreme_ids_do_not_overflow_the_comparison(tmp_path):
 def test_times_are_sorted_within_a_trajectory(tmp_path):
     data = table([2, 2, 2, 1]).set_column(3, "t", pa.array([30, 10, 20, 5]))
     (batch,) = open_source(save(tmp_path / "x.parquet", data)).batches()
-    assert batch.t_utc.tolist() == [10, 20, 30, 5]
+    assert batch.t_utc.tolist() == [5, 10, 20, 30]
 
 
 def test_bad_rows_in_a_stream(tmp_path):
@@ -144,11 +156,20 @@ def test_bad_rows_in_a_stream(tmp_path):
     assert sum(len(batch) for batch in open_source(path, on_bad_rows="drop").batches()) == 3
 
 
-def test_an_endless_trajectory_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(source_module, "MAX_TRAJECTORY_POINTS", 50)
-    path = save(tmp_path / "x.parquet", table(np.zeros(60, int)))
+@pytest.mark.parametrize("large", [True, False])
+@pytest.mark.parametrize("order", ["sorted", "shuffled"])
+def test_a_trajectory_with_too_many_points_is_left_out(tmp_path, monkeypatch, order, large):
+    monkeypatch.setattr(grouping, "MAX_TRAJECTORY_POINTS", 50)
+    monkeypatch.setattr(source_module, "SORT_IN_MEMORY_BYTES", 1000 if large else 1 << 30)
+    labels = np.r_[np.zeros(60, int), np.repeat(np.arange(1, 9), 5)]
+    labels = np.random.default_rng(1).permutation(labels) if order == "shuffled" else labels
+    path = save(tmp_path / "x.parquet", table(labels, user_id=["a", "b"] * 50))
     with pytest.raises(InputError, match="--traj-column"):
-        list(open_source(path).batches())
+        list(open_source(save(tmp_path / "y.parquet", table(labels))).batches())
+    assert len(multiset(measured_source(tmp_path / "y.parquet", "trajectory").batches())) == 8
+    # Each of two users who share an id has a trajectory of their own, of 30 points.
+    halves = multiset(measured_source(path, "user").batches())
+    assert len(halves) == len({(label, row % 2) for row, label in enumerate(labels)})
 
 
 def test_addresses_frames_and_other_formats(tmp_path):

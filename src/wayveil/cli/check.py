@@ -29,7 +29,8 @@ def check(
 ) -> None:
     """Say what a file holds and what is wrong with it; spends nothing. Not for publication.
 
-    Ends with exit code 2 if no row is of use: all are bad, or all lie outside the scope.
+    Run it before `wayveil measure`, which leaves bad rows out without a word: whether there were any is private. Ends
+    with exit code 2 if no row can be used: all are bad, or all lie outside the scope.
     """
     from wayveil.cli.console import NOT_FOR_PUBLICATION, note_clocks, print_json, progress_bar
     from wayveil.errors import InputError
@@ -47,7 +48,7 @@ def check(
     else:
         _print_tables(report, NOT_FOR_PUBLICATION)
     if report.nothing_left:
-        raise InputError("No row is of use; see the problems above.")
+        raise InputError(f"No row can be used; the likely cause: {report.likely_cause}.")
 
 
 def _print_tables(report: "CheckReport", notice: str) -> None:

@@ -11,17 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.errors import InputError
-from wayveil.formats.points import Labels, Points, bad_rows
+from wayveil.formats import grouping
+from wayveil.formats.labels import Labels
+from wayveil.formats.points import DAMAGED, MALFORMED, Points, bad_rows, label_problems
 from wayveil.progress import Progress, quiet
 from wayveil.scope import EARTH_RADIUS_M, Scope
 
+_BAD_IDS = tuple(label_problems("trajectory id").values())
+_BAD_USERS = tuple(label_problems("user").values())
+_BAD = (
+    MALFORMED,
+    "missing coordinate",
+    "latitude and longitude exchanged",
+    "coordinate out of range",
+    "time without a time zone",
+    "missing or unreadable time",
+    *_BAD_IDS,
+)
+"""Rows that contribute nothing to any measurement."""
+
 PROBLEMS = {
-    "missing coordinate": "rows",
-    "latitude and longitude exchanged": "rows",
-    "coordinate out of range": "rows",
-    "missing or unreadable time": "rows",
-    "missing trajectory id": "rows",
-    "missing user": "rows",
+    DAMAGED: "files",
+    **dict.fromkeys(_BAD, "rows"),
+    **dict.fromkeys(_BAD_USERS, "rows"),
     "time before the row above": "rows",
     "same time as the row above": "rows",
     "date without a time of day": "rows",
@@ -29,6 +41,7 @@ PROBLEMS = {
     "time in the year 1970": "rows",
     "trajectory in several pieces": "trajectories",
     "several users in one trajectory": "trajectories",
+    "too many points": "trajectories",
     "only one point": "trajectories",
     "outside the scope's box": "rows",
     "inside it if latitude and longitude are exchanged": "rows",
@@ -41,15 +54,17 @@ PROBLEMS = {
 _EDGE_M = 1e-3
 _SLACK = 1.001
 """Metres on the sphere and on the scope's map differ by less than this; synthetic steps may be exactly at the cap."""
-_REFUSED = "refused by measure; repair it, or leave it out with --drop-bad-rows"
+_LEFT_OUT = "left out of every measurement; repair them if they are many"
 _HARMLESS = "nothing: harmless"
 ADVICE = {
-    "missing coordinate": _REFUSED,
+    DAMAGED: "left out of every measurement; repair them, or move them away",
+    **dict.fromkeys(_BAD, _LEFT_OUT),
+    MALFORMED: "left out of every measurement; a row is one line with as many values as the header has names, and "
+    "quotation marks must be closed on that line",
     "latitude and longitude exchanged": "exchange --lat-column and --lon-column",
-    "coordinate out of range": _REFUSED,
-    "missing or unreadable time": _REFUSED,
-    "missing trajectory id": _REFUSED,
-    "missing user": _REFUSED,
+    "time without a time zone": "say which clocks they follow with --timezone; without it they are left out",
+    "missing or unreadable time": f"{_LEFT_OUT}; Unix seconds, or ISO 8601 text (2024-03-04 07:30:00)",
+    **dict.fromkeys(_BAD_USERS, "left out with --unit user; with --unit trajectory nobody needs a user"),
     "time before the row above": "nothing: rows are sorted",
     "same time as the row above": _HARMLESS,
     "date without a time of day": "no speed or hour can be told: name the column of times with --time-column, "
@@ -58,7 +73,10 @@ ADVICE = {
     "time in the year 1970": "every row is: seconds since a start, or a spreadsheet's days? Write Unix seconds, or "
     "dates with times",
     "trajectory in several pieces": "nothing: they are put together, unless ids are used twice",
-    "several users in one trajectory": "make trajectory ids unique across users",
+    "several users in one trajectory": "left out with --unit trajectory; with --unit user each user's rows are a "
+    "trajectory of their own. Make trajectory ids unique across users",
+    "too many points": "left out of every measurement; see --traj-column, or cut recordings into trips: wayveil "
+    "convert --split-minutes 10",
     "only one point": _HARMLESS,
     "outside the scope's box": "nothing: left out; if many, see the box and the columns",
     "inside it if latitude and longitude are exchanged": "exchange --lat-column and --lon-column if these are many",
@@ -81,8 +99,6 @@ _STILL_SHARE, _FEWEST_STEPS = 0.9, 3
 _MOST_MIDNIGHTS = 2
 """Dates are read as midnights: one time of day in UTC, or two where clocks were changed."""
 _YEAR_1970_S = 365 * 86_400.0
-_BAD = tuple(PROBLEMS)[:6]
-"""The kinds of `bad_rows`; such rows are not looked up in the scope."""
 
 
 @dataclass(frozen=True)
@@ -114,12 +130,22 @@ class CheckReport:
 
     @property
     def nothing_left(self) -> bool:
-        """Whether no row is of use: all are bad, or all that are not lie outside the scope."""
-        return self._good_rows == 0 or any(self.problems.get(name) == self._good_rows for name in _ALL_OUTSIDE)
+        """Whether no row can be used: all are bad, or all that are not lie outside the scope."""
+        bad = sum(self.problems.get(name, 0) for name in _BAD)
+        outside = any(self.problems.get(name) == self._good_rows for name in _ALL_OUTSIDE)
+        return bad == self.rows or (self._good_rows > 0 and outside)
+
+    @property
+    def likely_cause(self) -> str:
+        """What most rows suffer from, and what to do about it; for the case that none can be used."""
+        rows = {name: count for name, count in self.problems.items() if name in (*_BAD, *_ALL_OUTSIDE)}
+        name = max(rows, key=lambda kind: rows[kind], default="")
+        return f"{name} ({self.advice[name]})" if name else "the data holds no rows"
 
     @property
     def _good_rows(self) -> int:
-        return self.rows - sum(self.problems.get(name, 0) for name in _BAD)
+        """Rows that count for the statistics of this report."""
+        return self.rows - sum(self.problems.get(name, 0) for name in (*_BAD, *_BAD_USERS))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -141,10 +167,14 @@ class _Tally:
         self.steps = 0
         self.clocks: set[float] = set()
         self.users: list[NDArray[np.generic]] | None = None
-        self.before: tuple[int | str, int | str | None, float, float, float] | None = None
+        self.owners: dict[int | str, int | str] = {}
+        self.shared: set[int | str] = set()
+        self.before: tuple[int | str, float, float, float] | None = None
 
     def add(self, points: Points) -> None:
-        self.rows += len(points)
+        self.rows += len(points) + points.lost.get(MALFORMED, 0)
+        for name, count in points.lost.items():
+            self.problems[name] += count
         kinds = bad_rows(points)
         bad = np.zeros(len(points), bool)
         for name, mask in kinds.items():
@@ -157,11 +187,20 @@ class _Tally:
         self.low, self.high = np.minimum(self.low, columns.min(1)), np.maximum(self.high, columns.max(1))
         if good.user is not None:
             self.users = [*(self.users or []), _distinct(good.user)]
+            self._note_owners(good.label, good.user)
         if len(self.clocks) <= _MOST_MIDNIGHTS:
             self.clocks.update(np.unique(good.t_utc % 86_400.0)[: _MOST_MIDNIGHTS + 1].tolist())
         self._compare(good)
         if self.scope is not None:
             self._place(good, self.scope)
+
+    def _note_owners(self, label: Labels, user: Labels) -> None:
+        """Which trajectories name several users."""
+        changes = (label.code[1:] != label.code[:-1]) | (user.code[1:] != user.code[:-1])
+        for row in np.flatnonzero(np.r_[True, changes]).tolist():
+            key, owner = label.value(row), user.value(row)
+            if self.owners.setdefault(key, owner) != owner:
+                self.shared.add(key)
 
     def _compare(self, good: Points) -> None:
         """Each row with the one above it, where both are of the same trajectory."""
@@ -169,18 +208,14 @@ class _Tally:
         same = np.r_[False, code[1:] == code[:-1]]
         wait_s = np.r_[0.0, np.diff(t_utc)]
         metres = np.r_[0.0, _metres(lon[:-1], lat[:-1], lon[1:], lat[1:])]
-        other = np.r_[False, np.diff(good.user.code) != 0] if good.user is not None else np.zeros(len(good), bool)
         if self.before is not None and self.before[0] == good.label.value(0):
-            _, user, t_before, lon_before, lat_before = self.before
+            _, t_before, lon_before, lat_before = self.before
             same[0], wait_s[0] = True, t_utc[0] - t_before
             metres[0] = _metres(np.array([lon_before]), np.array([lat_before]), lon[:1], lat[:1])[0]
-            other[0] = good.user is not None and user != good.user.value(0)
-        user_last = None if good.user is None else good.user.value(-1)
-        self.before = (good.label.value(-1), user_last, float(t_utc[-1]), float(lon[-1]), float(lat[-1]))
+        self.before = (good.label.value(-1), float(t_utc[-1]), float(lon[-1]), float(lat[-1]))
         self.steps += int(same.sum())
         self.problems["time before the row above"] += int((same & (wait_s < 0)).sum())
         self.problems["same time as the row above"] += int((same & (wait_s == 0)).sum())
-        self.problems["several users in one trajectory"] += int((same & other).sum())
         if self.scope is not None:
             cap_mps = _SLACK * self.scope.caps.speed_kmh / 3.6
             self.problems["faster than the scope's cap"] += int((same & (metres > cap_mps * np.abs(wait_s))).sum())
@@ -214,6 +249,8 @@ class _Tally:
             points = np.bincount(where, np.concatenate(self.piece_sizes))
             trajectories = len(names)
             self.problems["trajectory in several pieces"] = int((pieces > 1).sum())
+            self.problems["several users in one trajectory"] = len(self.shared)
+            self.problems["too many points"] = int((points > grouping.MAX_TRAJECTORY_POINTS).sum())
             self.problems["only one point"] = int((points == 1).sum())
             if self.scope is not None:
                 longest_s = 3600 * self.scope.caps.duration_h
@@ -266,6 +303,8 @@ def _all(parts: list[NDArray[np.generic]]) -> NDArray[np.generic]:
     """One array; part files may disagree on whether labels are numbers, and then all are text."""
     if len({part.dtype.kind for part in parts}) > 1:
         parts = [part.astype(np.str_) for part in parts]
+    elif parts[0].dtype == object:
+        return np.array([f"{type(value).__name__} {value}" for part in parts for value in part], np.str_)
     return np.concatenate(parts)
 
 
@@ -286,6 +325,8 @@ def check(
     **options: Any,
 ) -> CheckReport:
     """Go through all rows as they stand and count what is there; bad rows are counted, not refused.
+
+    What is counted as bad is what `measure` leaves out.
 
     `source` and `options` are those of `wayveil.source.open_source`.
 

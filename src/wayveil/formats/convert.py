@@ -6,8 +6,9 @@ from typing import Any
 
 from wayveil.errors import InputError
 from wayveil.formats import parquet
+from wayveil.formats.grouping import assemble
 from wayveil.formats.options import WRITABLE, ReadOptions, files_written, format_of
-from wayveil.formats.points import joined, usable
+from wayveil.formats.points import usable
 from wayveil.formats.reading import metadata_of, origin_of, read_points, write_trajectories
 from wayveil.formats.split import split_points
 from wayveil.formats.tables import whole_seconds
@@ -57,7 +58,7 @@ def convert(
 
 def _split(source: str | os.PathLike[str], minutes: float, options: ReadOptions, progress: Progress) -> Trajectories:
     origin = origin_of(source)
-    points = usable(read_points(source, options, progress), options.on_bad_rows, origin)
+    points = usable(read_points(source, options, progress), options, origin)
     if not len(points):
         raise InputError(f"'{origin}' holds no usable rows.")
-    return joined(split_points(points, minutes), origin)
+    return assemble(split_points(points, minutes), options, origin)

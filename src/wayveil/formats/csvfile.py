@@ -1,4 +1,4 @@
-"""CSV: one row a point, one header line."""
+"""CSV: one line per point, one header line."""
 
 import csv
 import hashlib
@@ -6,87 +6,85 @@ import io
 import json
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyarrow import csv as pacsv
 
 from wayveil.atomic import atomic_path, write_text
 from wayveil.errors import InputError
+from wayveil.formats.lines import Shape, sound_lines
+from wayveil.formats.numbers import numbers_of_text
 from wayveil.formats.options import MAX_COLUMNS, ReadOptions, Roles, notes_beside, resolve_roles
-from wayveil.formats.points import Points
-from wayveil.formats.tables import numbers_of_text, points_of_table, table_of
+from wayveil.formats.points import MALFORMED, Points
+from wayveil.formats.tables import points_of_table, table_of
 from wayveil.inputs import open_regular, read_text
 from wayveil.trajectories import Trajectories
 
 _MAX_HEADER_BYTES = 1 << 20
 _CONTENT = "sha256 of the file"
-_BLOCK_BYTES = 8 << 20
-_INTEGER = r"^(0|-?[1-9][0-9]{0,18})$"
 
 
 def read_points(path: Path, options: ReadOptions) -> Points:
     """The rows of a CSV file.
 
-    Labels that all look like whole numbers are read as such, unless the column's name stands in quotes in the
-    header line: that is how `write` keeps the user "7" apart from the user 7.
+    A record is one line. Ids and users are text, exactly as written; coordinates and times are read value by value.
+    Lines with the wrong number of columns are counted as malformed.
     """
     origin = path.name
-    names, quoted, delimiter, skip_bytes = _header(path)
+    names, delimiter, skip_bytes = _header(path)
     roles = resolve_roles(names, options, origin)
-    kinds: dict[str, pa.DataType] = {}
-    for role, position in (("lon", roles.lon), ("lat", roles.lat)):
-        del role
-        kinds[f"c{position}"] = pa.float64()
-    for position in (roles.traj_id, roles.time, roles.user):
-        if position is not None:
-            kinds[f"c{position}"] = pa.string()
-    keep = [f"c{position}" for position in roles.positions]
-    coordinates = [f"c{position}" for position in (roles.lon, roles.lat)]
-
-    def table_with(kinds: dict[str, pa.DataType]) -> pa.Table:
+    columns = [f"c{position}" for position in range(len(names))]
+    numeric = [f"c{position}" for position in (roles.lon, roles.lat)]
+    keep = {f"c{position}": pa.string() for position in roles.positions} | dict.fromkeys(numeric, pa.float64())
+    tables, malformed = [], 0
+    try:
         with open_regular(path) as stream:
             stream.seek(skip_bytes)
-            return pacsv.read_csv(
-                stream,
-                read_options=pacsv.ReadOptions(
-                    column_names=[f"c{i}" for i in range(len(names))], block_size=_BLOCK_BYTES
-                ),
-                parse_options=pacsv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
-                convert_options=pacsv.ConvertOptions(column_types=kinds, include_columns=keep),
-            )
-
-    try:
-        try:
-            table = table_with(kinds)
-        except pa.ArrowInvalid:
-            table = _with_numbers(table_with(kinds | dict.fromkeys(coordinates, pa.string())), coordinates)
+            for lines, bad in sound_lines(stream, Shape(delimiter, len(names))):
+                tables.append(read_lines(lines, columns, keep, delimiter=delimiter))
+                malformed += bad
     except OSError as error:
         raise InputError(f"Cannot read '{origin}': {error.strerror or 'input error'}.") from None
-    except pa.ArrowException as error:
-        if "Empty CSV file" in str(error):
-            raise InputError(f"'{origin}' holds no rows.") from None
-        raise InputError(
-            f"'{origin}' is not a well-formed CSV file with numbers (decimal points, no commas) for lon and lat; see "
-            "its header and delimiter, or name the format."
-        ) from None
-    for position in (roles.traj_id, roles.user):
-        if position is not None and not quoted[position]:
-            place = keep.index(f"c{position}")
-            table = table.set_column(place, f"c{position}", _integers_if_all(table.column(place)))
+    except pa.ArrowException:
+        raise InputError(f"'{origin}' is not a CSV file; see its header and delimiter, or name the format.") from None
+    table = pa.concat_tables(tables) if tables else _empty(keep)
     place_of = {int(name[1:]): place for place, name in enumerate(keep)}
-    return points_of_table(table, _moved(roles, place_of), options, origin)
+    points = points_of_table(table, _moved(roles, place_of), options, origin, shortest_first=True)
+    return replace(points, lost={MALFORMED: malformed})
 
 
-def _with_numbers(table: pa.Table, columns: list[str]) -> pa.Table:
-    """The table with text turned to numbers; what is none is missing, as long as most of it is one."""
-    for name in columns:
-        values = numbers_of_text(table[name])
-        if values is None:
-            raise pa.ArrowInvalid("a column without numbers")
-        table = table.set_column(table.column_names.index(name), name, values)
+def read_lines(
+    lines: bytes, columns: list[str], keep: dict[str, pa.DataType], *, delimiter: str, quotes: bool = True
+) -> pa.Table:
+    """The kept columns of well-formed lines.
+
+    Columns to be kept are text or float64; each text of a numeric column is read by itself, NaN where it is no number.
+    """
+
+    def table_with(kinds: dict[str, pa.DataType]) -> pa.Table:
+        return pacsv.read_csv(
+            pa.BufferReader(lines),
+            read_options=pacsv.ReadOptions(column_names=columns, block_size=len(lines) + 1),
+            parse_options=pacsv.ParseOptions(delimiter=delimiter, quote_char='"' if quotes else False),
+            convert_options=pacsv.ConvertOptions(column_types=kinds, include_columns=list(keep), check_utf8=False),
+        )
+
+    if re.search(rb"[^\r\n]", lines) is None:
+        return _empty(keep)
+    try:
+        return table_with(keep)
+    except pa.ArrowInvalid:  # some text in a numeric column is no number, and Arrow refuses all of them
+        table = table_with(dict.fromkeys(keep, pa.string()))
+    for place, (name, kind) in enumerate(keep.items()):
+        if kind == pa.float64():
+            table = table.set_column(place, name, pa.chunked_array([numbers_of_text(table[name])], pa.float64()))
     return table
+
+
+def _empty(keep: dict[str, pa.DataType]) -> pa.Table:
+    return pa.table({name: pa.array([], kind) for name, kind in keep.items()})
 
 
 def _moved(roles: Roles, place_of: dict[int, int]) -> Roles:
@@ -99,31 +97,20 @@ def _moved(roles: Roles, place_of: dict[int, int]) -> Roles:
     )  # fmt: skip
 
 
-def _integers_if_all(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not len(column) or not pc.all(pc.or_(pc.match_substring_regex(column, _INTEGER), pc.equal(column, ""))).as_py():
-        return column
-    try:
-        return pc.cast(pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column), pa.int64())
-    except pa.ArrowInvalid:  # nineteen digits may be more than 64 bits hold; they stay text
-        return column
-
-
-def _header(path: Path) -> tuple[list[str], list[bool], str, int]:
-    """Column names, whether each stands in quotes, the delimiter, and the length of the header line in bytes."""
+def _header(path: Path) -> tuple[list[str], str, int]:
+    """Column names, the delimiter, and the length of the header line in bytes."""
     origin = path.name
     try:
         with open_regular(path) as stream:
             line = stream.readline(_MAX_HEADER_BYTES + 1)
     except OSError as error:
         raise InputError(f"Cannot read '{origin}': {error.strerror}.") from None
+    if b"\r" in line.rstrip(b"\r\n"):  # lines that end with CR alone
+        line = line[: line.index(b"\r") + 1]
     if not line.strip():
         raise InputError(f"'{origin}' is empty or has no header line; the first line must name the columns.")
     if len(line) > _MAX_HEADER_BYTES:
         raise InputError(f"The first line of '{origin}' is longer than 1 MB; that is not a CSV header.")
-    length = len(line)
-    if b"\r" in line.rstrip(b"\r\n"):  # lines that end with CR alone
-        length = line.index(b"\r") + 1
-        line = line[:length]
     try:
         text = line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
@@ -134,13 +121,9 @@ def _header(path: Path) -> tuple[list[str], list[bool], str, int]:
     if text.count(delimiter) > MAX_COLUMNS:
         raise InputError(f"'{origin}' has more than {MAX_COLUMNS} columns; keep only the needed ones.")
     try:
-        names = next(csv.reader(io.StringIO(text), delimiter=delimiter))
+        return next(csv.reader(io.StringIO(text), delimiter=delimiter)), delimiter, len(line)
     except (csv.Error, StopIteration):
         raise InputError(f"The header line of '{origin}' cannot be read.") from None
-    cells = re.split(re.escape(delimiter), text)
-    plain = len(cells) == len(names)
-    quoted = [plain and cell.strip().startswith('"') for cell in cells] if plain else [False] * len(names)
-    return names, quoted, delimiter, length
 
 
 def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str] | None, *, private: bool) -> None:
@@ -149,15 +132,15 @@ def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str]
     The notes name the content they are about: put another CSV in this one's place and they no longer hold.
     """
     table = table_of(trajectories)
-    header = ",".join(table.column_names)
-    if "user_id" in table.column_names and pa.types.is_string(table.schema.field("user_id").type):
-        header = header.replace("user_id", '"user_id"')
+    users = trajectories.user
+    if users is not None and users.dtype.kind == "U" and any("\n" in user or "\r" in user for user in users.tolist()):
+        raise InputError("Some users have labels with line breaks, which CSV cannot hold here; write Parquet instead.")
     beside = notes_beside(path)
     if extra_metadata:
         check_notes(path)
     with atomic_path(path, private=private) as part:
         with open(part, "wb") as stream:
-            stream.write(header.encode() + b"\n")
+            stream.write(",".join(table.column_names).encode() + b"\n")
             pacsv.write_csv(table, stream, pacsv.WriteOptions(include_header=False))
     if extra_metadata:
         notes = {**extra_metadata, _CONTENT: _digest(path)}

@@ -1,25 +1,28 @@
 """Public datasets in the shape in which they are published: Geolife, T-Drive, Cabspotting."""
 
-import re
-from collections.abc import Iterable
+import io
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
-from pyarrow import csv as pacsv
 
 from wayveil.errors import InputError
-from wayveil.formats.gpx import gpx_files
+from wayveil.formats.csvfile import read_lines
+from wayveil.formats.labels import Labels, labels_of_values
+from wayveil.formats.lines import Shape, sound_lines
+from wayveil.formats.numbers import float_column
 from wayveil.formats.options import ReadOptions
-from wayveil.formats.points import Labels, Points, labels_of
+from wayveil.formats.parquet import part_names
+from wayveil.formats.points import DAMAGED, MALFORMED, Points
 from wayveil.formats.times import seconds_of_numbers, to_utc_seconds
-from wayveil.inputs import TooLargeError, open_regular, read_bytes
+from wayveil.formats.tree import files_under
+from wayveil.inputs import TooLargeError, read_bytes
 from wayveil.progress import Progress, quiet
 
 _GEOLIFE_HEADER_LINES = 6
-_TDRIVE_LINE = re.compile(rb"\s*\d+,\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,-?\d+(\.\d+)?,-?\d+(\.\d+)?\s*")
 _TDRIVE_ZONE = "Asia/Shanghai"
 _MAX_FILE_BYTES = 1 << 30
 
@@ -27,129 +30,133 @@ Part = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArra
 
 
 def format_of_folder(folder: Path) -> str:
-    """Which published shape a folder has; messages name no file inside, for file names are user labels."""
-    if _geolife_files(folder):
-        return "geolife"
-    if any(folder.glob("new_*.txt")):
-        return "cabspotting"
-    if any(file.suffix.lower() in (".parquet", ".pq") for file in folder.rglob("*")):
-        return "parquet"
-    if any(_TDRIVE_LINE.fullmatch(_first_line(file)) for file in _tdrive_files(folder)[:100]):
-        return "tdrive"
-    if gpx_files(folder):
-        return "gpx"
+    """Which published layout a folder has, by the names of its files alone.
+
+    What the files hold is not looked at, and files of several formats are refused: one file must not decide how, or
+    whether, the others are read. Messages name no file inside, for file names are user labels.
+    """
+    texts = files_under(folder, ".txt")
+    found = {
+        "geolife": bool(files_under(folder, ".plt")),
+        "cabspotting": any(_is_cab(file) for file in texts),
+        "parquet": bool(part_names(folder)),
+        "tdrive": any(file.stem.isdecimal() for file in texts),
+        "gpx": bool(files_under(folder, ".gpx")),
+    }
+    kinds = [kind for kind, there in found.items() if there]
+    if len(kinds) > 1:
+        raise InputError(
+            f"The folder '{folder.name}' holds files of several formats ({', '.join(kinds)}); keep one of them, or say "
+            "which one to read with --format (format= in Python)."
+        )
+    if kinds:
+        return kinds[0]
     raise InputError(
-        f"The folder '{folder.name}' has no known shape: Parquet part files, GPX files, Geolife "
-        "(Data/<user>/Trajectory/*.plt), T-Drive (<taxi>.txt) or Cabspotting (new_*.txt)."
+        f"The folder '{folder.name}' has no known layout: Parquet part files, GPX files, Geolife "
+        "(Data/<user>/Trajectory/*.plt), T-Drive (<number of the taxi>.txt) or Cabspotting (new_*.txt)."
     )
 
 
 def read_points(folder: Path, kind: str, options: ReadOptions, progress: Progress = quiet) -> Points:
-    """All points of a published folder.
+    """All points of a published folder, from the files of the format at any depth.
 
     Geolife: one file, one trajectory, GMT. T-Drive: one taxi, one trajectory, Beijing time. Cabspotting: one ride
-    with a passenger, one trajectory.
+    with a passenger, one trajectory. A file that cannot be understood contributes nothing.
     """
     if not folder.is_dir():
         raise InputError(f"'{folder.name}' is not a folder, which the format '{kind}' needs.")
     if kind == "geolife":
-        files = _geolife_files(folder)
-        parts = (_geolife_file(file, folder.name) for file in files)
-        users = [file.parent.parent.name for file in files]
-    elif kind == "cabspotting":
-        files = sorted(folder.glob("new_*.txt"))
-        parts = (_cabspotting_file(file, folder.name) for file in files)
-        users = [file.stem for file in files]
-    else:
-        files = _tdrive_files(folder)
-        zone = options.timezone or _TDRIVE_ZONE
-        parts = (_tdrive_file(file, folder.name, zone) for file in files)
-        users = [file.stem for file in files]
-    return _together(parts, users, folder.name, progress)
+        files = files_under(folder, ".plt")
+        users = [file.parent.parent.name if file.parent.name == "Trajectory" else None for file in files]
+        return _together(files, _geolife_file, users, progress)
+    files = files_under(folder, ".txt")
+    if kind == "cabspotting":
+        files = [file for file in files if _is_cab(file)]
+        return _together(files, _cabspotting_file, [file.stem for file in files], progress)
+    zone = options.timezone or _TDRIVE_ZONE
+
+    def tdrive(lines: bytes) -> tuple[Part, int]:
+        return _tdrive_file(lines, zone)
+
+    return _together(files, tdrive, [file.stem for file in files], progress)
 
 
-def _together(parts: Iterable[Part], users: list[str], origin: str, progress: Progress) -> Points:
-    columns: list[Part] = []
-    owners: list[NDArray[np.int64]] = []
-    first = 0
-    for i, part in enumerate(parts):
+def _is_cab(file: Path) -> bool:
+    return file.name.startswith("new_") and file.suffix == ".txt"
+
+
+def _together(
+    files: list[Path], read: Callable[[bytes], tuple[Part, int]], users: Sequence[str | None], progress: Progress
+) -> Points:
+    columns: list[Part] = [(np.zeros(0, np.int64), np.empty(0), np.empty(0), np.empty(0))]
+    owners = [np.zeros(0, np.int64)]
+    first, lost = 0, {DAMAGED: 0, MALFORMED: 0}
+    for i, file in enumerate(files):
+        content = _content(file)
+        if content is None:
+            lost[DAMAGED] += 1
+            continue
+        part, malformed = read(content)
+        lost[MALFORMED] += malformed
+        lost[DAMAGED] += int(malformed > 0 and not len(part[0]))
         if len(part[0]):
             columns.append((part[0] + first, *part[1:]))
             owners.append(np.full(len(part[0]), i))
             first += int(part[0].max()) + 1
-        progress("reading", (i + 1) / len(users))
-    if not columns:
-        raise InputError(f"The folder '{origin}' holds no points.")
+        progress("reading", (i + 1) / len(files))
     label, lon, lat, t_utc = (np.concatenate([part[k] for part in columns]) for k in range(4))
+    owner = labels_of_values(users).take(np.concatenate(owners)) if users else Labels(np.zeros(0, np.int64))
+    return Points(Labels(label), lon, lat, t_utc, owner, None, lost)
+
+
+def _content(file: Path) -> bytes | None:
+    """The bytes of a file, or None for a file that is too large to be of the published layout."""
     try:
-        names = labels_of(pa.chunked_array([pa.array(users)]), "user", origin)
-    except UnicodeEncodeError:
-        raise InputError(f"Some file names of '{origin}' are not UTF-8.") from None
-    return Points(Labels(label), lon, lat, t_utc, names.take(np.concatenate(owners)))
-
-
-def _geolife_files(folder: Path) -> list[Path]:
-    for pattern in ("Data/*/Trajectory/*.plt", "*/Trajectory/*.plt", "*/Data/*/Trajectory/*.plt"):
-        if files := sorted(folder.glob(pattern)):
-            return files
-    return []
-
-
-def _tdrive_files(folder: Path) -> list[Path]:
-    return sorted(folder.glob("*.txt")) or sorted(folder.glob("*/*.txt"))
-
-
-def _first_line(file: Path) -> bytes:
-    try:
-        with open_regular(file) as stream:
-            return stream.readline(256)
-    except OSError:
-        return b""
-
-
-def _columns(file: Path, names: str, keep: dict[str, pa.DataType], delimiter: str, skip: int, origin: str) -> pa.Table:
-    """The columns of a file without a header; an empty file has none of them."""
-    problem = InputError(f"A file in '{origin}' is damaged or not of the expected shape; see `wayveil check`.")
-    try:
-        raw = read_bytes(file, _MAX_FILE_BYTES)
-        body = raw.split(b"\n", skip)[-1] if skip and raw.count(b"\n") >= skip else (b"" if skip else raw)
-        if not body.strip():
-            return pa.table({name: pa.array([], kind) for name, kind in keep.items()})
-        return pacsv.read_csv(
-            pa.BufferReader(body),
-            read_options=pacsv.ReadOptions(column_names=names.split(), use_threads=False),
-            parse_options=pacsv.ParseOptions(delimiter=delimiter, quote_char=False),
-            convert_options=pacsv.ConvertOptions(column_types=keep, include_columns=list(keep)),
-        )
+        return read_bytes(file, _MAX_FILE_BYTES)
     except TooLargeError:
-        raise InputError(f"A file in '{origin}' is larger than 1 GB; that is not the published shape.") from None
-    except (OSError, pa.ArrowException):
-        raise problem from None
+        return None
+    except OSError as error:
+        raise InputError(f"A file of the data cannot be opened: {error.strerror}.") from None
 
 
-def _geolife_file(file: Path, origin: str) -> Part:
+def _columns(content: bytes, names: str, keep: dict[str, pa.DataType], delimiter: str) -> tuple[pa.Table, int]:
+    """The columns of a file without a header, and how many of its lines are malformed."""
+    tables = [pa.table({name: pa.array([], kind) for name, kind in keep.items()})]
+    columns, malformed = names.split(), 0
+    for lines, bad in sound_lines(io.BytesIO(content), Shape(delimiter, len(columns), quotes=False)):
+        tables.append(read_lines(lines, columns, keep, delimiter=delimiter, quotes=False))
+        malformed += bad
+    return pa.concat_tables(tables), malformed
+
+
+def _geolife_file(content: bytes) -> tuple[Part, int]:
     keep = {"lat": pa.float64(), "lon": pa.float64(), "date": pa.string(), "clock": pa.string()}
-    table = _columns(file, "lat lon zero altitude days date clock", keep, ",", _GEOLIFE_HEADER_LINES, origin)
+    header = content.count(b"\n") >= _GEOLIFE_HEADER_LINES
+    body = content.split(b"\n", _GEOLIFE_HEADER_LINES)[-1] if header else b""
+    table, malformed = _columns(body, "lat lon zero altitude days date clock", keep, ",")
     moment = pc.binary_join_element_wise(table["date"], table["clock"], " ")
-    t_utc = to_utc_seconds(moment, "UTC", origin)
-    return np.zeros(len(table), np.int64), table["lon"].to_numpy(), table["lat"].to_numpy(), t_utc
+    t_utc = to_utc_seconds(moment, "UTC", "")
+    malformed += int(not header)
+    return (np.zeros(len(table), np.int64), float_column(table["lon"]), float_column(table["lat"]), t_utc), malformed
 
 
-def _tdrive_file(file: Path, origin: str, timezone: str) -> Part:
+def _tdrive_file(content: bytes, timezone: str) -> tuple[Part, int]:
     keep = {"moment": pa.string(), "lon": pa.float64(), "lat": pa.float64()}
-    table = _columns(file, "taxi moment lon lat", keep, ",", 0, origin)
-    t_utc = to_utc_seconds(table["moment"], timezone, origin)
-    return np.zeros(len(table), np.int64), table["lon"].to_numpy(), table["lat"].to_numpy(), t_utc
+    table, malformed = _columns(content, "taxi moment lon lat", keep, ",")
+    t_utc = to_utc_seconds(table["moment"], timezone, "")
+    return (np.zeros(len(table), np.int64), float_column(table["lon"]), float_column(table["lat"]), t_utc), malformed
 
 
-def _cabspotting_file(file: Path, origin: str) -> Part:
+def _cabspotting_file(content: bytes) -> tuple[Part, int]:
     keep = {"lat": pa.float64(), "lon": pa.float64(), "occupied": pa.float64(), "t": pa.float64()}
-    table = _columns(file, "lat lon occupied t", keep, " ", 0, origin)
-    t_utc = seconds_of_numbers(table["t"].to_numpy())
+    table, malformed = _columns(content, "lat lon occupied t", keep, " ")
+    t_utc = seconds_of_numbers(float_column(table["t"]))
     order = np.argsort(t_utc, kind="stable")
-    occupied = table["occupied"].to_numpy()[order] == 1
+    occupied = float_column(table["occupied"])[order] == 1
     # A ride is a run of occupied fixes: its number is how many runs have begun so far.
-    begins = occupied & ~np.r_[False, occupied[:-1]]
+    begins = occupied & ~np.r_[False, occupied][:-1]
     ride = (np.cumsum(begins) - 1)[occupied]
-    lon, lat, t_utc = (column[order][occupied] for column in (table["lon"].to_numpy(), table["lat"].to_numpy(), t_utc))
-    return ride.astype(np.int64), lon, lat, t_utc
+    lon, lat, t_utc = (
+        column[order][occupied] for column in (float_column(table["lon"]), float_column(table["lat"]), t_utc)
+    )
+    return (ride.astype(np.int64), lon, lat, t_utc), malformed

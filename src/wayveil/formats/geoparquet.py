@@ -39,19 +39,13 @@ def geometry_position(schema: pa.Schema, origin: str) -> int | None:
 
 
 def coordinates(column: pa.ChunkedArray, origin: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Longitude and latitude of POINT geometries; NaN where the geometry is missing or empty."""
+    """Longitude and latitude of POINT geometries; NaN where a geometry is missing, invalid, empty or no point."""
     if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
         raise InputError(f"The geometry column of '{origin}' is not binary WKB.")
     import shapely
 
-    try:
-        shapes = shapely.from_wkb(column.to_numpy())
-    except (shapely.errors.GEOSException, TypeError, ValueError):
-        raise InputError(f"Some geometries of '{origin}' are not valid WKB.") from None
-    kinds = shapely.get_type_id(shapes)
-    if not ((kinds == 0) | (kinds == -1)).all():
-        raise InputError(f"'{origin}' holds geometries other than POINT; wayveil reads one POINT row a point.")
-    return shapely.get_x(shapes), shapely.get_y(shapes)
+    shapes = shapely.from_wkb(column.to_numpy(), on_invalid="ignore")
+    return shapely.get_x(shapes), shapely.get_y(shapes)  # NaN for every other type of geometry
 
 
 def geo_table(trajectories: Trajectories, **options: Any) -> pa.Table:

@@ -2,6 +2,8 @@
 
 import json
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from decimal import Context, Decimal
 from pathlib import Path
 from typing import Any
@@ -10,15 +12,16 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from wayveil.atomic import atomic_path
 from wayveil.errors import InputError
+from wayveil.formats.labels import Labels, labels_of_values
 from wayveil.formats.options import ReadOptions
-from wayveil.formats.points import Labels, Points, labels_of
+from wayveil.formats.points import DAMAGED, Points
 from wayveil.formats.tables import user_column
 from wayveil.formats.times import LARGEST_S, to_utc_seconds
+from wayveil.formats.tree import files_under
 from wayveil.inputs import open_regular
 from wayveil.progress import Progress, quiet
 from wayveil.trajectories import Trajectories
@@ -37,11 +40,16 @@ class _Refused(Exception):
     """The file is XML, but not what a GPX file may hold."""
 
 
+class _Damaged(InputError):
+    """The file is no GPX file."""
+
+
 class _Tracks:
     """What the parser's events build up; a flat list a column, so that no tree is ever held."""
 
     def __init__(self) -> None:
         self.path: list[str] = []
+        self.depth = 0
         self.text: list[str] | None = None
         self.text_size = 0
         self.segment = -1
@@ -56,10 +64,11 @@ class _Tracks:
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
         space, _, local = name.rpartition(" ")
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:  # nothing of GPX lies so deep
+            return
         self.path.append(local)
-        if len(self.path) > _MAX_DEPTH:
-            raise _Refused
-        if len(self.path) == 1 and local != "gpx":
+        if self.depth == 1 and local != "gpx":
             raise _Refused
         if local == "trk":
             self.user, self.track_start = None, len(self.label)
@@ -70,6 +79,7 @@ class _Tracks:
             self.lon.append(_number(attributes.get("lon")))
             self.lat.append(_number(attributes.get("lat")))
             self.time.append(None)
+            self.users.append(None)
         elif (local == "time" and self.path[-2] == "trkpt") or space == _OWN:
             self.text, self.text_size = [], 0
             if local == "note":
@@ -79,26 +89,25 @@ class _Tracks:
         if self.text is None:
             return
         self.text_size += len(text)
-        if self.text_size > _MAX_TEXT:
-            raise _Refused
-        self.text.append(text)
+        if self.text_size <= _MAX_TEXT:
+            self.text.append(text)
 
     def end(self, name: str) -> None:
         space, _, local = name.rpartition(" ")
+        self.depth -= 1
+        if self.depth >= _MAX_DEPTH:
+            return
         self.path.pop()
         if local == "trk":
-            self.users.extend([self.user] * (len(self.label) - self.track_start))
+            self.users[self.track_start :] = [self.user] * (len(self.label) - self.track_start)
             self.track_start = len(self.label)
         if self.text is None:
             return
         text, self.text = "".join(self.text), None
+        if self.text_size > _MAX_TEXT:
+            return
         if space == _OWN and local == "user":
-            try:
-                self.user = json.loads(text)
-            except (ValueError, RecursionError):
-                raise _Refused from None
-            if not isinstance(self.user, int | str) or isinstance(self.user, bool):
-                raise _Refused
+            self.user = _user(text)
         elif space == _OWN and local == "note":
             self.metadata[self.note_key] = text
         elif local == "time" and self.time:
@@ -107,6 +116,15 @@ class _Tracks:
     def doctype(self, *_: object) -> None:
         # Entities are how small XML files become enormous; GPX has no use for a document type.
         raise _Refused
+
+
+def _user(text: str) -> Any:
+    """The user of a track, or an object that is no label where the text holds none."""
+    try:
+        user = json.loads(text)
+    except (ValueError, RecursionError):
+        return object()
+    return user if isinstance(user, int | str) else object()
 
 
 def _number(text: str | None) -> float:
@@ -126,103 +144,69 @@ def _parse(path: Path) -> _Tracks:
     try:
         with open_regular(path) as stream:
             if not stream.peek(1):
-                raise InputError(f"'{path.name}' is empty.")
+                raise _Damaged(f"'{path.name}' is empty.")
             while chunk := stream.read(_CHUNK_BYTES):
                 parser.Parse(chunk, False)
             parser.Parse(b"", True)
     except OSError as error:
         raise InputError(f"Cannot read '{path.name}': {error.strerror}.") from None
     except (expat.ExpatError, _Refused, LookupError, ValueError):
-        raise InputError(f"'{path.name}' is not a well-formed GPX file (or holds a document type).") from None
+        raise _Damaged(f"'{path.name}' is not a well-formed GPX file (or holds a document type).") from None
     return tracks
 
 
 def read_points(path: Path, options: ReadOptions) -> Points:
     """The track points of a GPX file; times without a zone are UTC, as GPX says, unless a zone is given."""
-    tracks, origin = _parse(path), path.name
-    user = None
-    if any(value is not None for value in tracks.users):
-        if len(tracks.users) != len(tracks.label):  # points outside a track, or a track inside another
-            raise InputError(f"'{origin}' has track points outside its tracks, whose user is unknown; repair the file.")
-        if not all(isinstance(value, int) or value is None for value in tracks.users):
-            tracks.users = [value if value is None else str(value) for value in tracks.users]
-        try:
-            user = labels_of(pa.chunked_array([pa.array(tracks.users)]), "user", origin)
-        except (pa.ArrowException, UnicodeEncodeError, OverflowError):
-            raise InputError(f"Some users of '{origin}' cannot be read.") from None
-    label = labels_of(pa.chunked_array([pa.array(tracks.label, pa.int64())]), "traj_id", origin)
-    t_utc = _seconds(tracks.time, options.timezone or "UTC", origin)
-    return Points(label, np.array(tracks.lon, float), np.array(tracks.lat, float), t_utc, user)
-
-
-def gpx_files(folder: Path) -> list[Path]:
-    """The GPX files of a folder, or else of the folders in it."""
-
-    def those(pattern: str) -> list[Path]:
-        return sorted(file for file in folder.glob(pattern) if file.suffix.lower() == ".gpx" and file.is_file())
-
-    return those("*") or those("*/*")
+    return _points([_parse(path)], [None], options)
 
 
 def read_folder(folder: Path, options: ReadOptions, progress: Progress = quiet) -> Points:
-    """The track points of all GPX files of a folder; where each person has a folder in it, its name is the user.
+    """The track points of all GPX files of a folder, at any depth; the name of a folder in it is the user.
 
-    Messages name no file inside, for file names may say who drove when.
+    A file that is no GPX file contributes nothing.
     """
-    files, parts = gpx_files(folder), []
+    files, tracks, people, damaged = files_under(folder, ".gpx"), [], [], 0
     for i, file in enumerate(files):
         try:
-            parts.append(read_points(file, options))
-        except InputError:
-            raise InputError(
-                f"A GPX file in '{folder.name}' is damaged or empty; move the one that `wayveil check FILE` refuses."
-            ) from None
+            tracks.append(_parse(file))
+            within = file.relative_to(folder).parts
+            people.append(within[0] if len(within) > 1 else None)
+        except _Damaged:
+            damaged += 1
+        except InputError:  # its message names the file, and file names may say who drove when
+            raise InputError(f"A GPX file in '{folder.name}' cannot be opened; see its access rights.") from None
         progress("reading", (i + 1) / len(files))
-    if not sum(map(len, parts)):
-        raise InputError(f"The folder '{folder.name}' holds no track points.")
-    sizes = [len(part) for part in parts]
-    after = np.cumsum([0, *(int(part.label.code.max()) + 1 if len(part) else 0 for part in parts)])
-    label = np.concatenate([part.label.code + first for part, first in zip(parts, after)])
-    lon, lat, t_utc = (np.concatenate([getattr(part, name) for part in parts]) for name in ("lon", "lat", "t_utc"))
-    user = None
-    if files[0].parent != folder:
-        try:
-            owner = pa.array(np.repeat(np.arange(len(files)), sizes))
-            column = pa.array([file.parent.name for file in files]).take(owner)
-            user = labels_of(pa.chunked_array([column]), "user", folder.name)
-        except UnicodeEncodeError:
-            raise InputError(f"Some folder names in '{folder.name}' are not UTF-8.") from None
-    elif all(part.user is not None for part in parts):
-        names = [np.asarray(part.user.values()).astype(np.str_) for part in parts if part.user is not None]
-        user = labels_of(pa.chunked_array([pa.array(np.concatenate(names).tolist())]), "user", folder.name)
-    return Points(Labels(label), lon, lat, t_utc, user)
+    return replace(_points(tracks, people, options), lost={DAMAGED: damaged})
 
 
-def _seconds(texts: list[str | None], timezone: str, origin: str) -> NDArray[np.float64]:
+def _points(files: list[_Tracks], people: Sequence[str | None], options: ReadOptions) -> Points:
+    """The points of all files; a person's folder is their user, elsewhere the file says who it was, if it does."""
+    after = np.cumsum([0, *(tracks.segment + 1 for tracks in files)])
+    label = [np.array(tracks.label, np.int64) + first for tracks, first in zip(files, after)]
+    lon, lat = (np.array([x for tracks in files for x in getattr(tracks, name)], float) for name in ("lon", "lat"))
+    users = [
+        user if person is None else person for tracks, person in zip(files, people) for user in tracks.users
+    ]
+    # Whether a file names users is for its tracks to say, so a measurement of users always has a column of them.
+    named = options.measured_unit == "user" or any(user is not None for user in users)
+    t_utc = _seconds([text for tracks in files for text in tracks.time], options.timezone or "UTC")
+    owner = labels_of_values(users) if named else None
+    return Points(Labels(np.concatenate([np.zeros(0, np.int64), *label])), lon, lat, t_utc, owner)
+
+
+def _seconds(texts: list[str | None], timezone: str) -> NDArray[np.float64]:
     fractions: dict[int, Decimal] = {}
     whole: list[str | None] = list(texts)
     for i, text in enumerate(texts):
         if text is not None and ("." in text or "," in text) and (match := _FRACTION.fullmatch(text)):
             whole[i] = match[1].strip() + (match[3] or "")
             fractions[i] = Decimal("0." + match[2])
-    seconds = _whole_seconds(whole, timezone, origin)
+    seconds = to_utc_seconds(pa.chunked_array([pa.array(whole, pa.string())]), timezone, "").copy()
     for i, fraction in fractions.items():
         if np.isfinite(seconds[i]):
             # Decimal keeps the written digits exact until the one rounding at the end.
             seconds[i] = float(_EXACT.add(Decimal(int(seconds[i])), fraction))
     return seconds
-
-
-def _whole_seconds(texts: list[str | None], timezone: str, origin: str) -> NDArray[np.float64]:
-    try:
-        column = pa.chunked_array([pa.array(texts, pa.string())])
-        return pc.cast(pc.cast(column, pa.timestamp("s", "UTC")), pa.int64()).cast(pa.float64()).to_numpy().copy()
-    except (pa.ArrowException, UnicodeEncodeError):
-        pass
-    try:
-        return to_utc_seconds(column, timezone, origin).copy()
-    except (InputError, pa.ArrowException):
-        raise InputError(f"Some times of '{origin}' are not ISO 8601 (2024-03-04T07:30:00Z).") from None
 
 
 def metadata(path: Path) -> dict[str, str]:

@@ -47,11 +47,19 @@ OPTION = {
     "time": "--time-column",
 }
 MEANING = {"traj_id": "trajectory", "user": "user", "lon": "longitude", "lat": "latitude", "time": "time"}
+NO_USERS = (
+    "--unit user needs a user column; name it with --user-column (in Python user=), or use --unit trajectory "
+    '(in Python unit="trajectory").'
+)
 
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """How a table is to be understood; a column name that is None is recognised by itself."""
+    """How a table is to be understood; a column name that is None is recognised by itself.
+
+    `measured_unit` is set by `measure`. It makes reading total: whatever concerns single rows, trajectories or users
+    contributes nothing, and only the structure of the file can be refused.
+    """
 
     format: str | None = None
     traj_id: str | None = None
@@ -61,6 +69,7 @@ class ReadOptions:
     time: str | None = None
     timezone: str | None = None
     on_bad_rows: OnBadRows = "error"
+    measured_unit: Literal["trajectory", "user"] | None = None
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
@@ -69,6 +78,11 @@ class ReadOptions:
             raise InputError("on_bad_rows must be 'error' or 'drop'.")
         if self.timezone is not None:
             zone_named(self.timezone)
+
+    @property
+    def leaves_out(self) -> bool:
+        """Whether bad rows and trajectories are left out; otherwise they are refused."""
+        return self.measured_unit is not None or self.on_bad_rows == "drop"
 
 
 @dataclass(frozen=True)
@@ -122,6 +136,8 @@ def resolve_roles(names: Sequence[str], options: ReadOptions, origin: str, geome
             f"'{origin}' has no column that is known as {what}; name it with {cure} (in Python {python})."
             f"{_quoted(names)}{_RECORDINGS if 'traj_id' in missing else ''}"
         )
+    if options.measured_unit == "user" and found["user"] is None:
+        raise InputError(NO_USERS)
     used = [position for position in found.values() if position is not None]
     if len(set(used)) < len(used):
         raise InputError(f"One column of '{origin}' was named for two roles; check the --*-column options.")

@@ -18,6 +18,7 @@ from wayveil.formats.options import KNOWN_NAMES, MAX_COLUMNS, ReadOptions, Roles
 from wayveil.formats.pages import BadParquet, Chunk, RowGroup, page_sizes, page_values, row_groups
 from wayveil.formats.points import Points
 from wayveil.formats.tables import drop_metadata, points_of_table, table_of
+from wayveil.formats.tree import files_under
 from wayveil.trajectories import Trajectories
 
 SLICE_ROWS = 1 << 18
@@ -47,15 +48,16 @@ def part_files(path: str | Path) -> list[str]:
     local = Path(path)
     if not local.is_dir():
         return [str(local)]
-    files = [f for f in local.rglob("*") if f.suffix.lower() in (".parquet", ".pq") and not _hidden(f, local)]
-    files = sorted(f for f in files if f.is_file())
+    files = part_names(local)
     if not files:
         raise InputError(f"The folder '{local.name}' holds no Parquet files.")
     return [str(f) for f in files]
 
 
-def _hidden(file: Path, folder: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+def part_names(folder: Path) -> list[Path]:
+    """The part files of a folder at any depth; a name that begins with an underscore is some program's bookkeeping."""
+    files = files_under(folder, ".parquet", ".pq")
+    return [file for file in files if not any(part.startswith("_") for part in file.relative_to(folder).parts)]
 
 
 def _remote_files(uri: str) -> list[str]:

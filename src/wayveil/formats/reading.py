@@ -6,8 +6,9 @@ from typing import Any
 
 from wayveil.errors import InputError
 from wayveil.formats import parquet
+from wayveil.formats.grouping import assemble
 from wayveil.formats.options import WRITABLE, ReadOptions, format_of
-from wayveil.formats.points import Points, assemble
+from wayveil.formats.points import Points
 from wayveil.formats.tables import points_of_frame, whole_seconds
 from wayveil.inputs import open_regular
 from wayveil.progress import Progress, quiet
@@ -76,14 +77,19 @@ def read_points(path_or_frame: Any, options: ReadOptions, progress: Progress = q
 
 
 def read_trajectories(path_or_frame: Any, options: ReadOptions, progress: Progress = quiet) -> Trajectories:
-    """Rows cleaned, sorted and put together; at least one trajectory."""
+    """Rows cleaned, sorted and grouped; at least one trajectory, except in a measurement."""
     if isinstance(path_or_frame, Trajectories):
         return path_or_frame
     origin = origin_of(path_or_frame)
-    trajectories = assemble(read_points(path_or_frame, options, progress), options.on_bad_rows, origin)
-    if len(trajectories) == 0:
-        raise InputError(f"'{origin}' holds no usable rows.")
+    trajectories = assemble(read_points(path_or_frame, options, progress), options, origin)
+    if len(trajectories) == 0 and options.measured_unit is None:
+        raise InputError(no_rows(origin))
     return trajectories
+
+
+def no_rows(origin: str) -> str:
+    """What is said where nothing can be used, except in a measurement: there a count of zero is private, too."""
+    return f"'{origin}' holds no usable rows; `wayveil check` says why."
 
 
 def write_trajectories(

@@ -3,7 +3,8 @@
 import numpy as np
 
 from wayveil.errors import InputError
-from wayveil.formats.points import Labels, Points
+from wayveil.formats.labels import Labels
+from wayveil.formats.points import Points
 
 LONGEST_MINUTES = 7 * 24 * 60
 
@@ -22,6 +23,6 @@ def split_points(points: Points, minutes: float) -> Points:
     if not len(points):
         return points
     silent = np.diff(points.t_utc) > 60 * minutes
-    begins = np.r_[True, silent | (np.diff(points.label.code) != 0)]
+    begins = np.r_[True, silent | (points.label.code[1:] != points.label.code[:-1])]
     user = points.label if points.user is None else points.user
     return Points(Labels(np.cumsum(begins) - 1), points.lon, points.lat, points.t_utc, user)

@@ -7,9 +7,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from wayveil.errors import InputError
+from wayveil.formats import grouping
+from wayveil.formats.grouping import KeyOrder, assemble
+from wayveil.formats.labels import Labels, labels_of
 from wayveil.formats.options import ReadOptions, Roles
 from wayveil.formats.parquet import groups_of, narrowed, opened, refuse_bombs, roles_of, slices
-from wayveil.formats.points import Labels, Points, joined, labels_of, usable
+from wayveil.formats.points import Points, usable
 from wayveil.formats.tables import points_of_table
 from wayveil.progress import Progress, quiet
 from wayveil.trajectories import Trajectories
@@ -17,42 +20,15 @@ from wayveil.trajectories import Trajectories
 _BYTES_A_ROW = 40
 
 
-class _Order:
-    """Watches labels go by: do they strictly rise, or strictly fall, from one trajectory to the next?"""
-
-    def __init__(self) -> None:
-        self.last: int | str | None = None
-        self.direction = 0
-
-    def starts(self, labels: Labels) -> NDArray[np.int64] | None:
-        """Rows at which a new trajectory begins, or None if one came out of order. All labels must be valid."""
-        code = labels.code
-        if len(code) == 0:
-            return np.zeros(0, np.int64)
-        # Compared, not subtracted: the difference of two int64 can overflow.
-        rises, falls = code[1:] > code[:-1], code[1:] < code[:-1]
-        first = labels.value(0)
-        if self.last is not None and isinstance(self.last, str) != isinstance(first, str):
-            return None
-        above = self.last is not None and first > self.last  # type: ignore[operator]
-        below = self.last is not None and first < self.last  # type: ignore[operator]
-        up, down = bool(above or rises.any()), bool(below or falls.any())
-        if (up and down) or (up and self.direction < 0) or (down and self.direction > 0):
-            return None
-        self.direction = 1 if up else -1 if down else self.direction
-        begins = np.r_[self.last is None or above or below, rises | falls]
-        self.last = labels.value(-1)
-        return np.flatnonzero(begins)
-
-
 def find_cuts(
-    files: Sequence[str], options: ReadOptions, origin: str, batch_points: int, max_points: int
+    files: Sequence[str], options: ReadOptions, origin: str, batch_points: int
 ) -> tuple[int, ...] | None:
-    """Rows, about `batch_points` apart, at which a trajectory begins; None if the ids are not in order.
+    """Rows, about `batch_points` apart, at which a trajectory begins.
 
-    Only the column of the trajectory ids is read.
+    None if the ids are not in order, or if one id has more rows than a trajectory may have points. Only the column of
+    the trajectory ids is read.
     """
-    order, cuts, row, run_start = _Order(), [0], 0, 0
+    order, cuts, row, run_start = KeyOrder(), [0], 0, 0
     for file in files:
         with opened(file) as parquet:
             roles = roles_of(parquet, options, origin)
@@ -69,11 +45,8 @@ def find_cuts(
                     cuts.append(int(starts[place]))
                 row += len(table)
                 edges = np.r_[run_start, starts, row]
-                if np.diff(edges).max() > max_points:
-                    raise InputError(
-                        f"A trajectory of '{origin}' has more than {max_points // 1_000_000} million points; "
-                        "see --traj-column."
-                    )
+                if np.diff(edges).max() > grouping.MAX_TRAJECTORY_POINTS:
+                    return None
                 run_start = int(starts[-1]) if len(starts) else run_start
     return (*cuts, row)
 
@@ -87,9 +60,13 @@ def _labels(table: pa.Table, origin: str) -> Labels:
 
 def fits_memory(files: Sequence[str], origin: str, limit_bytes: int) -> bool:
     """Whether the files, unpacked, stay below a limit (also where few bytes stand for many rows)."""
+    return max(size_of(files, origin)) < limit_bytes
+
+
+def size_of(files: Sequence[str], origin: str) -> tuple[int, int]:
+    """Bytes of the files unpacked, as they claim, and the least that their rows need."""
     groups = [group for file in files for group in groups_of(file, origin)]
-    unpacked, rows = sum(group.unpacked_bytes for group in groups), sum(group.rows for group in groups)
-    return max(unpacked, rows * _BYTES_A_ROW) < limit_bytes
+    return sum(group.unpacked_bytes for group in groups), sum(group.rows for group in groups) * _BYTES_A_ROW
 
 
 def row_group_starts_by_file(files: Sequence[str], origin: str) -> list[NDArray[np.int64]]:
@@ -102,7 +79,7 @@ def row_group_starts_by_file(files: Sequence[str], origin: str) -> list[NDArray[
     return starts
 
 
-def _tables(
+def needed_tables(
     files: Sequence[str], options: ReadOptions, origin: str, start: int, stop: int
 ) -> Iterator[tuple[pa.Table, Roles]]:
     """The needed columns of the rows `start:stop`, slice by slice."""
@@ -141,8 +118,8 @@ def read_cuts(
     cuts were found must not bring a trajectory twice.
     """
     changed = InputError(f"'{origin}' changed while it was read; start again when nothing writes to it.")
-    order, waiting, rows, place = _Order(), [], 0, 1
-    for table, roles in _tables(files, options, origin, cuts[0], cuts[-1]):
+    order, waiting, rows, place = KeyOrder(), [], 0, 1
+    for table, roles in needed_tables(files, options, origin, cuts[0], cuts[-1]):
         waiting.append(table)
         rows += len(table)
         while place < len(cuts) and rows >= cuts[place] - cuts[place - 1]:
@@ -152,23 +129,15 @@ def read_cuts(
             except (pa.ArrowException, ValueError):
                 raise InputError(f"The part files of '{origin}' have different columns; make them alike.") from None
             waiting, rows, place = [joint.slice(size)], rows - size, place + 1
-            points = usable(points_of_table(joint.slice(0, size), roles, options, origin), options.on_bad_rows, origin)
+            points = usable(points_of_table(joint.slice(0, size), roles, options, origin), options, origin)
             if order.starts(points.label) is None:
                 raise changed
-            if len(points):
-                yield joined(_in_time(points), origin)
+            whole = assemble(points, options, origin)
+            if len(whole):
+                yield whole
             progress("reading", (cuts[place - 1] - cuts[0]) / max(cuts[-1] - cuts[0], 1))
     if place != len(cuts) and cuts[-1] > cuts[0]:
         raise changed
-
-
-def _in_time(points: Points) -> Points:
-    """Grouped rows, each trajectory sorted by time."""
-    code = points.label.code
-    same = code[1:] == code[:-1]
-    if not (same & (np.diff(points.t_utc) < 0)).any():
-        return points
-    return points.take(np.lexsort((points.t_utc, np.r_[0, np.cumsum(~same)])))
 
 
 def raw_points(files: Sequence[str], options: ReadOptions, origin: str, progress: Progress = quiet) -> Iterator[Points]:
@@ -178,7 +147,7 @@ def raw_points(files: Sequence[str], options: ReadOptions, origin: str, progress
         with opened(file) as parquet:
             refuse_bombs(file, parquet, roles_of(parquet, options, origin), origin)
             total += parquet.metadata.num_rows
-    for table, roles in _tables(files, options, origin, 0, 1 << 62):
+    for table, roles in needed_tables(files, options, origin, 0, 1 << 62):
         yield points_of_table(table, roles, options, origin)
         row += len(table)
         progress("reading", row / total)

@@ -1,34 +1,39 @@
 """Arrow tables to points, and trajectories to Arrow tables."""
 
+import datetime as dt
 from collections.abc import Sequence
+from dataclasses import replace
+from numbers import Number
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wayveil.arrow import column_of
+from wayveil.arrow import column_of, decoded
 from wayveil.errors import InputError
+from wayveil.formats.labels import MAX_LABEL_BYTES, labels_of, labels_of_values
+from wayveil.formats.numbers import float_column, is_number, is_text, numbers_of_text
 from wayveil.formats.options import OPTION, ReadOptions, Roles, resolve_roles
-from wayveil.formats.points import MAX_LABEL_BYTES, Points, labels_of
-from wayveil.formats.times import LARGEST_S, float_column, to_utc_seconds
-from wayveil.trajectories import Trajectories
-
-_NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]{1,3})?$"
+from wayveil.formats.points import Points
+from wayveil.formats.times import LARGEST_S, times_of
+from wayveil.trajectories import Trajectories, is_missing
 
 
 def table_of_frame(frame: Any, options: ReadOptions | None = None) -> pa.Table:
-    """A pandas, polars or pyarrow frame as an Arrow table; `options` name its columns, as in `points_of_frame`."""
+    """A pandas, polars or pyarrow frame as an Arrow table; of a pandas frame only the columns that `options` find.
+
+    A pandas column of objects comes as text, which tells how the frame is built; `points_of_frame` reads its values.
+    """
     if isinstance(frame, pa.Table):
         return frame
     try:
         if isinstance(frame, pa.RecordBatch):
             return pa.Table.from_batches([frame])
-        if type(frame).__module__.partition(".")[0] == "pandas":
-            try:
-                return pa.Table.from_pandas(frame, preserve_index=False)
-            except pa.ArrowException:
-                return pa.Table.from_pandas(_mixed_as_text(frame, options or ReadOptions()), preserve_index=False)
+        if is_pandas(frame):
+            kept = needed_columns(frame, options or ReadOptions())
+            columns = [_texts_of(one) if _holds_objects(one) else _arrow(one) for one in _columns(kept)]
+            return pa.table(dict(zip(map(str, kept.columns), columns)))
         if hasattr(frame, "__arrow_c_stream__"):
             return pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError):
@@ -38,80 +43,107 @@ def table_of_frame(frame: Any, options: ReadOptions | None = None) -> pa.Table:
 
 def is_frame(value: Any) -> bool:
     """Whether `table_of_frame` is made for it."""
-    return type(value).__module__.partition(".")[0] == "pandas" or hasattr(value, "__arrow_c_stream__")
+    return is_pandas(value) or hasattr(value, "__arrow_c_stream__")
 
 
-def _mixed_as_text(frame: Any, options: ReadOptions) -> Any:
-    """A pandas frame whose places and times may be numbers here and text such as "#REF!" there: all as text.
-
-    Ids stay as they are: the user 7 and the user "7" must not become one.
-    """
-    roles = resolve_roles([str(name) for name in frame.columns], options, "frame")
-    plain = frame.copy(deep=False)
-    for at in (roles.lon, roles.lat, roles.time):
-        if at is not None and frame.dtypes.iloc[at].kind == "O":
-            name = frame.columns[at]
-            plain[name] = frame[name].map(str, na_action="ignore")
-    return plain
+def is_pandas(value: Any) -> bool:
+    """Whether a value is a pandas frame."""
+    return type(value).__module__.partition(".")[0] == "pandas"
 
 
-def points_of_table(table: pa.Table, roles: Roles, options: ReadOptions, origin: str) -> Points:
+def needed_columns(frame: Any, options: ReadOptions) -> Any:
+    """A pandas frame with the columns that play a part: what others hold must not matter."""
+    names = [str(name) for name in frame.columns]
+    return frame.iloc[:, resolve_roles(names, options, "frame").positions]
+
+
+def _columns(frame: Any) -> list[Any]:
+    return [frame.iloc[:, at] for at in range(frame.shape[1])]
+
+
+def _holds_objects(column: Any) -> bool:
+    """Whether a pandas column has no type of its own: its values may be of any type, so each is read by itself."""
+    categories = getattr(getattr(column, "cat", None), "categories", None)
+    return (column if categories is None else categories).dtype == object
+
+
+def _arrow(column: Any) -> pa.ChunkedArray:
+    found = pa.array(column, from_pandas=True)
+    return found if isinstance(found, pa.ChunkedArray) else pa.chunked_array([found])
+
+
+def _texts_of(column: Any) -> pa.ChunkedArray:
+    """Objects as the text that they would be in a CSV file: numbers, dates and text; others are missing."""
+    texts = [_text_of(value) for value in column.astype(object)]
+    return pa.chunked_array([pa.array(texts, pa.large_string())])
+
+
+def _text_of(value: Any) -> str | None:
+    if is_missing(value) or isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, Number):
+        return str(value)
+    try:
+        return str(value) if isinstance(value, str) and value.encode() else None
+    except UnicodeEncodeError:
+        return None
+
+
+def points_of_table(
+    table: pa.Table, roles: Roles, options: ReadOptions, origin: str, *, shortest_first: bool = False
+) -> Points:
     """The rows of a table whose columns are known by position."""
     try:
-        label = labels_of(table.column(roles.traj_id), "traj_id", origin)
-        user = None if roles.user is None else labels_of(table.column(roles.user), "user", origin)
-        t_utc = to_utc_seconds(table.column(roles.time), options.timezone, origin)
+        sort = {"shortest_first": shortest_first}
+        label = labels_of(table.column(roles.traj_id), "traj_id", origin, **sort)
+        user = None if roles.user is None else labels_of(table.column(roles.user), "user", origin, **sort)
+        times = times_of(table.column(roles.time), options.timezone, origin)
         if roles.geometry is not None:
             from wayveil.formats.geoparquet import coordinates
 
             lon, lat = coordinates(table.column(roles.geometry), origin)
         else:
             assert roles.lon is not None and roles.lat is not None
-            lon = _degrees(table.column(roles.lon), "lon", origin)
-            lat = _degrees(table.column(roles.lat), "lat", origin)
+            lon = degrees_of(table.column(roles.lon), "lon", origin)
+            lat = degrees_of(table.column(roles.lat), "lat", origin)
     except (pa.ArrowException, UnicodeDecodeError, OverflowError):
         # Arrow's own words quote the value that it could not read.
         raise InputError(f"A column of '{origin}' cannot be read as numbers, times or labels.") from None
-    return Points(label, lon, lat, t_utc, user)
+    return Points(label, lon, lat, times.utc_s, user, times.zoneless)
 
 
 def points_of_frame(frame: Any, options: ReadOptions, origin: str = "frame") -> Points:
     """The rows of a frame."""
     table = table_of_frame(frame, options)
     roles = resolve_roles(table.column_names, options, origin)
-    return points_of_table(table, roles, options, origin)
+    points = points_of_table(table, roles, options, origin)
+    if not is_pandas(frame):
+        return points
+    # Objects keep their types where they are labels: the user 7 and the user "7" are two.
+    columns = _columns(needed_columns(frame, options))
+    label, user = (
+        labels_of_values(list(columns[at].astype(object))) if at is not None and _holds_objects(columns[at]) else None
+        for at in (roles.traj_id, roles.user)
+    )
+    return replace(points, label=label or points.label, user=user or points.user)
 
 
-def _degrees(column: pa.ChunkedArray, role: str, origin: str) -> NDArray[np.float64]:
-    if pa.types.is_dictionary(column.type):
-        import pyarrow.compute as pc
-
-        column = pc.cast(column, column.type.value_type)
+def degrees_of(column: pa.ChunkedArray, role: str, origin: str) -> NDArray[np.float64]:
+    """Degrees of a column of numbers or text, NaN where a value is none; only another column type is refused."""
+    column = decoded(column)
     kind = column.type
     if pa.types.is_null(kind):
         return np.full(len(column), np.nan)
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        numbers = numbers_of_text(column)
-        if numbers is not None:
-            return float_column(numbers)
-    elif pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+    if is_text(kind):
+        return numbers_of_text(column)
+    if is_number(kind):
         return float_column(column)
     raise InputError(
         f"The column for {role} of '{origin}' does not hold numbers (with decimal points); see {OPTION[role]} "
         f"({role}= in Python)."
     )
-
-
-def numbers_of_text(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Text turned to numbers; what is none is missing, as long as most of it is one, and otherwise None comes back."""
-    import pyarrow.compute as pc
-
-    text = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
-    good = pc.fill_null(pc.match_substring_regex(text, _NUMBER), False)
-    filled = pc.sum(pc.fill_null(pc.not_equal(text, ""), False)).as_py() or 0
-    if 2 * (pc.sum(good).as_py() or 0) < filled:
-        return None
-    return pc.cast(pc.if_else(good, text, pa.scalar(None, pa.large_string())), pa.float64())
 
 
 def user_column(user: NDArray[np.generic]) -> pa.Array:

@@ -1,55 +1,61 @@
 """Times of every kind to Unix seconds, UTC."""
 
 import datetime as dt
+from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wayveil.arrow import numbers_of
+from wayveil.arrow import decoded
 from wayveil.errors import InputError
+from wayveil.formats.numbers import NUMBER, alike, float_column, is_number, is_text, numbers_of_text, trimmed
 from wayveil.formats.options import zone_named
 
 LARGEST_S = 1e11
 """Beyond this number (the year 5138) a Unix time is taken as milliseconds, then micro-, then nanoseconds."""
 _QUARTER_S = 900
-_NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d(:?\d\d(:?\d\d(\.\d+)?)?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
 _ZONED = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
+_WITH_MICROSECONDS = len("2024-03-04 07:30:00.123456")
 _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
-def to_utc_seconds(column: pa.ChunkedArray, timezone: str | None, origin: str) -> NDArray[np.float64]:
-    """Unix seconds of numbers, timestamps, or ISO 8601 text; a missing or unusable number becomes NaN."""
-    kind = column.type
-    if pa.types.is_dictionary(kind):
-        import pyarrow.compute as pc
+@dataclass(frozen=True, eq=False)
+class Times:
+    """Unix seconds, one per row; NaN where a time is missing or cannot be read."""
 
-        column = pc.cast(column, kind.value_type)
-        kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
-        return _from_text(column, timezone, origin)
+    utc_s: NDArray[np.float64]
+    zoneless: NDArray[np.bool_] | None = None
+    """Rows whose time is NaN because it names no time zone and no `timezone` was given; None where there are none."""
+
+
+def to_utc_seconds(column: pa.ChunkedArray, timezone: str | None, origin: str) -> NDArray[np.float64]:
+    """Unix seconds of numbers, timestamps, or ISO 8601 text; NaN where a value is none of them."""
+    return times_of(column, timezone, origin).utc_s
+
+
+def times_of(column: pa.ChunkedArray, timezone: str | None, origin: str) -> Times:
+    """Times of a column, each value read on its own; only another column type is refused."""
+    column = decoded(column)
+    kind = column.type
+    if is_text(kind):
+        return _from_text(column, timezone)
     if pa.types.is_timestamp(kind):
-        return _from_timestamps(column, timezone, origin)
+        if kind.tz is None and timezone is None:
+            raise InputError(
+                f"The times of '{origin}' name no time zone; say which clocks they follow with --timezone "
+                "(timezone= in Python)."
+            )
+        return Times(_from_timestamps(column, timezone))
     if pa.types.is_date(kind):
         raise InputError(f"The times of '{origin}' are days without a clock; name another column with --time-column.")
-    if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
-        return seconds_of_numbers(float_column(column))
+    if is_number(kind):
+        return Times(seconds_of_numbers(float_column(column)))
     if pa.types.is_null(kind):
-        return np.full(len(column), np.nan)
+        return Times(np.full(len(column), np.nan))
     raise InputError(f"The time column of '{origin}' holds neither numbers, timestamps nor text; see --time-column.")
-
-
-def float_column(column: pa.ChunkedArray) -> NDArray[np.float64]:
-    """Any numeric column as float64, missing values as NaN."""
-    if column.type == pa.float64():
-        return numbers_of(column)
-    if pa.types.is_integer(column.type) and not column.null_count:
-        return numbers_of(column).astype(np.float64)
-    import pyarrow.compute as pc
-
-    return numbers_of(pc.cast(column, pa.float64(), safe=False))
 
 
 def seconds_of_numbers(number: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -65,37 +71,40 @@ def seconds_of_numbers(number: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(np.abs(number) <= LARGEST_S, number, np.nan)
 
 
-def _from_text(column: pa.ChunkedArray, timezone: str | None, origin: str) -> NDArray[np.float64]:
-    """Each text by itself: what is neither a number nor a date is missing, whatever the others are.
-
-    The others only decide whether the column is refused: where most are no times, or where kinds are mixed.
-    """
+def _from_text(column: pa.ChunkedArray, timezone: str | None) -> Times:
+    """Each text by itself: a number, a date with a zone, or a date that follows the clocks of `timezone`."""
     import pyarrow.compute as pc
 
-    text = pc.utf8_trim_whitespace(pc.cast(column, pa.large_string()))
-    text = pc.if_else(pc.equal(text, ""), pa.scalar(None, pa.large_string()), text)
-    given = len(text) - text.null_count
-    numbers, dates = _alike(text, _NUMBER), _alike(text, _ISO)
-    zoned = _alike(dates, _ZONED)
-    kinds = [len(part) - part.null_count for part in (numbers, dates, zoned)]
-    if 2 * (kinds[0] + kinds[1]) <= given > 0 or (kinds[0] and kinds[1]) or 0 < kinds[2] < kinds[1]:
-        raise InputError(
-            f"Some times of '{origin}' are neither Unix seconds nor ISO 8601 text (2024-03-04 07:30:00, all with a "
-            "zone or all without); rewrite them or name another column with --time-column."
-        )
-    if not kinds[1]:
-        return seconds_of_numbers(float_column(pc.cast(numbers, pa.float64())))
-    # Microseconds, so that every year has them; Arrow takes no finer fraction then.
-    dates = pc.replace_substring_regex(dates, r"(\.\d{6})\d+", r"\1").combine_chunks()
-    stamps = _each(dates, pa.timestamp("us", "UTC" if kinds[2] else None))
-    return _from_timestamps(pa.chunked_array([stamps]), timezone, origin)
+    text = trimmed(column)
+    dates = alike(text, _ISO)
+    if dates.null_count == len(dates):
+        return Times(seconds_of_numbers(numbers_of_text(text)))
+    seconds = np.full(len(text), np.nan)
+    if dates.null_count > text.null_count:
+        seconds = seconds_of_numbers(numbers_of_text(alike(text, NUMBER)))
+    if pc.max(pc.binary_length(dates)).as_py() > _WITH_MICROSECONDS:
+        # Microseconds, so that every year has them; Arrow takes no finer fraction then.
+        dates = pc.replace_substring_regex(dates, r"(\.\d{6})\d+", r"\1")
+    is_zoned = pc.fill_null(pc.match_substring_regex(dates, _ZONED), False)
+    nothing = pa.scalar(None, pa.large_string())
+    zoned, local = pc.if_else(is_zoned, dates, nothing), pc.if_else(is_zoned, nothing, dates)
+    if zoned.null_count < len(zoned):
+        seconds = _filled(seconds, _from_timestamps(_stamps(zoned, pa.timestamp("us", "UTC")), None))
+    if local.null_count == len(local):
+        return Times(seconds)
+    if timezone is None:
+        return Times(seconds, local.is_valid().to_numpy())
+    return Times(_filled(seconds, _from_timestamps(_stamps(local, pa.timestamp("us")), timezone)))
 
 
-def _alike(text: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
-    """The texts that look like the pattern; the others are missing."""
-    import pyarrow.compute as pc
+def _filled(seconds: NDArray[np.float64], more: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.where(np.isnan(more), seconds, more)
 
-    return pc.if_else(pc.match_substring_regex(text, pattern), text, pa.scalar(None, pa.large_string()))
+
+def _stamps(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    whole = text.combine_chunks()
+    whole = whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
+    return pa.chunked_array([_each(whole, kind)])
 
 
 def _each(text: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -111,22 +120,17 @@ def _each(text: pa.Array, kind: pa.DataType) -> pa.Array:
     return pa.concat_arrays([_each(text[:half], kind), _each(text[half:], kind)])
 
 
-def _from_timestamps(column: pa.ChunkedArray, timezone: str | None, origin: str) -> NDArray[np.float64]:
+def _from_timestamps(column: pa.ChunkedArray, timezone: str | None) -> NDArray[np.float64]:
+    """Unix seconds; stamps without a zone follow the clocks of `timezone`."""
     import pyarrow.compute as pc
 
     ticks = _TICKS[column.type.unit]
-    aware = column.type.tz is not None
-    if not aware and timezone is None:
-        raise InputError(
-            f"The times of '{origin}' name no time zone; say which clocks they follow with --timezone "
-            "(timezone= in Python)."
-        )
     valid = None
     if column.null_count:
         valid = column.is_valid().to_numpy()
         column = pc.fill_null(column, pa.scalar(0, column.type))
     whole, rest = np.divmod(pc.cast(column, pa.int64()).to_numpy(), ticks)
-    if not aware and timezone is not None:
+    if column.type.tz is None and timezone is not None:
         whole = whole - utc_offsets(whole, zone_named(timezone))
     # Whole seconds and the rest are divided apart: nanoseconds since 1970 do not fit the 53 bits of a float.
     seconds = whole + rest / ticks

@@ -1,0 +1,130 @@
+"""Large Parquet files whose trajectories are scattered: read in several passes, each within bounded memory.
+
+A hash of the key (the trajectory id, in a measurement of users with the user) puts every row into one of CELLS cells.
+All rows of a key lie in one cell. A first pass counts the rows of each cell; then each pass reads the files and keeps
+the rows of as many cells as fit into memory. Nothing is written to disk, so no private data can be left there.
+"""
+
+import zlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from wayveil.errors import InputError
+from wayveil.formats import grouping
+from wayveil.formats.labels import Labels, labels_of
+from wayveil.formats.options import ReadOptions, Roles
+from wayveil.formats.parquet import opened, refuse_bombs, roles_of
+from wayveil.formats.points import Points, usable
+from wayveil.formats.stream import needed_tables, size_of
+from wayveil.formats.tables import points_of_table
+from wayveil.trajectories import EMPTY, Trajectories
+
+CELLS = 1 << 16
+_EVERYTHING = 1 << 62
+_MULTIPLIERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
+
+Cells = tuple[int, int]
+"""The cells from the first up to, but not including, the second."""
+
+
+def plan_cells(files: Sequence[str], options: ReadOptions, origin: str, limit_bytes: int) -> tuple[Cells, ...]:
+    """Ranges of cells whose rows fit into `limit_bytes`; one cell that does not has a range of its own."""
+    count = np.zeros(CELLS, np.int64)
+    for file in files:
+        with opened(file) as parquet:
+            refuse_bombs(file, parquet, roles_of(parquet, options, origin), origin)
+    for table, roles in needed_tables(files, options, origin, 0, _EVERYTHING):
+        count += np.bincount(_cells(table, roles, options, origin), minlength=CELLS)
+    rows = int(count.sum())
+    limit = max(1, limit_bytes * rows // max(*size_of(files, origin), 1))
+    ranges, begin, held = [], 0, 0
+    for cell, more in enumerate(count.tolist()):
+        if held and held + more > limit:
+            ranges.append((begin, cell))
+            begin, held = cell, 0
+        held += more
+    return (*ranges, (begin, CELLS))
+
+
+def read_cells(files: Sequence[str], options: ReadOptions, origin: str, cells: Cells) -> Trajectories:
+    """All trajectories of a range of cells.
+
+    Privacy: not private (trusted side only).
+    """
+    tables, known, rows = [], None, 0
+    for table, roles in _tables_of(files, options, origin, cells):
+        rows += len(table)
+        tables.append(table)
+        known = roles
+        if rows > grouping.MAX_TRAJECTORY_POINTS:
+            return _read_without_giants(files, options, origin, cells)
+    if known is None:
+        return EMPTY
+    return grouping.assemble(points_of_table(pa.concat_tables(tables), known, options, origin), options, origin)
+
+
+def _read_without_giants(files: Sequence[str], options: ReadOptions, origin: str, cells: Cells) -> Trajectories:
+    """The same where a trajectory may have too many points: these are counted first, and never held."""
+    sizes: Counter[tuple[int | str, ...]] = Counter()
+    for table, roles in _tables_of(files, options, origin, cells):
+        points = usable(points_of_table(table, roles, options, origin), options, origin)
+        keys, which = _keys(points, options)
+        sizes.update(dict(zip(keys, np.bincount(which, minlength=len(keys)).tolist())))
+    giants = {key for key, size in sizes.items() if size > grouping.MAX_TRAJECTORY_POINTS}
+    if giants and not options.leaves_out:
+        raise InputError(grouping.too_many_points(origin))
+    kept, known = [], None
+    for table, roles in _tables_of(files, options, origin, cells):
+        keys, which = _keys(points_of_table(table, roles, options, origin), options)
+        small = np.array([key not in giants for key in keys], bool)
+        kept.append(table.filter(pa.array(small[which])) if len(keys) else table)
+        known = roles
+    assert known is not None
+    return grouping.assemble(points_of_table(pa.concat_tables(kept), known, options, origin), options, origin)
+
+
+def _tables_of(
+    files: Sequence[str], options: ReadOptions, origin: str, cells: Cells
+) -> Iterator[tuple[pa.Table, Roles]]:
+    for table, roles in needed_tables(files, options, origin, 0, _EVERYTHING):
+        cell = _cells(table, roles, options, origin)
+        kept = table.filter(pa.array((cell >= cells[0]) & (cell < cells[1])))
+        if len(kept):
+            yield kept, roles
+
+
+def _keys(points: Points, options: ReadOptions) -> tuple[list[tuple[int | str, ...]], NDArray[np.int64]]:
+    """The distinct keys of some points, and which one each point has."""
+    _, first, which = np.unique(points.label.code, return_index=True, return_inverse=True)
+    if options.measured_unit == "user" and points.user is not None:
+        _, owner = np.unique(points.user.code, return_inverse=True)
+        pair = which * (int(owner.max(initial=0)) + 1) + owner
+        _, first, which = np.unique(pair, return_index=True, return_inverse=True)
+        user = points.user
+        return [(points.label.value(row), user.value(row)) for row in first.tolist()], which
+    return [(points.label.value(row),) for row in first.tolist()], which
+
+
+def _cells(table: pa.Table, roles: Roles, options: ReadOptions, origin: str) -> NDArray[np.int64]:
+    """The cell of each row; rows without a usable key are in any cell."""
+    mixed = _hash(labels_of(table.column(roles.traj_id), "traj_id", origin), _MULTIPLIERS[0])
+    if options.measured_unit == "user" and roles.user is not None:
+        mixed ^= _hash(labels_of(table.column(roles.user), "user", origin), _MULTIPLIERS[1])
+    return (mixed % np.uint64(CELLS)).astype(np.int64)
+
+
+def _hash(labels: Labels, multiplier: int) -> NDArray[np.uint64]:
+    """A hash of each label, the same in every process; two labels may share one."""
+    if labels.names is None:
+        value = labels.code.view(np.uint64).copy()
+    else:
+        sums = [zlib.crc32(name.encode()) for name in labels.names.tolist()]
+        value = np.array(sums, np.uint64)[labels.code]
+    value ^= value >> np.uint64(32)
+    value *= np.uint64(multiplier)
+    value ^= value >> np.uint64(29)
+    return value

@@ -1,0 +1,138 @@
+"""From the file: exact(D) − exact(D without one unit) == exact(that unit), whatever the file looks like."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, event, given, settings
+from hypothesis import strategies as st
+from layouts import (
+    FAULTS,
+    ID_KINDS,
+    LONGEST_LINE,
+    ORDERS,
+    SCOPE,
+    TABLES,
+    TEXT_FAULTS,
+    TREES,
+    datasets,
+    ordered,
+    write_table,
+    write_tree,
+)
+
+import wayveil.formats.lines as lines_module
+import wayveil.formats.parquet as parquet_format
+import wayveil.source as source_module
+from wayveil.engine.parts import parts_of
+from wayveil.engine.serial import part_batches
+from wayveil.exact import exact_answers, first_views
+from wayveil.formats import grouping
+from wayveil.formats.check import check
+from wayveil.source import measured_source
+from wayveil.views.base import exact_sums, size_of
+
+VIEWS = list(first_views(SCOPE).values())
+QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
+PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # a failing file is small enough to be read as it is
+CASES = {"units": 0, "files": 0}
+"""How many units were removed, and how many files written; printed at the end."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def counted():
+    yield
+    print(f"\n{CASES['units']} units removed, {CASES['files']} files written")
+
+
+@pytest.fixture(autouse=True)
+def small_steps(monkeypatch):
+    monkeypatch.setattr(source_module, "BATCH_POINTS", 6)
+    monkeypatch.setattr(parquet_format, "SLICE_ROWS", 5)
+    monkeypatch.setattr(grouping, "MAX_TRAJECTORY_POINTS", 8)
+    monkeypatch.setattr(lines_module, "CHUNK_BYTES", 300)
+    monkeypatch.setattr(lines_module, "MAX_LINE_BYTES", LONGEST_LINE)
+
+
+def exact(data, unit, by_parts=False):
+    source = measured_source(data, unit)
+    if not by_parts:
+        return exact_answers(source, SCOPE, VIEWS)
+    # The way of Ray's workers: each part is sent to another process, read there, and only sums come back.
+    parts = [pickle.loads(pickle.dumps(part)) for part in parts_of(source, None, map)]
+    totals = [np.zeros(size_of(view), np.int64) for view in VIEWS]
+    for part in parts:
+        totals = [total + more for total, more in zip(totals, exact_sums(VIEWS, part_batches(part, SCOPE)))]
+    return totals
+
+
+def check_units(rows, unit, write, by_parts=False):
+    """Remove each unit in turn; `write(rows)` writes a dataset and gives what `measured_source` takes."""
+    of = (lambda row: row.trajectory) if unit == "trajectory" else (lambda row: row.user)
+    whole = exact(write(rows), unit, by_parts)
+    assert whole[0][0] <= len({(row.trajectory, row.user if unit == "user" else 0) for row in rows})
+    for one in sorted({of(row) for row in rows}):
+        without = exact(write([row for row in rows if of(row) != one]), unit, by_parts)
+        alone = exact(write([row for row in rows if of(row) == one]), unit, by_parts)
+        for view, a, b, c in zip(VIEWS, whole, without, alone):
+            assert np.array_equal(a - b, c), view.name
+            assert unit == "user" or np.abs(c).sum() <= view.resolution
+        CASES["units"] += 1
+        CASES["files"] += 2
+    CASES["files"] += 1
+
+
+def table_case(data, tmp_path, kind, monkeypatch):
+    faults = FAULTS + (TEXT_FAULTS if kind == "csv" else ())
+    rows = data.draw(datasets(faults))
+    id_kind, order = data.draw(st.sampled_from(list(ID_KINDS))), data.draw(st.sampled_from(ORDERS))
+    rows = ordered(rows, order, ID_KINDS[id_kind], data.draw(st.integers(0, 99)))
+    unit, groups = data.draw(st.sampled_from(["trajectory", "user"])), data.draw(st.integers(1, 20))
+    scattered = kind.startswith("parquet") and data.draw(st.booleans())
+    event(f"{kind}, {id_kind}, {order}, {unit}")
+    monkeypatch.setattr(source_module, "SORT_IN_MEMORY_BYTES", 300 if scattered else 1 << 30)
+    write = lambda some: write_table(some, kind, id_kind, groups, tmp_path)  # noqa: E731
+    check_units(rows, unit, write, by_parts=data.draw(st.booleans()))
+    if rows:
+        check(write(rows))
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@settings(max_examples=25, deadline=None, suppress_health_check=QUIET, phases=PHASES)
+@given(data=st.data())
+def test_tables(data, tmp_path, monkeypatch, kind):
+    table_case(data, tmp_path, kind, monkeypatch)
+
+
+@pytest.mark.parametrize("kind", TREES)
+@settings(max_examples=12, deadline=None, suppress_health_check=QUIET, phases=PHASES)
+@given(data=st.data())
+def test_folders(data, tmp_path, kind):
+    folder_case(data, tmp_path, kind)
+
+
+def folder_case(data, tmp_path, kind):
+    rows = data.draw(datasets(("ragged", "not UTF-8", "open quote", "no place", "bad place", "no time")))
+    owner = {row.trajectory: row.user for row in reversed(rows)}  # a trajectory is in one person's file
+    rows = [type(row)(row.trajectory, owner[row.trajectory], *list(vars(row).values())[2:]) for row in rows]
+    unit = data.draw(st.sampled_from(["trajectory", "user"]))
+    if unit == "user" and kind == "tdrive":
+        unit = "trajectory"  # a taxi is both
+    event(f"{kind}, {unit}")
+    check_units(rows, unit, lambda some: write_tree(some, kind, tmp_path / "x"), by_parts=data.draw(st.booleans()))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", TABLES)
+@settings(max_examples=1500, deadline=None, suppress_health_check=QUIET, phases=PHASES)
+@given(data=st.data())
+def test_tables_at_length(data, tmp_path, monkeypatch, kind):
+    table_case(data, tmp_path, kind, monkeypatch)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", TREES)
+@settings(max_examples=500, deadline=None, suppress_health_check=QUIET, phases=PHASES)
+@given(data=st.data())
+def test_folders_at_length(data, tmp_path, kind):
+    folder_case(data, tmp_path, kind)
