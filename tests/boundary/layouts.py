@@ -21,6 +21,7 @@ CAPS = Caps(points=20, length_km=5, duration_h=2, speed_kmh=100)
 SCOPE = Scope(name="boundary", south=48.0, north=48.01, west=2.0, east=2.015, caps=CAPS)
 START_S = 1_700_000_000
 LONGEST_LINE = 4_000
+FAR = 6_100_000_000_000_000_000
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Row:
 
 
 ID_KINDS: dict[str, Callable[[int], Any]] = {
-    "int64": lambda k: (0, 61 * 10**17, -61 * 10**17, 2**63 - 1, -(2**63))[k % 5] ^ (k // 5),
+    "int64": lambda k: (0, FAR, -FAR, 2**63 - 1, -(2**63))[k % 5] ^ (k // 5),
     "negative": lambda k: -k - 1,
     "uint64": lambda k: 2**63 - 3 + k,
     "float": lambda k: float(k * 1_000_003),

@@ -1,9 +1,12 @@
-"""A small method that is sound, and the same method with one mistake: its box, or its count, from the data.
+"""Mistakes for the audit to find.
 
-It stands for the whole family of 'noisy grid, then draw': simple enough that nothing but the mistake can convict it.
+A small method that is sound, and the same method with one mistake: its box, or its count, from the data. It stands for
+the whole family of 'noisy grid, then draw': simple enough that nothing but the mistake can convict it. And a reader
+that subtracts ids, whose differences overflow.
 """
 
 from fractions import Fraction
+from typing import Any, Literal
 
 import numpy as np
 
@@ -11,6 +14,7 @@ from wayveil.grid import Grid
 from wayveil.prepare import prepare
 from wayveil.privacy.noise import NoiseSource
 from wayveil.scope import Scope
+from wayveil.source import MemorySource, Source
 from wayveil.trajectories import Trajectories
 from wayveil.views import Count, Occupancy
 from wayveil.views.base import batch_sums
@@ -68,3 +72,25 @@ def statistics(synthetic: Trajectories, canary: Trajectories, scope: Scope, near
     (x0, *_), (y0, *_) = scope.to_metres(canary.lon, canary.lat)
     near = np.hypot(x_m - x0, y_m - y0) <= near_m
     return [len(synthetic), x_m.min(), x_m.max(), y_m.min(), y_m.max(), near.mean()]
+
+
+def subtracting_reader(data: Any, unit: Literal["trajectory", "user"]) -> Source:
+    """Reads as `measured_source` does, except that the sign of a difference says whether rows need sorting.
+
+    The difference of two 64-bit ids can overflow; then rows are not sorted, and every run of rows becomes a trajectory.
+
+    Privacy: not private; one trajectory may be counted many times.
+    """
+    from wayveil.formats.options import ReadOptions
+    from wayveil.formats.points import usable
+    from wayveil.formats.reading import origin_of, read_points
+
+    options = ReadOptions(measured_unit=unit)
+    points = usable(read_points(data, options), options, origin_of(data))
+    code = points.label.code
+    step, sooner = np.diff(code), np.diff(points.t_utc) < 0
+    if (step < 0).any() or (sooner & (step == 0)).any():
+        points = points.take(np.lexsort((points.t_utc, code)))
+        code = points.label.code
+    starts = np.flatnonzero(np.r_[True, code[1:] != code[:-1]])[: len(code)]
+    return MemorySource(Trajectories(np.r_[starts, len(code)], points.lon, points.lat, points.t_utc))

@@ -93,7 +93,7 @@ def self_check(
     noise: NoiseSource | None = None,
     progress: Progress = quiet,
 ) -> SelfCheck:
-    """Audit the sound method, its broken variants and the published method on the embedded city.
+    """Audit the reading of files, the sound method, broken variants and the published method on the embedded city.
 
     `noise` is opendp's unless a test gives another.
 
@@ -103,8 +103,12 @@ def self_check(
     effort = effort or (QUICK if quick else FULL)
     world = make_world()
     noise = noise or OpenDPNoise()
-    cases = (*_published(world, effort, confidence, progress), *_sound(world, effort, confidence, noise, progress),
-             *_samplers(world, effort, confidence, noise, progress))  # fmt: skip
+    cases = (
+        *_readers(world, progress),
+        *_published(world, effort, confidence, progress),
+        *_sound(world, effort, confidence, noise, progress),
+        *_samplers(world, effort, confidence, noise, progress),
+    )
     progress("self-check", 1.0)
     return SelfCheck(cases, confidence, time.monotonic() - begin)
 
@@ -155,6 +159,23 @@ def _canary(scope: Scope, share: np.ndarray, begin_utc: float) -> Trajectories:
     # Eight points: a weight of 1/8 is exact in fixed point, so the canary uses the whole of its sensitivity.
     lon, lat = scope.to_degrees(share * scope.width_m, share * scope.height_m)
     return Trajectories(np.array([0, 8]), lon, lat, np.asarray(begin_utc + 60.0 * np.arange(8), np.float64))
+
+
+def _readers(world: World, progress: Progress) -> Iterator[Case]:
+    """Files with one unit more or less, read as `measure` reads them; no noise is needed to see the difference."""
+    from wayveil.audit.broken import subtracting_reader
+    from wayveil.audit.readers import Reading, read_bound
+
+    def judged(method: str, found: Reading, expected: str) -> Case:
+        verdict = "convicted" if found.bound > 1 else "acquitted"
+        seen = f"largest difference between two files that one unit tells apart ({found.seen})"
+        return Case(method, 1.0, 1.0, found.bound, verdict, expected, found.pairs, seen)
+
+    for unit in ("trajectory", "user"):
+        found = read_bound(world.data, world.scope, unit, progress=progress)
+        yield judged(f"reading files, one {unit} more", found, "acquitted")
+    found = read_bound(world.data, world.scope, "trajectory", reader=subtracting_reader, progress=progress)
+    yield judged("reading files, ids subtracted", found, "convicted")
 
 
 def case(
