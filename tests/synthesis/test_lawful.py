@@ -9,6 +9,7 @@ from recordings import every
 
 from wayveil.grid import Grid
 from wayveil.measure import measure
+from wayveil.polylines import Polylines
 from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import (
     Closed,
@@ -31,7 +32,6 @@ from wayveil.synthesis.lawful import (
     lawful_graph,
     metres_against,
 )
-from wayveil.synthesis.polylines import Polylines
 from wayveil.synthesis.synthesize import synthesize
 
 GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)

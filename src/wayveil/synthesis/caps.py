@@ -6,9 +6,9 @@ Privacy: free (post-processing; caps are public).
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.polylines import step_lengths
 from wayveil.scope import Scope
 from wayveil.synthesis.physics import ELLIPSOID, Tracks
-from wayveil.synthesis.polylines import step_lengths
 
 
 def ground_stretch(scope: Scope) -> float:

@@ -11,13 +11,13 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.polylines import step_lengths
 from wayveil.rules.motion import Motion, ground_lengths, motion_from_metres
 from wayveil.rules.pace import MaxDuration, MinSpeed
 from wayveil.rules.rule import Rule
 from wayveil.rules.speed import SpeedLimit
 from wayveil.scope import Scope
 from wayveil.synthesis.levelling import levelled
-from wayveil.synthesis.polylines import step_lengths
 
 ELLIPSOID = 1.006
 """A way is up to .56 % longer or shorter on the ellipsoid than on the sphere that metres are taken on."""

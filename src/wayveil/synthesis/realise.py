@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.polylines import Polylines, place, runs, step_lengths
 from wayveil.synthesis.beats import shortest_beat_s
 from wayveil.synthesis.candidates import Trips
 from wayveil.synthesis.caps import fastest_mps, within_caps
@@ -26,7 +27,6 @@ from wayveil.synthesis.placing import (
     take_course,
     with_ends,
 )
-from wayveil.synthesis.polylines import Polylines, place, runs, step_lengths
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.timing import departures, within_days

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.polylines import runs
 from wayveil.progress import Progress, quiet
 from wayveil.rules.bounds import StayWithin, scope_bounds
 from wayveil.rules.hours import has_hours
@@ -40,7 +41,6 @@ from wayveil.synthesis.physics import (
     put_tracks,
     take_tracks,
 )
-from wayveil.synthesis.polylines import runs
 from wayveil.synthesis.pyramid import Field
 
 __all__ = ["Refined", "physical_times", "refine"]

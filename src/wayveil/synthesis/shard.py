@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.errors import RuleError
+from wayveil.polylines import Polylines, place
 from wayveil.progress import Progress, nobody, quiet
 from wayveil.rules import count as count_rules
 from wayveil.rules import motion_of, with_scope_bounds
@@ -26,7 +27,6 @@ from wayveil.synthesis.lawful import binds_routes, metres_against
 from wayveil.synthesis.pairs import whole_trips
 from wayveil.synthesis.physics import Tracks, take_tracks, written_degrees
 from wayveil.synthesis.placing import Fixes, course_of, fit_slowness, histogram, slowness_weight
-from wayveil.synthesis.polylines import Polylines, place
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.realise import Pool, fixes_of, settled_ends, settled_slowness, timed_tracks
