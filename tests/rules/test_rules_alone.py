@@ -53,7 +53,7 @@ def test_the_file_alone_is_explained_and_drawn(check):
     )  # fmt: skip
     run = check(file)
     assert run.exit_code == 0 and "1. park: The area is closed from 22:00 to 06:00 every day" in run.stdout
-    assert "takes --scope to say" in run.stdout and "time zone" in run.stdout and "scope bounds" not in run.stdout
+    assert "Give --scope to check" in run.stdout and "time zone" in run.stdout and "scope bounds" not in run.stdout
     assert "Drew the rules into laws.check.png." in run.stdout
     assert len(colours("laws.check.png")) > 100  # axes alone are shades of grey
     assert any(abs(red - blue) > 0.2 for red, _, blue in colours("laws.check.png"))
@@ -68,7 +68,7 @@ def test_the_file_alone_is_explained_and_drawn(check):
 @pytest.mark.parametrize("scope", [(), ("--scope", "demo-city")])
 def test_rules_about_streets_have_words_without_a_map(check, scope):
     run = check(written(rule(rule="one_way"), rule(rule="speed_limit", kmh=30, classes=["residential"])), *scope)
-    assert run.exit_code == 0 and run.stdout.count("takes --roads to say") == 2
+    assert run.exit_code == 0 and run.stdout.count("give --roads to check and draw it") == 2
     assert (
         "a street that the map says is one-way" in run.stdout
         and "30 km/h with its middle within 25 m of a road" in run.stdout

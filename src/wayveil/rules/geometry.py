@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from wayveil.errors import RuleError
-from wayveil.rules.area import Area, area_in_metres, crosses_itself, repaired
+from wayveil.rules.area import Area
+from wayveil.rules.polygons import area_in_metres, crosses_itself, repaired
 from wayveil.scope import Scope
 
 MAX_VERTICES = 2_000_000

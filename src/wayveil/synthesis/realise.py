@@ -16,7 +16,7 @@ from wayveil.synthesis.draw import repeats, systematic
 from wayveil.synthesis.ends import settle_in_cells
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.evening import even_out
-from wayveil.synthesis.physics import Tracks, physical_times
+from wayveil.synthesis.physics import physical_times
 from wayveil.synthesis.place_hours import exchanged_departures
 from wayveil.synthesis.placing import (
     Course,
@@ -30,6 +30,7 @@ from wayveil.synthesis.placing import (
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.timing import departures, within_days
+from wayveil.synthesis.tracks import Tracks
 
 _FURTHEST_M = 250.0
 _FURTHEST_ON_ROADS_M = 60.0

@@ -15,7 +15,7 @@ from wayveil.progress import Progress, nobody, quiet
 from wayveil.rules import count as count_rules
 from wayveil.rules import motion_of, with_scope_bounds
 from wayveil.rules.motion import motion_from_metres
-from wayveil.rules.rule import Rule, violating_trajectories
+from wayveil.rules.rule import Rule
 from wayveil.scope import Scope
 from wayveil.synthesis.candidates import Trips, draw_trips, timed_again
 from wayveil.synthesis.caps import within_caps
@@ -23,17 +23,17 @@ from wayveil.synthesis.draw import systematic, within_groups
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.fields import pool_opinions
 from wayveil.synthesis.fit import Fit, fit_weights
-from wayveil.synthesis.lawful import binds_routes, metres_against
+from wayveil.synthesis.obey.refine import Refined, refine
+from wayveil.synthesis.obey.steering import forbidden_candidates
 from wayveil.synthesis.pairs import whole_trips
-from wayveil.synthesis.physics import Tracks, take_tracks, written_degrees
 from wayveil.synthesis.placing import Fixes, course_of, fit_slowness, histogram, slowness_weight
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.realise import Pool, fixes_of, settled_ends, settled_slowness, timed_tracks
-from wayveil.synthesis.refine import Refined, refine
 from wayveil.synthesis.router import Router, route_trips
 from wayveil.synthesis.targets import final_lengths, fit_views
 from wayveil.synthesis.timing import departures
+from wayveil.synthesis.tracks import Tracks, take_tracks, written_degrees
 from wayveil.trajectories import Trajectories
 
 CANDIDATES = 2
@@ -41,8 +41,6 @@ CANDIDATES = 2
 _FEWEST = 32
 _REPLACEMENTS = 5
 _POOL_POINTS = 32
-_FORBIDDEN_M = 30.0
-"""What a route may cut off a corner of a closed area."""
 _ROUTES_WEIGHT = 0.15
 _OFF_ROUTE = 0.02
 """How much the density of the routes counts beside the estimated one, and how much of that it has where no route is.
@@ -97,7 +95,7 @@ def draw_shard(
     slowness = fit_slowness(course, points, fixes.offsets, fixes.way, estimates.occupancy, estimates.grid)
     placed = place(course.lines, slowness_weight(course, slowness), fixes.offsets, fixes.way)
     told(_PLACED)
-    forbidden = _forbidden(estimates, (*rules, *avoided), placed, fixes.time, pool_of)
+    forbidden = _forbidden(estimates, rules, avoided, placed, fixes.time, pool_of)
     fit = fit_weights(
         fit_views(estimates, pool_of.trips, pool_of.course, placed), estimates.count, len(pool_of.trips), forbidden
     )
@@ -142,20 +140,20 @@ def _with_routes(estimates: Estimates, routed: Field) -> Estimates:
 
 
 def _forbidden(
-    estimates: Estimates, rules: Sequence[Rule], placed: Polylines, elapsed: NDArray[np.float64], pool_of: Pool
+    estimates: Estimates,
+    rules: Sequence[Rule],
+    avoided: Sequence[Rule],
+    placed: Polylines,
+    elapsed: NDArray[np.float64],
+    pool_of: Pool,
 ) -> NDArray[np.bool_] | None:
-    """Candidates that break a rule which only another route would cure: their penalty weighs infinitely.
-
-    Barring candidates for what other times would cure would drop the long and the fast trips (docs/method.md).
-    """
-    binding = [rule for rule in rules if binds_routes(rule)]
-    if not binding:
+    """Return which candidates break a rule that only another route can obey; they get no weight."""
+    if not avoided and not any(rule.binds_routes() for rule in rules):
         return None
     owner = np.repeat(np.arange(len(placed)), np.diff(placed.offsets))
     t_utc = pool_of.departure_utc[owner] + elapsed * pool_of.trips.duration_s[owner]
     motion = motion_from_metres(placed.x_m, placed.y_m, t_utc, placed.offsets, estimates.scope)
-    by_route = metres_against(pool_of.course.lines, binding) > _FORBIDDEN_M
-    return violating_trajectories(binding, motion) | by_route
+    return forbidden_candidates(rules, avoided, motion, pool_of.course.lines)
 
 
 def _resample(fit: Fit, trips: Trips, count: int, random: np.random.Generator) -> NDArray[np.int64]:

@@ -22,11 +22,10 @@ from wayveil.errors import InputError
 from wayveil.progress import Progress, nobody, part, quiet
 from wayveil.release import Release, made_notes
 from wayveil.roads import RoadMap
-from wayveil.rules.hours import has_hours
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.candidates import Trips, draw_trips, take_trips
 from wayveil.synthesis.estimate import Estimates, estimate
-from wayveil.synthesis.lawful import crowded_closures, lawful_estimates, lawful_graph
+from wayveil.synthesis.obey.steering import binding_rules, crowded_closures, steered_estimates, steered_graph
 from wayveil.synthesis.prior import Prior, public_prior
 from wayveil.synthesis.router import Router, balance_routes, route_trips
 from wayveil.synthesis.shard import CANDIDATES, Shard, draw_shard
@@ -73,7 +72,7 @@ class Model:
     router: Router
     rules: tuple[Rule, ...]
     avoided: tuple[Rule, ...] = ()
-    """Areas that routes go around though they are not always closed."""
+    """Rules whose area routes avoid at all times, although it is closed at some hours only."""
 
 
 def synthesize(
@@ -160,19 +159,19 @@ def make_model(
     prior = public_prior(release.scope, roads)
     told = part(progress, "estimating", 0.1, 0.9)
     estimates = estimate(release, prior.features, learned=estimator == "learned", told=told)
-    estimates = lawful_estimates(estimates, rules)
+    estimates = steered_estimates(estimates, binding_rules(rules))
     progress("estimating", 1.0)
     progress("balancing routes", 0.0)
     random = np.random.default_rng(_stream(seed, 0))
-    router, trips = _balanced(estimates, prior, rules, random, part(progress, "balancing routes", 0.0, 0.6))
+    router, trips = _balanced(estimates, prior, rules, (), random, part(progress, "balancing routes", 0.0, 0.6))
     avoided: tuple[Rule, ...] = ()
-    if any(has_hours(rule) for rule in rules):
+    if any(rule.closed_hours() is not None for rule in rules):
         some = route_trips(estimates, router, take_trips(trips, np.arange(min(len(trips), _TRIED_TRIPS))), random)
         avoided = crowded_closures(rules, some, estimates.departure)
     if avoided:
-        estimates = lawful_estimates(estimates, avoided)
+        estimates = steered_estimates(estimates, avoided)
         router, _ = _balanced(
-            estimates, prior, (*rules, *avoided), random, part(progress, "balancing routes", 0.6, 1.0)
+            estimates, prior, rules, avoided, random, part(progress, "balancing routes", 0.6, 1.0)
         )
     progress("balancing routes", 1.0)
     return Model(estimates, prior, router, tuple(rules), avoided)
@@ -182,13 +181,14 @@ def _balanced(
     estimates: Estimates,
     prior: Prior,
     rules: Sequence[Rule],
+    avoided: Sequence[Rule],
     random: np.random.Generator,
     told: Callable[[float], None],
 ) -> tuple[Router, Trips]:
-    """Routes that know the rules, and the trips that they were balanced with."""
+    """Return routes that obey the rules, and the trips that they were balanced with."""
     trips = draw_trips(estimates, _BALANCE_TRIPS, random, prior.places(estimates.grid))
     told(0.2)
-    return balance_routes(estimates, lawful_graph(prior.graph(estimates), rules), trips, random), trips
+    return balance_routes(estimates, steered_graph(prior.graph(estimates), rules, avoided), trips, random), trips
 
 
 def draw_shards(
