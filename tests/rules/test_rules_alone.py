@@ -127,3 +127,24 @@ def test_contradictions_and_broken_shapes_are_refused_without_a_scope(check):
     ):
         run = check(written(*features))
         assert isinstance(run.exception, RuleError) and words in str(run.exception), run.output
+
+
+def test_python_checks_what_the_command_line_checks(check, tmp_path):
+    """`wayveil.rules.check` gives the same words, the same mapping and a picture."""
+    import wayveil
+
+    file = written(rule(PARK, name="park", rule="closed", **{"from": "22:00", "to": "06:00"}), rule(rule="one_way"))
+    checked = wayveil.rules.check(file)
+    assert repr(checked) == "RulesCheck(2 rules without a scope, no contradiction)"
+    assert "1. park: The area is closed from 22:00" in str(checked) and "give roads= to check" in str(checked)
+    assert check(file, "--no-picture").stdout.strip() == checked.text("--scope", "--roads")
+    assert json.loads(check(file, "--json").stdout) == checked.to_dict("--roads")
+    checked.draw(tmp_path / "rules.png")
+    assert (tmp_path / "rules.png").stat().st_size > 1000
+    inside = wayveil.rules.check(file, SCOPE, ROADS)
+    assert "Hours are in the time zone UTC." in str(inside) and inside.to_dict()["scope"] == SCOPE.name
+    assert len(inside.rules) == 3 and "roads=" not in str(inside)
+    with pytest.raises(WayveilError, match="scope= is needed"):
+        wayveil.rules.check([wayveil.rules.speed_limit(50)])
+    with pytest.raises(WayveilError, match="nothing to draw"):
+        wayveil.rules.check(written(rule(rule="speed_limit", kmh=50))).draw(tmp_path / "none.png")
