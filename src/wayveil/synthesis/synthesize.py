@@ -28,7 +28,8 @@ from wayveil.synthesis.estimate import Estimates, estimate
 from wayveil.synthesis.obey.steering import binding_rules, crowded_closures, steered_estimates, steered_graph
 from wayveil.synthesis.prior import Prior, public_prior
 from wayveil.synthesis.router import Router, balance_routes, route_trips
-from wayveil.synthesis.shard import CANDIDATES, Shard, draw_shard
+from wayveil.synthesis.shard import SETTINGS as SHARD_SETTINGS
+from wayveil.synthesis.shard import Shard, draw_shard
 from wayveil.trajectories import Trajectories, concatenate
 
 SHARD = 25_000
@@ -240,7 +241,7 @@ def diagnostics_of(shards: Sequence[Shard]) -> dict[str, Any]:
         "loss": {name: float(sum(s * shard.loss[name] for s, shard in zip(share, shards))) for name in views},
         "effective_sample_share": float(sum(s * shard.effective_sample_share for s, shard in zip(share, shards))),
         "effective_sample_size": round(
-            sum(CANDIDATES * n * shard.effective_sample_share for n, shard in zip(size.tolist(), shards))
+            sum(SHARD_SETTINGS.candidates * n * shard.effective_sample_share for n, shard in zip(size.tolist(), shards))
         ),
         "realised_density_jsd": float(sum(s * shard.realised_density_jsd for s, shard in zip(share, shards))),
         "violations_before": _added([shard.violations_before for shard in shards]),
