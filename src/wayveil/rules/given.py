@@ -11,6 +11,7 @@ import numpy as np
 from wayveil.errors import InputError, RuleError
 from wayveil.roads import RoadMap
 from wayveil.rules.contradictions import refuse_contradictions
+from wayveil.rules.custom import custom
 from wayveil.rules.motion import Motion, motion_from_metres
 from wayveil.rules.rule import Rule
 from wayveil.scope import Scope
@@ -34,7 +35,7 @@ def as_rules(rules: Rules, scope: Scope, roadmap: RoadMap | None = None) -> tupl
     if isinstance(rules, Mapping):
         rules = dict(rules)
     if isinstance(rules, str | os.PathLike | dict):
-        from wayveil.rules import read_rules
+        from wayveil.rules.geojson import read_rules
 
         return tuple(read_rules(rules if isinstance(rules, dict) else os.fspath(rules), scope, roadmap))
     given = (rules,) if isinstance(rules, Rule) or callable(rules) else rules
@@ -50,8 +51,6 @@ def _as_rule(rule: object, scope: Scope) -> Rule:
         return _tried(rule, scope)
     if isinstance(rule, type) or not callable(rule):
         raise InputError(_NO_RULES)
-    from wayveil.rules import custom
-
     return custom(rule, scope, name=getattr(rule, "__name__", "custom").strip("<>"))
 
 
