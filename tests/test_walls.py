@@ -85,3 +85,20 @@ def test_only_one_file_imports_opendp():
     imports = re.compile(r"^\s*(?:import|from)\s+opendp\b", re.MULTILINE)
     users = [path for path in ROOT.rglob("*.py") if imports.search(path.read_text(encoding="utf-8"))]
     assert [str(path.relative_to(ROOT)) for path in users] == ["privacy/noise.py"]
+
+
+def test_no_module_outside_rules_asks_for_the_class_of_a_rule():
+    """Hooks of Rule replace it, so that a rule that a user writes is treated like a built-in one."""
+    import wayveil.rules
+
+    names = {"Rule", *(cls.__name__ for cls in wayveil.rules.Rule.__subclasses__())}
+    assert {"Closed", "OneWay", "SpeedLimit", "StayWithin", "MinSpeed", "MaxDuration", "Custom"} <= names
+    asked = []
+    for path in sorted(ROOT.rglob("*.py")):
+        if "rules" in path.relative_to(ROOT).parts[:-1]:
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
+                used = {getattr(name, "id", getattr(name, "attr", "")) for name in ast.walk(node.args[1])}
+                asked += [f"{path.relative_to(ROOT)}:{node.lineno}"] if used & names else []
+    assert asked == []

@@ -28,9 +28,9 @@ from wayveil.evaluation.datasets import find_datasets
 from wayveil.evaluation.tally import jsd
 from wayveil.grid import Grid, base_grid
 from wayveil.measure import measure
+from wayveil.polylines import Polylines, lengths
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
-from wayveil.synthesis.polylines import Polylines, lengths
 from wayveil.synthesis.synthesize import draw_shards, make_model
 from wayveil.trajectories import Trajectories, concatenate
 

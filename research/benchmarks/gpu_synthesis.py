@@ -92,7 +92,7 @@ def descents(folder: Path, windows: list[int]) -> list[dict]:
     from wayveil.rules import read_rules
     from wayveil.scope import read_scope
     from wayveil.synthesis import descent
-    from wayveil.synthesis.refine import refine
+    from wayveil.synthesis.obey.refine import refine
 
     scope = read_scope("demo-city")
     rules = read_rules(folder / "rules.geojson", scope, read_roads(folder / "roads.parquet"))

@@ -34,7 +34,7 @@ from wayveil.rules import (
     with_scope_bounds,
 )
 from wayveil.scope import Scope, read_scope
-from wayveil.synthesis.refine import refine
+from wayveil.synthesis.obey.refine import refine
 from wayveil.synthesis.synthesize import draw_shards, make_model, synthesize
 from wayveil.trajectories import Trajectories, concatenate, select
 

@@ -5,17 +5,14 @@ Synthesis itself opens no file; whatever is given as a path is read here.
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from wayveil.callers import callers_level
 from wayveil.errors import InputError, LeftOutWarning
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release
 from wayveil.roads import RoadMap
-from wayveil.rules.contradictions import refuse_contradictions
-from wayveil.rules.rule import Rule
-from wayveil.scope import Scope
+from wayveil.rules.given import Rules, as_rules
 
 if TYPE_CHECKING:
     from wayveil.engine.pieces import Pieces
@@ -23,12 +20,6 @@ if TYPE_CHECKING:
 
 Roads = RoadMap | str | os.PathLike[str] | None
 """A road map, or the file of one."""
-RuleLike = Rule | Callable[[Any, Any, Any], Any]
-"""A rule, or a function of (x, y, t) that is zero where all is well (`wayveil.rules.custom`)."""
-Rules = RuleLike | Sequence[RuleLike] | Mapping[str, Any] | str | os.PathLike[str] | None
-"""Rules, or GeoJSON or the file of it."""
-
-_NO_RULES = "rules must be rules, functions of (x, y, t), GeoJSON as a whole (a FeatureCollection), or the file of it."
 
 
 def synthesize(
@@ -73,9 +64,16 @@ def synthesize(
     # Before the map is read, which may take a while.
     count, chosen = wanted_count(release, n), wanted_seed(seed)
     streets = roads_of(roads)
-    laws = rules_of(rules, release.scope, streets)
+    obeyed = as_rules(rules, release.scope, streets)
     made = made_of(
-        release, roads=streets, rules=laws, n=count, seed=chosen, estimator=estimator, engine=engine, progress=progress
+        release,
+        roads=streets,
+        rules=obeyed,
+        n=count,
+        seed=chosen,
+        estimator=estimator,
+        engine=engine,
+        progress=progress,
     )
     if left_out := made.diagnostics["changed"]["left_out"]:
         said = f"{left_out:,} of {count:,} trajectories could not be made to obey the rules and were left out."
@@ -92,29 +90,3 @@ def roads_of(roads: Roads) -> RoadMap | None:
     from wayveil.formats.roads import read_roads
 
     return read_roads(os.fspath(roads))
-
-
-def rules_of(rules: Rules, scope: Scope, roads: RoadMap | None) -> tuple[Rule, ...]:
-    """The rules, read where a file is given."""
-    if isinstance(rules, Mapping):
-        rules = dict(rules)
-    if isinstance(rules, str | os.PathLike | dict):
-        from wayveil.rules import read_rules
-
-        return tuple(read_rules(rules if isinstance(rules, dict) else os.fspath(rules), scope, roads))
-    given = (rules,) if isinstance(rules, Rule) or callable(rules) else rules
-    if not isinstance(given, Iterable | None):
-        raise InputError(_NO_RULES)
-    found = tuple(_rule_of(rule, scope) for rule in given or ())
-    refuse_contradictions(found, scope)
-    return found
-
-
-def _rule_of(rule: object, scope: Scope) -> Rule:
-    if isinstance(rule, Rule):
-        return rule
-    if not callable(rule):
-        raise InputError(_NO_RULES)
-    from wayveil.rules import custom
-
-    return custom(rule, scope, name=getattr(rule, "__name__", "custom").strip("<>"))

@@ -8,13 +8,14 @@ from zoneinfo import ZoneInfo
 
 from wayveil.errors import InputError
 from wayveil.formats.options import ReadOptions, resolve_roles
-from wayveil.making import Roads, Rules, roads_of, rules_of
+from wayveil.making import Roads, roads_of
 from wayveil.measure import measure
 from wayveil.privacy.budget import Number, decimal_text, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.unit import MOST_PER_USER, Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release
+from wayveil.rules.given import Rules, as_rules
 from wayveil.scope import Scope, in_short, scope_of
 from wayveil.trajectories import Trajectories
 
@@ -80,7 +81,7 @@ class Synthesizer:
         _check_columns(columns)
         self.scope = scope_of(scope)
         self.roads = roads_of(roads)
-        self.rules = rules_of(rules, self.scope, self.roads)
+        self.rules = as_rules(rules, self.scope, self.roads)
         self._account: dict[str, Any] = {"dataset": dataset, "ledger": ledger}
         self._columns, self._progress, self._layout = columns, progress, _Layout()
 

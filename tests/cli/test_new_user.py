@@ -264,7 +264,7 @@ def test_a_scope_without_a_time_zone_is_said_to_mean_utc(wayveil, folder):
                 assert said.err.startswith("The scope 'small'")  # before anything is read or spent
     Path("small.toml").write_text(SCOPE.replace('"UTC"', '"Europe/Paris"'))
     words = ("rules", "check", "night.geojson", "--scope", "small.toml")
-    assert "Hours are those of Europe/Paris." in wayveil(*words).out
+    assert "Hours are in the time zone Europe/Paris." in wayveil(*words).out
     assert json.loads(wayveil(*words, "--json").out)["timezone"] == "Europe/Paris"
     assert "Hours are" not in wayveil("rules", "check", "speed.geojson", "--scope", "small.toml").out
 

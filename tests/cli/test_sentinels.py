@@ -273,7 +273,7 @@ def test_an_unexpected_error_is_told_without_its_words(wayveil, folder, monkeypa
         ("wayveil.formats.convert.convert", "convert rides.parquet copy.csv"),
         ("wayveil.release.read_release", "describe a.json"),
         ("wayveil.runfile.read_run", "run run.toml"),
-        ("wayveil.rules.read_rules", "rules check rules.geojson --scope small.toml"),
+        ("wayveil.rules.checking.read_rules", "rules check rules.geojson --scope small.toml"),
         ("wayveil.formats.check.check", "check rides.parquet"),
     ],
 )

@@ -53,7 +53,7 @@ def test_the_file_alone_is_explained_and_drawn(check):
     )  # fmt: skip
     run = check(file)
     assert run.exit_code == 0 and "1. park: The area is closed from 22:00 to 06:00 every day" in run.stdout
-    assert "takes --scope to say" in run.stdout and "time zone" in run.stdout and "scope bounds" not in run.stdout
+    assert "Give --scope to check" in run.stdout and "time zone" in run.stdout and "scope bounds" not in run.stdout
     assert "Drew the rules into laws.check.png." in run.stdout
     assert len(colours("laws.check.png")) > 100  # axes alone are shades of grey
     assert any(abs(red - blue) > 0.2 for red, _, blue in colours("laws.check.png"))
@@ -68,7 +68,7 @@ def test_the_file_alone_is_explained_and_drawn(check):
 @pytest.mark.parametrize("scope", [(), ("--scope", "demo-city")])
 def test_rules_about_streets_have_words_without_a_map(check, scope):
     run = check(written(rule(rule="one_way"), rule(rule="speed_limit", kmh=30, classes=["residential"])), *scope)
-    assert run.exit_code == 0 and run.stdout.count("takes --roads to say") == 2
+    assert run.exit_code == 0 and run.stdout.count("give --roads to check and draw it") == 2
     assert (
         "a street that the map says is one-way" in run.stdout
         and "30 km/h with its middle within 25 m of a road" in run.stdout
@@ -127,3 +127,24 @@ def test_contradictions_and_broken_shapes_are_refused_without_a_scope(check):
     ):
         run = check(written(*features))
         assert isinstance(run.exception, RuleError) and words in str(run.exception), run.output
+
+
+def test_python_checks_what_the_command_line_checks(check, tmp_path):
+    """`wayveil.rules.check` gives the same words, the same mapping and a picture."""
+    import wayveil
+
+    file = written(rule(PARK, name="park", rule="closed", **{"from": "22:00", "to": "06:00"}), rule(rule="one_way"))
+    checked = wayveil.rules.check(file)
+    assert repr(checked) == "RulesCheck(2 rules without a scope, no contradiction)"
+    assert "1. park: The area is closed from 22:00" in str(checked) and "give roads= to check" in str(checked)
+    assert check(file, "--no-picture").stdout.strip() == checked.text("--scope", "--roads")
+    assert json.loads(check(file, "--json").stdout) == checked.to_dict("--roads")
+    checked.draw(tmp_path / "rules.png")
+    assert (tmp_path / "rules.png").stat().st_size > 1000
+    inside = wayveil.rules.check(file, SCOPE, ROADS)
+    assert "Hours are in the time zone UTC." in str(inside) and inside.to_dict()["scope"] == SCOPE.name
+    assert len(inside.rules) == 3 and "roads=" not in str(inside)
+    with pytest.raises(WayveilError, match="scope= is needed"):
+        wayveil.rules.check([wayveil.rules.speed_limit(50)])
+    with pytest.raises(WayveilError, match="nothing to draw"):
+        wayveil.rules.check(written(rule(rule="speed_limit", kmh=50))).draw(tmp_path / "none.png")

@@ -1,4 +1,4 @@
-"""What every rule promises, in one suite."""
+"""One conformance suite for all rules: penalty, violations and hooks."""
 
 import dataclasses
 import functools
@@ -165,3 +165,61 @@ def test_descent_on_the_penalty_ends_in_zero_violations(name):
     xy, _ = jax.jit(lambda xy: jax.lax.fori_loop(0, 600, step, (xy, adam.init(xy))))(xy)
     assert rule.violations(motion).sum() > 0
     assert rule.violations(motion.moved(*np.asarray(xy, float))).sum() == 0
+
+
+# hooks ---------------------------------------------------------------------------------------------------------------
+
+
+def test_the_parts_of_a_penalty_multiply_to_it(rule):
+    """penalty = time_factor · place_penalty, whatever a rule prepares; gradient descent relies on it."""
+    motion = make_motion(7, 400)
+    factor = rule.time_factor(motion.week_s)
+    prepared = tuple(jnp.asarray(column) for column in rule.prepare(motion))
+    place = np.asarray(rule.place_penalty(to_jax(motion), prepared), float)
+    whole = place * (1.0 if factor is None else factor)
+    expected = np.asarray(rule.penalty(motion), float)
+    assert np.mean(np.abs(whole - expected) < 0.05) > 0.99 and (expected > 0).any()
+
+
+def test_whoever_obeys_the_stricter_rule_obeys_the_rule(rule):
+    assert not (rule.violations(MOTION) & ~rule.stricter().violations(MOTION)).any()
+
+
+def test_a_rule_that_reads_positions_only_ignores_times(rule):
+    if rule.reads_positions_only():
+        blind = dataclasses.replace(MOTION, t_s=None, week_s=None, joins=None, ground=None)
+        np.testing.assert_array_equal(rule.violations(blind), rule.violations(MOTION))
+
+
+CURED = [name for name in NAMES if RULES[name].cured_by_times()]
+
+
+def test_legal_times_cure_the_rules_that_times_can_cure():
+    from wayveil.synthesis.obey.times import legal_times
+    from wayveil.synthesis.tracks import Tracks, motion_of_tracks
+
+    assert CURED == ["speed everywhere", "speed in area", "speed by class", "min speed", "max duration"]
+    rng = np.random.default_rng(0)
+    xy = rng.uniform((500, 500), (5500, 4500), (60, 1, 2)) + 70.0 * np.cumsum(rng.choice([-1.0, 1.0], (60, 20, 2)), 1)
+    step_s = np.where(np.arange(60) % 2, 3.0, 90.0)[:, None]  # too fast, and too slow
+    t_utc = (MONDAY_UTC + step_s * np.arange(20)).ravel()
+    tracks = Tracks(np.arange(61) * 20, xy[..., 0].ravel(), xy[..., 1].ravel(), t_utc)
+    for rule in (RULES[name] for name in CURED):
+        assert rule.violations(motion_of_tracks(tracks, SCOPE)).any()
+        cured = dataclasses.replace(tracks, t_utc=legal_times(tracks, [rule], SCOPE))
+        assert not rule.violations(motion_of_tracks(cured, SCOPE)).any()
+
+
+def test_metres_against_an_area_are_those_of_its_points():
+    """A rule with an area counts metres of lines where points every metre would break it."""
+    from wayveil.polylines import Polylines
+
+    x = np.arange(0.0, 6000.0)
+    for name in ("closed", "stay within", "closed at night"):
+        rule = RULES[name]
+        line = Polylines(np.array([0, 2]), np.array([0.0, 5999.0]), np.array([2000.0, 2000.0]))
+        area = rule.closed_area() or rule.stay_area()
+        inside = area.inside(x, np.full(len(x), 2000.0)).sum()
+        expected = inside if rule.closed_area() else len(x) - inside
+        assert rule.metres_against(line)[0] == pytest.approx(expected, abs=5)
+        assert rule.timed_points(line).shape == (2,)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from wayveil.errors import RuleError, WayveilError
 from wayveil.rules import count, draw_rules, hours, motion_from_metres, read_rules, rules_geojson_for_page
 from wayveil.rules.alone import read_alone
-from wayveil.rules.area import MAX_EDGES
+from wayveil.rules.polygons import MAX_EDGES
 
 BOX = polygon(SCOPE, [(-500, -500), (9000, -500), (9000, 9000), (-500, 9000)])
 STREET = [(500, 500), (2500, 1500)]
@@ -256,7 +256,7 @@ def test_many_corners_and_self_crossing():
 
 def test_a_border_that_crosses_itself_is_said_to(tmp_path, capsys):
     from wayveil.cli.rules import check
-    from wayveil.rules.area import crossing_words
+    from wayveil.rules.explain import crossing_words
 
     bow = polygon(SCOPE, [(1000, 1000), (3000, 3000), (3000, 1000), (1000, 3000)])
     tips = [(3000 + 1500 * np.sin(4 * np.pi * k / 5), 2700 + 1500 * np.cos(4 * np.pi * k / 5)) for k in range(5)]
@@ -319,7 +319,7 @@ def test_the_wall():
     """What cannot be imported cannot leak."""
     code = "import sys, wayveil.rules; print(*[m for m in sys.modules if m.startswith(('wayveil.', 'jax', 'shapely'))])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    allowed = {"errors", "scope", "roads", "grid", "atomic", "progress", "trajectories", "rules"}
+    allowed = {"errors", "scope", "roads", "grid", "atomic", "progress", "trajectories", "polylines", "rules"}
     assert loaded and {name.split(".")[1] if name.startswith("wayveil.") else name for name in loaded} <= allowed
 
 

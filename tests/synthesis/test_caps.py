@@ -4,12 +4,13 @@ import pytest
 from wayveil.evaluation import project
 from wayveil.measure import measure
 from wayveil.privacy.noise import SeededNoise
+from wayveil.rules.accuracy import ELLIPSOID_RATIO
 from wayveil.rules.motion import ground_lengths, motion_of
 from wayveil.scope import Scope
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.caps import fastest_mps, ground_stretch, within_caps
-from wayveil.synthesis.physics import ELLIPSOID, Tracks
 from wayveil.synthesis.synthesize import synthesize
+from wayveil.synthesis.tracks import Tracks
 
 
 def scope(south=10.0, north=10.05, **caps):
@@ -41,13 +42,13 @@ def test_what_lies_beyond_a_cap_is_cut_off():
 
 
 def test_metres_of_a_tall_box_are_more_on_the_ground():
-    assert ground_stretch(scope()) == pytest.approx(ELLIPSOID, rel=1e-3)
+    assert ground_stretch(scope()) == pytest.approx(ELLIPSOID_RATIO, rel=1e-3)
     tall = scope(43.0, 51.0, speed_kmh=100)
     widest = np.cos(np.radians(43)) / np.cos(np.radians(47))
-    assert ground_stretch(tall) == pytest.approx(ELLIPSOID * widest)
-    assert fastest_mps(tall) == pytest.approx(100 / 3.6 / ELLIPSOID / widest)
+    assert ground_stretch(tall) == pytest.approx(ELLIPSOID_RATIO * widest)
+    assert fastest_mps(tall) == pytest.approx(100 / 3.6 / ELLIPSOID_RATIO / widest)
     across = scope(-5.0, 15.0)  # widest at the equator
-    assert ground_stretch(across) == pytest.approx(ELLIPSOID / np.cos(np.radians(5)))
+    assert ground_stretch(across) == pytest.approx(ELLIPSOID_RATIO / np.cos(np.radians(5)))
 
 
 def test_no_synthetic_trajectory_exceeds_the_caps(small_city):

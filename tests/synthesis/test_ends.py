@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from zones import GRID, ZONES, zone_of
 
+from wayveil.polylines import Polylines, steps
 from wayveil.synthesis.ends import settle_in_cells
 from wayveil.synthesis.placing import course_of, with_ends
-from wayveil.synthesis.polylines import Polylines, steps
 
 
 def rng(seed=0):

@@ -3,9 +3,9 @@
 import numpy as np
 
 from wayveil.grid import Grid
+from wayveil.polylines import Polylines
 from wayveil.synthesis.evening import even_out
 from wayveil.synthesis.placing import histogram
-from wayveil.synthesis.polylines import Polylines
 
 GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)
 N = 400

@@ -15,12 +15,12 @@ from wayveil.release import Release
 from wayveil.rules import Closed, StayWithin, area_in_metres, count, hours, motion_of, with_scope_bounds
 from wayveil.scope import Scope
 from wayveil.synthesis import synthesize as recipe
-from wayveil.synthesis.departures import open_departures, traded_departures
 from wayveil.synthesis.fit import HardView, SoftView, fit_weights
-from wayveil.synthesis.physics import Tracks
+from wayveil.synthesis.obey.departures import exchanged_departures, open_departures
 from wayveil.synthesis.shard import count_violations, draw_shard
 from wayveil.synthesis.synthesize import draw_shards, make_model, shard_sizes, synthesize, wanted_count, wanted_seed
 from wayveil.synthesis.timing import departures
+from wayveil.synthesis.tracks import Tracks
 
 COLUMNS = ("offsets", "lon", "lat", "t_utc")
 SCOPE = Scope.model_validate(
@@ -163,15 +163,15 @@ def test_departures_are_traded_with_who_passes_elsewhere():
     through, past = passing(*np.linspace(11.2, 12.6, 8)), passing(*np.linspace(6, 18, 60), through=False)
     columns = (np.r_[getattr(through, name), getattr(past, name)] for name in ("x_m", "y_m", "t_utc"))
     tracks = Tracks(np.arange(69) * 11, *columns)
-    new = traded_departures(tracks, [AT_NOON], SCOPE, rng(1))
+    new = exchanged_departures(tracks, [AT_NOON], SCOPE, rng(1))
     assert still_closed(tracks, tracks.t_utc).any() and not still_closed(tracks, new).any()
     begin = tracks.offsets[:-1]
     before, after = (np.sort(np.rint(t[begin])) for t in (tracks.t_utc, new))
     assert (before == after).all(), "all departures are still there"
     np.testing.assert_allclose(np.diff(new.reshape(68, 11)), np.diff(tracks.t_utc.reshape(68, 11)), atol=1e-3)
     alone = passing(11.2, 12.6)
-    assert (traded_departures(alone, [AT_NOON], SCOPE, rng(1)) == alone.t_utc).all(), "nobody to trade with"
-    assert traded_departures(past, [AT_NOON], SCOPE, rng(1)) is past.t_utc
+    assert (exchanged_departures(alone, [AT_NOON], SCOPE, rng(1)) == alone.t_utc).all(), "nobody to trade with"
+    assert exchanged_departures(past, [AT_NOON], SCOPE, rng(1)) is past.t_utc
 
 
 def test_nobody_leaves_before_the_first_day():

@@ -25,8 +25,9 @@ from wayveil.rules import (
     scope_bounds,
 )
 from wayveil.scope import Scope
-from wayveil.synthesis.physics import Tracks, as_written
-from wayveil.synthesis.refine import physical_times, refine
+from wayveil.synthesis.obey.refine import refine
+from wayveil.synthesis.physics import physical_times
+from wayveil.synthesis.tracks import Tracks, as_written
 
 SCOPE = Scope.model_validate(
     {"name": "test", "south": 10.0, "west": 20.0, "north": 10.05, "east": 20.06, "timezone": "Etc/GMT-2",
@@ -136,7 +137,7 @@ def test_jax_is_not_imported_where_nothing_needs_it():
         "import sys, numpy as np\n"
         "from wayveil.scope import read_scope\n"
         "from wayveil.rules import speed_limit\n"
-        "from wayveil.synthesis.refine import refine\n"
+        "from wayveil.synthesis.obey.refine import refine\n"
         "for t in ([0., 90.], [0., 1.]):\n"
         "    r = refine(np.array([0, 2]), np.array([100., 900.]), np.array([100., 100.]), 1741600800 + np.array(t),\n"
         "               (speed_limit(50),), read_scope('demo-city'), random=np.random.default_rng(0))\n"

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from wayveil.grid import Grid
+from wayveil.polylines import Polylines, lengths
 from wayveil.synthesis.candidates import Trips, draw_trips
 from wayveil.synthesis.fit import fit_weights
 from wayveil.synthesis.placing import course_of
-from wayveil.synthesis.polylines import Polylines, lengths
 from wayveil.synthesis.targets import final_lengths, fit_views
 
 GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)

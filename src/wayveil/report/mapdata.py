@@ -117,18 +117,17 @@ def _roads(roads: RoadMap, scope: Scope) -> dict[str, Any]:
 
 def _areas(rules: Iterable[Any], scope: Scope) -> list[dict[str, Any]]:
     """Closed areas, and for each hour of the day 2 if they are closed then on every day, 1 on some, 0 on none."""
-    from wayveil.rules import Closed
-
     found = []
     for rule in rules:
-        if not isinstance(rule, Closed):
+        area, hours = rule.closed_area(), rule.closed_hours()
+        if area is None:
             continue
-        outline = rule.area.outline
+        outline = area.outline
         rings = [part.exterior for part in getattr(outline, "geoms", [outline]) if part.geom_type == "Polygon"]
         found.append(
             {
                 "name": rule.name,
-                "hours": [2 if rule.hours.always else _meets(rule.hours.windows, hour) for hour in range(24)],
+                "hours": [2 if hours is None else _meets(hours.windows, hour) for hour in range(24)],
                 "rings": [_flat(np.asarray(ring.coords), scope) for ring in rings],
             }
         )

@@ -10,7 +10,6 @@ from wayveil.report import words
 from wayveil.report.figures import figures, quantities
 from wayveil.report.mapdata import map_data
 from wayveil.roads import RoadMap
-from wayveil.rules.closed import Closed
 from wayveil.trajectories import Trajectories, batches
 
 
@@ -91,7 +90,7 @@ def make_sheet(
     lines = _rule_lines(given, synthetic, release)
     noted = notes or {}
     made = words.made_rules(noted)
-    hours_closed: bool | None = any(isinstance(rule, Closed) and not rule.hours.always for rule in given)
+    hours_closed: bool | None = any(rule.closed_hours() is not None for rule in given)
     if not hours_closed and len(given) < (made if made is not None else 1):
         hours_closed = None  # rules that this page does not know may have closed hours
     obeyed = bool(lines) and all(line.points == 0 for line in lines)

@@ -1,6 +1,6 @@
-"""Traffic rules: each a smooth penalty for descent and an exact count of violations.
+"""Traffic rules: each a smooth penalty for gradient descent and an exact count of violations.
 
-Nothing here reads private data. Rules come from GeoJSON (`read_rules`) or from Python:
+Nothing here reads private data. Rules come from GeoJSON (`read_rules`), from Python, or from a subclass of `Rule`:
 
 >>> from wayveil.rules import closed, hours, max_duration, speed_limit
 >>> from wayveil.scope import read_scope
@@ -14,23 +14,38 @@ No step may be faster than 50 km/h anywhere.
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from wayveil.rules.area import Area, area_in_metres
+from wayveil.rules.area import Area
 from wayveil.rules.bounds import StayWithin, scope_bounds, with_scope_bounds
 from wayveil.rules.closed import Closed
+from wayveil.rules.counting import count, trajectory_penalty, violating_trajectories
 from wayveil.rules.custom import Custom, custom
 from wayveil.rules.geometry import area_of
 from wayveil.rules.hours import ALWAYS, Hours, hours
 from wayveil.rules.make import closed, max_duration, min_speed, one_way, speed_limit, stay_within
-from wayveil.rules.motion import Motion, motion_from_metres, motion_of, to_jax
+from wayveil.rules.max_duration import MaxDuration
+from wayveil.rules.min_speed import MinSpeed
+from wayveil.rules.motion import (
+    Motion,
+    at_last_point,
+    at_later_point,
+    ground_lengths,
+    module_of,
+    motion_from_metres,
+    motion_of,
+    to_jax,
+)
 from wayveil.rules.one_way import OneWay, map_one_ways
-from wayveil.rules.pace import MaxDuration, MinSpeed
-from wayveil.rules.rule import Rule, count, trajectory_penalty, violating_trajectories, without_margin
+from wayveil.rules.polygons import area_in_metres
+from wayveil.rules.route_metres import metres_inside, share_inside
+from wayveil.rules.rule import Rule, without_margin
 from wayveil.rules.speed import SpeedLimit
 
 if TYPE_CHECKING:
+    from wayveil.rules.checking import RulesCheck as RulesCheck
+    from wayveil.rules.checking import check as check
     from wayveil.rules.draw import draw_rules as draw_rules
-    from wayveil.rules.draw import rules_geojson_for_page as rules_geojson_for_page
     from wayveil.rules.geojson import read_rules as read_rules
+    from wayveil.rules.page import rules_geojson_for_page as rules_geojson_for_page
 
 __all__ = [
     "ALWAYS",
@@ -43,24 +58,32 @@ __all__ = [
     "Motion",
     "OneWay",
     "Rule",
+    "RulesCheck",
     "SpeedLimit",
     "StayWithin",
     "area_in_metres",
     "area_of",
+    "at_last_point",
+    "at_later_point",
+    "check",
     "closed",
     "count",
     "custom",
     "draw_rules",
+    "ground_lengths",
     "hours",
     "map_one_ways",
     "max_duration",
+    "metres_inside",
     "min_speed",
+    "module_of",
     "motion_from_metres",
     "motion_of",
     "one_way",
     "read_rules",
     "rules_geojson_for_page",
     "scope_bounds",
+    "share_inside",
     "speed_limit",
     "stay_within",
     "to_jax",
@@ -71,14 +94,16 @@ __all__ = [
 ]
 
 _HOMES = {
+    "RulesCheck": "wayveil.rules.checking",
+    "check": "wayveil.rules.checking",
     "draw_rules": "wayveil.rules.draw",
     "read_rules": "wayveil.rules.geojson",
-    "rules_geojson_for_page": "wayveil.rules.draw",
+    "rules_geojson_for_page": "wayveil.rules.page",
 }
 
 
 def __getattr__(name: str) -> Any:
-    # What reads and draws files of rules is fetched when first used: most runs have none.
+    # Modules that read and draw rules files are imported at first use, because most runs have no such file.
     if name not in _HOMES:
         raise AttributeError(f"module 'wayveil.rules' has no attribute '{name}'")
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,4 +1,4 @@
-"""A rules file by itself: what it says and where it lies, before anybody has written a scope."""
+"""Rules of a file without a scope: what they say, and a box around their shapes."""
 
 from __future__ import annotations
 
@@ -22,9 +22,11 @@ from wayveil.rules.rule import Rule
 from wayveil.scope import EARTH_RADIUS_M, Scope
 
 _MARGIN_SHARE = 0.1
+"""Share of the extent of all shapes by which the box around them is larger."""
 _LEAST_MARGIN_M = 300.0
+"""Metres by which the box is larger at least, so that a small shape shows its surroundings."""
 _ANYWHERE = Scope(name="anywhere", south=-0.05, west=-0.05, north=0.05, east=0.05)  # type: ignore[call-arg]
-"""What has no place reads alike in any frame."""
+"""A box for rules that have no place; their description does not depend on it."""
 
 Extent = tuple[float, float, float, float]
 """west, south, east, north in degrees; east may lie beyond 180, so that it is never below west."""
@@ -36,14 +38,14 @@ class Alone:
 
     rules: tuple[Rule, ...]
     frame: Scope | None
-    """A box around the rules' own shapes: a frame for the picture, and nobody's scope."""
+    """A box around the rules' own shapes, for the picture only; None if there is no such box."""
     why_no_frame: str = ""
 
 
 def read_alone(path: Path, roadmap: RoadMap | None = None, progress: Progress = quiet) -> Alone:
-    """The rules of a file in the frame of their own shapes, with the map's streets where rules speak of them.
+    """Return the rules of a file in a box around their own shapes, with the map's streets if rules are about them.
 
-    Contradictions among the rules are refused; what a scope would add (its box, its clocks) is left open.
+    Contradictions among the rules are refused. Whether the rules suit a scope's box and time zone is not checked.
 
     Privacy: free (a rules file is public).
     """
@@ -58,14 +60,14 @@ def read_alone(path: Path, roadmap: RoadMap | None = None, progress: Progress = 
         rules = rules_of(features, origin, [within] * len(features), streets, progress, map_may_miss=True)
         refuse_contradictions(rules, within, f"Rules '{origin}'")
         return Alone(rules, frame, "" if frame else "No rule has a shape, so there is nothing to draw.")
-    # Each in a frame of its own: the words are the same, and nothing can be said about places together.
+    # Each rule gets a box of its own: the descriptions are the same, and places cannot be compared.
     rules = rules_of(features, origin, [_own_frame(parts) for parts in shapes], None, progress, map_may_miss=True)
     refuse_contradictions([rule for rule in rules if not has_place(rule)], _ANYWHERE, f"Rules '{origin}'")
     return Alone(rules, None, "The shapes lie too far apart for one picture; GeoJSON puts the longitude first.")
 
 
 def _parts(feature: Any) -> list[np.ndarray]:
-    """The outlines of a feature's shape; a broken one is left to the reader of rules, which says what is wrong."""
+    """Return the outlines of a feature's shape; the reader of rules reports what is wrong with a broken one."""
     geometry = feature.get("geometry") if isinstance(feature, dict) else None
     try:
         return [] if geometry is None else outlines_of(geometry)
@@ -84,7 +86,7 @@ def _streets(roadmap: RoadMap) -> Extent:
 
 
 def _frame(extents: Sequence[Extent], name: str) -> Scope | None:
-    """A scope around the extents with a margin; None without any, and where they are too far apart or at a pole."""
+    """Return a scope around the extents with a margin; None if there are none, or too far apart, or at a pole."""
     if not extents:
         return None
     west, south, east, north = _around(extents)
@@ -102,14 +104,14 @@ def _frame(extents: Sequence[Extent], name: str) -> Scope | None:
 
 
 def _own_frame(parts: list[np.ndarray]) -> Scope:
-    """A frame for one shape alone; of what is wider than any scope, its first corner's surroundings."""
+    """Return a box for one shape; for a shape wider than any scope, a box around its first corner."""
     if not parts:
         return _ANYWHERE
     return _frame([_extent(part) for part in parts], "shape") or _frame([_extent(parts[0][:1])], "corner") or _ANYWHERE
 
 
 def _around(extents: Sequence[Extent]) -> Extent:
-    """The smallest extent around several: the globe's widest empty stretch of longitude stays outside."""
+    """Return the smallest extent around several: the widest empty stretch of longitude stays outside."""
     ordered = sorted((west % 360.0, west % 360.0 + east - west) for west, _, east, _ in extents)
     gaps, reached = [], ordered[0][1]
     for west, east in [*ordered[1:], (ordered[0][0] + 360.0, 0.0)]:

@@ -1,21 +1,27 @@
-"""`closed`: nobody is in the area while it is closed."""
+"""`closed`: nobody may be in the area while it is closed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from types import ModuleType
+from typing import final
 
 import numpy as np
 
 from wayveil.rules.area import Area
 from wayveil.rules.hours import ALWAYS, Hours
 from wayveil.rules.motion import Array, Motion, module_of
+from wayveil.rules.rule import Rule
 
-_RAMP_S = 60.0
+RAMP_S = 60.0
+"""Seconds over which the penalty grows from zero after the closed hours begin, so that it is continuous in time."""
+NEARLY_ALWAYS = 0.8
+"""Share of the week from which on routes avoid the area at all times: too few open departures are left to exchange."""
 
 
+@final
 @dataclass(frozen=True, eq=False)
-class Closed:
+class Closed(Rule):
     """penalty = ReLU(depth inside the area + margin) · min(1, seconds inside the closed hours / 60).
 
     The second factor makes the penalty continuous in time as well; it is 1 for an area without hours.
@@ -25,16 +31,16 @@ class Closed:
     hours: Hours = ALWAYS
     name: str = "closed"
     margin: float = 2.0
-    """Metres that the penalty keeps away from the border."""
+    """Metres by which the penalty keeps away from the border."""
     margin_s: float = 30.0
-    """Seconds that it keeps away from the closed hours."""
+    """Seconds by which the penalty keeps away from the closed hours."""
 
     def describe(self) -> str:
-        """The rule in plain words."""
+        """Return the rule in plain words."""
         return f"The area is closed {self.hours.text}: no point may lie inside it then."
 
     def penalty(self, motion: Motion) -> Array:
-        """Metres of depth inside the closed area."""
+        """Return the metres of depth inside the closed area."""
         xp = module_of(motion)
         if xp is not np:
             return self._penalty(motion.x_m, motion.y_m, motion.week_s, xp)
@@ -47,14 +53,40 @@ class Closed:
 
     def _penalty(self, x_m: Array, y_m: Array, week_s: Array, xp: ModuleType) -> Array:
         depth = xp.maximum(self.area.depth_m(x_m, y_m) + self.margin, 0.0)
-        if self.hours.always:
-            return depth
+        return depth if self.hours.always else depth * self._ramp(week_s, xp)
+
+    def _ramp(self, week_s: Array, xp: ModuleType) -> Array:
         seconds = self.hours.depth_s(week_s, xp) + self.margin_s
-        return depth * xp.minimum(xp.maximum(seconds / _RAMP_S, 0.0), 1.0)
+        return xp.minimum(xp.maximum(seconds / RAMP_S, 0.0), 1.0)
 
     def violations(self, motion: Motion) -> np.ndarray:
-        """Points strictly inside the area, strictly within the closed hours."""
+        """Return the points strictly inside the area, strictly within the closed hours."""
         result = self.area.inside(motion.x_m, motion.y_m)
         if not self.hours.always:
             result[result] = self.hours.depth_s(motion.week_s[result], np) > 0
         return result
+
+    def binds_routes(self) -> bool:
+        """Return whether the area is closed nearly always; fewer hours are obeyed by other departures."""
+        return self.hours.share_of_week >= NEARLY_ALWAYS
+
+    def closed_area(self) -> Area:
+        """Return the area."""
+        return self.area
+
+    def closed_hours(self) -> Hours | None:
+        """Return the hours; None if the area is closed at all times."""
+        return None if self.hours.always else self.hours
+
+    def time_factor(self, week_s: np.ndarray) -> np.ndarray | None:
+        """Return the part of the penalty that the hours decide."""
+        return None if self.hours.always else self._ramp(week_s, np)
+
+    def place_penalty(self, motion: Motion, prepared: tuple[Array, ...]) -> Array:
+        """Return the metres of depth inside the area, at whatever hour."""
+        xp = module_of(motion)
+        return xp.maximum(self.area.depth_m(motion.x_m, motion.y_m) + self.margin, 0.0)
+
+    def reads_positions_only(self) -> bool:
+        """Return whether no clock is needed: the area is closed at all times."""
+        return self.hours.always

@@ -1,4 +1,4 @@
-"""Rules that no trajectory can obey together are refused with the reason."""
+"""Contradictions: rules that no trajectory can obey together are refused, with the reason."""
 
 from __future__ import annotations
 
@@ -9,65 +9,71 @@ import numpy as np
 
 from wayveil.errors import RuleError
 from wayveil.rules.area import Area
-from wayveil.rules.bounds import StayWithin
-from wayveil.rules.closed import Closed
+from wayveil.rules.hours import ALWAYS
+from wayveil.rules.max_duration import MaxDuration
+from wayveil.rules.min_speed import MinSpeed
 from wayveil.rules.motion import WEEK_S
 from wayveil.rules.one_way import OneWay
-from wayveil.rules.pace import MaxDuration, MinSpeed
 from wayveil.rules.rule import Rule
 from wayveil.rules.speed import SpeedLimit
 from wayveil.scope import Scope
 
 _SMALL_SHARE = 1e-6
+"""Share of an area below which what is left of it counts as nothing: round-off of overlays."""
 _SHORTEST_TRIP_M = 100.0
+"""Metres that a speed limit and a longest duration must leave for a trajectory."""
 _SHORTEST_TRIP_S = 300.0
+"""Seconds that closed hours must leave at a time for a trajectory."""
 _DAY_S = 86_400.0
 _MOST_PAIRS = 20_000
+"""Pairs of drawn one-way lines that are compared; bounds the time."""
 
 
 def refuse_contradictions(rules: Iterable[Rule], scope: Scope, whose: str = "The rules") -> None:
-    """Raise a RuleError that says which rules cannot hold together; return where none is found."""
+    """Raise a RuleError that names rules which cannot hold together; return if none are found."""
     try:
-        _look_for_them(tuple(rules), scope)
+        _find(tuple(rules), scope)
     except RuleError as error:
         raise RuleError(f"{whose} contradict each other: {str(error).rstrip('.')}.") from None
 
 
-def _look_for_them(rules: tuple[Rule, ...], scope: Scope) -> None:
+def _find(rules: tuple[Rule, ...], scope: Scope) -> None:
     free = _allowed(rules, scope)
-    _refuse_all_closed([rule for rule in rules if isinstance(rule, Closed)], free, scope)
+    _refuse_all_closed([rule for rule in rules if rule.closed_area() is not None], free, scope)
     _refuse_speeds(rules, free, scope)
     _refuse_opposed([rule for rule in rules if isinstance(rule, OneWay) and not rule.of_map])
 
 
 def _allowed(rules: tuple[Rule, ...], scope: Scope) -> Any:
-    """The part of the scope that every stay_within leaves."""
+    """Return the part of the scope that all areas to stay within have in common."""
     import shapely
 
     free = shapely.box(0, 0, scope.width_m, scope.height_m)
     for rule in rules:
-        if isinstance(rule, StayWithin):
-            free = free.intersection(rule.area.shape)
+        stay = rule.stay_area()
+        if stay is not None:
+            free = free.intersection(stay.shape)
             if free.area <= _SMALL_SHARE * scope.width_m * scope.height_m:
                 raise RuleError(f"with '{rule.name}', the stay_within areas have no place in common within the scope")
     return free
 
 
-def _refuse_all_closed(rules: list[Closed], free: Any, scope: Scope) -> None:
+def _refuse_all_closed(rules: list[Rule], free: Any, scope: Scope) -> None:
+    """Refuse closed areas that together leave no place at any time."""
     import shapely
 
     if not rules:
         return
-    shapes = [rule.area.shape.intersection(free) for rule in rules]
+    shapes = [area.shape.intersection(free) for rule in rules if (area := rule.closed_area()) is not None]
+    hours = [rule.closed_hours() or ALWAYS for rule in rules]
     sizes = np.array([shape.area for shape in shapes])
     marks = {day * _DAY_S for day in range(8)}
-    for rule in rules:
-        marks.update(mark % WEEK_S for window in rule.hours.windows for mark in window)
+    for when in hours:
+        marks.update(mark % WEEK_S for window in when.windows for mark in window)
     # Between two marks nothing changes, so one instant of each stretch of the week stands for all of it.
     edges = np.array(sorted(marks))
     instants = (edges[1:] + edges[:-1]) / 2
-    shut = np.array([np.ones(len(instants), bool) if rule.hours.always else rule.hours.depth_s(instants, np) > 0
-                     for rule in rules])  # fmt: skip
+    shut = np.array([np.ones(len(instants), bool) if when.always else when.depth_s(instants, np) > 0 for when in hours])
     patterns, which = np.unique(shut.T, axis=0, return_inverse=True)
 
     def leaves_room(pattern: np.ndarray) -> bool:
@@ -92,7 +98,7 @@ def _refuse_all_closed(rules: list[Closed], free: Any, scope: Scope) -> None:
 
 
 def _weekdays(scope: Scope) -> list[int]:
-    """The days of the week that the scope has, Monday first."""
+    """Return the weekdays that the scope has, Monday = 0."""
     if scope.first_day is None or scope.last_day is None:
         return list(range(7))
     days = min((scope.last_day - scope.first_day).days + 1, 7)
@@ -100,7 +106,7 @@ def _weekdays(scope: Scope) -> list[int]:
 
 
 def _longest_stretch(is_open: np.ndarray, seconds: np.ndarray) -> float:
-    """Seconds of the longest run of open stretches of the week, which may run past Sunday's midnight."""
+    """Return the seconds of the longest run of open stretches of the week, which may run past Sunday's midnight."""
     longest = running = 0.0
     for one, length in zip(np.tile(is_open, 2), np.tile(seconds, 2)):
         running = running + float(length) if one else 0.0
@@ -132,7 +138,7 @@ def _holds_everywhere(rule: SpeedLimit, free: Any) -> bool:
 
 
 def _refuse_opposed(rules: list[OneWay]) -> None:
-    """Two lines on the same street in opposite directions close it, be they of two rules or of one."""
+    """Refuse lines along the same street in opposite directions, of one rule or of two: they close the street."""
     import shapely
 
     for rule in rules:
@@ -159,7 +165,7 @@ def _refuse_opposed(rules: list[OneWay]) -> None:
 
 
 def _share_against(rule: OneWay, other: OneWay) -> float:
-    """Share of a line's length along which driving with it is driving against the other line."""
+    """Return the share of a line's length along which its direction is against the other line."""
     ends = rule.segments.ends
     length = np.hypot(ends[:, 2] - ends[:, 0], ends[:, 3] - ends[:, 1])
     heading = rule.segments.directions

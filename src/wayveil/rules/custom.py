@@ -1,20 +1,23 @@
-"""Any function of (x, y, t) as a rule."""
+"""`custom`: a function of (x, y, t) as a rule."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
 from wayveil.errors import RuleError
 from wayveil.rules.motion import WEEK_S, Array, Motion, module_of
+from wayveil.rules.rule import Rule
 from wayveil.scope import Scope
 
 
+@final
 @dataclass(frozen=True, eq=False)
-class Custom:
-    """penalty = the user's function of (x, y, t); a violation is where it is above zero.
+class Custom(Rule):
+    """penalty = the user's function of (x, y, t); a point breaks the rule where the function is above zero.
 
     x and y are metres east and north of the scope's south-west corner, t the seconds since Monday 00:00 on the clocks
     of the scope's zone. The function is written with jax.numpy and returns one value >= 0 for each point.
@@ -25,11 +28,11 @@ class Custom:
     text: str = "A rule of your own: the function's value must be zero."
 
     def describe(self) -> str:
-        """The rule in plain words."""
+        """Return the rule in plain words."""
         return self.text
 
     def penalty(self, motion: Motion) -> Array:
-        """What the function says, never below zero."""
+        """Return the function's value, at least zero."""
         xp = module_of(motion)
         if motion.x_m.shape[0] == 0:
             return xp.zeros(0)
@@ -38,14 +41,21 @@ class Custom:
         return xp.maximum(values, 0.0)
 
     def violations(self, motion: Motion) -> np.ndarray:
-        """Points where the function is above zero."""
+        """Return the points where the function is above zero."""
         return np.asarray(self.penalty(motion)) > 0
+
+    def binds_routes(self) -> bool:
+        """Return True: candidate trips that break the rule are not used. Routes cannot know what a function forbids."""
+        return True
 
 
 def custom(
     function: Callable[[Array, Array, Array], Array], scope: Scope, name: str = "custom", text: str | None = None
 ) -> Custom:
-    """A rule from a function, tried on points all over the scope and the week: values and gradients must be finite."""
+    """Return a rule from a function, after a trial on points all over the scope and the week.
+
+    Its values and gradients must be finite there.
+    """
     import jax
     import jax.numpy as jnp
 
@@ -59,8 +69,8 @@ def custom(
             raise RuleError(f"Rule '{name}': the function must return one value for each point, as in 0 * x.")
         if values.dtype.kind == "b":
             raise RuleError(
-                f"Rule '{name}': the function says yes or no; let it say how wrong a point is, "
-                "jnp.where(wrong, 1.0, 0.0), better still by how many metres."
+                f"Rule '{name}': the function returns booleans; return how wrong each point is instead, for example "
+                "jnp.where(wrong, 1.0, 0.0), or better the number of metres."
             )
         gradients = jax.grad(lambda *at: jnp.sum(function(*at)), argnums=(0, 1, 2))(x, y, t)
     except RuleError:

@@ -1,4 +1,4 @@
-"""Days of the week as people write them: "mon", "Monday", "Mo-Fr", "mon to fri", "sat, sun", "weekdays"."""
+"""Days of the week in their usual spellings: "mon", "Monday", "Mo-Fr", "mon to fri", "sat, sun", "weekdays"."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ _SETS = {"weekday": range(5), "weekdays": range(5), "weekend": range(5, 7), "wee
 _BETWEEN = re.compile(r"\s*(?:[-‐‑‒–—−]|\b(?:to|through|until)\b)\s*")
 _AND = re.compile(r"[,;/&+\s]+(?:and\b[,;/&+\s]*)?")
 _LEAST_LETTERS = 2
+"""Letters that tell all days apart."""
 _MOST_LETTERS = 200
+"""Length of a text that is searched for days; bounds the time."""
 
 
 def days_of(text: str | Sequence[str]) -> list[int]:
-    """Numbers of the days, Monday 0, in their order; a range over Sunday ("fri-mon") is one too."""
+    """Return the numbers of the days in their order, Monday = 0; a range may run past Sunday ("fri-mon")."""
     parts = list(text) if isinstance(text, Sequence) and not isinstance(text, str) else [text]
     found: set[int] = set()
     for part in parts:
@@ -41,7 +43,7 @@ def _range(word: str, whole: object) -> Sequence[int]:
 
 
 def _day(name: str, whole: object) -> int:
-    """Any beginning of an English name that has two letters or more."""
+    """Return the number of a day from the first two or more letters of its English name."""
     name = name.rstrip(".")
     for number, full in enumerate(_NAMES):
         if len(name) >= _LEAST_LETTERS and full.startswith(name):

@@ -1,4 +1,4 @@
-"""Rules as a picture and as GeoJSON for the page's map."""
+"""Rules drawn into matplotlib axes."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ import numpy as np
 
 from wayveil.rules.area import Area
 from wayveil.rules.bounds import StayWithin
-from wayveil.rules.closed import Closed
+from wayveil.rules.classes import Classes
+from wayveil.rules.counting import unique_names
 from wayveil.rules.one_way import OneWay
-from wayveil.rules.rule import Rule, unique_names
-from wayveil.rules.speed import Classes, SpeedLimit
+from wayveil.rules.rule import Rule
+from wayveil.rules.speed import SpeedLimit
 from wayveil.rules.unmapped import is_unmapped
 from wayveil.scope import Scope
 
 _CLOSED, _SPEED, _ONE_WAY, _WITHIN = "#b3261e", "#b26a00", "#1f4e9c", "#2e7d32"
 _MOST_ARROWS = 400
+"""Arrows of one-way streets: enough to see the directions."""
 _MOST_PIECES = 40_000
+"""Pieces of streets that are drawn of one rule."""
 _LONGEST_NAME = 30
+"""Letters of a name that are written into the picture."""
 
 ToAxes = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -27,10 +31,14 @@ ToAxes = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 def draw_rules(
     ax: Any, rules: Iterable[Rule], scope: Scope, to_axes: ToAxes | None = None, *, border: bool = True
 ) -> None:
-    """Draw each rule that has a place, labelled by its name, into matplotlib axes in the scope's metres.
+    """Draw each rule that has a place into matplotlib axes in the scope's metres, with its name.
 
-    `to_axes` maps metres to the axes' own coordinates where those are others, `scope.to_degrees` for example.
-    `border` draws the scope's own box.
+    Parameters
+    ----------
+    to_axes
+        Maps metres to the coordinates of the axes if those differ; for example `scope.to_degrees`.
+    border
+        Whether to draw the box of the scope.
     """
     rules = tuple(rules)
     place = to_axes or (lambda x, y: (x, y))
@@ -41,10 +49,10 @@ def draw_rules(
         label = _plain(name)
         if not has_place(rule):
             continue
-        if isinstance(rule, Closed):
-            _draw_area(ax, rule.area, scope, place, label, color=_CLOSED, alpha=0.35, hatch="///")
-        elif isinstance(rule, StayWithin):
-            _draw_area(ax, rule.area, scope, place, label, facecolor="none", edgecolor=_WITHIN, linewidth=1.6)
+        if (closed := rule.closed_area()) is not None:
+            _draw_area(ax, closed, scope, place, label, color=_CLOSED, alpha=0.35, hatch="///")
+        elif (stay := rule.stay_area()) is not None:
+            _draw_area(ax, stay, scope, place, label, facecolor="none", edgecolor=_WITHIN, linewidth=1.6)
         elif isinstance(rule, SpeedLimit) and isinstance(rule.where, Area):
             _draw_area(ax, rule.where, scope, place, label, facecolor=_SPEED, alpha=0.2, edgecolor=_SPEED)
         elif isinstance(rule, SpeedLimit) and isinstance(rule.where, Classes):
@@ -57,12 +65,14 @@ def draw_rules(
 
 
 def has_place(rule: Rule) -> bool:
-    """Whether there is something of a rule to draw: an area, a line, streets of a map."""
+    """Return whether a rule has a place that can be drawn: an area, a line, streets of a map."""
     if isinstance(rule, StayWithin):
         return not rule.of_scope
     if isinstance(rule, SpeedLimit):
         return rule.where is not None and not is_unmapped(rule)
-    return isinstance(rule, Closed) or (isinstance(rule, OneWay) and not is_unmapped(rule))
+    if isinstance(rule, OneWay):
+        return not is_unmapped(rule)
+    return rule.closed_area() is not None or rule.stay_area() is not None
 
 
 def _plain(name: str) -> str:
@@ -85,7 +95,7 @@ def _draw_area(ax: Any, area: Area, scope: Scope, place: ToAxes, label: str, **s
     if not vertices:
         return
     ax.add_patch(PathPatch(Path(np.concatenate(vertices), codes), label=label, **style))
-    # Areas of one kind look alike: the name says which is which.
+    # Areas of one kind look alike, so that each gets its name.
     middle = max(shapely.get_parts(area.outline.intersection(frame)), key=lambda part: part.area).point_on_surface()
     x, y = place(np.array([middle.x]), np.array([middle.y]))
     name = label if len(label) <= _LONGEST_NAME else label[: _LONGEST_NAME - 1] + "…"
@@ -102,7 +112,7 @@ def _draw_pieces(ax: Any, ends: np.ndarray, place: ToAxes, label: str, color: st
 
 
 def _draw_arrows(ax: Any, ends: np.ndarray, place: ToAxes) -> None:
-    """Arrows on the longest pieces: enough to see the directions, few enough to see anything."""
+    """Draw arrows on the longest pieces."""
     length = np.hypot(ends[:, 2] - ends[:, 0], ends[:, 3] - ends[:, 1])
     for piece in ends[np.argsort(-length, kind="stable")[:_MOST_ARROWS]]:
         x, y = place(piece[0::2], piece[1::2])
@@ -112,54 +122,3 @@ def _draw_arrows(ax: Any, ends: np.ndarray, place: ToAxes) -> None:
             xytext=(0.6 * x[0] + 0.4 * x[1], 0.6 * y[0] + 0.4 * y[1]),
             arrowprops={"arrowstyle": "-|>", "color": _ONE_WAY, "linewidth": 0.8, "shrinkA": 0, "shrinkB": 0},
         )
-
-
-def rules_geojson_for_page(rules: Iterable[Rule], scope: Scope) -> dict[str, Any]:
-    """A FeatureCollection in degrees of the areas and drawn lines, for the interactive map.
-
-    Properties: `rule`, `name`, `text` (plain words) and, for closed areas, `windows`: pairs of seconds since Monday
-    00:00 on the scope's clocks, empty = always closed. Names are as the user wrote them; the page escapes them.
-    """
-    rules = tuple(rules)
-    features = []
-    for rule, name in zip(rules, unique_names(rules)):
-        kind, geometry = None, None
-        extra: dict[str, object] = {}
-        if isinstance(rule, Closed):
-            kind, geometry = "closed", _area_degrees(rule.area, scope)
-            extra = {"windows": [list(window) for window in rule.hours.windows]}
-        elif isinstance(rule, StayWithin) and not rule.of_scope:
-            kind, geometry = "stay_within", _area_degrees(rule.area, scope)
-        elif isinstance(rule, SpeedLimit) and isinstance(rule.where, Area):
-            kind, geometry = "speed_limit", _area_degrees(rule.where, scope)
-            extra = {"kmh": round(rule.limit_mps * 3.6, 3)}
-        elif isinstance(rule, OneWay) and not rule.of_map:
-            kind, geometry = "one_way", _lines_degrees(rule.segments.ends, scope)
-        if kind is not None and geometry is not None:
-            properties = {"rule": kind, "name": name, "text": rule.describe(), **extra}
-            features.append({"type": "Feature", "properties": properties, "geometry": geometry})
-    return {"type": "FeatureCollection", "features": features}
-
-
-def _area_degrees(area: Area, scope: Scope) -> dict[str, Any] | None:
-    import shapely
-
-    inside = area.outline.intersection(shapely.box(0, 0, scope.width_m, scope.height_m))
-    polygons = [part for part in shapely.get_parts(inside) if part.geom_type == "Polygon"]
-    rings = [[_ring_degrees(ring, scope) for ring in shapely.get_rings(polygon)] for polygon in polygons]
-    return {"type": "MultiPolygon", "coordinates": rings} if rings else None
-
-
-def _ring_degrees(ring: Any, scope: Scope) -> list[list[float]]:
-    import shapely
-
-    return _positions(shapely.get_coordinates(ring), scope)
-
-
-def _lines_degrees(ends: np.ndarray, scope: Scope) -> dict[str, Any]:
-    return {"type": "MultiLineString", "coordinates": [_positions(piece.reshape(2, 2), scope) for piece in ends]}
-
-
-def _positions(xy: np.ndarray, scope: Scope) -> list[list[float]]:
-    lon, lat = scope.to_degrees(xy[:, 0], xy[:, 1])
-    return [[round(float(a), 7), round(float(b), 7)] for a, b in zip(lon, lat)]

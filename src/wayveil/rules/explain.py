@@ -1,37 +1,57 @@
-"""A rules file in words."""
+"""Rules in words: what each says, and what to know about it."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from wayveil.rules.area import crossing_words
-from wayveil.rules.hours import has_hours
-from wayveil.rules.rule import Rule, unique_names
+from wayveil.rules.area import Area
+from wayveil.rules.counting import unique_names
+from wayveil.rules.rule import Rule
+from wayveil.rules.speed import SpeedLimit
 from wayveil.rules.unmapped import is_unmapped
 from wayveil.scope import Scope
 
 
-def explained(rules: Sequence[Rule]) -> list[dict[str, str | None]]:
-    """Each rule's name, kind and words, and a remark where there is something to know about it."""
+def explained(rules: Sequence[Rule], roads_option: str = "roads=") -> list[dict[str, str | None]]:
+    """Return each rule's name, class and description, and a remark if there is something to know about it.
+
+    `roads_option` is how the caller names the road map: an argument in Python, an option on the command line.
+    """
     return [
-        {"name": name, "rule": type(rule).__name__, "text": rule.describe(), "remark": _remark(rule)}
+        {"name": name, "rule": type(rule).__name__, "text": rule.describe(), "remark": _remark(rule, roads_option)}
         for name, rule in zip(unique_names(rules), rules)
     ]
 
 
-def closing_words(rules: Sequence[Rule], scope: Scope | None) -> str:
-    """What holds for all of them: whose hours, that nothing contradicts, and what takes a scope to say."""
-    timed = any(has_hours(rule) for rule in rules)
+def closing_words(rules: Sequence[Rule], scope: Scope | None, scope_option: str = "scope=") -> str:
+    """Return what holds for all rules: the time zone of the hours, and what was and was not checked."""
+    timed = any(rule.closed_hours() is not None for rule in rules)
     if scope is not None:
-        return (f"Hours are those of {scope.timezone}.\n" if timed else "") + "No contradiction was found."
-    hours = ", and in which time zone the hours are" if timed else ""
+        return (f"Hours are in the time zone {scope.timezone}.\n" if timed else "") + "No contradiction was found."
+    zone = " and to know the time zone of the hours" if timed else ""
     return (
         "No contradiction was found among the rules. "
-        f"Whether they lie in your city's box and leave room in it{hours}, takes --scope to say."
+        f"Give {scope_option} to check that they lie in the box of your scope and leave room in it{zone}."
     )
 
 
-def _remark(rule: Rule) -> str | None:
+def crossing_words(rule: Rule) -> str | None:
+    """Return a sentence about an area whose border crosses itself; None if no border does."""
+    import shapely
+
+    places = [rule.closed_area(), rule.stay_area(), rule.where if isinstance(rule, SpeedLimit) else None]
+    areas = [place for place in places if isinstance(place, Area)]
+    if not any(area.crossed for area in areas):
+        return None
+    parts = sum(int(shapely.get_num_geometries(area.shape)) for area in areas)
+    once, count = ("the part", "counts") if parts == 1 else (f"the {parts:,} parts", "count")
+    return (
+        f"Its polygon crosses itself: {once} that the border encloses once {count}, and what it encloses twice does "
+        "not; draw the polygon again if another area is meant."
+    )
+
+
+def _remark(rule: Rule, roads_option: str) -> str | None:
     if is_unmapped(rule):
-        return "It speaks of the streets of a road map: which ones, takes --roads to say and to draw."
+        return f"It is about the streets of a road map; give {roads_option} to check and draw it."
     return crossing_words(rule)

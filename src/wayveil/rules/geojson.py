@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
-
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from typing import Any
 
 from wayveil.errors import RuleError
 from wayveil.inputs import TooLargeError, read_text
@@ -18,98 +15,24 @@ from wayveil.roads import RoadMap
 from wayveil.rules import make
 from wayveil.rules.contradictions import refuse_contradictions
 from wayveil.rules.hours import hours
-from wayveil.rules.one_way import DEFAULT_WIDTH_M
+from wayveil.rules.options import (
+    ClosedOptions,
+    MaxDurationOptions,
+    MinSpeedOptions,
+    OneWayOptions,
+    SpeedLimitOptions,
+    StayWithinOptions,
+    options_of,
+)
 from wayveil.rules.rule import Rule
 from wayveil.rules.unmapped import unmapped_one_way, unmapped_speed_limit
 from wayveil.scope import Scope, read_scope
 
 MAX_BYTES = 128 << 20
+"""Size of a rules file; a larger one is not a drawing by hand."""
 MAX_FEATURES = 2_000
-RULE_NAMES = ("closed", "speed_limit", "one_way", "stay_within", "min_speed", "max_duration")
-_OPTIONS = ("rule", "name", "from", "to", "days", "kmh", "minutes", "hours", "width_m", "classes")
-_LISTS = ("days", "classes")
+"""Rules of a file; bounds the time of a synthesis."""
 _WGS84 = ("crs84", "4326")
-
-
-def _words(value: object) -> object:
-    """A list of words; QGIS writes a text field, so "mon, tue" and '["mon", "tue"]' are lists as well."""
-    if isinstance(value, str):
-        if len(value) > 1000:
-            raise ValueError("is too long")
-        value = value.strip("[] ").replace('"', "").replace("'", "").split(",")
-    if isinstance(value, list):
-        return [word.strip().lower() if isinstance(word, str) else word for word in value]
-    return value
-
-
-def _one_line(value: object) -> object:
-    return " ".join("".join(c if c.isprintable() else " " for c in value).split()) if isinstance(value, str) else value
-
-
-Word = Annotated[str, Field(max_length=50)]
-Words = Annotated[list[Word], BeforeValidator(_words), Field(min_length=1, max_length=50)]
-Clock = Annotated[str, Field(max_length=20)]
-Kmh = Annotated[float, Field(ge=make.LIMITS_KMH[0], le=make.LIMITS_KMH[1])]
-Width = Annotated[float, Field(ge=1, le=1000)]
-
-
-class _Options(BaseModel):
-    """What every rule may say."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    name: Annotated[str, BeforeValidator(_one_line), Field(max_length=200)] = ""
-    rule: str
-
-
-class ClosedOptions(_Options):
-    rule: Literal["closed"]
-    from_: Annotated[Clock | None, Field(alias="from")] = None
-    to: Clock | None = None
-    days: Words | None = None
-
-
-class SpeedLimitOptions(_Options):
-    rule: Literal["speed_limit"]
-    kmh: Kmh
-    classes: Words | None = None
-    width_m: Width = 25.0
-
-
-class OneWayOptions(_Options):
-    rule: Literal["one_way"]
-    width_m: Width = DEFAULT_WIDTH_M
-
-
-class StayWithinOptions(_Options):
-    rule: Literal["stay_within"]
-
-
-class MinSpeedOptions(_Options):
-    rule: Literal["min_speed"]
-    kmh: Kmh
-
-
-class MaxDurationOptions(_Options):
-    rule: Literal["max_duration"]
-    minutes: Annotated[float, Field(gt=0)] | None = None
-    hours: Annotated[float, Field(gt=0)] | None = None
-
-    @model_validator(mode="after")
-    def _one_of_both(self) -> MaxDurationOptions:
-        if (self.minutes is None) == (self.hours is None):
-            raise ValueError("give either minutes or hours")
-        return self
-
-
-_MODELS: dict[str, type[_Options]] = {
-    "closed": ClosedOptions,
-    "speed_limit": SpeedLimitOptions,
-    "one_way": OneWayOptions,
-    "stay_within": StayWithinOptions,
-    "min_speed": MinSpeedOptions,
-    "max_duration": MaxDurationOptions,
-}
 
 
 def read_rules(
@@ -120,10 +43,15 @@ def read_rules(
     *,
     map_may_miss: bool = False,
 ) -> tuple[Rule, ...]:
-    """The rules of a GeoJSON file or mapping, in its order; contradictions are refused. The scope may be a file too.
+    """Return the rules of a GeoJSON file or mapping, in its order; contradictions are refused.
 
-    The scope's own bounds are not among them: `with_scope_bounds` adds them. With `map_may_miss`, rules about the
-    streets of a map are read without one as well: they then have words and no place (`unmapped`), and bind nobody.
+    Parameters
+    ----------
+    scope
+        A scope, its file or its name. Its bounds are not among the rules: `with_scope_bounds` adds them.
+    map_may_miss
+        Whether rules about the streets of a road map are accepted without one. They then have a description and no
+        place (`unmapped`), and no trajectory breaks them.
 
     Privacy: free (a rules file is public).
     """
@@ -142,7 +70,7 @@ def rules_of(
     progress: Progress = quiet,
     map_may_miss: bool = False,
 ) -> tuple[Rule, ...]:
-    """One rule a feature, each read in the scope of its own place in `scopes`; a bad one is refused by its number."""
+    """Return one rule for each feature, read in the scope at the same position; an error names the feature's number."""
     rules: list[Rule] = []
     for number, (feature, scope) in enumerate(zip(features, scopes), start=1):
         progress("reading the rules", (number - 1) / len(features))
@@ -156,7 +84,7 @@ def rules_of(
 
 
 def features_of(source: str | Path | dict[str, Any]) -> tuple[str, list[Any]]:
-    """What a file or mapping is called in messages, and its features as they were written."""
+    """Return the name of a file or mapping for messages, and its features as they were written."""
     origin, document = _document(source)
     return origin, _features(document, origin)
 
@@ -199,7 +127,7 @@ def _features(document: Any, origin: str) -> list[Any]:
 def _rule(feature: Any, number: int, scope: Scope, roadmap: RoadMap | None, map_may_miss: bool) -> Rule:
     if not isinstance(feature, dict) or feature.get("type") != "Feature":
         raise RuleError("this is not a GeoJSON Feature")
-    options = _options(feature.get("properties"))
+    options = options_of(feature.get("properties"))
     geometry = feature.get("geometry")
     name = options.name or f"{options.rule} {number}"
     match options:
@@ -228,60 +156,3 @@ def _rule(feature: Any, number: int, scope: Scope, roadmap: RoadMap | None, map_
 def _refuse_shape(geometry: Any, rule: str) -> None:
     if geometry is not None:
         raise RuleError(f'{rule} holds for whole trajectories; set "geometry": null')
-
-
-def _meant(word: str, known: tuple[str, ...]) -> str | None:
-    """The known word that another one looks like, exchanged letters (khm) included."""
-    same = [name for name in known if sorted(name) == sorted(word[:50])]
-    close = same or difflib.get_close_matches(word[:50], known, n=1, cutoff=0.75)
-    return close[0] if close else None
-
-
-def _options(properties: Any) -> _Options:
-    """The feature's options; what drawing programs add is left out, but a misspelt option is not taken for that."""
-    if not isinstance(properties, dict):
-        raise RuleError(f'it has no properties; say which rule it is: "rule": one of {", ".join(RULE_NAMES)}')
-    # QGIS writes null for each attribute that a feature does not have.
-    given = {key.strip().lower(): value for key, value in properties.items() if value is not None}
-    rule = given.get("rule")
-    if not isinstance(rule, str) or rule not in _MODELS:
-        close = _meant(rule, RULE_NAMES) if isinstance(rule, str) else None
-        raise RuleError(f'"rule" must be one of {", ".join(RULE_NAMES)}' + (f"; is '{close}' meant?" if close else ""))
-    known = {key: value for key, value in given.items() if key in _OPTIONS}
-    for key in given.keys() - known.keys():
-        close = _meant(key, _OPTIONS)
-        if close:
-            raise RuleError(f"it has an option that is not known; is '{close}' meant?")
-    model = _MODELS[rule]
-    for key in known:
-        if key not in {field.alias or name for name, field in model.model_fields.items()}:
-            raise RuleError(f"'{key}' has no meaning for {rule}; leave it out")
-    try:
-        return model.model_validate(known)
-    except ValidationError as error:
-        raise RuleError(_fault(rule, error)) from None
-
-
-def _fault(rule: str, error: ValidationError) -> str:
-    """What is wrong with a feature's first bad option, as a person would say it."""
-    first = error.errors()[0]
-    where, kind, bounds = str(next(iter(first["loc"]), "")), first["type"], first.get("ctx", {})
-    if kind == "missing":
-        return f"{rule} needs '{where}'"
-    for sign, relation in (("ge", "at least"), ("gt", "above"), ("le", "at most")):
-        if sign in bounds:
-            return f"{where} must be {relation} {bounds[sign]:g}"
-    if kind.startswith(("float", "finite")):
-        return f"{where} must be a number"
-    if kind == "too_short":
-        return f"{where} is an empty list; name at least one, or leave {where} out"
-    if kind == "too_long" and where in _LISTS:
-        return f"{where} is a list of more than {bounds['max_length']}"
-    if kind in ("too_long", "string_too_long"):
-        return f"{where} is longer than {bounds['max_length']} letters"
-    if where in _LISTS:
-        return f"{where} must be a list of words"
-    if kind.startswith("string"):
-        return f"{where} must be text"
-    message = str(first["msg"]).removeprefix("Value error, ")
-    return f"{where + ': ' if where else ''}{message}"

@@ -1,4 +1,4 @@
-"""GeoJSON shapes in degrees to areas and lines in the scope's metres: antimeridian, poles, broken rings."""
+"""GeoJSON shapes in degrees as areas and lines in the scope's metres: antimeridian, poles, broken rings."""
 
 from __future__ import annotations
 
@@ -7,19 +7,22 @@ from typing import Any
 import numpy as np
 
 from wayveil.errors import RuleError
-from wayveil.rules.area import Area, area_in_metres, crosses_itself, repaired
+from wayveil.rules.area import Area
+from wayveil.rules.polygons import area_in_metres, crosses_itself, repaired
 from wayveil.scope import Scope
 
 MAX_VERTICES = 2_000_000
+"""Corners of a polygon; bounds memory and time."""
 _WORLD_DEG = 359.99
+"""Degrees of longitude from which on an edge goes around the world as written, and not the short way."""
 _LINES = ("LineString", "MultiLineString")
 
 
 def area_of(geometry: Any, scope: Scope, grow: int = 1) -> Area:
-    """The part in and around the scope of a polygon in degrees: a GeoJSON mapping or a shapely geometry.
+    """Return the part in and around the scope of a polygon in degrees: a GeoJSON mapping or a shapely geometry.
 
-    An edge that jumps by more than 180° of longitude is taken the short way, across the antimeridian. `grow` says
-    to which side a very detailed area is simplified for descent: see `Area`.
+    An edge that jumps by more than 180° of longitude goes the short way, across the antimeridian. `grow` is the side
+    to which a very detailed area is simplified: see `polygons.area_in_metres`.
     """
     import shapely
 
@@ -38,13 +41,13 @@ def area_of(geometry: Any, scope: Scope, grow: int = 1) -> Area:
 
 
 def outlines_of(geometry: Any) -> list[np.ndarray]:
-    """(corners, 2) degrees of each line or polygon of a shape, holes left out, longitudes without jumps."""
+    """Return (corners, 2) degrees of each line or polygon of a shape, without holes and jumps of longitude."""
     lines = _lines(geometry) if _kind(geometry)[0] in _LINES else [rings[0] for rings in _polygons(geometry)]
     return [np.column_stack([_unwrap(line), line[:, 1]]) for line in lines]
 
 
 def line_of(geometry: Any, scope: Scope) -> list[np.ndarray]:
-    """The polylines of a GeoJSON line in degrees, each (vertices, 2) in metres, in their drawn direction."""
+    """Return the polylines of a GeoJSON line in degrees, each (vertices, 2) in metres, in the drawn direction."""
     import shapely
 
     if hasattr(geometry, "__geo_interface__"):
@@ -62,7 +65,7 @@ def line_of(geometry: Any, scope: Scope) -> list[np.ndarray]:
 
 
 def around_scope(scope: Scope) -> Any:
-    """The scope's box and as much again on each side; whatever lies beyond cannot matter."""
+    """Return the scope's box, larger by its width plus its height on each side; nothing beyond it matters."""
     import shapely
 
     size = scope.width_m + scope.height_m
@@ -70,7 +73,7 @@ def around_scope(scope: Scope) -> Any:
 
 
 def _copies(shape: Any, scope: Scope) -> list[Any]:
-    """The same shape one turn of the globe to the west and to the east, because longitudes repeat."""
+    """Return the shape and its copies one turn of the globe to the west and to the east: longitudes repeat."""
     import shapely.affinity
 
     turn = _turn_m(scope)
@@ -83,7 +86,7 @@ def _turn_m(scope: Scope) -> float:
 
 
 def _polygon(rings: list[np.ndarray], scope: Scope) -> Any:
-    """One polygon in metres, as it was drawn; longitudes are not wrapped, so that each ring stays in one piece."""
+    """Return a polygon in metres, as drawn; longitudes are not wrapped, so that each ring stays in one piece."""
     import shapely
 
     metre = _turn_m(scope) / 360.0
@@ -103,7 +106,7 @@ def _polygon(rings: list[np.ndarray], scope: Scope) -> Any:
 
 
 def _unwrap(positions: np.ndarray) -> np.ndarray:
-    """Longitudes without jumps; edges as long as the whole world are meant as they are written."""
+    """Return longitudes without jumps; edges around the whole world are kept as written."""
     lon = positions[:, 0]
     jump = np.diff(lon)
     turns = np.where(np.abs(jump) < _WORLD_DEG, np.round(jump / 360.0), 0.0)

@@ -1,4 +1,4 @@
-"""Weekly opening hours: when a rule holds."""
+"""Weekly hours: when a rule holds."""
 
 from __future__ import annotations
 
@@ -13,30 +13,34 @@ from wayveil.rules.motion import WEEK_S, Array
 
 _DAY_S = 86_400.0
 _EARLY_S = 1.0
+"""Seconds by which a window begins early: "from 07:00" excludes a point at 07:00:00."""
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9])(?::([0-5][0-9]))?")
 
 
 @dataclass(frozen=True)
 class Hours:
-    """Open windows (start, end) in seconds since Monday 00:00, merged; one may run past Sunday's midnight."""
+    """Windows (start, end) in seconds since Monday 00:00, merged; one may run past Sunday's midnight.
+
+    No window at all means that the rule holds at all times.
+    """
 
     windows: tuple[tuple[float, float], ...]
     text: str
 
     @property
     def always(self) -> bool:
-        """Whether the rule holds all week."""
+        """Whether the rule holds at all times."""
         return not self.windows
 
     @property
     def share_of_week(self) -> float:
-        """How much of the week the rule holds."""
+        """Share of the week in which the rule holds, from 0 to 1."""
         return 1.0 if self.always else sum(end - start for start, end in self.windows) / WEEK_S
 
     def depth_s(self, week_s: Array, xp: ModuleType) -> Array:
-        """Seconds to the nearest end of the window that an instant lies in; negative outside. Continuous.
+        """Return the seconds to the nearest end of the window that an instant lies in; negative outside. Continuous.
 
-        A window begins a second early: who reads "from 07:00" does not expect somebody at 07:00:00.
+        A window begins a second early: a rule that holds "from 07:00" holds at 07:00:00.
         """
         depth = xp.full_like(week_s, -WEEK_S)
         for start, end in self.windows:
@@ -48,14 +52,8 @@ class Hours:
 ALWAYS = Hours((), "at all times")
 
 
-def has_hours(rule: object) -> bool:
-    """Whether a rule holds at some hours only."""
-    when = getattr(rule, "hours", ALWAYS)
-    return isinstance(when, Hours) and not when.always
-
-
 def clock_seconds(text: str) -> float:
-    """Seconds after midnight of "07:00" or "07:00:30"; "24:00" is the end of the day."""
+    """Return the seconds after midnight of "07:00" or "07:00:30"; "24:00" is the end of the day."""
     match = _CLOCK.fullmatch(text.strip()) if isinstance(text, str) and len(text) < 20 else None
     seconds = -1.0 if match is None else sum(int(part or 0) * unit for part, unit in zip(match.groups(), (3600, 60, 1)))
     if not 0 <= seconds <= _DAY_S:
@@ -64,7 +62,7 @@ def clock_seconds(text: str) -> float:
 
 
 def hours(start: str | None = None, end: str | None = None, days: str | Sequence[str] | None = None) -> Hours:
-    """Hours from `start` to `end` on `days` (`days_of`); over midnight where `end` is not after `start`.
+    """Return the hours from `start` to `end` on `days` (`days_of`), over midnight if `end` is not after `start`.
 
     A window that runs over midnight belongs to the day on which it starts.
     """

@@ -10,30 +10,35 @@ import numpy as np
 
 from wayveil.errors import RuleError
 from wayveil.roads import RoadMap
-from wayveil.rules.area import Area, area_in_metres
+from wayveil.rules.area import Area
 from wayveil.rules.bounds import StayWithin, scope_bounds
-from wayveil.rules.classes import class_names
+from wayveil.rules.classes import DEFAULT_WIDTH_M as ROAD_WIDTH_M
+from wayveil.rules.classes import Classes, class_names, road_classes
 from wayveil.rules.closed import Closed
 from wayveil.rules.geometry import area_of, around_scope, line_of
 from wayveil.rules.hours import ALWAYS, Hours
-from wayveil.rules.one_way import DEFAULT_WIDTH_M, OneWay, check_width, map_one_ways
-from wayveil.rules.pace import MaxDuration, MinSpeed
-from wayveil.rules.segments import segments_of_lines
-from wayveil.rules.speed import Classes, SpeedLimit, road_classes
+from wayveil.rules.max_duration import MaxDuration
+from wayveil.rules.min_speed import MinSpeed
+from wayveil.rules.one_way import DEFAULT_WIDTH_M, OneWay, map_one_ways
+from wayveil.rules.polygons import area_in_metres
+from wayveil.rules.segments import check_width, segments_of_lines
+from wayveil.rules.speed import SpeedLimit
 from wayveil.scope import Scope
 
 LIMITS_KMH = (0.1, 2_000.0)
+"""Limits of speed that a rule may have, in km/h: from slower than walking to faster than any vehicle."""
 LIMITS_H = (1 / 60, 24 * 366.0)
+"""Limits of duration that a rule may have, in hours: from a minute to a year."""
 
 
 def closed(geometry: Any | None, scope: Scope, when: Hours = ALWAYS, name: str = "closed") -> Closed:
-    """Nobody in the polygon (None = the whole scope) during the hours."""
+    """Nobody may be in the polygon (None = the whole scope) during the hours."""
     area = area_in_metres(around_scope(scope)) if geometry is None else area_of(geometry, scope)
     return Closed(area, when, name)
 
 
 def stay_within(geometry: Any | None, scope: Scope, name: str = "stay_within") -> StayWithin:
-    """Nobody outside the polygon (None = the scope's box)."""
+    """Nobody may be outside the polygon (None = the scope's box)."""
     return scope_bounds(scope) if geometry is None else StayWithin(area_of(geometry, scope, grow=-1), name)
 
 
@@ -43,10 +48,10 @@ def speed_limit(
     geometry: Any | None = None,
     roadmap: RoadMap | None = None,
     classes: list[str] | tuple[str, ...] = (),
-    width_m: float = 25.0,
+    width_m: float = ROAD_WIDTH_M,
     name: str = "speed_limit",
 ) -> SpeedLimit:
-    """Nobody faster than `kmh`: anywhere, in a polygon, or near roads of some classes of a map."""
+    """No step may be faster than `kmh`: anywhere, in a polygon, or near roads of some classes of a map."""
     limit_mps = _between(kmh, LIMITS_KMH, "kmh") / 3.6
     where: Area | Classes | None = None
     if geometry is not None and classes:
@@ -59,8 +64,8 @@ def speed_limit(
         elif roadmap is None:
             raise RuleError("a speed limit on roads by class needs a road map; give one with --roads")
         else:
-            names, told = class_names(classes)
-            where = replace(road_classes(roadmap, scope, names, width_m), text=told)
+            names, text = class_names(classes)
+            where = replace(road_classes(roadmap, scope, names, width_m), text=text)
     return SpeedLimit(limit_mps, where, name)
 
 
@@ -71,7 +76,7 @@ def one_way(
     width_m: float = DEFAULT_WIDTH_M,
     name: str = "one_way",
 ) -> OneWay:
-    """Nobody against the line's direction (None = the map's own one-way streets)."""
+    """Nobody may travel against the line's direction (None = the map's own one-way streets)."""
     if geometry is None:
         if roadmap is None:
             raise RuleError("one_way without a line means the map's one-way streets; give a map with --roads")
@@ -83,12 +88,12 @@ def one_way(
 
 
 def min_speed(kmh: float, name: str = "min_speed") -> MinSpeed:
-    """Mean speed of each trajectory at least `kmh`."""
+    """The mean speed of each trajectory must be at least `kmh`."""
     return MinSpeed(_between(kmh, LIMITS_KMH, "kmh") / 3.6, name)
 
 
 def max_duration(hours: float, name: str = "max_duration") -> MaxDuration:
-    """No trajectory longer than `hours`."""
+    """No trajectory may take longer than `hours`."""
     return MaxDuration(_between(hours, LIMITS_H, "hours") * 3600, name)
 
 

@@ -1,4 +1,4 @@
-"""Motion: what a rule looks at, as flat columns in metres and seconds, in numpy or in jax."""
+"""Motion: the input of a rule, as flat columns in metres and seconds, in numpy or in jax."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from wayveil.trajectories import Trajectories
 WEEK_S = 604_800.0
 
 Array = Any
-"""A numpy array, a jax array or a tracer: rules are written once for all of them."""
+"""A numpy array, a jax array or a jax tracer; a penalty is written once for all of them."""
 
 
 @dataclass(frozen=True, eq=False)
 class Motion:
     """Points of many trajectories, one after the other.
 
-    Inside a jitted descent make it once with numpy, outside, and let `moved` put the traced positions in:
-    `penalty(motion.moved(x, y))`. The arrays decide whether a rule computes with numpy or with jax.
+    The arrays decide whether a rule computes with numpy or with jax. For a compiled gradient descent, make the motion
+    with numpy first and put traced positions in with `moved`: `penalty(motion.moved(x, y))`.
     """
 
     x_m: Array
@@ -43,7 +43,7 @@ class Motion:
     """(n,) metres on the ground that a metre of x is at the point's latitude; in a city about 1."""
 
     def moved(self, x_m: Array, y_m: Array, t_s: Array | None = None) -> Motion:
-        """The same trajectories at other positions and, where given, other elapsed times; the clock moves along."""
+        """Return the same trajectories at other positions and, if given, other elapsed times; `week_s` follows them."""
         if t_s is None:
             return dataclasses.replace(self, x_m=x_m, y_m=y_m)
         return dataclasses.replace(self, x_m=x_m, y_m=y_m, t_s=t_s, week_s=(self.week_s + (t_s - self.t_s)) % WEEK_S)
@@ -58,12 +58,12 @@ class Motion:
 
     @property
     def trajectories(self) -> int:
-        """How many trajectories there are."""
+        """Number of trajectories."""
         return int(self.offsets.shape[0]) - 1
 
 
 def array_module(*arrays: Array) -> ModuleType:
-    """numpy where all arrays are numpy's, otherwise jax.numpy."""
+    """Return numpy if all arrays are numpy arrays, otherwise jax.numpy."""
     if all(isinstance(array, np.ndarray | np.generic) for array in arrays):
         return np
     import jax.numpy as jnp
@@ -72,12 +72,12 @@ def array_module(*arrays: Array) -> ModuleType:
 
 
 def module_of(motion: Motion) -> ModuleType:
-    """The array module that this motion's penalties are computed with."""
+    """Return the array module (numpy or jax.numpy) to compute with for this motion."""
     return array_module(motion.x_m, motion.y_m, motion.t_s)
 
 
 def motion_from_metres(x_m: Array, y_m: Array, t_utc: Array, offsets: Array, scope: Scope) -> Motion:
-    """Motion of points in the scope's metres and Unix seconds.
+    """Return the motion of points in the scope's metres and Unix seconds.
 
     `t_s` becomes the time since each trajectory's first point, so that single precision is enough for it.
 
@@ -96,7 +96,7 @@ def motion_from_metres(x_m: Array, y_m: Array, t_utc: Array, offsets: Array, sco
 
 
 def motion_of(trajectories: Trajectories, scope: Scope) -> Motion:
-    """Motion of trajectories in degrees.
+    """Return the motion of trajectories in degrees.
 
     Privacy: free where the trajectories are synthetic; on real ones, trusted side only.
     """
@@ -105,7 +105,7 @@ def motion_of(trajectories: Trajectories, scope: Scope) -> Motion:
 
 
 def to_jax(motion: Motion) -> Motion:
-    """The same motion as jax arrays, registered as a pytree, so that it can be an argument of a jitted function."""
+    """Return the motion with jax arrays, registered as a pytree, so that it can be an argument of a jitted function."""
     import jax
     import jax.numpy as jnp
 
@@ -120,7 +120,7 @@ _registered: set[str] = set()
 
 
 def step_lengths(motion: Motion, xp: ModuleType) -> tuple[Array, Array, Array, Array]:
-    """East part, north part, length (m) and duration (s, at least 0) of each of the n - 1 steps; 0 across trajectories.
+    """Return Δx, Δy, length (m) and duration (s, at least 0) of each of the n - 1 steps; 0 between trajectories.
 
     The length has a finite gradient (0) where a trajectory stands still.
     """
@@ -132,9 +132,9 @@ def step_lengths(motion: Motion, xp: ModuleType) -> tuple[Array, Array, Array, A
 
 
 def ground_lengths(motion: Motion, xp: ModuleType) -> tuple[Array, Array]:
-    """Length on the ground (m) and duration (s) of each step: what speeds are made of.
+    """Return length on the ground (m) and duration (s) of each of the n - 1 steps, for speeds.
 
-    The projection is true to scale along the middle latitude of the box alone; over a tall box that is per cents.
+    The projection is true to scale at the middle latitude of the box only; in a tall box the error is a few per cent.
     """
     dx, dy, _, dt = step_lengths(motion, xp)
     dx = dx * (motion.ground[1:] + motion.ground[:-1]) / 2
@@ -153,6 +153,14 @@ def at_later_point(step_values: Array, motion: Motion, xp: ModuleType) -> Array:
         return xp.zeros(0, dtype=step_values.dtype)
     zero = xp.zeros(1, dtype=step_values.dtype)
     return xp.concatenate([zero, xp.where(motion.joins, step_values, xp.zeros_like(step_values))])
+
+
+def at_last_point(values: Array, motion: Motion, xp: ModuleType) -> Array:
+    """(n,) from (trajectories,): a trajectory's value stands at its last point, 0 at all others."""
+    if motion.x_m.shape[0] == 0:
+        return xp.zeros(0, dtype=values.dtype)
+    last = xp.concatenate([~xp.asarray(motion.joins), xp.ones(1, dtype=bool)])
+    return xp.where(last, values[motion.owner], xp.zeros_like(values[:1]))
 
 
 def sum_by_trajectory(point_values: Array, motion: Motion, xp: ModuleType) -> Array:

@@ -1,29 +1,41 @@
-"""`one_way`: nobody runs against the direction of a line, or of the map's one-way streets."""
+"""`one_way`: nobody may travel against the direction of a line, or of the map's one-way streets."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
+from typing import final
 
 import numpy as np
 
 from wayveil.errors import RuleError
+from wayveil.polylines import Polylines, runs, take
+from wayveil.polylines import step_lengths as line_steps
 from wayveil.roads import RoadMap
+from wayveil.rules.accuracy import POSITION_RESERVE_M
 from wayveil.rules.motion import Array, Motion, at_later_point, module_of, step_lengths
-from wayveil.rules.segments import FAR_M, RoadPieces, Segments, first_in_lists, segments_of_roads
+from wayveil.rules.nearby import Nearby, near_pieces
+from wayveil.rules.route_metres import in_even_steps, lines_near
+from wayveil.rules.rule import Rule
+from wayveil.rules.segments import FAR_M, RoadPieces, Segments, check_width, first_in_lists, segments_of_roads
 from wayveil.scope import Scope
 
 SHORTEST_STEP_M = 10.0
-"""Shorter steps have no heading: standing and GPS noise are not driving."""
+"""Metres. Shorter steps have no heading: they are standing still and GPS noise."""
 _PARALLEL = 0.5
 """Cosine of 60°: the heading is against a road where it is within 60° of the reverse of its direction."""
 DEFAULT_WIDTH_M = 10.0
-"""Half a street and GPS noise; wider looks stricter but finds less, because more streets excuse."""
+"""Metres: half a street and GPS noise. A larger width finds less, because more streets nearby excuse a step."""
+ROUTE_STEP_M = 20.0
+"""Metres between the points of a route that is checked: twice the shortest step that has a heading."""
+_ROUTE_VERTICES = 1 << 14
+"""Vertices of routes that are cut into steps at a time; bounds the memory."""
 
 
+@final
 @dataclass(frozen=True, eq=False)
-class OneWay:
-    """A step breaks the rule where it is longer than 10 m and runs against the road at both of its ends.
+class OneWay(Rule):
+    """A step breaks the rule if it is longer than 10 m and runs against the road at both of its ends.
 
     At a position p with heading h, with the pieces k of roads (distance d_k, direction u_k) and
     c_k = width · (−h·u_k − cos 60°), positive for a one-way piece that h runs against; −∞ for a two-way one:
@@ -41,13 +53,15 @@ class OneWay:
     """(pieces,) whether each piece is one-way, along its direction."""
     width_m: float
     of_map: bool = False
+    """Whether the pieces are all streets of a road map, and not a line that a user drew."""
     name: str = "one_way"
     margin: float = 2.0
+    """Metres from being wrong that the penalty keeps."""
     slack: float = 0.0
-    """Metres from being wrong that count as wrong already; for whoever has to hold in other projections too."""
+    """Metres from being wrong that count as wrong already; see `stricter`."""
 
     def describe(self) -> str:
-        """The rule in plain words."""
+        """Return the rule in plain words."""
         where = "a street that the map says is one-way" if self.of_map else "the line"
         excuse = "; another street within that distance that allows the heading excuses it" if self.of_map else ""
         return (
@@ -56,14 +70,14 @@ class OneWay:
         )
 
     def penalty(self, motion: Motion) -> Array:
-        """Metres from the nearest legal step, at the step's later point."""
+        """Return the metres from the nearest legal step, at the step's later point."""
         if module_of(motion) is not np:
             return self.penalty_among(self.segments, self.oneway, motion)
         dx, dy, length, _ = step_lengths(motion, np)
         return at_later_point(np.maximum(self._wrong_numpy(motion, dx, dy, length, self.margin), 0.0), motion, np)
 
     def penalty_among(self, pieces: RoadPieces, oneway: Array, motion: Motion) -> Array:
-        """`penalty` in jax, among these pieces; `oneway` says of each whether it is one-way."""
+        """Return `penalty` in jax, among these pieces; `oneway` marks those that are one-way."""
         xp = module_of(motion)
         dx, dy, length, _ = step_lengths(motion, xp)
         x, y = motion.x_m[:-1], motion.y_m[:-1]
@@ -76,14 +90,55 @@ class OneWay:
         return at_later_point(xp.maximum(wrong + self.margin, 0.0), motion, xp)
 
     def violations(self, motion: Motion) -> np.ndarray:
-        """Later points of steps against the direction."""
+        """Return the later points of steps against the direction."""
         dx, dy, length, _ = step_lengths(motion, np)
         return at_later_point(self._wrong_numpy(motion, dx, dy, length, self.slack) > 0, motion, np)
+
+    def binds_routes(self) -> bool:
+        """Return whether a user drew the line; routes know the directions of the map's own streets already."""
+        return not self.of_map
+
+    def metres_against(self, lines: Polylines) -> np.ndarray:
+        """Return the metres of the steps that break the rule, on lines that are cut into short steps."""
+        metres = np.zeros(len(lines))
+        ax, ay, bx, by = self.segments.ends.T
+        west, south = (float(np.minimum(*both).min()) - self.width_m for both in ((ax, bx), (ay, by)))
+        east, north = (float(np.maximum(*both).max()) + self.width_m for both in ((ax, bx), (ay, by)))
+        near = lines_near(lines, (west, south, east, north))
+        if len(near) == 0:
+            return metres
+        chosen = take(lines, near)
+        for first, last in runs(chosen.offsets, _ROUTE_VERTICES):
+            part = in_even_steps(take(chosen, np.arange(first, last)), ROUTE_STEP_M)
+            unused = np.zeros(len(part.x_m))
+            joins = np.ones(max(len(part.x_m) - 1, 0), bool)
+            joins[part.offsets[1:-1] - 1] = False
+            wrong = self.violations(Motion(part.x_m, part.y_m, unused, unused, joins, part.offsets, unused))
+            step_m = np.where(wrong, line_steps(part.offsets, part.x_m, part.y_m), 0.0)
+            metres[near[first:last]] = np.add.reduceat(step_m, part.offsets[:-1])
+        return metres
+
+    def about_steps(self) -> bool:
+        """Return True: either end of a wrong step may move."""
+        return True
+
+    def prepare(self, motion: Motion) -> tuple[np.ndarray, ...]:
+        """Return the pieces of road near each step: a search that gradient descent need not repeat."""
+        return (*near_pieces(self.segments, self._positions, motion), np.asarray(self.oneway))
+
+    def place_penalty(self, motion: Motion, prepared: tuple[Array, ...]) -> Array:
+        """Return the penalty among the pieces that `prepare` found."""
+        piece, ends, directions, oneway = prepared
+        return self.penalty_among(Nearby(piece, ends, directions), oneway, motion)
+
+    def stricter(self) -> OneWay:
+        """Return the rule with a few centimetres of reserve."""
+        return replace(self, slack=POSITION_RESERVE_M)
 
     def _wrong_numpy(
         self, motion: Motion, dx: np.ndarray, dy: np.ndarray, length: np.ndarray, margin: float
     ) -> np.ndarray:
-        """wrong + margin where that is positive, else something that is not; steps are dropped as soon as they can."""
+        """Return wrong + margin where that is positive and any other value elsewhere; steps are dropped early."""
         wrong = np.where(motion.joins, length - SHORTEST_STEP_M, -FAR_M) + margin
         for share in self._positions:
             steps = np.flatnonzero(wrong > 0)
@@ -96,9 +151,11 @@ class OneWay:
 
     @property
     def _positions(self) -> tuple[float, ...]:
+        """Shares of the way along a step at which the street is looked up."""
         return (0.0, 1.0, 0.5) if self.of_map else (0.0, 1.0)
 
     def wrong_at(self, x: Array, y: Array, hx: Array, hy: Array, most: int, xp: ModuleType) -> Array:
+        """Return wrong(p) at positions with headings (hx, hy), in metres; see the class."""
         return self._wrong_among(self.segments, self.oneway, x, y, hx, hy, most, xp)
 
     def _wrong_among(
@@ -117,16 +174,10 @@ class OneWay:
 def map_one_ways(
     roadmap: RoadMap, scope: Scope, width_m: float = DEFAULT_WIDTH_M, name: str = "map one-ways"
 ) -> OneWay:
-    """The map's own one-way streets; a street whose direction is not known counts as two-way."""
+    """Return a rule for the map's own one-way streets; a street of unknown direction counts as two-way."""
     check_width(width_m)
     segments = segments_of_roads(roadmap, scope, width_m + 5.0)
     oneway = np.asarray(roadmap.oneway)[segments.road] == 1
     if not oneway.any():
         raise RuleError("The road map marks no street in the scope as one-way; leave the one_way rule out.")
     return OneWay(first_in_lists(segments, oneway), oneway, width_m, of_map=True, name=name)
-
-
-def check_width(width_m: float) -> None:
-    """Refuse widths that no street has."""
-    if not 1.0 <= width_m <= 1_000.0:
-        raise RuleError("width_m must be between 1 and 1000.")

@@ -1,4 +1,4 @@
-"""One picture of a rules file."""
+"""A picture of rules in a file."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ _FORMATS = (".png", ".svg")
 
 
 def check_picture_name(path: Path) -> None:
-    """Refuse a name that is not a picture's, before anything is computed."""
+    """Raise an InputError if the name is not that of a picture, before anything is computed."""
     if path.suffix.lower() not in _FORMATS:
         raise InputError(f"'{path.name}' must end in .png or .svg.")
 
 
 def picture_of(rules_file: Path) -> Path:
-    """The picture of a rules file that nobody gave a name: in the current folder, which may be written to."""
+    """Return the default name of the picture of a rules file, in the current folder."""
     return Path(f"{rules_file.stem}.check.png")
 
 
 def save_picture(
     path: Path, rules: Iterable[Rule], scope: Scope, roads: RoadMap | None = None, *, border: bool = True
 ) -> None:
-    """Draw the scope, the rules and the streets under them, axes in kilometres from the south-west corner.
+    """Draw the scope, the rules and the streets, with axes in kilometres from the south-west corner.
 
-    Without `border` the scope is no more than where to look.
+    With `border=False` the box of the scope is not drawn.
     """
     check_picture_name(path)
     from matplotlib.figure import Figure

@@ -1,85 +1,199 @@
-"""What a rule is: two functions, a smooth one for descent and a hard one for the truth."""
+"""Rule: the base class of all traffic rules, with the hooks that synthesis calls."""
 
 from __future__ import annotations
 
+import abc
 import dataclasses
-from collections.abc import Iterable
-from typing import Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from wayveil.rules.motion import Array, Motion, module_of, sum_by_trajectory
+from wayveil.polylines import Polylines
+from wayveil.rules.area import Area
+from wayveil.rules.hours import Hours
+from wayveil.rules.motion import Array, Motion
+from wayveil.rules.route_metres import metres_inside, metres_outside
 
 
-@runtime_checkable
-class Rule(Protocol):
-    """A traffic rule.
+class Rule(abc.ABC):
+    """A traffic rule: a smooth penalty, an exact count of violations, and hooks that say how to obey it.
 
-    `penalty` aims a little inside the rule, by the rule's `margin`, because a written file rounds to 1e-7 degrees
-    (about 1 cm); `violations` has no margin. With `without_margin` the penalty is zero exactly where there is no
-    violation. What concerns two points stands at the later one, what concerns a trajectory at its last point.
+    A subclass must implement `penalty` and `violations`. That is enough: synthesis then moves points by gradient
+    descent on the penalty, and replaces trajectories that still break the rule. Every other method is an optional hook.
+    Its default does nothing, and synthesis calls it without knowing the class:
+
+    ==============  ============================================================================================
+    routes          `binds_routes`, `closed_area`, `stay_area`, `metres_against` (m), `cost_factor`
+    departures      `closed_hours`, `timed_points`
+    times           `cured_by_times`, `least_step_s` (s), `longest_duration_s` (s)
+    points          `legal_positions` (m), `about_steps`, `time_factor`, `prepare`, `place_penalty`
+    judgement       `stricter`, `reads_positions_only`
+    ==============  ============================================================================================
+
+    Positions are metres east and north of the scope's south-west corner. Rules are public, so no hook may look at
+    private data. Make a subclass a frozen dataclass and do not subclass the built-in rules.
+
+    Examples
+    --------
+    >>> from dataclasses import dataclass
+    >>> import numpy as np
+    >>> from wayveil.rules import Motion, Rule, module_of, motion_from_metres
+    >>> from wayveil.scope import read_scope
+    >>> @dataclass(frozen=True)
+    ... class NorthOf(Rule):
+    ...     y_m: float
+    ...     name: str = "north of a line"
+    ...
+    ...     def penalty(self, motion: Motion):
+    ...         return module_of(motion).maximum(self.y_m - motion.y_m, 0.0)
+    ...
+    ...     def violations(self, motion: Motion):
+    ...         return motion.y_m < self.y_m
+    >>> motion = motion_from_metres([0.0, 0.0], [90.0, 120.0], [0.0, 60.0], [0, 2], read_scope("demo-city"))
+    >>> NorthOf(100.0).penalty(motion).tolist()
+    [10.0, 0.0]
     """
 
-    @property
-    def name(self) -> str:
-        """What the user calls it."""
-        ...
+    name: str = "rule"
+    """The name in summaries and pictures."""
+
+    # What every rule says -------------------------------------------------------------------------------------------
 
     def describe(self) -> str:
-        """The rule in plain words."""
-        ...
+        """Return the rule in one sentence of plain English."""
+        return f"A rule that is defined in Python ({type(self).__name__})."
 
+    @abc.abstractmethod
     def penalty(self, motion: Motion) -> Array:
-        """(n,) >= 0, continuous, about the metres (or seconds) by which a point is wrong; numpy or jax."""
-        ...
+        """Return for each point how far it is from obeying: (n,), at least 0, continuous, in metres or seconds.
 
+        It must work with numpy and with jax arrays: use the functions of `module_of(motion)`. Aim a little inside the
+        rule, by a margin of a few centimetres or more, because written files round to 1e-7 degrees (about 1 cm). What
+        concerns a step counts at its later point, what concerns a trajectory at its last point.
+        """
+
+    @abc.abstractmethod
     def violations(self, motion: Motion) -> np.ndarray:
-        """(n,) whether each point breaks the rule, exactly; numpy only."""
-        ...
+        """Return for each point whether it breaks the rule: (n,) bool, exact, without a margin; numpy only."""
+
+    # Routes ---------------------------------------------------------------------------------------------------------
+
+    def binds_routes(self) -> bool:
+        """Return whether only another route cures a violation.
+
+        Routes then avoid what `metres_against` counts, the densities are emptied where nobody may be, and candidate
+        trips that break the rule are not used.
+        """
+        return False
+
+    def closed_area(self) -> Area | None:
+        """Return the area that nobody may enter (during `closed_hours`); None if there is none."""
+        return None
+
+    def stay_area(self) -> Area | None:
+        """Return the area that nobody may leave; None if there is none."""
+        return None
+
+    def metres_against(self, lines: Polylines) -> NDArray[np.float64]:
+        """Return how many metres of each line break the rule, at whatever hour: (lines,), in metres.
+
+        The default counts metres inside `closed_area` and outside `stay_area`.
+        """
+        metres = np.zeros(len(lines))
+        closed, stay = self.closed_area(), self.stay_area()
+        if closed is not None:
+            metres += metres_inside(lines, closed)
+        if stay is not None:
+            metres += metres_outside(lines, stay)
+        return metres
+
+    def cost_factor(self, lines: Polylines) -> NDArray[np.float64] | float:
+        """Return the factor by which each edge of the route graph becomes more expensive: (lines,), at least 1.
+
+        Use it for what is to be avoided and not forbidden. It applies whether or not the rule binds routes.
+        """
+        return 1.0
+
+    # Departures -----------------------------------------------------------------------------------------------------
+
+    def closed_hours(self) -> Hours | None:
+        """Return the hours of the week in which the rule holds; None if it holds at all times.
+
+        A trip with one of its `timed_points` in these hours gets another departure.
+        """
+        return None
+
+    def timed_points(self, lines: Polylines) -> NDArray[np.bool_]:
+        """Return for each point whether it breaks the rule during `closed_hours`: (n,) bool.
+
+        The default is every point inside `closed_area`.
+        """
+        area = self.closed_area()
+        return np.zeros(len(lines.x_m), bool) if area is None else area.inside(lines.x_m, lines.y_m)
+
+    # Times ----------------------------------------------------------------------------------------------------------
+
+    def cured_by_times(self) -> bool:
+        """Return whether new times alone cure every violation, so that no point has to move for this rule."""
+        return False
+
+    def least_step_s(self, motion: Motion) -> NDArray[np.float64] | float:
+        """Return the least time that the step to each point must take: (n,) seconds, 0 where any time is allowed.
+
+        It must not depend on the times in `motion`: they are about to change.
+        """
+        return 0.0
+
+    def longest_duration_s(self, length_m: NDArray[np.float64]) -> NDArray[np.float64] | float:
+        """Return the longest time that trajectories of these lengths (m) may take: (trajectories,) seconds."""
+        return np.inf
+
+    # Points ---------------------------------------------------------------------------------------------------------
+
+    def legal_positions(self, motion: Motion) -> tuple[np.ndarray, np.ndarray]:
+        """Return positions (x, y in metres) with each violating point moved to the nearest legal place.
+
+        It is called for trajectories that gradient descent could not cure. Points in a `closed_area` or outside a
+        `stay_area` need no hook: they are moved to the nearest place that all areas allow. The default returns the
+        arrays of `motion` themselves, which means that nothing moves.
+        """
+        return motion.x_m, motion.y_m
+
+    def about_steps(self) -> bool:
+        """Return whether a violation concerns the step that ends at the point, so that both ends may move."""
+        return False
+
+    def time_factor(self, week_s: NDArray[np.float64]) -> NDArray[np.float64] | None:
+        """Return the factor of the penalty that depends on the time of the week alone: (n,) from 0 to 1, or None.
+
+        Gradient descent moves points and not times, so that it computes this factor once, in double precision.
+        """
+        return None
+
+    def prepare(self, motion: Motion) -> tuple[np.ndarray, ...]:
+        """Return arrays that `place_penalty` needs and that stay valid while points move by a few metres.
+
+        It is called with numpy arrays once in a round of gradient descent. Their shapes must depend on the number of
+        points alone, so that the descent is compiled once.
+        """
+        return ()
+
+    def place_penalty(self, motion: Motion, prepared: tuple[Array, ...]) -> Array:
+        """Return the penalty without its `time_factor`: (n,), for jax; `prepared` is what `prepare` returned."""
+        return self.penalty(motion)
+
+    # Judgement ------------------------------------------------------------------------------------------------------
+
+    def stricter(self) -> Rule:
+        """Return the rule with enough reserve that it also holds if lengths are measured on the WGS 84 ellipsoid."""
+        return self
+
+    def reads_positions_only(self) -> bool:
+        """Return whether `violations` reads `x_m` and `y_m` and nothing else, so that no clock has to be computed."""
+        return False
 
 
 def without_margin(rule: Rule) -> Rule:
-    """The same rule with a penalty that aims at the rule itself and not a little inside."""
+    """Return the same rule with a penalty that is zero exactly where there is no violation."""
     margins = [field.name for field in dataclasses.fields(rule) if field.name.startswith("margin")]  # type: ignore[arg-type]
     return dataclasses.replace(rule, **dict.fromkeys(margins, 0.0))  # type: ignore[type-var]
-
-
-def trajectory_penalty(rule: Rule, motion: Motion) -> Array:
-    """(trajectories,) P_j = sum of the penalty over a trajectory's points.
-
-    Privacy: free where the motion is synthetic.
-    """
-    return sum_by_trajectory(rule.penalty(motion), motion, module_of(motion))
-
-
-def violating_trajectories(rules: Iterable[Rule], motion: Motion) -> np.ndarray:
-    """(trajectories,) whether any rule is broken anywhere on each trajectory."""
-    broken = np.zeros(motion.trajectories, dtype=bool)
-    owner = motion.owner
-    for rule in rules:
-        broken[owner[rule.violations(motion)]] = True
-    return broken
-
-
-def count(rules: Iterable[Rule], motion: Motion) -> dict[str, dict[str, int]]:
-    """{rule's name: {"points": violating points, "trajectories": trajectories with at least one}}.
-
-    Privacy: free where the motion is synthetic; on real data the counts are exact and private.
-    """
-    owner = motion.owner
-    result: dict[str, dict[str, int]] = {}
-    for rule, name in zip(rules := tuple(rules), unique_names(rules)):
-        broken = rule.violations(motion)
-        result[name] = {"points": int(broken.sum()), "trajectories": len(np.unique(owner[broken]))}
-    return result
-
-
-def unique_names(rules: Iterable[Rule]) -> list[str]:
-    """The rules' names; where two are the same, the later ones get a number."""
-    names: list[str] = []
-    for rule in rules:
-        name, number = rule.name, 2
-        while name in names:
-            name, number = f"{rule.name} ({number})", number + 1
-        names.append(name)
-    return names

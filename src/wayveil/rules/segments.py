@@ -1,4 +1,4 @@
-"""Straight pieces of lines and roads, found by cell: exact distances within a reach, for numpy and jax alike."""
+"""Straight pieces of lines and roads, indexed by cell: exact distances within a reach, for numpy and jax."""
 
 from __future__ import annotations
 
@@ -17,17 +17,21 @@ from wayveil.rules.motion import Array, safe_sqrt
 from wayveil.scope import Scope
 
 FAR_M = 1e7
-"""Distance of what is not there; no scope is that wide."""
+"""Metres: the distance of a piece that does not exist. No scope is that wide."""
 MOST_IN_DESCENT = 32
+"""Pieces of a cell that gradient descent looks at; a crowded junction of a city map has about as many."""
 _SMOOTH_M = 0.02
-"""Corners that hardly bend are left out; of the GPS's metres nobody notices two centimetres."""
+"""Metres by which a line may be simplified: two centimetres are far below the noise of GPS."""
 _BLOCK = 1 << 18
+"""Distances that are computed at a time; bounds the memory."""
 _MOST_ACROSS = 40_000
+"""Cells along one side of the index; keeps cell numbers within 32 bits."""
 _MOST_ENTRIES = 64_000_000
+"""Entries of the index; bounds the memory to about half a gigabyte."""
 
 
 class RoadPieces(Protocol):
-    """What a descent asks about pieces of road: which are near a position, and where they lead."""
+    """What gradient descent needs to know about pieces of road: which are near a position, and their directions."""
 
     @property
     def directions(self) -> Array:
@@ -35,11 +39,11 @@ class RoadPieces(Protocol):
         ...
 
     def most(self) -> int:
-        """How many pieces near a position a descent looks at."""
+        """Return how many pieces near a position are looked at."""
         ...
 
     def near(self, x: Array, y: Array, most: int, xp: ModuleType) -> tuple[Array, Array]:
-        """(n, most) pieces near each position (-1 = none) and their distances."""
+        """Return (n, most) pieces near each position (-1 = none) and their distances in metres."""
         ...
 
 
@@ -171,6 +175,12 @@ def first_in_lists(segments: Segments, important: np.ndarray) -> Segments:
     ordered = segments.pieces.copy()
     ordered[crowded] = pieces[np.lexsort((square, ~important[pieces], cell))]
     return dataclasses.replace(segments, pieces=ordered)
+
+
+def check_width(width_m: float) -> None:
+    """Raise a RuleError for a width that no street has."""
+    if not 1.0 <= width_m <= 1_000.0:
+        raise RuleError("width_m must be between 1 and 1000.")
 
 
 def _index(ends: np.ndarray, road: np.ndarray, reach_m: float) -> Segments:

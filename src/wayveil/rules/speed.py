@@ -1,46 +1,28 @@
-"""`speed_limit`: nobody is faster, anywhere, in an area, or on roads of some classes."""
+"""`speed_limit`: no step may be faster, anywhere, in an area, or on roads of some classes."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
+from typing import final
 
 import numpy as np
 
-from wayveil.errors import RuleError
-from wayveil.roads import ROAD_CLASSES, RoadMap
+from wayveil.rules.accuracy import ELLIPSOID_RATIO, POSITION_RESERVE_M, ROUND_OFF_M
 from wayveil.rules.area import Area
+from wayveil.rules.classes import Classes
 from wayveil.rules.motion import Array, Motion, at_later_point, ground_lengths, module_of
-from wayveil.rules.one_way import check_width
-from wayveil.rules.segments import FAR_M, Segments, first_in_lists, segments_of_roads
-from wayveil.scope import Scope
+from wayveil.rules.rule import Rule
 
 TOLERANCE_M = 1e-3
 """A step may be a millimetre too long: that is round-off, not speed."""
 _RAMP_M = 10.0
+"""Metres inside the area over which the penalty grows from zero, so that it is continuous."""
 
 
+@final
 @dataclass(frozen=True, eq=False)
-class Classes:
-    """Where the nearest road within a width has one of some classes."""
-
-    segments: Segments
-    chosen: np.ndarray
-    """(pieces,) whether each piece has such a class."""
-    width_m: float
-    text: str
-
-    def depth_m(self, x: Array, y: Array, most: int, xp: ModuleType) -> Array:
-        """min(width − d, d' − d), d to the nearest chosen road and d' to the nearest other; positive where it holds."""
-        piece, distance = self.segments.near(x, y, most, xp)
-        chosen = xp.asarray(self.chosen)[piece]
-        own = xp.min(xp.where(chosen, distance, FAR_M), axis=1)
-        other = xp.min(xp.where(chosen, FAR_M, distance), axis=1)
-        return xp.minimum(self.width_m, other) - own
-
-
-@dataclass(frozen=True, eq=False)
-class SpeedLimit:
+class SpeedLimit(Rule):
     """penalty = ReLU(length − limit · duration), the metres by which a step is too long, at its later point.
 
     On roads the limit holds where the step's middle lies there, in an area where its middle or both of its ends do; the
@@ -52,14 +34,14 @@ class SpeedLimit:
     where: Area | Classes | None = None
     name: str = "speed_limit"
     margin: float = 0.01
-    """Share of the limit that the penalty stays below it."""
+    """Share of the limit by which the penalty stays below it."""
     margin_m: float = 2.0
-    """Metres that the penalty reaches beyond the area or road."""
+    """Metres by which the penalty reaches beyond the area or road."""
     slack: float = 0.0
-    """Metres beyond the road at which the limit counts already; for whoever has to hold in other projections too."""
+    """Metres beyond the road at which the limit counts already; see `stricter`."""
 
     def describe(self) -> str:
-        """The rule in plain words."""
+        """Return the rule in plain words."""
         place = "anywhere"
         if isinstance(self.where, Area):
             place = "in the area (with its middle or both of its ends inside)"
@@ -68,7 +50,7 @@ class SpeedLimit:
         return f"No step may be faster than {self.limit_mps * 3.6:g} km/h {place}."
 
     def penalty(self, motion: Motion) -> Array:
-        """Metres above the limit."""
+        """Return the metres by which each step is too long."""
         xp = module_of(motion)
         length, dt = ground_lengths(motion, xp)
         excess = xp.maximum(length - self.limit_mps * (1.0 - self.margin) * dt - TOLERANCE_M, 0.0)
@@ -80,19 +62,36 @@ class SpeedLimit:
         return at_later_point(excess, motion, xp)
 
     def violations(self, motion: Motion) -> np.ndarray:
-        """Later points of steps that are too fast."""
+        """Return the later points of steps that are too fast."""
         length, dt = ground_lengths(motion, np)
-        fast = length - self.limit_mps * dt - TOLERANCE_M > 0
+        return at_later_point(self._concerned(motion, length - self.limit_mps * dt - TOLERANCE_M > 0), motion, np)
+
+    def _concerned(self, motion: Motion, chosen: np.ndarray) -> np.ndarray:
+        """Return which of the chosen steps lie where the limit holds; changes `chosen`."""
         if isinstance(self.where, Area):
-            start, middle, end = (self.where.inside(*at) for at in _positions(motion, np.flatnonzero(fast)))
-            fast[fast] = middle | (start & end)
+            start, middle, end = (self.where.inside(*at) for at in _positions(motion, np.flatnonzero(chosen)))
+            chosen[chosen] = middle | (start & end)
         elif self.where is not None:
-            fast[fast] = _depth(self.where, motion, np.flatnonzero(fast), np) > -self.slack
-        return at_later_point(fast, motion, np)
+            chosen[chosen] = _depth(self.where, motion, np.flatnonzero(chosen), np) > -self.slack
+        return chosen
+
+    def cured_by_times(self) -> bool:
+        """Return True: more time for the step cures it."""
+        return True
+
+    def least_step_s(self, motion: Motion) -> np.ndarray:
+        """Return length / limit where the limit holds; where that is depends on positions alone."""
+        length, _ = ground_lengths(motion, np)
+        concerned = self._concerned(motion, length - TOLERANCE_M > 0)
+        return at_later_point(np.where(concerned, (length - ROUND_OFF_M) / self.limit_mps, 0.0), motion, np)
+
+    def stricter(self) -> SpeedLimit:
+        """Return a limit that is 0.6 % lower and reaches a few centimetres further."""
+        return replace(self, limit_mps=self.limit_mps / ELLIPSOID_RATIO, slack=POSITION_RESERVE_M)
 
 
 def _positions(motion: Motion, steps: Array | slice) -> tuple[tuple[Array, Array], ...]:
-    """(x, y) of the start, the middle and the end of each of the steps."""
+    """Return (x, y) of the start, the middle and the end of each of the steps."""
     (x, next_x), (y, next_y) = ((at[:-1][steps], at[1:][steps]) for at in (motion.x_m, motion.y_m))
     return (x, y), ((x + next_x) / 2, (y + next_y) / 2), (next_x, next_y)
 
@@ -102,7 +101,7 @@ def _ramp(depth_m: Array, xp: ModuleType) -> Array:
 
 
 def _depth(where: Area | Classes, motion: Motion, steps: Array | slice, xp: ModuleType) -> Array:
-    """Metres by which the steps lie where the limit holds."""
+    """Return the metres by which the steps lie inside the place where the limit holds."""
     start, (x, y), end = _positions(motion, steps)
     if isinstance(where, Area):
         return xp.maximum(where.depth_m(x, y), xp.minimum(where.depth_m(*start), where.depth_m(*end)))
@@ -112,19 +111,3 @@ def _depth(where: Area | Classes, motion: Motion, steps: Array | slice, xp: Modu
     for group, most in where.segments.blocks(x, y):
         depth[group] = where.depth_m(x[group], y[group], most, np)
     return depth
-
-
-def road_classes(
-    roadmap: RoadMap, scope: Scope, classes: list[str] | tuple[str, ...], width_m: float = 25.0
-) -> Classes:
-    """Roads of some classes (names of wayveil.roads.ROAD_CLASSES) as a place for a speed limit."""
-    check_width(width_m)
-    unknown = [name for name in classes if name not in ROAD_CLASSES]
-    if unknown or not classes:
-        raise RuleError(f"classes must be a list of some of {', '.join(ROAD_CLASSES)}.")
-    segments = segments_of_roads(roadmap, scope, width_m + 5.0)
-    numbers = [ROAD_CLASSES.index(name) for name in classes]
-    chosen = np.isin(np.asarray(roadmap.road_class)[segments.road], numbers)
-    if not chosen.any():
-        raise RuleError("The road map has no road of these classes in the scope; leave the rule out.")
-    return Classes(first_in_lists(segments, np.ones(len(chosen), bool)), chosen, width_m, ", ".join(classes))

@@ -1,4 +1,4 @@
-"""Rules about the streets of a map, where no map is given: the same words, and no place."""
+"""Rules about the streets of a road map that was not given: they have a description and no place."""
 
 from __future__ import annotations
 
@@ -6,28 +6,28 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wayveil.rules.classes import class_names
+from wayveil.rules.classes import Classes, class_names
 from wayveil.rules.one_way import OneWay
 from wayveil.rules.rule import Rule
 from wayveil.rules.segments import Segments
-from wayveil.rules.speed import Classes, SpeedLimit
+from wayveil.rules.speed import SpeedLimit
 
 
 def unmapped_one_way(width_m: float, name: str) -> OneWay:
-    """The one-way streets of a map that is not there."""
+    """Return a rule for the one-way streets of a map that was not given."""
     return OneWay(_nowhere(width_m), np.zeros(0, bool), width_m, of_map=True, name=name)
 
 
 def unmapped_speed_limit(kmh: float, classes: Sequence[str], width_m: float, name: str) -> SpeedLimit:
-    """A limit on some classes of street of a map that is not there."""
+    """Return a speed limit on some road classes of a map that was not given."""
     where = Classes(_nowhere(width_m), np.zeros(0, bool), width_m, class_names(classes)[1])
     return SpeedLimit(kmh / 3.6, where, name)
 
 
 def is_unmapped(rule: Rule) -> bool:
-    """Whether a rule speaks of the streets of a map that was not given."""
-    where = rule if isinstance(rule, OneWay) else getattr(rule, "where", None)
-    return isinstance(where, OneWay | Classes) and len(where.segments.ends) == 0
+    """Return whether a rule is about the streets of a map that was not given."""
+    place = rule.where if isinstance(rule, SpeedLimit) else rule
+    return isinstance(place, OneWay | Classes) and len(place.segments.ends) == 0
 
 
 def _nowhere(reach_m: float) -> Segments:

@@ -1,4 +1,4 @@
-"""caps: no trajectory is longer, lasts longer or is faster than the scope says that any can be.
+"""Caps: no trajectory is longer, takes longer or is faster than the scope allows.
 
 Privacy: free (post-processing; caps are public).
 """
@@ -6,27 +6,28 @@ Privacy: free (post-processing; caps are public).
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.polylines import step_lengths
+from wayveil.rules.accuracy import ELLIPSOID_RATIO
 from wayveil.scope import Scope
-from wayveil.synthesis.physics import ELLIPSOID, Tracks
-from wayveil.synthesis.polylines import step_lengths
+from wayveil.synthesis.tracks import Tracks
 
 
 def ground_stretch(scope: Scope) -> float:
-    """How much longer than in the scope's metres a way can be on the ground, anywhere in the box."""
+    """Return the largest ratio of a length on the ground to the same length in the scope's metres, within the box."""
     equator_m = -scope.south * scope.height_m / (scope.north - scope.south)
     widest = np.array([0.0, scope.height_m, np.clip(equator_m, 0.0, scope.height_m)])
-    return ELLIPSOID * max(float(scope.ground(widest).max()), 1.0)
+    return ELLIPSOID_RATIO * max(float(scope.ground(widest).max()), 1.0)
 
 
 def fastest_mps(scope: Scope) -> float:
-    """The scope's fastest speed, in its own metres."""
+    """Return the scope's fastest speed, in the scope's own metres per second."""
     return scope.caps.speed_kmh / 3.6 / ground_stretch(scope)
 
 
 def within_caps(tracks: Tracks, scope: Scope) -> Tracks:
-    """The tracks without what lies beyond the scope's longest way or its longest time.
+    """Return the tracks without the points beyond the scope's greatest length or duration.
 
-    Two points are left of each at least: where the first step alone is too long, its end comes closer.
+    Each track keeps at least two points: if its first step alone is too long, the step becomes shorter.
     """
     if len(tracks) == 0:
         return tracks
@@ -36,8 +37,8 @@ def within_caps(tracks: Tracks, scope: Scope) -> Tracks:
     step_m = step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
     lasts_s = tracks.t_utc[tracks.offsets[1:] - 1] - tracks.t_utc[begin]
     if not ((np.add.reduceat(step_m, begin) > most_m) | (lasts_s > most_s)).any():
-        return tracks  # nearly always, so nothing more is kept in memory for it
-    # Both only grow along a track, so what is beyond a cap is its end.
+        return tracks  # nearly always; saves the memory of the arrays below
+    # Length and time only grow along a track, so that the points beyond a cap are at its end.
     over = _since_start(step_m.cumsum(), begin, counts) / most_m
     np.maximum(over, _since_start(tracks.t_utc, begin, counts) / most_s, out=over)
     beyond = over > 1.0

@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.polylines import Polylines, steps
 from wayveil.synthesis.placing import histogram
-from wayveil.synthesis.polylines import Polylines, steps
 from wayveil.synthesis.pyramid import Field
 
 _BLOCK = 1 << 10

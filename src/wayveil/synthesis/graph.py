@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
-from wayveil.synthesis.polylines import Polylines
+from wayveil.polylines import Polylines
 from wayveil.synthesis.pyramid import Field, pool
 
 _DENSITY_POWER = 0.5

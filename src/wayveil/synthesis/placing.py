@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.polylines import Polylines, place, runs, steps, vertices_of
 from wayveil.synthesis.levelling import levelled
-from wayveil.synthesis.polylines import Polylines, place, runs, steps, vertices_of
 from wayveil.synthesis.pyramid import Field
 
 _MANY = 1 << 18

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.polylines import Polylines, place, runs, step_lengths
 from wayveil.synthesis.beats import shortest_beat_s
 from wayveil.synthesis.candidates import Trips
 from wayveil.synthesis.caps import fastest_mps, within_caps
@@ -15,7 +16,7 @@ from wayveil.synthesis.draw import repeats, systematic
 from wayveil.synthesis.ends import settle_in_cells
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.evening import even_out
-from wayveil.synthesis.physics import Tracks, physical_times
+from wayveil.synthesis.physics import physical_times
 from wayveil.synthesis.place_hours import exchanged_departures
 from wayveil.synthesis.placing import (
     Course,
@@ -26,10 +27,10 @@ from wayveil.synthesis.placing import (
     take_course,
     with_ends,
 )
-from wayveil.synthesis.polylines import Polylines, place, runs, step_lengths
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.timing import departures, within_days
+from wayveil.synthesis.tracks import Tracks
 
 _FURTHEST_M = 250.0
 _FURTHEST_ON_ROADS_M = 60.0

@@ -6,7 +6,7 @@ Privacy: free (applied to public maps and to estimates).
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.synthesis.polylines import Polylines, joined, runs
+from wayveil.polylines import Polylines, joined, runs
 
 _STRAIGHT_M = 2.0
 _SIMPLIFY_ROUNDS = 6

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.polylines import Polylines, joined, step_lengths
 from wayveil.synthesis.graph import RouteGraph
-from wayveil.synthesis.polylines import Polylines, joined, step_lengths
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.regions import cut_regions, label_regions
 

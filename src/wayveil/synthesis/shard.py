@@ -1,4 +1,4 @@
-"""One shard: candidates drawn from the model, fitted, resampled, placed in space and time, refined under the rules.
+"""One shard: candidates are drawn from the model, weighted, resampled, placed in space and time, and made to obey.
 
 Privacy: free (post-processing).
 """
@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.errors import RuleError
+from wayveil.polylines import Polylines, place
 from wayveil.progress import Progress, nobody, quiet
 from wayveil.rules import count as count_rules
 from wayveil.rules import motion_of, with_scope_bounds
@@ -22,55 +23,74 @@ from wayveil.synthesis.draw import systematic, within_groups
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.fields import pool_opinions
 from wayveil.synthesis.fit import Fit, fit_weights
-from wayveil.synthesis.lawful import binds_routes, metres_against
+from wayveil.synthesis.obey.refine import Refined, refine
+from wayveil.synthesis.obey.steering import forbidden_candidates
 from wayveil.synthesis.one_point import one_point_cells
 from wayveil.synthesis.pairs import whole_trips
-from wayveil.synthesis.physics import Tracks, take_tracks, written_degrees
 from wayveil.synthesis.place_hours import exchanged_departures
 from wayveil.synthesis.placing import Fixes, course_of, fit_slowness, histogram, slowness_weight
-from wayveil.synthesis.polylines import Polylines, place
 from wayveil.synthesis.prior import Prior
 from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.realise import Pool, fixes_of, settled_ends, settled_slowness, timed_tracks
-from wayveil.synthesis.refine import Refined, refine
 from wayveil.synthesis.router import Router, route_trips
 from wayveil.synthesis.targets import final_lengths, fit_views
 from wayveil.synthesis.timing import departures, within_days
+from wayveil.synthesis.tracks import Tracks, take_tracks, written_degrees
 from wayveil.trajectories import Trajectories, concatenate, select
 
-CANDIDATES = 2
-"""Candidates that are drawn for each trajectory that is wanted."""
-_FEWEST = 32
-_REPLACEMENTS = 5
-_REDRAWN = 50
-"""How often single points that break a rule are drawn again; a draw costs next to nothing."""
-_POOL_POINTS = 32
-_FORBIDDEN_M = 30.0
-"""What a route may cut off a corner of a closed area."""
-_ROUTES_WEIGHT = 0.15
-_OFF_ROUTE = 0.02
-"""How much the density of the routes counts beside the estimated one, and how much of that it has where no route is.
-Seen on the trial data, one rule for all of it (docs/method.md)."""
-_ROUTED, _PLACED, _FITTED, _SETTLED, _OBEYED = 0.25, 0.4, 0.45, 0.5, 0.95
-_OBEYING = {"rules": (0.55, 0.6), "refine": (0.6, 0.9), "repair": (0.9, _OBEYED)}
-"""About how much of a shard's time has gone after each step; for progress only."""
+
+@dataclass(frozen=True)
+class ShardSettings:
+    """Settings of the stage that draws a shard."""
+
+    candidates: int = 2
+    """Candidates that are drawn for each trajectory that is wanted; the fit of the weights chooses among them."""
+    fewest: int = 32
+    """Trajectories that candidates are drawn for at least, so that the fit has a choice in a small shard."""
+    replacements: int = 5
+    """How often trajectories that still break a rule are replaced by other candidates."""
+    redraws: int = 50
+    """How often single points that break a rule are drawn again; a draw costs next to nothing."""
+    pool_points: int = 32
+    """Points of a candidate that the fit looks at, at most; more cost time and change the densities little."""
+    routes_weight: float = 0.15
+    """Weight of the routes' density beside the estimated density. Tuned on trial data, one value for all of it."""
+    off_route: float = 0.02
+    """Share of the estimated density that the routes' density keeps where no route is. Tuned on trial data likewise."""
+    routed: float = 0.25
+    """Share of a shard's time after the routes; this and the following ones are for progress only."""
+    placed: float = 0.4
+    """The same after the points are placed."""
+    fitted: float = 0.45
+    """The same after the fit of the weights."""
+    settled: float = 0.5
+    """The same after the ends are placed."""
+    judged: tuple[float, float] = (0.55, 0.6)
+    """The same before and after the first count of violations."""
+    descended: tuple[float, float] = (0.6, 0.9)
+    """The same before and after gradient descent."""
+    repaired: tuple[float, float] = (0.9, 0.95)
+    """The same before and after repair."""
+
+
+SETTINGS = ShardSettings()
 
 
 @dataclass(frozen=True, eq=False)
 class Shard:
-    """Some of the synthetic trajectories, with what is known about them."""
+    """Some of the synthetic trajectories, with diagnostics."""
 
     trajectories: Trajectories
     loss: dict[str, float]
     effective_sample_share: float
     realised_density_jsd: float
-    """Of the points' density against the wanted one (estimated, and pooled with the routes'), in nats."""
+    """Divergence of the points' density from the target (the estimate pooled with the routes' density), in nats."""
     violations_before: dict[str, dict[str, int]]
     violations_after: dict[str, dict[str, int]]
     changed: dict[str, int]
-    """How many trajectories were moved, given other times, replaced by others, or left out so that all obey."""
+    """Numbers of trajectories that were moved, got other times, were replaced, or were left out, so that all obey."""
     avoided: tuple[str, ...] = ()
-    """Areas with hours that routes go around at all hours, because too many trips pass them."""
+    """Names of rules with hours whose area routes avoid at all times, because too many trips pass it."""
 
 
 def draw_shard(
@@ -83,9 +103,14 @@ def draw_shard(
     told: Callable[[float], None] = nobody,
     avoided: Sequence[Rule] = (),
 ) -> Shard:
-    """`count` trajectories, the estimated share of them with a single point; `told` hears how much of the work is done.
+    """Return `count` trajectories that obey the rules, the estimated share of them with a single point.
 
-    No trajectory breaks one of the `rules`; routes also go around what is `avoided`.
+    Parameters
+    ----------
+    told
+        Called with the share of the work that is done.
+    avoided
+        Rules with hours whose area routes avoid at all times.
     """
     single = round(estimates.one_point * count)
     if single == 0:
@@ -106,7 +131,7 @@ def _draw_points(
     before = count_violations(all_rules, made, scope)
     broken = np.flatnonzero(violating_trajectories(all_rules, motion_of(made, scope)))
     replaced = len(broken)
-    for _ in range(_REDRAWN):
+    for _ in range(SETTINGS.redraws):
         if len(broken) == 0:
             break
         kept = select(made, np.setdiff1d(np.arange(len(made)), broken))
@@ -119,7 +144,7 @@ def _draw_points(
     return Shard(
         trajectories=made,
         loss={},
-        effective_sample_share=1 / CANDIDATES,  # each is a draw of its own
+        effective_sample_share=1 / SETTINGS.candidates,  # each is a draw of its own
         realised_density_jsd=_jsd(histogram(Polylines(made.offsets, x_m, y_m), estimates.grid), estimates.occupancy),
         violations_before=before,
         violations_after=count_violations(all_rules, made, scope),
@@ -178,7 +203,7 @@ def _draw_routed(
     """`count` trajectories of several points, on routes."""
     told(0.0)
     pool_of = _draw_pool(estimates, prior, router, count, random, told)
-    told(_ROUTED)
+    told(SETTINGS.routed)
     course = pool_of.course
     fixes, evenly = _evenly_seen(estimates, pool_of, random)
     recorded_m = final_lengths(pool_of.trips, course, evenly)
@@ -186,15 +211,15 @@ def _draw_routed(
     points = pool_of.trips.points
     fixes, evenly = _evenly_seen(estimates, pool_of, random)
     estimates = _with_routes(estimates, histogram(evenly, estimates.grid, points))
-    told((_ROUTED + _PLACED) / 2)
+    told((SETTINGS.routed + SETTINGS.placed) / 2)
     slowness = fit_slowness(course, points, fixes.offsets, fixes.way, estimates.occupancy, estimates.grid)
     placed = place(course.lines, slowness_weight(course, slowness), fixes.offsets, fixes.way)
-    told(_PLACED)
-    forbidden = _forbidden(estimates, (*rules, *avoided), placed, fixes.time, pool_of)
+    told(SETTINGS.placed)
+    forbidden = _forbidden(estimates, rules, avoided, placed, fixes.time, pool_of)
     fit = fit_weights(
         fit_views(estimates, pool_of.trips, pool_of.course, placed), estimates.count, len(pool_of.trips), forbidden
     )
-    told(_FITTED)
+    told(SETTINGS.fitted)
     chosen = _resample(fit, pool_of.trips, count, random)
     made = _finish(estimates, prior, rules, pool_of, slowness, fit, chosen, random, told)
     return replace(made, avoided=tuple(rule.name for rule in avoided))
@@ -209,50 +234,50 @@ def _draw_pool(
     told: Callable[[float], None],
 ) -> Pool:
     places = prior.places(estimates.grid)
-    trips = draw_trips(estimates, max(count, _FEWEST), random, places, CANDIDATES)
-    told(0.2 * _ROUTED)
+    trips = draw_trips(estimates, max(count, SETTINGS.fewest), random, places, SETTINGS.candidates)
+    told(0.2 * SETTINGS.routed)
     lines = route_trips(estimates, router, trips, random)
-    told(0.6 * _ROUTED)
+    told(0.6 * SETTINGS.routed)
     lines = prior.as_recorded(lines, trips.points, estimates, random)
-    told(0.8 * _ROUTED)
+    told(0.8 * SETTINGS.routed)
     return Pool(trips, course_of(lines, estimates.grid), departures(estimates, len(trips), random))
 
 
 def _evenly_seen(estimates: Estimates, pool_of: Pool, random: np.random.Generator) -> tuple[Fixes, Polylines]:
-    """When candidates are seen, and where if they went at an even pace; some points of each are enough."""
-    fixes = fixes_of(estimates, np.minimum(pool_of.trips.points, _POOL_POINTS), pool_of.trips.beat, random)
+    """Return the times of some fixes of each candidate, and their positions at a constant speed."""
+    fixes = fixes_of(estimates, np.minimum(pool_of.trips.points, SETTINGS.pool_points), pool_of.trips.beat, random)
     return fixes, place(pool_of.course.lines, pool_of.course.step_m, fixes.offsets, fixes.way)
 
 
 def _with_routes(estimates: Estimates, routed: Field) -> Estimates:
-    """The estimates with their density pooled with the one that the routes have at an even pace.
+    """Return the estimates with the density pooled with the density of the routes at a constant speed.
 
-    Which of two streets people take follows from where they come from and go to, even where the noise hides it.
+    Origins and destinations decide which of two streets people take, even where the noise hides it.
     """
     heard = estimates.occupancy
-    routed = routed * (heard.sum() / routed.sum()) + _OFF_ROUTE * heard
-    return replace(estimates, occupancy=pool_opinions(heard, [(routed, _ROUTES_WEIGHT)]))
+    routed = routed * (heard.sum() / routed.sum()) + SETTINGS.off_route * heard
+    return replace(estimates, occupancy=pool_opinions(heard, [(routed, SETTINGS.routes_weight)]))
 
 
 def _forbidden(
-    estimates: Estimates, rules: Sequence[Rule], placed: Polylines, elapsed: NDArray[np.float64], pool_of: Pool
+    estimates: Estimates,
+    rules: Sequence[Rule],
+    avoided: Sequence[Rule],
+    placed: Polylines,
+    elapsed: NDArray[np.float64],
+    pool_of: Pool,
 ) -> NDArray[np.bool_] | None:
-    """Candidates that break a rule which only another route would cure: their penalty weighs infinitely.
-
-    Barring candidates for what other times would cure would drop the long and the fast trips (docs/method.md).
-    """
-    binding = [rule for rule in rules if binds_routes(rule)]
-    if not binding:
+    """Return which candidates break a rule that only another route can obey; they get no weight."""
+    if not avoided and not any(rule.binds_routes() for rule in rules):
         return None
     owner = np.repeat(np.arange(len(placed)), np.diff(placed.offsets))
     t_utc = pool_of.departure_utc[owner] + elapsed * pool_of.trips.duration_s[owner]
     motion = motion_from_metres(placed.x_m, placed.y_m, t_utc, placed.offsets, estimates.scope)
-    by_route = metres_against(pool_of.course.lines, binding) > _FORBIDDEN_M
-    return violating_trajectories(binding, motion) | by_route
+    return forbidden_candidates(rules, avoided, motion, pool_of.course.lines)
 
 
 def _resample(fit: Fit, trips: Trips, count: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """A whole number of each pair of zones, and within a pair by weight, so that the sample keeps the trips."""
+    """Return the chosen candidates: a whole number for each pair of zones, and within a pair by weight."""
     each = whole_trips(trips.pair, fit.weight, count, random)
     wanted = np.repeat(np.arange(len(each)), each)
     return random.permutation(within_groups(fit.weight, trips.pair, wanted, len(each), random))
@@ -269,20 +294,20 @@ def _finish(
     random: np.random.Generator,
     told: Callable[[float], None],
 ) -> Shard:
-    """The chosen candidates with all their points and times, made to obey; what resists is replaced by others."""
+    """Return the chosen candidates with all points and times, made to obey; those that cannot obey are replaced."""
     ends = settled_ends(estimates, prior, pool_of, chosen, random)
     slowness = settled_slowness(estimates, pool_of, slowness, chosen, ends, random)
-    told(_SETTLED)
+    told(SETTINGS.settled)
     tracks = timed_tracks(estimates, prior, pool_of, slowness, chosen, random, ends)
     gap = _jsd(histogram(Polylines(tracks.offsets, tracks.x_m, tracks.y_m), estimates.grid), estimates.occupancy)
     refined = _refined(estimates, rules, tracks, random, lambda stage, done: told(_obeying(stage, done)))
-    told(_OBEYED)
+    told(SETTINGS.repaired[1])
     before = refined.violations_before
     obeying = not any(broken["points"] for broken in before.values())
     tracks = replace(tracks, x_m=refined.x_m, y_m=refined.y_m, t_utc=refined.t_utc)
     changed = {"moved": refined.moved, "retimed": refined.retimed, "replaced": len(refined.unresolved)}
-    # Where none could obey, others hardly will: one more try is enough.
-    for _ in range(_REPLACEMENTS if len(refined.unresolved) < len(tracks) else 1):
+    # If none could obey, others are unlikely to: one more try is enough.
+    for _ in range(SETTINGS.replacements if len(refined.unresolved) < len(tracks) else 1):
         if len(refined.unresolved) == 0:
             break
         others = systematic(fit.weight, len(refined.unresolved), random)
@@ -302,14 +327,14 @@ def _finish(
         effective_sample_share=fit.effective_sample_share,
         realised_density_jsd=gap,
         violations_before=before,
-        # Where nothing was changed, what was counted before is what goes out.
+        # If nothing was changed, the count before is the count after.
         violations_after=before if obeying else count_violations(all_rules, trajectories, estimates.scope),
         changed=changed,
     )
 
 
 def _obedient(tracks: Tracks, refined: Refined, names: Sequence[str]) -> Tracks:
-    """The tracks without those that nothing could make obey: no file holds a trajectory that breaks a rule."""
+    """Return the tracks without those that could not be made to obey: no output breaks a rule."""
     if len(refined.unresolved) == 0:
         return tracks
     if len(refined.unresolved) == len(tracks):
@@ -320,18 +345,19 @@ def _obedient(tracks: Tracks, refined: Refined, names: Sequence[str]) -> Tracks:
 def _no_room(count: int, names: Sequence[str]) -> RuleError:
     return RuleError(
         f"None of {count:,} trajectories could be made to obey the rules ({', '.join(names)}): together they leave no "
-        "place or no time for trips such as these."
+        "place or no time for such trips; remove or relax one of them."
     )
 
 
 def count_violations(rules: Sequence[Rule], trajectories: Trajectories, scope: Scope) -> dict[str, dict[str, int]]:
-    """Exact violations of what goes out, by rule."""
+    """Return the exact violations of the output, by rule."""
     return count_rules(rules, motion_of(trajectories, scope))
 
 
 def _obeying(stage: str, done: float) -> float:
-    """How far a shard is while its trajectories are made to obey."""
-    first, last = _OBEYING.get(stage, (_OBEYED, _OBEYED))
+    """Return the share of a shard's time at a stage of `refine`."""
+    shares = {"rules": SETTINGS.judged, "refine": SETTINGS.descended, "repair": SETTINGS.repaired}
+    first, last = shares.get(stage, (SETTINGS.repaired[1], SETTINGS.repaired[1]))
     return first + (last - first) * done
 
 

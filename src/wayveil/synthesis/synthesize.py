@@ -22,14 +22,14 @@ from wayveil.errors import InputError
 from wayveil.progress import Progress, nobody, part, quiet
 from wayveil.release import Release, made_notes
 from wayveil.roads import RoadMap
-from wayveil.rules.hours import has_hours
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.candidates import Trips, draw_trips, take_trips
 from wayveil.synthesis.estimate import Estimates, estimate
-from wayveil.synthesis.lawful import crowded_closures, lawful_estimates, lawful_graph
+from wayveil.synthesis.obey.steering import binding_rules, crowded_closures, steered_estimates, steered_graph
 from wayveil.synthesis.prior import Prior, public_prior
 from wayveil.synthesis.router import Router, balance_routes, route_trips
-from wayveil.synthesis.shard import CANDIDATES, Shard, added_counts, draw_shard
+from wayveil.synthesis.shard import SETTINGS as SHARD_SETTINGS
+from wayveil.synthesis.shard import Shard, added_counts, draw_shard
 from wayveil.trajectories import Trajectories, concatenate
 
 SHARD = 25_000
@@ -81,7 +81,7 @@ class Model:
     router: Router
     rules: tuple[Rule, ...]
     avoided: tuple[Rule, ...] = ()
-    """Areas that routes go around though they are not always closed."""
+    """Rules whose area routes avoid at all times, although it is closed at some hours only."""
 
 
 def synthesize(
@@ -201,19 +201,19 @@ def make_model(
     prior = public_prior(release.scope, roads)
     told = part(progress, "estimating", 0.1, 0.9)
     estimates = estimate(release, prior.features, learned=estimator == "learned", told=told)
-    estimates = lawful_estimates(estimates, rules)
+    estimates = steered_estimates(estimates, binding_rules(rules))
     progress("estimating", 1.0)
     progress("balancing routes", 0.0)
     random = np.random.default_rng(_stream(seed, 0))
-    router, trips = _balanced(estimates, prior, rules, random, part(progress, "balancing routes", 0.0, 0.6))
+    router, trips = _balanced(estimates, prior, rules, (), random, part(progress, "balancing routes", 0.0, 0.6))
     avoided: tuple[Rule, ...] = ()
-    if any(has_hours(rule) for rule in rules):
+    if any(rule.closed_hours() is not None for rule in rules):
         some = route_trips(estimates, router, take_trips(trips, np.arange(min(len(trips), _TRIED_TRIPS))), random)
         avoided = crowded_closures(rules, some, estimates.departure)
     if avoided:
-        estimates = lawful_estimates(estimates, avoided)
+        estimates = steered_estimates(estimates, avoided)
         router, _ = _balanced(
-            estimates, prior, (*rules, *avoided), random, part(progress, "balancing routes", 0.6, 1.0)
+            estimates, prior, rules, avoided, random, part(progress, "balancing routes", 0.6, 1.0)
         )
     progress("balancing routes", 1.0)
     return Model(estimates, prior, router, tuple(rules), avoided)
@@ -223,13 +223,14 @@ def _balanced(
     estimates: Estimates,
     prior: Prior,
     rules: Sequence[Rule],
+    avoided: Sequence[Rule],
     random: np.random.Generator,
     told: Callable[[float], None],
 ) -> tuple[Router, Trips]:
-    """Routes that know the rules, and the trips that they were balanced with."""
+    """Return routes that obey the rules, and the trips that they were balanced with."""
     trips = draw_trips(estimates, _BALANCE_TRIPS, random, prior.places(estimates.grid))
     told(0.2)
-    return balance_routes(estimates, lawful_graph(prior.graph(estimates), rules), trips, random), trips
+    return balance_routes(estimates, steered_graph(prior.graph(estimates), rules, avoided), trips, random), trips
 
 
 def draw_shards(
@@ -281,7 +282,7 @@ def diagnostics_of(shards: Sequence[Shard]) -> dict[str, Any]:
         "loss": {name: float(sum(s * shard.loss.get(name, 0.0) for s, shard in zip(share, shards))) for name in views},
         "effective_sample_share": float(sum(s * shard.effective_sample_share for s, shard in zip(share, shards))),
         "effective_sample_size": round(
-            sum(CANDIDATES * n * shard.effective_sample_share for n, shard in zip(size.tolist(), shards))
+            sum(SHARD_SETTINGS.candidates * n * shard.effective_sample_share for n, shard in zip(size.tolist(), shards))
         ),
         "realised_density_jsd": float(sum(s * shard.realised_density_jsd for s, shard in zip(share, shards))),
         "violations_before": added_counts([shard.violations_before for shard in shards]),

@@ -1,4 +1,4 @@
-"""When: departures by weekday and hour on the scope's days, in its time zone.
+"""Departures by weekday and hour on the days of the scope, in its time zone.
 
 Privacy: free (post-processing).
 """
@@ -13,25 +13,25 @@ from wayveil.synthesis.draw import shuffled
 from wayveil.synthesis.estimate import Estimates
 
 _NO_DAYS_MONDAY = dt.date(2001, 1, 1)
-"""The made-up week into which trajectories are dated where the scope names no days."""
+"""Monday of the week in which trajectories are dated if the scope names no days."""
 
 
 def departures(estimates: Estimates, count: int, random: np.random.Generator) -> NDArray[np.float64]:
-    """Unix seconds of each departure: weekday and hour as estimated, a day of the scope with that weekday at random."""
+    """Return the Unix time of each departure: weekday and hour as estimated, on a random day with that weekday."""
     slot = shuffled(estimates.departure.ravel(), count, random)
     midnight = _midnights(estimates.scope)
     day = np.empty(count, np.int64)
     for weekday in range(7):
         wanted = np.flatnonzero(slot // 24 == weekday)
         days = np.flatnonzero(np.arange(len(midnight)) % 7 == (weekday - _first_weekday(estimates.scope)) % 7)
-        # A scope of a few days may not contain every weekday: then any of its days serves.
+        # A scope of a few days may lack a weekday; then any of its days is used.
         choices = days if len(days) else np.arange(len(midnight))
         day[wanted] = choices[random.integers(len(choices), size=len(wanted))]
     return midnight[day] + (slot % 24 + random.random(count)) * 3600.0
 
 
 def within_days(offsets: NDArray[np.int64], t_utc: NDArray[np.float64], scope: Scope) -> NDArray[np.float64]:
-    """Who would arrive after the scope's last day leaves that much earlier, but not before its first."""
+    """Return times with an earlier departure for trips that would end after the scope's last day, within its days."""
     window = scope.time_window()
     if window is None or len(t_utc) == 0:
         return t_utc
@@ -40,7 +40,7 @@ def within_days(offsets: NDArray[np.int64], t_utc: NDArray[np.float64], scope: S
     if not late.any():
         return t_utc
     moved = t_utc.copy()
-    for k in np.flatnonzero(late):  # few: an array as long as all points for them costs more than this loop
+    for k in np.flatnonzero(late):  # few trips: a loop is cheaper than an array of all points
         moved[offsets[k] : offsets[k + 1]] -= np.ceil(late[k])
     return moved
 

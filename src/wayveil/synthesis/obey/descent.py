@@ -2,57 +2,43 @@
 
     minimise over d   λ Σ_rules penalty(x + d) + ½ Σ w_i |d_i|² + ½ s Σ |d_i − d_{i+1}|² − a Σ log A(x_i + d_i)
 
-λ grows from round to round, so that the rules win in the end; w is larger at the ends of a trajectory; A is a density
-that draws points to where people are. Only the points around a violation take part. They pass through windows of one
-size, so that one program is compiled: what obeys after a round leaves its window, and the next in the queue comes in.
+λ grows from round to round, so that the rules win in the end. w is larger at the ends of a trajectory. A is a density
+that attracts points to places where people are. Only the points around a violation take part. They are processed in
+windows of a fixed size, so that one program is compiled: a track that obeys after a round leaves its window, and the
+next one in the queue enters.
 
 Privacy: free (post-processing).
 """
 
 from __future__ import annotations
 
-import dataclasses
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.errors import RuleError
 from wayveil.grid import Grid
 from wayveil.progress import Progress, quiet
-from wayveil.rules.closed import Closed
-from wayveil.rules.hours import ALWAYS
 from wayveil.rules.motion import Array, Motion, to_jax
-from wayveil.rules.one_way import OneWay
-from wayveil.rules.pace import MaxDuration, MinSpeed
 from wayveil.rules.rule import Rule
-from wayveil.rules.speed import SpeedLimit
 from wayveil.scope import Scope
-from wayveil.synthesis.nearby import Nearby, near_pieces
-from wayveil.synthesis.physics import Tracks, motion_of_tracks, points_of
+from wayveil.synthesis.obey.repair import place_rules
+from wayveil.synthesis.obey.settings import DESCENT
 from wayveil.synthesis.pyramid import Field
-
-ROUNDS = 6
-STEPS = 20
-"""Steps of one round; after each round the exact rules are asked."""
-_NEIGHBOURS = 4
-_STAY, _STAY_END, _SMOOTH = 0.002, 0.02, 0.004
-_ATTRACTION_M = 4.0
-_GROWTH = 1.4
-_WINDOWS = (512, 4096)
-_FEW_RULES, _MOST_RULES = 8, 40
-_CLOSING_S = 60.0
+from wayveil.synthesis.tracks import Tracks, motion_of_tracks, points_of
 
 Judge = Callable[[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]
-_Lists = tuple[tuple[Array, ...], ...]
-"""What `near_pieces` found, for each rule about one-way streets."""
+_Prepared = tuple[tuple[Array, ...], ...]
+"""What `Rule.prepare` returned, for each rule."""
 
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """Where the points are after it, and how many steps it took."""
+    """The positions after the descent, and the number of its steps."""
 
     x_m: NDArray[np.float64]
     y_m: NDArray[np.float64]
@@ -70,14 +56,10 @@ class _Problem:
     joins: NDArray[np.bool_]
     """(n,) whether each takes part together with the next one."""
     pace: NDArray[np.float64]
-    """Metres of a step; zero for points that stay."""
+    """Metres of a step of Adam; zero for points that stay."""
     stay: NDArray[np.float64]
+    """Weight of each squared displacement."""
     rules: tuple[Rule, ...]
-
-
-def place_rules(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
-    """The rules about places; those about speed and duration are obeyed exactly by new times."""
-    return tuple(rule for rule in rules if not isinstance(rule, SpeedLimit | MaxDuration | MinSpeed))
 
 
 def descend(
@@ -90,12 +72,12 @@ def descend(
     grid: Grid | None = None,
     progress: Progress = quiet,
 ) -> Descent:
-    """Move the points around each violation until `broken` says that their tracks obey, at most 120 steps.
+    """Move the points around each violation until their tracks obey, in at most rounds × steps steps.
 
     Parameters
     ----------
     broken
-        Given track numbers and the positions of all their points: which of these tracks still break a rule.
+        A function of track indices and the positions of all their points; returns which tracks still break a rule.
 
     Privacy: free (post-processing).
     """
@@ -104,10 +86,10 @@ def descend(
     if len(problem.points) == 0:
         return Descent(x, y, 0)
     sizes = np.diff(problem.first)
-    shape = _padded(min(int(sizes.sum()), _WINDOWS[-1]), int(sizes.max()))
+    shape = _padded(min(int(sizes.sum()), DESCENT.windows[-1]), int(sizes.max()))
     field = _potential(attraction, grid)
-    # On the middle of a road both sides are equally near: a little noise decides.
-    moved = random.normal(0, 0.3, (2, len(problem.points))) * ((problem.pace > 0) & (problem.stay < _STAY_END))
+    inner = (problem.pace > 0) & (problem.stay < DESCENT.stay_weight_end)
+    moved = random.normal(0, DESCENT.jitter_m, (2, len(problem.points))) * inner
     mean, square = np.zeros_like(moved), np.zeros_like(moved)
     age = np.zeros(len(tracks), np.int64)
     queue = np.flatnonzero(sizes)
@@ -117,7 +99,7 @@ def descend(
         fits = max(1, int(np.searchsorted(np.cumsum(sizes[queue]), shape, side="right")))
         now, queue = queue[:fits], queue[fits:]
         part = points_of(problem.first, now)
-        weight = np.repeat(_GROWTH ** age[now], sizes[now])
+        weight = np.repeat(DESCENT.growth ** age[now], sizes[now])
         moved[:, part], mean[:, part], square[:, part] = _round(
             problem, part, shape, moved[:, part], mean[:, part], square[:, part], weight, field
         )
@@ -126,9 +108,9 @@ def descend(
         x[which], y[which] = tracks.x_m[which] + moved[0, part], tracks.y_m[which] + moved[1, part]
         whole = points_of(tracks.offsets, now)
         again = now[broken(now, x[whole], y[whole])]
-        queue = np.r_[again[age[again] < ROUNDS], queue]
+        queue = np.r_[again[age[again] < DESCENT.rounds], queue]
     progress("refine", 1.0)
-    return Descent(x, y, int(age.max()) * STEPS)
+    return Descent(x, y, int(age.max()) * DESCENT.steps)
 
 
 def _problem(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> _Problem:
@@ -142,19 +124,21 @@ def _problem(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> _Problem:
             violated = rule.violations(motion)
             used.append((int(violated.sum()), rule))
             wrong |= violated
-            wrong_step |= violated & isinstance(rule, OneWay)
+            if rule.about_steps():
+                wrong_step |= violated
             size_m = np.maximum(size_m, np.where(violated, penalty, 0.0))
     near = _near(wrong, motion.joins)
     points = np.flatnonzero(near)
     owner = tracks.owner
     deepest = np.zeros(len(tracks))
     np.maximum.at(deepest, owner, size_m)
-    # Next to a point that does not take part a point stays, so that nothing outside changes.
+    # A point next to one that does not take part stays, so that no step outside changes.
     alone = np.r_[False, motion.joins & ~near[:-1]] | np.r_[motion.joins & ~near[1:], False]
-    # An end moves only where it is wrong itself or one of the two points of a wrong step.
+    # An end of a track moves only if it violates a rule itself or belongs to a violating step.
     concerned = wrong | np.r_[wrong_step[1:] & motion.joins, False]
-    pace = np.clip(deepest[owner] / 40, 0.7, 10.0) * ~(alone | (tracks.ends & ~concerned))
-    stay = np.where(tracks.ends, _STAY_END, _STAY)
+    pace = np.clip(deepest[owner] / DESCENT.depth_per_pace, DESCENT.least_pace_m, DESCENT.most_pace_m)
+    pace = pace * ~(alone | (tracks.ends & ~concerned))
+    stay = np.where(tracks.ends, DESCENT.stay_weight_end, DESCENT.stay_weight)
     joins = np.r_[motion.joins & near[:-1] & near[1:], False]
     first = np.r_[0, np.cumsum(np.bincount(owner[points], minlength=len(tracks)))]
     chosen = _chosen(place_rules(rules), used)
@@ -162,14 +146,11 @@ def _problem(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> _Problem:
 
 
 def _chosen(rules: tuple[Rule, ...], used: list[tuple[int, Rule]]) -> tuple[Rule, ...]:
-    """The rules of the program: all where they are few, so that the next shard needs no other program.
-
-    A program of very many rules takes minutes to compile; what it leaves out is repaired afterwards.
-    """
-    if len(rules) <= _FEW_RULES:
+    """Return the rules to compile: all if they are few, otherwise those with most violations."""
+    if len(rules) <= DESCENT.few_rules:
         return rules
-    least = sorted((number for number, _ in used), reverse=True)[:_MOST_RULES][-1:]
-    return tuple(rule for number, rule in used if [number] >= least)[:_MOST_RULES]
+    least = sorted((number for number, _ in used), reverse=True)[: DESCENT.most_rules][-1:]
+    return tuple(rule for number, rule in used if [number] >= least)[: DESCENT.most_rules]
 
 
 def _round(
@@ -182,83 +163,94 @@ def _round(
     weight: NDArray[np.float64],
     field: tuple[NDArray[np.float32], float] | None,
 ) -> tuple[NDArray[np.float64], ...]:
-    """STEPS steps of Adam for the points of one window; displacement and both moments after them."""
+    """Return displacement and both moments of Adam after one round for the points of one window."""
     import jax.numpy as jnp
 
     points, count = problem.points[part], len(part)
     motion = _padded_motion(problem.motion, points, problem.joins[part], shape)
-    counted = np.zeros((len(problem.rules), shape), np.float32)
-    lists = []
+    weights = np.zeros((len(problem.rules), shape), np.float32)
+    at = motion.moved(motion.x_m + _fill(moved[0], shape), motion.y_m + _fill(moved[1], shape))
+    prepared = []
     for row, rule in enumerate(problem.rules):
-        counted[row, :count] = weight
-        if isinstance(rule, Closed) and not rule.hours.always:
-            # Times do not move here, so the part of the penalty that depends on them is a number.
-            seconds = rule.hours.depth_s(problem.motion.week_s[points], np) + rule.margin_s
-            counted[row, :count] *= np.clip(seconds / _CLOSING_S, 0.0, 1.0)
-        elif isinstance(rule, OneWay):
-            at = motion.moved(motion.x_m + _fill(moved[0], shape), motion.y_m + _fill(moved[1], shape))
-            lists.append(tuple(jnp.asarray(column) for column in near_pieces(rule, at)))
+        weights[row, :count] = weight
+        factor = rule.time_factor(problem.motion.week_s[points])
+        if factor is not None:
+            weights[row, :count] *= factor
+        prepared.append(tuple(jnp.asarray(column) for column in rule.prepare(at)))
     potential, cell_m = field if field is not None else (np.zeros((1, 1), np.float32), 1.0)
     columns = [_fill(values, shape) for values in (moved, mean, square, problem.pace[part], problem.stay[part])]
-    found = _advance(problem.rules, field is not None)(
-        to_jax(motion), *(jnp.asarray(column) for column in columns), jnp.asarray(counted), tuple(lists),
+    found = _advance(_SameRules(problem.rules), field is not None)(
+        to_jax(motion), *(jnp.asarray(column) for column in columns), jnp.asarray(weights), tuple(prepared),
         jnp.asarray(potential), jnp.float32(cell_m),
     )  # fmt: skip
     return tuple(np.nan_to_num(np.asarray(values, np.float64)[:, :count]) for values in found)
 
 
+class _SameRules(tuple[Rule, ...]):
+    """Rules as a key of a cache: equal if they are the same objects, whatever equality a rule's class defines."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _SameRules) and list(map(id, self)) == list(map(id, other))
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self)))
+
+
 @functools.lru_cache(maxsize=4)
-def _advance(rules: tuple[Rule, ...], attracted: bool) -> Callable[..., Any]:
-    """The compiled round of descent for these rules; kept, because compiling costs seconds."""
+def _advance(rules: _SameRules, attracted: bool) -> Callable[..., Any]:
+    """Return the compiled round of descent for these rules; cached, because compiling takes seconds."""
     import jax
     import jax.numpy as jnp
     import optax
 
-    adam = optax.scale_by_adam(b1=0.9, b2=0.95)
+    adam = optax.scale_by_adam(b1=DESCENT.first_moment, b2=DESCENT.second_moment)
 
     def loss(
-        d: Array, window: Motion, stay: Array, counted: Array, lists: _Lists, potential: Array, cell_m: Array
+        d: Array, window: Motion, stay: Array, weights: Array, prepared: _Prepared, potential: Array, cell_m: Array
     ) -> Array:
         at = window.moved(window.x_m + d[0], window.y_m + d[1])
-        left = iter(lists)
-        wrong = sum(jnp.sum(_penalty(rule, at, left) * counted[row]) for row, rule in enumerate(rules))
+        wrong = sum(
+            jnp.sum(_penalty(rule, at, own) * weights[row]) for row, (rule, own) in enumerate(zip(rules, prepared))
+        )
         bend = jnp.where(window.joins, jnp.sum((d[:, 1:] - d[:, :-1]) ** 2, axis=0), 0.0)
-        result = wrong + 0.5 * jnp.sum(stay * jnp.sum(d * d, axis=0)) + 0.5 * _SMOOTH * jnp.sum(bend)
+        result = wrong + 0.5 * jnp.sum(stay * jnp.sum(d * d, axis=0)) + 0.5 * DESCENT.smooth_weight * jnp.sum(bend)
         if attracted:
-            # Points that only fill the window stay where they are, so that they need no mask here.
-            result = result - _ATTRACTION_M * jnp.sum(_bilinear(potential, at.x_m / cell_m, at.y_m / cell_m))
+            # Points that only fill the window do not move, so that they need no mask here.
+            result = result - DESCENT.attraction_m * jnp.sum(_bilinear(potential, at.x_m / cell_m, at.y_m / cell_m))
         return result
 
     slope = jax.grad(loss)
 
     @jax.jit
     def advance(
-        window: Motion, d: Array, mean: Array, square: Array, pace: Array, stay: Array, counted: Array, lists: _Lists,
-        potential: Array, cell_m: Array,
+        window: Motion, d: Array, mean: Array, square: Array, pace: Array, stay: Array, weights: Array,
+        prepared: _Prepared, potential: Array, cell_m: Array,
     ) -> tuple[Array, Array, Array]:  # fmt: skip
-        # Tracks of all ages share a window, so the correction for a young average is left out.
+        # Tracks of all ages share a window: a large count leaves out the correction for young averages.
         state = optax.ScaleByAdamState(jnp.int32(10_000), mean, square)
 
         def step(carry: tuple[Array, Any], _: None) -> tuple[tuple[Array, Any], None]:
             d, state = carry
-            gradient = jnp.nan_to_num(slope(d, window, stay, counted, lists, potential, cell_m))
+            gradient = jnp.nan_to_num(slope(d, window, stay, weights, prepared, potential, cell_m))
             update, state = adam.update(gradient, state)
             return (d - pace * update, state), None
 
-        (d, state), _ = jax.lax.scan(step, (d, state), None, length=STEPS)
+        (d, state), _ = jax.lax.scan(step, (d, state), None, length=DESCENT.steps)
         return d, state.mu, state.nu
 
     return advance
 
 
-def _penalty(rule: Rule, at: Motion, lists: Iterator[tuple[Array, ...]]) -> Array:
-    """The penalty without what does not change during a round: the hours, and the search for roads nearby."""
-    if isinstance(rule, Closed):
-        return dataclasses.replace(rule, hours=ALWAYS).penalty(at)
-    if isinstance(rule, OneWay):
-        piece, ends, directions, oneway = next(lists)
-        return rule.penalty_among(Nearby(piece, ends, directions), oneway, at)
-    return rule.penalty(at)
+def _penalty(rule: Rule, at: Motion, prepared: tuple[Array, ...]) -> Array:
+    try:
+        return rule.place_penalty(at, prepared)
+    except Exception as error:
+        raise RuleError(
+            f"Rule '{rule.name}': its penalty fails with jax arrays ({type(error).__name__}); "
+            "use the functions of wayveil.rules.module_of(motion) in it."
+        ) from error
 
 
 def _bilinear(field: Any, column: Any, row: Any) -> Any:
@@ -276,14 +268,14 @@ def _bilinear(field: Any, column: Any, row: Any) -> Any:
 def _potential(attraction: Field | None, grid: Grid | None) -> tuple[NDArray[np.float32], float] | None:
     if attraction is None or grid is None or not attraction.max() > 0:
         return None
-    floor = 1e-3 * attraction.max()
+    floor = DESCENT.density_floor * attraction.max()
     return np.log(np.maximum(attraction, 0.0) + floor).astype(np.float32), grid.cell_m
 
 
 def _near(wrong: NDArray[np.bool_], joins: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Points at most so many steps before or after a wrong one, on the same track."""
+    """Return the points at most `neighbours` steps before or after a violation, on the same track."""
     near = wrong.copy()
-    for _ in range(_NEIGHBOURS):
+    for _ in range(DESCENT.neighbours):
         wider = near.copy()
         wider[1:] |= near[:-1] & joins
         wider[:-1] |= near[1:] & joins
@@ -292,8 +284,8 @@ def _near(wrong: NDArray[np.bool_], joins: NDArray[np.bool_]) -> NDArray[np.bool
 
 
 def _padded(count: int, longest: int) -> int:
-    """The smallest window that holds this many points, or the longest track if that is more."""
-    size = next(size for size in _WINDOWS if size >= count)
+    """Return the smallest window that holds this many points and the longest track."""
+    size = next(size for size in DESCENT.windows if size >= count)
     while size < longest:
         size *= 2
     return size
@@ -306,7 +298,7 @@ def _fill(values: NDArray[Any], shape: int) -> NDArray[np.float32]:
 
 
 def _padded_motion(motion: Motion, points: NDArray[np.int64], joins: NDArray[np.bool_], shape: int) -> Motion:
-    """The window's points and, behind them, copies of its first one that nobody counts, each a track of its own."""
+    """Return the window's points, filled up with copies of the first one that have no weight and no neighbours."""
     which = np.concatenate([points, np.full(shape - len(points), points[0])])
     joined = np.zeros(shape - 1, bool)
     joined[: len(joins) - 1] = joins[:-1]

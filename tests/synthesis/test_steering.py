@@ -1,4 +1,4 @@
-"""Routes that know the rules: around closed areas, along one-way streets, inside where they have to stay."""
+"""Steering: routes go around closed areas, along one-way streets, and stay inside areas to stay within."""
 
 from dataclasses import replace
 
@@ -9,6 +9,7 @@ from recordings import every
 
 from wayveil.grid import Grid
 from wayveil.measure import measure
+from wayveil.polylines import Polylines
 from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import (
     Closed,
@@ -24,14 +25,14 @@ from wayveil.rules import (
 from wayveil.rules.segments import segments_of_lines
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.graph import RouteGraph, edge_lines, grid_graph
-from wayveil.synthesis.lawful import (
-    binds_routes,
+from wayveil.synthesis.obey import settings, steering
+from wayveil.synthesis.obey.steering import (
+    binding_rules,
     crowded_closures,
-    lawful_estimates,
-    lawful_graph,
     metres_against,
+    steered_estimates,
+    steered_graph,
 )
-from wayveil.synthesis.polylines import Polylines
 from wayveil.synthesis.synthesize import synthesize
 
 GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)
@@ -54,17 +55,18 @@ def east_way(width_m=10.0):
 
 
 def test_which_rules_need_another_route():
-    stay = StayWithin(area_in_metres(MIDDLE))
-    assert binds_routes(closed()) and binds_routes(stay) and binds_routes(east_way())
-    assert not binds_routes(closed(hours=hours("07:00", "09:00"))) and not binds_routes(MaxDuration(60.0))
-    assert binds_routes(closed(hours=hours("04:00", "00:00"))) and not binds_routes(closed(hours=hours(days="mon-fri")))
-    assert not binds_routes(replace(east_way(), of_map=True)), "routes know the directions of the map's own streets"
+    binding = (closed(), StayWithin(area_in_metres(MIDDLE)), east_way(), closed(hours=hours("04:00", "00:00")))
+    others = (
+        closed(hours=hours("07:00", "09:00")), closed(hours=hours(days="mon-fri")), MaxDuration(60.0),
+        replace(east_way(), of_map=True),  # routes know the directions of the map's own streets
+    )  # fmt: skip
+    assert binding_rules((*binding, *others)) == binding
 
 
 def test_rules_that_need_no_other_route_change_no_estimate(small_estimates):
     rules = with_scope_bounds([closed(hours=hours("07:00", "09:00")), MaxDuration(600.0)], small_estimates.scope)
-    assert not any(binds_routes(rule) for rule in rules) and len(rules) == 3
-    assert lawful_estimates(small_estimates, rules) is small_estimates
+    assert binding_rules(rules) == () and len(rules) == 3
+    assert steered_estimates(small_estimates, binding_rules(rules)) is small_estimates
 
 
 def test_metres_where_nobody_may_be():
@@ -108,12 +110,12 @@ def way(graph, start, end):
 
 def test_routes_go_around_a_closed_area_and_into_it_only_if_they_must():
     graph = grid_graph(GRID, np.ones((30, 40)))
-    lawful = lawful_graph(graph, [closed()])
+    steered = steered_graph(graph, [closed()])
     west, east, inside = (int(graph.nearest(np.array([x]), np.array([1500.0]))[0]) for x in (100.0, 3900.0, 2000.0))
     assert metres_against(way(graph, west, east), [closed()]) > 500
-    assert metres_against(way(lawful, west, east), [closed()]) == 0
-    assert 0 < metres_against(way(lawful, west, inside), [closed()]) < 800
-    assert lawful_graph(graph, [closed(hours=hours("07:00", "09:00"))]) is graph
+    assert metres_against(way(steered, west, east), [closed()]) == 0
+    assert 0 < metres_against(way(steered, west, inside), [closed()]) < 800
+    assert steered_graph(graph, [closed(hours=hours("07:00", "09:00"))]) is graph
 
 
 def test_nothing_is_wanted_where_nobody_may_be(small_estimates):
@@ -124,15 +126,15 @@ def test_nothing_is_wanted_where_nobody_may_be(small_estimates):
     far = ~shapely.contains_xy(shape.buffer(2 * grid.cell_m), *np.meshgrid(x, y))
     near = shapely.contains_xy(shape.buffer(4 * grid.cell_m), *np.meshgrid(x, y)) & far
     corner = shapely.contains_xy(shapely.box(0, 0, 500, 500), *np.meshgrid(x, y))
-    shut = lawful_estimates(small_estimates, [closed(shape)])
-    kept = lawful_estimates(small_estimates, [StayWithin(area_in_metres(shape))])
+    shut = steered_estimates(small_estimates, [closed(shape)])
+    kept = steered_estimates(small_estimates, [StayWithin(area_in_metres(shape))])
     for name in ("occupancy", "starts", "ends"):
         before, after, within = (getattr(one, name) for one in (small_estimates, shut, kept))
         assert after.sum() == pytest.approx(before.sum()) and within.sum() == pytest.approx(before.sum())
         assert after[core].sum() < 1e-4 * before[core].sum() and within[far].sum() < 1e-3 * before[far].sum()
         more = after / before  # the closer to what is closed, the more
         assert more[far].min() > 0.9 and more[near].mean() > 1.2 * more[corner].mean()
-    assert lawful_estimates(small_estimates, [east_way()]) is small_estimates
+    assert steered_estimates(small_estimates, [east_way()]) is small_estimates
 
 
 @pytest.fixture(scope="module")
@@ -156,8 +158,8 @@ def test_nobody_crowds_around_a_closed_area_or_leaps_across(often_seen, monkeypa
     _, across_before = beside_and_across(())
     beside, across = beside_and_across((rule,))
     assert across_before > 100 > 10 > across
-    monkeypatch.setattr("wayveil.synthesis.synthesize.lawful_estimates", lambda estimates, rules: estimates)
-    monkeypatch.setattr("wayveil.synthesis.synthesize.lawful_graph", lambda graph, rules: graph)
+    monkeypatch.setattr("wayveil.synthesis.synthesize.steered_estimates", lambda estimates, rules: estimates)
+    monkeypatch.setattr("wayveil.synthesis.synthesize.steered_graph", lambda graph, rules, avoided: graph)
     pushed_aside, _ = beside_and_across((rule,))
     assert 2 * beside < pushed_aside
 
@@ -166,14 +168,14 @@ def test_candidates_whose_route_cuts_through_are_barred(often_seen, monkeypatch)
     """Even where the routes were found without the rule, and no point of theirs lies inside."""
     scope = often_seen.scope
     rule = closed(shapely.box(0.2 * scope.width_m, 0.49 * scope.height_m, 0.8 * scope.width_m, 0.51 * scope.height_m))
-    monkeypatch.setattr("wayveil.synthesis.synthesize.lawful_graph", lambda graph, rules: graph)
+    monkeypatch.setattr("wayveil.synthesis.synthesize.steered_graph", lambda graph, rules, avoided: graph)
 
     def across():
         made = synthesize(often_seen, n=300, seed=2, estimator="bayes", rules=(rule,)).trajectories
         return int((metres_against(Polylines(made.offsets, *scope.to_metres(made.lon, made.lat)), [rule]) > 30).sum())
 
     barred = across()
-    monkeypatch.setattr("wayveil.synthesis.shard._FORBIDDEN_M", np.inf)
+    monkeypatch.setattr(steering, "STEERING", replace(settings.STEERING, forbidden_m=np.inf))
     assert 2 * barred < across()
 
 
@@ -188,7 +190,7 @@ def test_many_corners_and_areas_beyond_the_scope_cost_no_minutes(small_estimates
     inside = metres_against(many, [closed(jagged)])
     plain = metres_against(many, [closed(shapely.Point(2000, 2000).buffer(1000))])
     assert inside.sum() == pytest.approx(plain.sum(), rel=0.1)
-    same = lawful_estimates(small_estimates, [closed(frame)])
+    same = steered_estimates(small_estimates, [closed(frame)])
     np.testing.assert_allclose(same.occupancy[4:-4, 4:-4], small_estimates.occupancy[4:-4, 4:-4], rtol=0.1)
 
 
@@ -223,7 +225,7 @@ def test_areas_that_more_trips_pass_than_open_hours_have_departures_for():
     by_day = closed(hours=hours("06:00", "18:00"))
     assert crowded(3, by_day) == ()
     (avoided,) = crowded(5, by_day)
-    assert avoided.hours.always and binds_routes(avoided)
+    assert avoided is by_day
     at_night = np.zeros((7, 24))
     at_night[:, 20:] = 1 / 28
     assert crowded(5, by_day, at_night) == () and len(crowded(1, by_day, np.roll(at_night, 12, axis=1))) == 1

@@ -1,4 +1,4 @@
-"""What a descent leaves: points put to the nearest legal place, one by one, each choice judged by the exact rules.
+"""Repair: single points are moved to the nearest legal place, and the exact rules judge each move.
 
 Privacy: free (post-processing).
 """
@@ -6,33 +6,38 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.rules.bounds import StayWithin
-from wayveil.rules.closed import Closed
 from wayveil.rules.motion import Motion
 from wayveil.rules.rule import Rule
 from wayveil.scope import Scope
-from wayveil.synthesis.descent import place_rules
-from wayveil.synthesis.physics import Tracks, as_written, motion_of_tracks
+from wayveil.synthesis.obey.settings import REPAIR
+from wayveil.synthesis.tracks import Tracks, as_written, motion_of_tracks
 
-_MARGIN_M = 0.5
-"""Written degrees move a point by a centimetre; areas are left by this much."""
-_AROUND = 3
-_RADII_M = (13.0, 24.0, 45.0)
-_DIRECTIONS = 12
-_APART = 2 * _AROUND - 2
-_PASSES = 2
-_MOST_WINDOWS = 256
-_END_COST_M = 1_000.0
+
+def place_rules(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """Return the rules for which points may have to move; new times obey the others exactly."""
+    return tuple(rule for rule in rules if not rule.cured_by_times())
 
 
 def project(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> Tracks:
-    """Each point in a closed area, or outside an area to stay within, at the nearest place that is always legal.
+    """Move each violating point to the nearest place that all areas allow, then to where its rule says.
 
     Privacy: free (post-processing).
     """
+    tracks = _into_open_area(tracks, rules, scope)
+    motion = motion_of_tracks(tracks, scope)
+    for rule in rules:
+        x, y = rule.legal_positions(motion)
+        if x is not motion.x_m or y is not motion.y_m:
+            tracks = as_written(Tracks(tracks.offsets, x, y, tracks.t_utc), scope)
+            motion = motion_of_tracks(tracks, scope)
+    return tracks
+
+
+def _into_open_area(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> Tracks:
+    """Move points in a closed area, or outside an area to stay within, to the nearest place that is always legal."""
     import shapely
 
-    areas = [rule for rule in rules if isinstance(rule, Closed | StayWithin)]
+    areas = [rule for rule in rules if rule.closed_area() is not None or rule.stay_area() is not None]
     motion = motion_of_tracks(tracks, scope)
     wrong = np.zeros(len(tracks.x_m), bool)
     for rule in areas:
@@ -42,10 +47,10 @@ def project(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> Tracks:
         return tracks
     free = shapely.box(0, 0, scope.width_m, scope.height_m)
     for rule in areas:
-        if isinstance(rule, StayWithin):
-            free = free.intersection(rule.area.shape.buffer(-_MARGIN_M))
-    shut = [rule.area.shape.buffer(_MARGIN_M) for rule in areas if isinstance(rule, Closed)]
-    free = free.difference(shapely.union_all(shut)) if shut else free
+        if (stay := rule.stay_area()) is not None:
+            free = free.intersection(stay.shape.buffer(-REPAIR.margin_m))
+    closed = [area.shape.buffer(REPAIR.margin_m) for rule in areas if (area := rule.closed_area()) is not None]
+    free = free.difference(shapely.union_all(closed)) if closed else free
     if free.is_empty:
         return tracks
     shapely.prepare(free)
@@ -57,28 +62,29 @@ def project(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> Tracks:
 
 
 def search(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> Tracks:
-    """Move single points (or merge them with a neighbour) where that lowers the exact count of violations.
+    """Move single points, or merge them with a neighbour, if that lowers the exact number of violations.
 
-    A wrong step may be cured at either end; inner points are tried before the ends of a trajectory, small moves
-    before large ones. Bounded: every wrong point is looked at twice.
+    Either end of a violating step may move. Inner points are preferred to the ends of a trajectory, and small moves to
+    large ones. Every violating point is tried twice.
 
     Privacy: free (post-processing).
     """
     rules = place_rules(rules)
-    for turn in range(_PASSES * _APART):
+    apart = 2 * REPAIR.around - 2
+    for turn in range(REPAIR.passes * apart):
         motion = motion_of_tracks(tracks, scope)
         wrong = np.zeros(len(tracks.x_m), bool)
         for rule in rules:
             wrong |= rule.violations(motion)
         if not wrong.any():
             break
-        # Points this far apart on a track have windows in which only one point moves.
+        # Of points this far apart on a track, each window contains only one that moves.
         points = np.flatnonzero(wrong)
         rank = points - tracks.offsets[tracks.owner[points]]
-        points = points[rank % _APART == turn % _APART]
+        points = points[rank % apart == turn % apart]
         x, y = tracks.x_m.copy(), tracks.y_m.copy()
-        for start in range(0, len(points), _MOST_WINDOWS):
-            vertex, new_x, new_y = _best_moves(tracks, motion, points[start : start + _MOST_WINDOWS], rules, scope)
+        for start in range(0, len(points), REPAIR.windows):
+            vertex, new_x, new_y = _best_moves(tracks, motion, points[start : start + REPAIR.windows], rules, scope)
             x[vertex], y[vertex] = new_x, new_y
         tracks = as_written(Tracks(tracks.offsets, x, y, tracks.t_utc), scope)
     return tracks
@@ -87,11 +93,11 @@ def search(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> Tracks:
 def _best_moves(
     tracks: Tracks, motion: Motion, points: NDArray[np.int64], rules: tuple[Rule, ...], scope: Scope
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """The vertices to move and where to, for those of the wrong points that a move helps."""
+    """Return the vertices to move and their new positions, for violating points that a move helps."""
     owner = tracks.owner[points]
     first, last = tracks.offsets[owner], tracks.offsets[owner + 1] - 1
     vertex, to_x, to_y, of = _proposals(tracks, points, first, last, scope)
-    low, high = np.maximum(points - _AROUND, first)[of], np.minimum(points + _AROUND, last)[of]
+    low, high = np.maximum(points - REPAIR.around, first)[of], np.minimum(points + REPAIR.around, last)[of]
     sizes = high - low + 1
     offsets = np.r_[0, np.cumsum(sizes)]
     index = np.arange(offsets[-1]) + np.repeat(low - offsets[:-1], sizes)
@@ -107,9 +113,9 @@ def _best_moves(
     wrong = np.add.reduceat(count, offsets[:-1])
     far = np.hypot(to_x - tracks.x_m[vertex], to_y - tracks.y_m[vertex])
     is_end = (vertex == first[of]) | (vertex == last[of])
-    order = np.lexsort((far + np.where(is_end & (far > 0), _END_COST_M, 0.0), wrong, of))
+    order = np.lexsort((far + np.where(is_end & (far > 0), REPAIR.end_cost_m, 0.0), wrong, of))
     best = order[np.r_[True, of[order][1:] != of[order][:-1]]]
-    # The first proposal of each window is to leave everything as it is.
+    # The first proposal of each window is to change nothing.
     stays = wrong[np.searchsorted(of, np.arange(len(points)))]
     better = best[wrong[best] < stays]
     return vertex[better], to_x[better], to_y[better]
@@ -118,10 +124,10 @@ def _best_moves(
 def _proposals(
     tracks: Tracks, points: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64], scope: Scope
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """(vertex, x, y, which wrong point) of everything that is tried, sorted by wrong point; staying comes first."""
-    angle = np.arange(_DIRECTIONS) * 2 * np.pi / _DIRECTIONS
-    ring_x = np.concatenate([radius * np.cos(angle) for radius in _RADII_M])
-    ring_y = np.concatenate([radius * np.sin(angle) for radius in _RADII_M])
+    """Return (vertex, x, y, violating point) of all proposals, sorted by point; the first of each changes nothing."""
+    angle = np.arange(REPAIR.directions) * 2 * np.pi / REPAIR.directions
+    ring_x = np.concatenate([radius * np.cos(angle) for radius in REPAIR.radii_m])
+    ring_y = np.concatenate([radius * np.sin(angle) for radius in REPAIR.radii_m])
     vertices, xs, ys = [points[:, None]], [tracks.x_m[points][:, None]], [tracks.y_m[points][:, None]]
     for vertex in (points, np.maximum(points - 1, first)):
         before, after = np.maximum(vertex - 1, first), np.minimum(vertex + 1, last)

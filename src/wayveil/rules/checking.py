@@ -1,0 +1,107 @@
+"""`check`: rules in words and as a picture, and their contradictions, before they are used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from wayveil.errors import InputError
+from wayveil.progress import Progress, quiet
+from wayveil.roads import RoadMap
+from wayveil.rules.alone import read_alone
+from wayveil.rules.bounds import with_scope_bounds
+from wayveil.rules.explain import closing_words, explained
+from wayveil.rules.geojson import read_rules
+from wayveil.rules.given import Rules, as_rules
+from wayveil.rules.picture import save_picture
+from wayveil.rules.rule import Rule
+from wayveil.scope import Scope, read_scope
+
+
+@dataclass(frozen=True, eq=False)
+class RulesCheck:
+    """Rules without contradictions: `print` it for their descriptions, `draw` it for a picture."""
+
+    rules: tuple[Rule, ...]
+    """The rules; with a scope, its bounds are the last one."""
+    scope: Scope | None
+    """The scope that they were checked in, if one was given."""
+    frame: Scope | None = field(repr=False)
+    """The box of the picture: the scope, or a box around the shapes; None if nothing can be drawn."""
+    why_no_frame: str = field(default="", repr=False)
+    """The reason if nothing can be drawn."""
+    roads: RoadMap | None = field(default=None, repr=False)
+
+    def __repr__(self) -> str:
+        where = "without a scope" if self.scope is None else f"in '{self.scope.name}'"
+        return f"RulesCheck({len(self.rules)} rules {where}, no contradiction)"
+
+    def __str__(self) -> str:
+        return self.text()
+
+    def text(self, scope_option: str = "scope=", roads_option: str = "roads=") -> str:
+        """Return the rules in words; the options are named as the caller knows them."""
+        lines = []
+        for number, rule in enumerate(explained(self.rules, roads_option), start=1):
+            lines.append(f"{number}. {rule['name']}: {rule['text']}")
+            if rule["remark"]:
+                lines.append(f"   {rule['remark']}")
+        return "\n".join([*lines, closing_words(self.rules, self.scope, scope_option)])
+
+    def to_dict(self, roads_option: str = "roads=") -> dict[str, Any]:
+        """Return `scope`, `timezone` (None without a scope) and `rules` (`name`, `rule`, `text`, `remark`)."""
+        named = (None, None) if self.scope is None else (self.scope.name, self.scope.timezone)
+        return {"scope": named[0], "timezone": named[1], "rules": explained(self.rules, roads_option)}
+
+    def draw(self, path: str | os.PathLike[str]) -> None:
+        """Draw the rules into a .png or .svg file."""
+        if self.frame is None:
+            raise InputError(self.why_no_frame)
+        save_picture(Path(path), self.rules, self.frame, self.roads, border=self.scope is not None)
+
+
+def check(
+    rules: Rules,
+    scope: Scope | str | os.PathLike[str] | None = None,
+    roads: RoadMap | None = None,
+    progress: Progress = quiet,
+) -> RulesCheck:
+    """Return what rules say, after a search for contradictions.
+
+    Parameters
+    ----------
+    rules
+        A GeoJSON file or mapping, rules, or functions of (x, y, t).
+    scope
+        The scope in which they will be used: a scope, its file or its name. A rules file can be checked without one;
+        then its shapes are not compared with a box, and the time zone of the hours is not known.
+    roads
+        A road map (`wayveil.read_roads`), for rules about its streets.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> limit = {"type": "Feature", "geometry": None, "properties": {"rule": "speed_limit", "kmh": 50}}
+    >>> print(wayveil.rules.check(limit, "demo-city"))
+    1. speed_limit 1: No step may be faster than 50 km/h anywhere.
+    2. scope bounds: No point may lie outside the box of the scope.
+    No contradiction was found.
+
+    Privacy: free (rules are public).
+    """
+    is_file = isinstance(rules, str | os.PathLike)
+    if scope is None:
+        if not is_file:
+            raise InputError("scope= is needed to check rules that are not in a file.")
+        alone = read_alone(Path(os.fspath(rules)), roads, progress)  # type: ignore[arg-type]
+        return RulesCheck(alone.rules, None, alone.frame, alone.why_no_frame, roads)
+    frame = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
+    if is_file or isinstance(rules, Mapping):
+        source = dict(rules) if isinstance(rules, Mapping) else os.fspath(rules)  # type: ignore[arg-type]
+        found = read_rules(source, frame, roads, progress, map_may_miss=True)
+    else:
+        found = as_rules(rules, frame, roads)
+    return RulesCheck(with_scope_bounds(found, frame), frame, frame, "", roads)

@@ -1,0 +1,1 @@
+"""Obeying rules: steering routes, exchanging departures, new times, gradient descent and repair."""

@@ -1,0 +1,57 @@
+"""Times under all rules about speed and duration; exact, without gradient descent.
+
+Privacy: free (post-processing).
+"""
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.rules.accuracy import ELLIPSOID_RATIO, ROUND_OFF_M
+from wayveil.rules.motion import ground_lengths
+from wayveil.rules.rule import Rule
+from wayveil.scope import Scope
+from wayveil.synthesis.physics import stretched_times, whole_seconds
+from wayveil.synthesis.tracks import Tracks, motion_of_tracks
+
+
+def legal_times(tracks: Tracks, rules: Iterable[Rule], scope: Scope) -> NDArray[np.float64]:
+    """Return times under the scope's fastest speed and the rules' least step times and longest durations.
+
+    These depend on positions alone, so that new times do not change them. If least times and longest durations
+    contradict each other, the least times are kept and the duration is too long.
+
+    Privacy: free (post-processing).
+    """
+    if len(tracks.x_m) == 0:
+        return np.zeros(0)
+    rules = tuple(rules)
+    motion = motion_of_tracks(tracks, scope)
+    length_m = np.r_[0.0, ground_lengths(motion, np)[0]]
+    need_s = (length_m - ROUND_OFF_M) / (scope.caps.speed_kmh / 3.6 / ELLIPSOID_RATIO)
+    for rule in rules:
+        least_s = rule.least_step_s(motion)
+        if np.ndim(least_s) > 0 or least_s > 0:
+            np.maximum(need_s, least_s, out=need_s)
+    need_s = whole_seconds(tracks.offsets, need_s)
+    t_utc = np.rint(tracks.t_utc)
+    begin, end = tracks.offsets[:-1], tracks.offsets[1:] - 1
+    duration_s = np.maximum(t_utc[end] - t_utc[begin], 0.0)
+    total_m = np.add.reduceat(length_m, begin)
+    for rule in rules:
+        duration_s = np.minimum(duration_s, np.floor(rule.longest_duration_s(total_m)))
+    return _within_window(tracks.offsets, stretched_times(tracks.offsets, need_s, t_utc, duration_s), t_utc, scope)
+
+
+def _within_window(
+    offsets: NDArray[np.int64], t_utc: NDArray[np.float64], before: NDArray[np.float64], scope: Scope
+) -> NDArray[np.float64]:
+    """Return times with an earlier departure for trips that would end after the scope's last day and did not before."""
+    window = scope.time_window()
+    if window is None:
+        return t_utc
+    last = np.floor(window[1]) - 1
+    late = np.where(before[offsets[1:] - 1] <= last, t_utc[offsets[1:] - 1] - last, 0.0)
+    room = np.maximum(t_utc[offsets[:-1]] - np.ceil(window[0]), 0.0)
+    return t_utc - np.repeat(np.minimum(np.maximum(late, 0.0), room), np.diff(offsets))
