@@ -14,8 +14,9 @@ from wayveil.polylines import Polylines, place
 from wayveil.progress import Progress, nobody, quiet
 from wayveil.rules import count as count_rules
 from wayveil.rules import motion_of, with_scope_bounds
+from wayveil.rules.counting import violating_trajectories
 from wayveil.rules.motion import motion_from_metres
-from wayveil.rules.rule import Rule, violating_trajectories
+from wayveil.rules.rule import Rule
 from wayveil.scope import Scope
 from wayveil.synthesis.candidates import Trips, draw_trips, timed_again
 from wayveil.synthesis.caps import within_caps
