@@ -173,6 +173,9 @@ def test_what_fails_before_the_spend_costs_nothing(city, data, ledger):
         measure(data, city.scope, epsilon=1, unit="trajectory", ledger=ledger)
     assert not ledger.datasets()
     assert stat.S_IMODE(os.stat(ledger.path).st_mode) == 0o600
+    # That nobody was inside the scope is private, too: the release is noise alone.
+    measure(data, far, epsilon=1, unit="trajectory", dataset="d", ledger=ledger)
+    assert ledger.datasets()
 
 
 def test_an_exact_count_of_zero_is_no_reason_to_refuse(city, data, ledger):

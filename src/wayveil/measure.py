@@ -70,7 +70,9 @@ def measure(
     Parameters
     ----------
     data
-        Trajectories, a frame, a path, or an open source; `read_options` are those of `wayveil.read`.
+        Trajectories, a frame, a path, or an open source; `read_options` are those of `wayveil.read`. Rows,
+        trajectories and users that cannot be used contribute nothing, whatever `on_bad_rows` says: a refusal would
+        tell others that there were some. `wayveil.formats.check.check` counts them for the owner.
     scope
         The public frame, or the file or name of one; nothing else about the world is known.
     epsilon, unit

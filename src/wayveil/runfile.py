@@ -50,6 +50,7 @@ class Columns(_Strict):
     time: _Name | None = None
     timezone: _Name | None = None
     on_bad_rows: Literal["error", "drop"] = "error"
+    """Has no effect: a measurement always leaves bad rows out. Kept so that older run files are still read."""
 
 
 class Measure(_Strict):
@@ -261,7 +262,6 @@ unit = "trajectory"         # or "user", with max_per_user
 # lon = "x"
 # time = "when"
 # timezone = "Europe/Paris" # of times that name no zone
-# on_bad_rows = "drop"      # leave out rows with missing or impossible values
 
 [synthesize]
 # roads = "roads.parquet"   # a public road map

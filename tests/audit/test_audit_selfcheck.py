@@ -14,12 +14,16 @@ from stats import ALPHA
 from wayveil.audit import audit_method, mechanism
 from wayveil.audit.bounds import epsilon_bound
 from wayveil.audit.mechanism import HalfNoise, audited_views, release_scores, view_scores
-from wayveil.audit.selfcheck import ONE, Effort, make_world, sampler_bound, self_check, views_bound
+from wayveil.audit.readers import REFUSED, read_bound
+from wayveil.audit.selfcheck import ONE, Effort, _readers, make_world, sampler_bound, self_check, views_bound
 from wayveil.focus import PARTS
+from wayveil.formats.points import usable
 from wayveil.plan import DETAILS
 from wayveil.privacy.noise import Noisy, OpenDPNoise, SeededNoise
+from wayveil.progress import quiet
+from wayveil.source import open_source
 from wayveil.synthesis.pyramid import pool
-from wayveil.trajectories import concatenate
+from wayveil.trajectories import Trajectories, concatenate
 from wayveil.views import Features
 
 SURE = 1 - ALPHA
@@ -140,6 +144,9 @@ def test_self_check_lists_every_method(world):
     assert result.passed and result.verdict.startswith("The audit works")
     listed = {(case.method, case.verdict) for case in result.cases}
     assert {
+        ("reading files, one trajectory more", "acquitted"),
+        ("reading files, one user more", "acquitted"),
+        ("reading files, ids subtracted", "convicted"),
         ("published DPE, epsilon 0.1", "convicted"),
         ("published DPE, epsilon 1", "convicted"),
         ("sound method, each view alone", "acquitted"),
@@ -150,8 +157,40 @@ def test_self_check_lists_every_method(world):
         ("noisy grid, public box, noisy count", "acquitted"),
     } == listed
     json.dumps(result.to_dict(), allow_nan=False)
-    wrong = replace(result, cases=(replace(result.cases[0], verdict="acquitted"), *result.cases[1:]))
-    assert not wrong.passed and "wrong about 'published DPE" in wrong.verdict
+    wrong = replace(result, cases=(replace(result.cases[0], verdict="convicted"), *result.cases[1:]))
+    assert not wrong.passed and "wrong about 'reading files" in wrong.verdict
+
+
+def earlier_assemble(points, options, origin):
+    """The grouping of an earlier version: the sign of a difference, which overflows, says whether rows need sorting."""
+    points = usable(points, options, origin)
+    code, t_utc = points.label.code, points.t_utc
+    if len(code) > 1:
+        step, sooner = np.diff(code), np.diff(t_utc) < 0
+        if (step < 0).any() or (sooner & (step == 0)).any():
+            points = points.take(np.lexsort((t_utc, code)))
+    code = points.label.code
+    starts = np.flatnonzero(np.r_[True, code[1:] != code[:-1]])[: len(code)]
+    return Trajectories(np.r_[starts, len(code)], points.lon, points.lat, points.t_utc)
+
+
+def test_the_earlier_grouping_is_convicted_when_it_is_put_back(world, monkeypatch):
+    sound = read_bound(world.data, world.scope, "trajectory")
+    assert sound.bound == 1.0 and sound.pairs == 45
+    monkeypatch.setattr("wayveil.formats.reading.assemble", earlier_assemble)
+    monkeypatch.setattr("wayveil.formats.stream.assemble", earlier_assemble)
+    monkeypatch.setattr("wayveil.formats.grouping.assemble", earlier_assemble)
+    found = read_bound(world.data, world.scope, "trajectory")
+    assert found.bound > 10 and "rows in turn" in found.seen
+    one = next(_readers(world, quiet))
+    assert one.verdict == "convicted" and not one.right
+
+
+def test_a_refusal_of_one_of_two_files_is_convicted(world):
+    def strict(data, unit):
+        return open_source(data)
+
+    assert read_bound(world.data, world.scope, "trajectory", reader=strict).bound == REFUSED
 
 
 def test_self_check_verb_says_so_when_the_audit_is_wrong(monkeypatch):

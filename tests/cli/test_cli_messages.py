@@ -41,12 +41,15 @@ def changed(**options):
 BAD_FILES = {
     "missing column": ("traj_id,lat,t\n1,30.01,0\n", "no column that is known as longitude; name it with --lon-column"),
     "two candidates": ("traj_id,lat,latitude,lon,t\n1,30,30,-39,0\n", "choose one with --lat-column NAME"),
-    "not a number": (HEAD + "1,nan,-39.99,0\n1,30.01,-39.99,60\n", "missing coordinate"),
-    "swapped": (HEAD + "1,-139.99,30.01,0\n1,-139.98,30.01,60\n", "look exchanged"),
-    "no row": (HEAD, "holds no rows"),
     "nothing at all": ("", "empty"),
-    "not a time": (HEAD + "1,30.01,-39.99,noon\n", "--time-column"),
+}
+USELESS_ROWS = {
+    "not a number": (HEAD + "1,nan,-39.99,0\n1,north,-39.99,60\n", "missing coordinate"),
+    "swapped": (HEAD + "1,-139.99,30.01,0\n1,-139.98,30.01,60\n", "exchange --lat-column and --lon-column"),
+    "no row": (HEAD, "holds no rows"),
+    "not a time": (HEAD + "1,30.01,-39.99,noon\n", "unreadable time"),
     "no zone": (HEAD + "1,30.01,-39.99,2024-03-04 07:30:00\n", "--timezone"),
+    "outside": (rows(lat=50.0), "scope is probably wrong"),
 }
 
 
@@ -70,6 +73,16 @@ def test_data_outside_the_scope_is_measured_like_any_other(wayveil, folder):
     (folder / "rides.csv").write_text(rows())
     inside = wayveil("measure", "rides.csv", *changed(dataset="inside", output="y.release.json"))
     assert inside.code == 0
+
+
+@pytest.mark.parametrize("text, message", USELESS_ROWS.values(), ids=USELESS_ROWS.keys())
+def test_check_says_why_no_row_can_be_used_and_measure_does_not(wayveil, folder, text, message):
+    (folder / "rides.csv").write_text(text)
+    said = wayveil("check", "rides.csv", "--scope", dict(zip(MEASURE[::2], MEASURE[1::2]))["--scope"])
+    assert said.code == 2 and message in said.err and "Traceback" not in said.all, said
+    said = wayveil("measure", "rides.csv", *MEASURE)
+    assert said.code == 0 and message not in said.all, said
+    assert (folder / "x.release.json").exists()
 
 
 BAD_OPTIONS = {

@@ -99,8 +99,9 @@ USER = '<extensions><w:user xmlns:w="urn:wayveil:gpx:1">"u"</w:user></extensions
 def test_gpx_points_without_a_track_have_no_user(tmp_path, inner):
     path = tmp_path / "x.gpx"
     path.write_text(f"<gpx>{inner}</gpx>")
-    with pytest.raises(InputError, match="outside its tracks"):
+    with pytest.raises(InputError, match="missing user"):
         read(path)
+    assert len(read(path, on_bad_rows="drop")) == 1
 
 
 def test_road_tags_in_lists_are_read(tmp_path):

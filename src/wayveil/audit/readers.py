@@ -114,8 +114,9 @@ def _orders(data: Trajectories) -> Iterator[tuple[str, _Rows]]:
     turn = np.tile(np.arange(_POINTS), 3) * 3 + np.repeat(np.arange(3), _POINTS)
     yield "in turn", few.take(np.argsort(turn, kind="stable"))
     unsigned = np.argsort(np.array(many.id, np.int64).view(np.uint64), kind="stable")
-    yield "in unsigned order, three exports one after the other", many.take(
-        [k for part in range(3) for k in unsigned if k % 3 == part]
+    yield (
+        "in unsigned order, three exports one after the other",
+        many.take([k for part in range(3) for k in unsigned if k % 3 == part]),
     )
     yield "shuffled", many.take(np.random.default_rng(0).permutation(len(many.id)))
 

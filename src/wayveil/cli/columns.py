@@ -30,6 +30,15 @@ DropBadRows = Annotated[
     typer.Option("--drop-bad-rows", help="Leave out rows with missing or impossible values.", rich_help_panel=_PANEL),
 ]
 
+IgnoredDropBadRows = Annotated[
+    bool,
+    typer.Option(
+        "--drop-bad-rows",
+        help="No effect: a measurement always leaves bad rows out; `wayveil check` counts them.",
+        rich_help_panel=_PANEL,
+    ),
+]
+
 
 def read_options(
     format: str | None,

@@ -58,13 +58,16 @@ def measure(
     lat_column: col.LatColumn = None,
     time_column: col.TimeColumn = None,
     timezone: col.Timezone = None,
-    drop_bad_rows: col.DropBadRows = False,
+    drop_bad_rows: col.IgnoredDropBadRows = False,
 ) -> None:
     """Ask the private data its questions once, add noise, and write the answers as a release that anybody may have.
 
     The ledger is charged with epsilon, and refuses (exit code 3) where the dataset's total does not allow it. A
     dataset that is not on the ledger yet is opened with this epsilon as its total. How large the noise will be is
     printed first; where it would hide the data, nothing is read or spent without --yes.
+
+    Run `wayveil check` first: rows that cannot be used contribute nothing here, without a message, because whether
+    there are any is private.
     """
     from shlex import quote
 

@@ -184,9 +184,7 @@ def _points(files: list[_Tracks], people: Sequence[str | None], options: ReadOpt
     after = np.cumsum([0, *(tracks.segment + 1 for tracks in files)])
     label = [np.array(tracks.label, np.int64) + first for tracks, first in zip(files, after)]
     lon, lat = (np.array([x for tracks in files for x in getattr(tracks, name)], float) for name in ("lon", "lat"))
-    users = [
-        user if person is None else person for tracks, person in zip(files, people) for user in tracks.users
-    ]
+    users = [user if person is None else person for tracks, person in zip(files, people) for user in tracks.users]
     # Whether a file names users is for its tracks to say, so a measurement of users always has a column of them.
     named = options.measured_unit == "user" or any(user is not None for user in users)
     t_utc = _seconds([text for tracks in files for text in tracks.time], options.timezone or "UTC")

@@ -20,9 +20,7 @@ from wayveil.trajectories import Trajectories
 _BYTES_A_ROW = 40
 
 
-def find_cuts(
-    files: Sequence[str], options: ReadOptions, origin: str, batch_points: int
-) -> tuple[int, ...] | None:
+def find_cuts(files: Sequence[str], options: ReadOptions, origin: str, batch_points: int) -> tuple[int, ...] | None:
     """Rows, about `batch_points` apart, at which a trajectory begins.
 
     None if the ids are not in order, or if one id has more rows than a trajectory may have points. Only the column of
