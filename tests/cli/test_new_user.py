@@ -274,7 +274,7 @@ def test_rules_that_are_none_are_refused_before_anything_is_spent(wayveil, folde
 
     limit = {"type": "Feature", "geometry": None, "properties": {"rule": "speed_limit", "kmh": 50}}
     for wrong in ([{"a": 1}], [limit], ["rules.geojson"]):
-        with pytest.raises(wv.errors.InputError, match="rules must be rules"):
+        with pytest.raises(wv.errors.InputError, match=r"rules must be wayveil\.rules\.Rule objects"):
             wv.Synthesizer(scope="small.toml", epsilon=1, unit="trajectory", rules=wrong)
     laws = {"type": "FeatureCollection", "features": [limit]}
     (one,) = wv.rules.read_rules(laws, "small.toml")
@@ -297,7 +297,7 @@ def test_rules_in_python_are_looked_at_as_those_of_a_file_are(wayveil, folder):
     with pytest.raises(wv.errors.InputError, match="functions of"):
         wv.synthesize(release, rules=3, n=20, seed=1)
 
-    for wrong, said in ((lambda x, y, t: 0, "one value for each point"), (lambda x, y, t: x > 5, "yes or no"),
+    for wrong, said in ((lambda x, y, t: 0, "one value for each point"), (lambda x, y, t: x > 5, "returns booleans"),
                         (lambda x, y: 0 * x, "takes 2 positional arguments")):  # fmt: skip
         with pytest.raises(wv.errors.RuleError, match=said):
             wv.synthesize(release, rules=wrong, n=20, seed=1)

@@ -258,7 +258,7 @@ def test_rules_of_the_wrong_shape_or_kind_are_refused(small_release):
     with pytest.raises(RuleError, match="violations must return booleans"):
         made(small_release, [Numbers(0.0)])
     for wrong in ([NoBand], [object()], 3):
-        with pytest.raises(InputError, match=r"subclasses of wayveil\.rules\.Rule"):
+        with pytest.raises(InputError, match=r"wayveil\.rules\.Rule objects"):
             made(small_release, wrong)
     with pytest.raises(TypeError, match="abstract"):
         Rule()

@@ -22,8 +22,8 @@ Rules = RuleLike | Sequence[RuleLike] | Mapping[str, Any] | str | os.PathLike[st
 """Rules, or GeoJSON, or the file of it."""
 
 _NO_RULES = (
-    "rules must be subclasses of wayveil.rules.Rule, functions of (x, y, t), GeoJSON as a whole (a FeatureCollection), "
-    "or the file of it."
+    "rules must be wayveil.rules.Rule objects, functions of (x, y, t), a whole GeoJSON FeatureCollection, "
+    "or the file of one."
 )
 
 
