@@ -17,10 +17,10 @@ if [ $$blind -ge $$all ]; then echo "pip-audit: its database knows none of the $
 echo "pip-audit: nothing known about $$((all - blind)) packages; not looked at: $$blind"
 endef
 
-.PHONY: demo test lint docs bench bounds clean
+.PHONY: demo test test-all lint coverage docs bench bounds clean
 
 $(READY): pyproject.toml
-	@echo "Setting up $(VENV): about 60 packages, once; a minute or more, most of it download."
+	@echo "Setting up $(VENV): about 110 packages, once; two minutes or more, most of it download."
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[dev]"
 	touch $(READY)
@@ -29,12 +29,16 @@ demo: $(READY)
 	$(BIN)/wayveil demo --force
 
 lint: $(READY)
-	$(BIN)/ruff check src tests research/benchmarks examples
+	$(BIN)/ruff check src tests research/benchmarks examples .ci
 	$(BIN)/mypy src/wayveil
 	@$(AUDIT)
 
 test: lint
-	$(BIN)/python -m pytest -n 2 -m "not long"
+	$(BIN)/python -m pytest -n 2 -m "not long" $(PYTEST_OPTIONS)
+
+# The suite on every supported Python that is installed, and the demo from the wheel alone.
+test-all:
+	$(PYTHON) .ci/test_all.py
 
 $(VENV)/.docs: $(READY)
 	$(BIN)/pip install --quiet --disable-pip-version-check --editable ".[docs]"

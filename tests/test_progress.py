@@ -133,6 +133,7 @@ CHILD = (
 )
 
 
+@pytest.mark.needs("posix")  # pseudo-terminals
 @pytest.mark.parametrize(
     ("more", "draws"),
     [
@@ -143,7 +144,8 @@ CHILD = (
     ],
 )
 def test_only_a_real_terminal_is_drawn_over(more, draws):
-    pty = pytest.importorskip("pty")
+    import pty
+
     parent, child = pty.openpty()
     kept = {k: v for k, v in os.environ.items() if k not in ("JPY_PARENT_PID", "GIT_PAGER", "TERM", "FORCE_COLOR")}
     with subprocess.Popen([sys.executable, "-c", CHILD], stdout=child, stderr=child, env={**kept, **more}) as process:

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import sqlite3
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from small_town import MEASURE, SCOPE
 
 import wayveil.steps as steps
+from real_components import ordinary_user_prefix
 from wayveil.cli.main import VERBS
 from wayveil.errors import CHARGED, InputError
 from wayveil.privacy.ledger import Ledger
@@ -119,11 +121,13 @@ def test_a_missing_file_and_a_missing_option(wayveil, folder):
     assert wayveil("no-such-verb").code == 2
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_an_unwritable_folder(wayveil, folder):
+@pytest.mark.needs("file permissions")
+def test_an_unwritable_folder(folder):
     (folder / "locked").mkdir(mode=0o500)
-    said = wayveil("measure", "rides.csv", *MEASURE[:-1], "locked/x.release.json")
-    assert said.code == 2 and "choose another -o" in said.err and not Ledger().datasets()
+    command = [*ordinary_user_prefix(), sys.executable, "-c", "from wayveil.cli.main import main; main()"]
+    arguments = ["measure", "rides.csv", *MEASURE[:-1], "locked/x.release.json"]
+    done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 2 and "choose another -o" in done.stderr and not Ledger().datasets(), done.stderr
 
 
 def test_the_budget_refuses_with_3_and_leaves_no_file(wayveil, folder):

@@ -1,7 +1,6 @@
 """Ctrl-C that a library swallowed is not lost."""
 
 import contextlib
-import os
 import signal
 import threading
 
@@ -10,7 +9,7 @@ import pytest
 from wayveil.cli import interrupts
 from wayveil.cli.console import progress_bar
 
-pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals")
+pytestmark = pytest.mark.needs("posix")  # signals
 
 
 def swallowed():

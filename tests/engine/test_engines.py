@@ -19,12 +19,6 @@ from wayveil.privacy.unit import Unit
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.source import ParquetSource, open_source
 
-try:
-    import ray
-except ImportError:  # the extra is optional
-    ray = None
-
-needs_ray = pytest.mark.skipif(ray is None, reason="wayveil[ray] is not installed")
 CITY = simulate_city(0, size_km=(3, 3))
 SCOPE = CITY.scope
 
@@ -55,8 +49,8 @@ def small_batches(monkeypatch):
 @pytest.fixture(scope="module")
 def cluster():
     """A real Ray with two workers; it ends with the tests of this file."""
-    if ray is None:
-        pytest.skip("wayveil[ray] is not installed")
+    import ray
+
     ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # workers cannot import a test
     yield engine_named("ray", workers=2)
     ray.shutdown()
@@ -132,7 +126,7 @@ def test_without_ray_the_cure_is_named(monkeypatch):
         engine_named("ray")
 
 
-@needs_ray
+@pytest.mark.needs("ray")
 def test_ray_equals_serial(folder, small_batches, cluster):
     source = open_source(folder)
     views = list(first_views(SCOPE).values())
@@ -145,7 +139,7 @@ def test_ray_equals_serial(folder, small_batches, cluster):
     assert all(np.array_equal(getattr(one.ends, name), getattr(other.ends, name)) for name in ("start", "end", "part"))
 
 
-@needs_ray
+@pytest.mark.needs("ray")
 def test_a_killed_worker_changes_nothing_and_spends_once(folder, small_batches, cluster, tmp_path):
     from wayveil.measure import measure
     from wayveil.privacy.ledger import Ledger
@@ -163,7 +157,7 @@ def test_a_killed_worker_changes_nothing_and_spends_once(folder, small_batches, 
     assert release_to_json(killed) == release_to_json(calm)
 
 
-@needs_ray
+@pytest.mark.needs("ray")
 def test_ray_map_keeps_the_order_and_shares_what_is_shared(cluster):
     big = np.zeros(200_000)
     pieces = [(big, k) for k in range(9)]
@@ -174,7 +168,7 @@ def test_ray_map_keeps_the_order_and_shares_what_is_shared(cluster):
     assert gather(cluster, lambda piece: piece, []) == []
 
 
-@needs_ray
+@pytest.mark.needs("ray")
 def test_errors_of_workers_carry_no_values(cluster):
     secret = 37.123456
 
@@ -187,7 +181,7 @@ def test_errors_of_workers_carry_no_values(cluster):
     assert caught.value.__cause__ is None
 
 
-@needs_ray
+@pytest.mark.needs("ray")
 def test_synthesis_does_not_depend_on_the_engine(folder, cluster, monkeypatch):
     from wayveil.measure import measure
     from wayveil.synthesis.synthesize import synthesize

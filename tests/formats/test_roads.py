@@ -235,8 +235,8 @@ GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
 """
 
 
+@pytest.mark.needs("networkx")
 def test_graphml_as_osmnx_saves_it(tmp_path):
-    pytest.importorskip("networkx")
     path = tmp_path / "city.graphml"
     path.write_text(GRAPHML)
     roads = read_roads(path)

@@ -20,7 +20,7 @@ REFUSED = {
 }
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory limits")
+@pytest.mark.needs("linux")  # memory limits
 def test_bombs(tmp_path):
     script = Path(bombs.__file__)
     done = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, timeout=900)

@@ -11,19 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from real_components import ordinary_user_prefix
 from wayveil.privacy.ledger import Ledger, Spend
 from wayveil.privacy.unit import Unit
 
 TRIP = Unit.trajectory()
 
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="file size limits and users")
+pytestmark = pytest.mark.needs("linux")  # limits on the size of files
 SCOPE = 'name = "small"\nsouth = 30.0\nwest = -40.0\nnorth = 30.04\neast = -39.96\n'
 MAIN = "from wayveil.cli.main import main; main()"
 MEASURE = "measure rides.parquet --dataset rides --scope small.toml --epsilon 1 --unit trajectory --ledger l.sqlite -o"
-# Root may write anywhere, unless it gives that up.
-SETPRIV = shutil.which("setpriv")
-GIVEN_UP = [SETPRIV, "--bounding-set", "-dac_override,-dac_read_search"] if SETPRIV else None
-BOUND = [] if os.geteuid() != 0 else GIVEN_UP
 
 
 @pytest.fixture
@@ -40,7 +37,7 @@ def said(folder, text, limit=None, bound=False):
     """Exit code and message of a command, under a limit on the size of files, or bound by modes even as root."""
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); " if limit else ""
     done = subprocess.run(
-        [*(BOUND if bound else []), sys.executable, "-c", limited + MAIN, *text.split()], cwd=folder,
+        [*(ordinary_user_prefix() if bound else []), sys.executable, "-c", limited + MAIN, *text.split()], cwd=folder,
         capture_output=True, text=True, timeout=120,
         env={**os.environ, "XDG_STATE_HOME": str(folder / "state"), "XDG_CACHE_HOME": str(folder / "cache")},
     )  # fmt: skip
@@ -78,7 +75,7 @@ def set_modes(folder, folders, files):
         os.chmod(path, folders if path.is_dir() else files)
 
 
-@pytest.mark.skipif(BOUND is None, reason="modes do not bind root, and setpriv is not there")
+@pytest.mark.needs("file permissions")
 def test_read_only_folders(folder):
     assert said(folder, f"{MEASURE} r.json")[0] == 0
     Ledger(folder / "l.sqlite").allow("rides", Fraction(5), "more")
@@ -95,7 +92,7 @@ def test_read_only_folders(folder):
     assert spent(folder) == 1 and not (folder / "s.csv").exists()
 
 
-@pytest.mark.skipif(BOUND is None, reason="modes do not bind root, and setpriv is not there")
+@pytest.mark.needs("file permissions")
 def test_a_folder_that_becomes_read_only(folder):
     """The ledger can be written, its journal next to it cannot."""
     ledger = Ledger(folder / "l.sqlite")

@@ -146,7 +146,7 @@ def test_content_is_recognised_in_any_order_and_partition_and_only_with_the_key(
     assert warning == "none"
 
 
-@pytest.mark.skipif(os.name != "posix", reason="file modes")
+@pytest.mark.needs("posix")  # file modes
 def test_modes_and_default_place(tmp_path):
     os.umask(before := os.umask(0))  # read it without changing it
     os.umask(0)
@@ -253,7 +253,7 @@ except WayveilError as error:
 """
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="file size limits")
+@pytest.mark.needs("linux")  # limits on the size of files
 @pytest.mark.parametrize("limit", [10, 4096, 20_480, 40_000])
 def test_a_disk_that_fills_up_is_a_clear_error_and_loses_nothing(ledger, limit):
     done = subprocess.run(
@@ -305,7 +305,7 @@ def test_what_is_not_a_ledger_is_one_clear_sentence(ledger, how):
     assert message.count("\n") == 0 and message.endswith(".") and str(ledger.path.parent) not in message
 
 
-@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder in which nobody can write, not even root")
+@pytest.mark.needs("linux")  # /proc/self: nobody can write there, not even root
 def test_a_folder_that_cannot_be_written():
     with pytest.raises(InputError, match="Cannot open the ledger"):
         Ledger("/proc/self/wayveil/ledger.sqlite").open_dataset("rides", Fraction(1), unit="trajectory")

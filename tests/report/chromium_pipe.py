@@ -9,8 +9,6 @@ import sys
 import tempfile
 import time
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-
 # The browser talks on descriptors 3 and 4: put ours there (by way of higher ones, they may be 3 and 4 themselves).
 _LAUNCH = """
 import fcntl, os, sys
@@ -18,11 +16,6 @@ high = [fcntl.fcntl(int(number), fcntl.F_DUPFD, 50) for number in sys.argv[1:3]]
 os.dup2(high[0], 3), os.dup2(high[1], 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-
-
-def find_chromium() -> str | None:
-    """Path of a Chromium, from $CHROMIUM or the usual names."""
-    return os.environ.get("CHROMIUM") or next((path for name in NAMES if (path := shutil.which(name))), None)
 
 
 class Chromium:

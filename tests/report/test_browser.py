@@ -1,12 +1,13 @@
 """The pages in headless Chromium: nothing is asked from outside, nothing complains, everything moves."""
 
 import pytest
-from chromium_pipe import Chromium, find_chromium
+from chromium_pipe import Chromium
 
+from real_components import find_chromium
 from wayveil.report import internal_report, public_sheet
 
 BINARY = find_chromium()
-pytestmark = pytest.mark.skipif(BINARY is None, reason="no Chromium found (install chromium, or set $CHROMIUM)")
+pytestmark = pytest.mark.needs("chromium")
 
 
 @pytest.fixture(scope="module")

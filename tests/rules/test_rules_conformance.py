@@ -88,13 +88,12 @@ def test_finite_gradients_everywhere(name, margin):
     assert all(np.isfinite(part).all() for part in gradients)
 
 
-@pytest.mark.parametrize("name", NAMES)
+# Not for a rule made of a user's function, whose precision is up to the user.
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "custom"])
 def test_gradient_is_the_slope(name):
     """Moving every point a little changes the penalty by the gradient's forecast, but for kinks and standing still."""
     motion, _, gradients = _in_jax(name, True)
     rule, rng = RULES[name], np.random.default_rng(0)
-    if name == "custom":
-        pytest.skip("the user's function decides its own precision")
     step = rng.normal(size=(3, len(motion.x_m))) * 1e-4
     before, after = (
         trajectory_penalty(rule, motion.moved(*(getattr(motion, c) + sign * s for c, s in zip(COLUMNS, step))))

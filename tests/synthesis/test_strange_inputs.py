@@ -1,7 +1,6 @@
 """Small and strange input is normal: a plain result or a plain sentence, never NaN, never a hang, rules obeyed."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -285,7 +284,7 @@ for stage, output in json.loads(sys.argv[1]):
 """
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.needs("posix")  # signals
 def test_ctrl_c_leaves_nothing_half_written_and_goes_on_where_it_was(tmp_path):
     folder = tmp_path / "work"
     folder.mkdir()
@@ -312,7 +311,7 @@ def test_ctrl_c_leaves_nothing_half_written_and_goes_on_where_it_was(tmp_path):
     assert len((folder / "s.csv").read_text().splitlines()) > 50  # the earlier file, not what was interrupted later
 
 
-@pytest.mark.skipif(os.name != "posix", reason="signals")
+@pytest.mark.needs("posix")  # signals
 def test_ctrl_c_at_any_moment(tmp_path):
     """From outside, at moments that nobody chose: start, imports, work, writing."""
     (tmp_path / "r.json").write_text(release_to_json(a_release("fifty")))
