@@ -3,6 +3,7 @@
 WAYVEIL_FUZZ says how many inputs of all kinds are tried (1,000 by default), WAYVEIL_FUZZ_SEED where to start.
 """
 
+import itertools
 import os
 import time
 from collections import Counter
@@ -34,5 +35,4 @@ def test_the_alarm_rings():
     with pytest.raises(TimeoutError), alarm(0.05):
         time.sleep(3)
     with pytest.raises(TimeoutError), alarm(0.1):
-        while True:
-            pass
+        sum(1 for _ in itertools.repeat(0))
