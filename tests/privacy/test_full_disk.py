@@ -14,7 +14,7 @@ import pytest
 from real_components import ordinary_user_prefix
 from wayveil.privacy.ledger import Ledger, Spend
 
-pytestmark = pytest.mark.needs("linux")  # limits on the size of files
+pytestmark = [pytest.mark.needs("linux"), pytest.mark.usefixtures("untraced")]  # limits on the size of files
 SCOPE = 'name = "small"\nsouth = 30.0\nwest = -40.0\nnorth = 30.04\neast = -39.96\n'
 MAIN = "from wayveil.cli.main import main; main()"
 MEASURE = "measure rides.parquet --dataset rides --scope small.toml --epsilon 1 --unit trajectory --ledger l.sqlite -o"
