@@ -31,6 +31,7 @@ demo: $(READY)
 lint: $(READY)
 	$(BIN)/ruff check src tests research/benchmarks examples .ci
 	$(BIN)/mypy src/wayveil
+	$(BIN)/lint-imports
 	@$(AUDIT)
 
 test: lint
@@ -48,6 +49,10 @@ $(VENV)/.docs: $(READY)
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
+# Lines of src that the suite runs, subprocesses included. Apart from `make test`, because tracing slows the tests down.
+coverage: $(READY)
+	$(BIN)/python -m pytest -n 2 -m "not long" --cov --cov-report=term $(PYTEST_OPTIONS)
+
 bench: $(READY)
 	$(BIN)/python research/benchmarks/run.py
 
@@ -57,4 +62,4 @@ bounds:
 	$(PYTHON) research/benchmarks/bounds.py newest
 
 clean:
-	rm -rf $(VENV) build dist
+	rm -rf $(VENV) build dist .import_linter_cache .coverage .coverage.*

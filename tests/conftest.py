@@ -20,6 +20,13 @@ def own_folders(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg-cache"))
 
 
+@pytest.fixture
+def untraced(monkeypatch):
+    """Child processes run without coverage, which could not save its data under a limit on the size of files."""
+    for name in ("COVERAGE_PROCESS_CONFIG", "COVERAGE_PROCESS_START"):
+        monkeypatch.delenv(name, raising=False)
+
+
 def pytest_addoption(parser):
     parser.addoption(
         "--require-real",

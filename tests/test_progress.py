@@ -71,9 +71,13 @@ def test_drawing_and_evaluating_little_is_told_step_by_step():
 
 def test_lines_stop_when_the_work_fails():
     lines = []
-    with pytest.raises(ZeroDivisionError), plain_lines(lines.append, first_s=0.01, every_s=0.01) as listen:
+
+    def fail(listen):
         listen("a", 0.0)
-        1 / 0  # noqa: B018
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError), plain_lines(lines.append, first_s=0.01, every_s=0.01) as listen:
+        fail(listen)
     count = len(lines)
     time.sleep(0.05)
     assert len(lines) == count

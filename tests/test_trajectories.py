@@ -20,7 +20,7 @@ def test_columns_are_frozen_and_typed():
     x = make([2, 1], ["a", "b"])
     assert x.t_utc.dtype == np.float64 and x.offsets.dtype == np.int64
     for column in (x.offsets, x.lon, x.lat, x.t_utc, x.user):
-        with pytest.raises(ValueError):
+        with pytest.raises(ValueError, match="read-only"):
             column[0] = column[1]
     with pytest.raises(AttributeError):
         x.lon = x.lat

@@ -1,5 +1,6 @@
 """Bad input through the command line: one sentence, the cure, the right exit code, and no file."""
 
+import io
 import json
 import os
 import signal
@@ -55,7 +56,7 @@ USELESS_ROWS = {
 }
 
 
-@pytest.mark.parametrize("text, message", BAD_FILES.values(), ids=BAD_FILES.keys())
+@pytest.mark.parametrize(("text", "message"), BAD_FILES.values(), ids=BAD_FILES.keys())
 def test_bad_files(wayveil, folder, text, message):
     (folder / "rides.csv").write_text(text)
     said = wayveil("measure", "rides.csv", *MEASURE)
@@ -107,7 +108,7 @@ BAD_OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("words, message", BAD_OPTIONS.values(), ids=BAD_OPTIONS.keys())
+@pytest.mark.parametrize(("words", "message"), BAD_OPTIONS.values(), ids=BAD_OPTIONS.keys())
 def test_bad_options(wayveil, folder, words, message):
     said = wayveil("measure", "rides.csv", *words)
     assert said.code == 2 and message in said.err and "Traceback" not in said.all, said
@@ -206,7 +207,7 @@ def test_debug_asks_first(wayveil, folder, monkeypatch):
         raise ZeroDivisionError("30.0123456 of sentinel-user")
 
     monkeypatch.setattr(steps, "write_release", broken)
-    monkeypatch.setattr(sys, "stdin", open(os.devnull))
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
     refused = wayveil("--debug", "measure", "rides.csv", *MEASURE)
     assert refused.code == 2 and "coordinates" in refused.err and "--debug=yes" in refused.err
     assert not Ledger().datasets()

@@ -135,8 +135,10 @@ def attempt(kind: str, place: Path, seed: int) -> str:
         try:
             way()
         except WayveilError as error:
-            outcome = "refused"
-            assert "\n" not in str(error) and SENTINEL.decode() not in str(error) and str(place) not in str(error)
+            outcome, message = "refused", str(error)
+        else:
+            continue
+        assert "\n" not in message and SENTINEL.decode() not in message and str(place) not in message
     return outcome
 
 

@@ -5,6 +5,7 @@ research/benchmarks/fuzz_long.py does the same at length.
 WAYVEIL_FUZZ says how many inputs of all kinds are tried (1,000 by default), WAYVEIL_FUZZ_SEED where to start.
 """
 
+import itertools
 import os
 import time
 from collections import Counter
@@ -36,5 +37,4 @@ def test_the_alarm_rings():
     with pytest.raises(TimeoutError), alarm(0.05):
         time.sleep(3)
     with pytest.raises(TimeoutError), alarm(0.1):
-        while True:
-            pass
+        sum(1 for _ in itertools.repeat(0))

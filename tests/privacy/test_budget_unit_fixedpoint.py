@@ -111,7 +111,7 @@ def test_quantising_never_enlarges(values, resolution):
 
 @pytest.mark.parametrize("resolution", [0, 3, 1000, -2, 2**41])
 def test_only_powers_of_two(resolution):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="power of two"):
         quantise([0.5], resolution)
 
 

@@ -17,7 +17,7 @@ from wayveil.privacy.unit import Unit
 
 TRIP = Unit.trajectory()
 
-pytestmark = pytest.mark.needs("linux")  # limits on the size of files
+pytestmark = [pytest.mark.needs("linux"), pytest.mark.usefixtures("untraced")]  # limits on the size of files
 SCOPE = 'name = "small"\nsouth = 30.0\nwest = -40.0\nnorth = 30.04\neast = -39.96\n'
 MAIN = "from wayveil.cli.main import main; main()"
 MEASURE = "measure rides.parquet --dataset rides --scope small.toml --epsilon 1 --unit trajectory --ledger l.sqlite -o"

@@ -254,6 +254,7 @@ except WayveilError as error:
 
 
 @pytest.mark.needs("linux")  # limits on the size of files
+@pytest.mark.usefixtures("untraced")
 @pytest.mark.parametrize("limit", [10, 4096, 20_480, 40_000])
 def test_a_disk_that_fills_up_is_a_clear_error_and_loses_nothing(ledger, limit):
     done = subprocess.run(

@@ -77,7 +77,7 @@ def test_who_is_private():
 
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(0, Fraction(1)), (1, Fraction(0)), (-1, Fraction(1))])
 def test_senseless_costs_are_refused(sensitivity, epsilon):
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError, match="must be above 0"):
         noise.laplace(np.zeros(1, np.int64), sensitivity, epsilon)
 
 

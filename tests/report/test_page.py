@@ -38,9 +38,9 @@ class Page(HTMLParser):
 
     def handle_starttag(self, tag, attributes):
         for name, value in attributes:
-            if name in ("src", "href", "action", "data", "poster", "srcset") and value and value[0] != "#":
-                if value != "data:,":
-                    self.outside.append((tag, value))
+            loads = name in ("src", "href", "action", "data", "poster", "srcset")
+            if loads and value and value[0] != "#" and value != "data:,":
+                self.outside.append((tag, value))
             if name == "id":
                 self.ids.append(value)
             if name == "for":

@@ -48,7 +48,7 @@ def test_a_slope_alone_is_no_cut():
     """Without a spike a leaning costs more chance than a gentle slope inside the groups is worth."""
     truth = np.exp(-np.arange(40) / 20)
     truth /= truth.sum()
-    smooth = np.repeat([truth[GROUP == g].mean() for g in range(5)], 8)
+    smooth = np.repeat([truth[g == GROUP].mean() for g in range(5)], 8)
     noise = np.random.default_rng(6).laplace(0, 20.0, (50, 40))
     found = [with_spikes(smooth, 1000 * truth + each, 20.0, 1000.0, GROUP) for each in noise]
     assert np.mean([jsd(each, truth) for each in found]) < jsd(smooth, truth) + 2e-3

@@ -168,14 +168,16 @@ def _mobility(routes: Routes, door: Door) -> Floats:
     _, exists = _neighbour_cells()
     # A little weight everywhere keeps every end reachable.
     weight = np.where(exists, np.maximum(noisy.reshape(-1, 9), 0.0) + 1e-6, 0.0)
-    return weight / weight.sum(1, keepdims=True)
+    probability: Floats = weight / weight.sum(1, keepdims=True)
+    return probability
 
 
 def _shortest(pair: Ints) -> Ints:
     """Cells of the shortest route: Chebyshev distance + 1."""
     start, end = pair // ACROSS**2, pair % ACROSS**2
     down, right = end // ACROSS - start // ACROSS, end % ACROSS - start % ACROSS
-    return np.maximum(np.abs(down), np.abs(right)) + 1
+    cells: Ints = np.maximum(np.abs(down), np.abs(right)) + 1
+    return cells
 
 
 def _families(mean: Floats) -> Floats:
@@ -187,7 +189,8 @@ def _families(mean: Floats) -> Floats:
     log_factorial = np.r_[0.0, np.cumsum(np.log(np.arange(1, LONGEST)))]
     poisson = np.exp(k * np.log(mean) - mean - log_factorial)
     made = np.stack([uniform, geometric, poisson])
-    return made / made.sum(2, keepdims=True)
+    probability: Floats = made / made.sum(2, keepdims=True)
+    return probability
 
 
 def _published_lengths(pair: Ints, lengths: Ints, door: Door) -> Floats:
@@ -201,7 +204,8 @@ def _published_lengths(pair: Ints, lengths: Ints, door: Door) -> Floats:
     mean = np.maximum(true_sum + noise * largest, 0.0) / np.maximum(count, 1.0)
     raw_mean = true_sum / np.maximum(count, 1.0)
     distance = np.abs(_families(raw_mean) - table / np.maximum(count, 1.0)[:, None]).sum(2)
-    return _families(mean)[distance.argmin(0), np.arange(ACROSS**4)]
+    nearest: Floats = _families(mean)[distance.argmin(0), np.arange(ACROSS**4)]
+    return nearest
 
 
 def _sound_lengths(pair: Ints, lengths: Ints, trips: Floats, door: Door) -> Floats:
@@ -216,7 +220,8 @@ def _sound_lengths(pair: Ints, lengths: Ints, trips: Floats, door: Door) -> Floa
     pooled = np.bincount(kind, noisy) / np.maximum(np.bincount(kind, trips), 1.0)
     prior = np.clip(pooled, 0.0, ACROSS)[kind]
     strength = 5.0 * ACROSS / door.epsilon("lengths")
-    return _families(np.clip((noisy + strength * prior) / (trips + strength), 0.0, ACROSS))[1]
+    lengths_by_pair: Floats = _families(np.clip((noisy + strength * prior) / (trips + strength), 0.0, ACROSS))[1]
+    return lengths_by_pair
 
 
 def _walk(model: _Model, n: int, scope: Scope, rng: np.random.Generator) -> Trajectories:
@@ -257,4 +262,5 @@ def _leaf_in(model: _Model, cell: Ints, rng: np.random.Generator) -> Ints:
     weight = model.leaf_weight + 1e-9
     cumulative = np.r_[0.0, np.cumsum(weight)]
     at = cumulative[first[cell]] + rng.random(len(cell)) * (cumulative[first[cell + 1]] - cumulative[first[cell]])
-    return np.clip(np.searchsorted(cumulative, at, side="right") - 1, first[cell], first[cell + 1] - 1)
+    leaf: Ints = np.clip(np.searchsorted(cumulative, at, side="right") - 1, first[cell], first[cell + 1] - 1)
+    return leaf

@@ -36,7 +36,8 @@ class TwoLevelGrid:
     @cached_property
     def first_leaf(self) -> Ints:
         """(cells + 1,) number of the first leaf of each cell."""
-        return np.r_[0, np.cumsum(self.splits**2)]
+        first: Ints = np.r_[0, np.cumsum(self.splits**2)]
+        return first
 
     @property
     def leaves(self) -> int:
@@ -53,7 +54,9 @@ class TwoLevelGrid:
         column, row = u.astype(np.int64), v.astype(np.int64)
         cell = row * self.across + column
         k = self.splits[cell]
-        return self.first_leaf[cell] + ((v - row) * k).astype(np.int64) * k + ((u - column) * k).astype(np.int64)
+        within: Ints = ((v - row) * k).astype(np.int64) * k + ((u - column) * k).astype(np.int64)
+        leaf: Ints = self.first_leaf[cell] + within
+        return leaf
 
     @cached_property
     def rectangles(self) -> tuple[Floats, Floats, Floats, Floats]:
@@ -181,7 +184,8 @@ def draw_rows(weights: Floats, rng: np.random.Generator) -> Ints:
     if flat.any():
         cumulative[flat] = np.arange(1, weights.shape[1] + 1)
     threshold = rng.random(len(weights)) * cumulative[:, -1]
-    return np.minimum((cumulative <= threshold[:, None]).sum(1), weights.shape[1] - 1)
+    chosen: Ints = np.minimum((cumulative <= threshold[:, None]).sum(1), weights.shape[1] - 1)
+    return chosen
 
 
 def draw_systematic(weights: Floats, count: int, rng: np.random.Generator) -> Ints:

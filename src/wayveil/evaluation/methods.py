@@ -53,7 +53,7 @@ def _baseline(name: str, published: bool) -> Run:
     def run(data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap | None) -> Trajectories:
         import wayveil.baselines as baselines
 
-        method = getattr(baselines, name)
+        method: Callable[..., baselines.BaselineResult] = getattr(baselines, name)
         return method(data, scope, epsilon, published=published, seed=seed, n=len(data)).trajectories
 
     return run

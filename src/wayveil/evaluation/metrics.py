@@ -167,7 +167,8 @@ def _vectors(paths: Paths, which: NDArray[np.int64], with_time: bool) -> NDArray
         elapsed_s = waypoints(paths, which, _WAYPOINTS, paths.t_utc - paths.t_utc[paths.first][paths.owner])
         angle = (paths.start_clock_s[which][:, None] + elapsed_s) * (2 * np.pi / 86_400)
         parts += [elapsed_s * _TIME_SCALE_MPS, _CLOCK_RADIUS_M * np.cos(angle), _CLOCK_RADIUS_M * np.sin(angle)]
-    return np.hstack(parts) / 1_000 / np.sqrt(_WAYPOINTS)
+    features: NDArray[np.float64] = np.hstack(parts) / 1_000 / np.sqrt(_WAYPOINTS)
+    return features
 
 
 def _relation(real: Paths, synthetic: Paths, with_time: bool) -> Tally:

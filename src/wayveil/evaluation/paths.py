@@ -73,7 +73,8 @@ class Paths:
         """(points,) arc length along all polylines laid end to end, one metre apart: one sorted axis for all."""
         steps = self.steps_m.copy()
         steps[self.last] = 1.0
-        return np.r_[0.0, np.cumsum(steps[:-1])]
+        arc_m: NDArray[np.float64] = np.r_[0.0, np.cumsum(steps[:-1])]
+        return arc_m
 
     @cached_property
     def every_50_m(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:

@@ -121,8 +121,9 @@ def energy_tally(real: Table, synthetic: Table, real_group: Groups, synthetic_gr
 
 
 def _distances(one: Table, other: Table) -> Table:
-    squared = (one * one).sum(1)[:, None] + (other * other).sum(1)[None] - 2 * one @ other.T
-    return np.sqrt(np.maximum(squared, 0.0, out=squared), out=squared)
+    squared: Table = (one * one).sum(1)[:, None] + (other * other).sum(1)[None] - 2 * one @ other.T
+    np.maximum(squared, 0.0, out=squared)
+    return np.sqrt(squared, out=squared)
 
 
 def _blocks(matrix: Table, row_sizes: NDArray[np.int64], column_sizes: NDArray[np.int64]) -> Table:

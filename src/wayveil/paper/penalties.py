@@ -63,7 +63,8 @@ def box(low: tuple[float, float], high: tuple[float, float], factor: float, read
         return jnp.min(jnp.stack([jnp.abs(side) for side in sides]), axis=0)
 
     def broken(points: NDArray[np.floating]) -> NDArray[np.bool_]:
-        return np.max(np.stack(outside(np.asarray(points), np)), axis=0) > 0
+        is_broken: NDArray[np.bool_] = np.max(np.stack(outside(np.asarray(points), np)), axis=0) > 0
+        return is_broken
 
     return Term("box", factor, at_points, broken)
 

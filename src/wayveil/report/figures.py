@@ -95,7 +95,8 @@ def _edges(values: NDArray[np.float64], bins: int = 24) -> NDArray[np.float64]:
     raw = max(top, 1e-3) / bins
     power = 10.0 ** np.floor(np.log10(raw))
     step = next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= raw)
-    return np.round(np.arange(int(np.ceil(max(top, 1e-3) / step)) + 1) * step, 10)
+    edges: NDArray[np.float64] = np.round(np.arange(int(np.ceil(max(top, 1e-3) / step)) + 1) * step, 10)
+    return edges
 
 
 def _shares(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -72,7 +72,8 @@ def _shares(trajectories: Trajectories, scope: Scope, cell_m: float, columns: in
         row = np.minimum((y[inside] / cell_m).astype(np.int64), rows - 1)
         hour = (scope.local_seconds(piece.t_utc[inside]) // 3600).astype(np.int64) % 24
         counts += np.bincount((hour * rows + row) * columns + column, minlength=len(counts))
-    return counts.reshape(24, -1) / max(counts.sum(), 1)
+    shares: NDArray[np.float64] = counts.reshape(24, -1) / max(counts.sum(), 1)
+    return shares
 
 
 def _ink(share: NDArray[np.float64], largest: float) -> NDArray[np.uint8]:

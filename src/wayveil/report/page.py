@@ -41,8 +41,10 @@ def internal_report(
     audit: Mapping[str, Any] | None = None,
     notes: Mapping[str, str] | None = None,
 ) -> str:
-    """The internal report as HTML: real beside synthetic, metrics with floor and interval, the audit's verdict,
-    and where the density rests on data.
+    """Return the internal report as HTML.
+
+    It shows real beside synthetic data, the metrics with their floor and interval, the audit's verdict, and where the
+    density rests on data.
 
     Parameters
     ----------

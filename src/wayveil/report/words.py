@@ -1,5 +1,6 @@
 """What a page says about a promise, in plain words."""
 
+import contextlib
 import math
 import warnings
 from collections.abc import Mapping
@@ -156,10 +157,9 @@ def warn_few(release: Release) -> None:
     if few is None or level is None:
         return
     more = "Unless n= is given, as many synthetic trajectories are made as the noisy count says."
-    try:
+    # Where warnings are errors, a release that has been paid for must not be lost to one.
+    with contextlib.suppress(FewTrajectoriesWarning):
         warnings.warn(f"{few} {more}", FewTrajectoriesWarning, stacklevel=level)
-    except FewTrajectoriesWarning:
-        pass  # where warnings are errors: a release that has been paid for must not be lost to one
 
 
 _LARGE = 5.0

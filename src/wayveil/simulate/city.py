@@ -212,7 +212,8 @@ def _homes(plan: Plan, streets: Streets, rng: np.random.Generator) -> NDArray[np
     node, district = shapely.STRtree(polygons).query_nearest(shapely.points(streets.node_xy), all_matches=False)
     weight = np.zeros(len(streets.node_xy))
     weight[node] = density[district] * rng.gamma(1.5, size=len(node))
-    return weight / weight.sum()
+    share: NDArray[np.float64] = weight / weight.sum()
+    return share
 
 
 def _rules(closures: tuple[Closure, ...], streets: Streets, scope: Scope) -> dict[str, Any]:

@@ -147,7 +147,8 @@ def _batch(traffic: Traffic, batch: int, seed: int) -> Trajectories:
 def _no_overlap(trips: Trips, duration_s: NDArray[np.float64]) -> NDArray[np.bool_]:
     """False for a trip that starts before the same user's last one has ended."""
     after = trips.depart_utc[1:] > trips.depart_utc[:-1] + duration_s[:-1]
-    return np.r_[True, after | (trips.user[1:] != trips.user[:-1])]
+    apart: NDArray[np.bool_] = np.r_[True, after | (trips.user[1:] != trips.user[:-1])]
+    return apart
 
 
 def _points(

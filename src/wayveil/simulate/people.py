@@ -141,7 +141,8 @@ def _weekday(city: City, first_s: float, day: NDArray[np.int64]) -> NDArray[np.i
 
 def _choose(log_weight: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
     """One column of each row, with probability proportional to its weight (Gumbel's trick)."""
-    return (log_weight + rng.gumbel(size=log_weight.shape)).argmax(axis=1)
+    column: NDArray[np.int64] = (log_weight + rng.gumbel(size=log_weight.shape)).argmax(axis=1)
+    return column
 
 
 def _pick_slots(

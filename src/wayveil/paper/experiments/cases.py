@@ -79,18 +79,17 @@ def row_of(case: Case) -> dict[str, Any]:
 
     Privacy: not private (trusted side only).
     """
-    from wayveil.evaluation import METRICS as functions
-    from wayveil.evaluation import project
+    from wayveil import evaluation
 
     part, epsilon, name = case
     data, scope, real = loaded(part)
     begin = time.perf_counter()
     made = METHODS[name].run(data, scope, epsilon, part.how, quiet)
     seconds = time.perf_counter() - begin
-    paths = project(made, scope)
+    paths = evaluation.project(made, scope)
     row: dict[str, Any] = {"dataset": part.dataset.label, "method": name, "private": METHODS[name].private,
                            "epsilon": epsilon}  # fmt: skip
-    row |= {metric: round(float(functions[metric](real, paths)), 5) for metric in METRICS}
+    row |= {metric: round(float(evaluation.METRICS[metric](real, paths)), 5) for metric in METRICS}
     row["moved_m"] = float(f"{_moved_m(real, paths):.3g}") if name.startswith("dpe") else ""
     row["seconds"] = round(seconds, 2)
     return row
