@@ -12,7 +12,6 @@ LIMIT_S = 40
 LIMIT_MB = 1500
 REFUSED = {
     "read 10 GB of rides": "too many rows",
-    "measure 10 GB of rides": "20 million points",
     "read 5 GB of roads": "50,000,000 vertices",
     "scribble of 20,000 corners": "crosses itself",
     "one spot met 10,000 times": "crosses itself",

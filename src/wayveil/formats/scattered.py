@@ -8,6 +8,7 @@ the rows of as many cells as fit into memory. Nothing is written to disk, so no 
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -25,10 +26,17 @@ from wayveil.trajectories import EMPTY, Trajectories
 
 CELLS = 1 << 16
 _EVERYTHING = 1 << 62
+_Key = tuple[int | str, ...]
 _MULTIPLIERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 
-Cells = tuple[int, int]
-"""The cells from the first up to, but not including, the second."""
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells from `first` up to, but not including, `stop`, and how many rows they have."""
+
+    first: int
+    stop: int
+    rows: int
 
 
 def plan_cells(files: Sequence[str], options: ReadOptions, origin: str, limit_bytes: int) -> tuple[Cells, ...]:
@@ -37,67 +45,68 @@ def plan_cells(files: Sequence[str], options: ReadOptions, origin: str, limit_by
     for file in files:
         with opened(file) as parquet:
             refuse_bombs(file, parquet, roles_of(parquet, options, origin), origin)
-    for table, roles in needed_tables(files, options, origin, 0, _EVERYTHING):
+    for table, roles in needed_tables(files, options, origin, 0, _EVERYTHING, keys_only=True):
         count += np.bincount(_cells(table, roles, options, origin), minlength=CELLS)
     rows = int(count.sum())
     limit = max(1, limit_bytes * rows // max(*size_of(files, origin), 1))
     ranges, begin, held = [], 0, 0
     for cell, more in enumerate(count.tolist()):
         if held and held + more > limit:
-            ranges.append((begin, cell))
+            ranges.append(Cells(begin, cell, held))
             begin, held = cell, 0
         held += more
-    return (*ranges, (begin, CELLS))
+    return (*ranges, Cells(begin, CELLS, held))
 
 
 def read_cells(files: Sequence[str], options: ReadOptions, origin: str, cells: Cells) -> Trajectories:
     """All trajectories of a range of cells.
 
+    A trajectory that has too many points is never held: where there may be one, points are counted first.
+
     Privacy: not private (trusted side only).
     """
-    tables, known, rows = [], None, 0
+    sizes = Counter[_Key]()
+    if cells.rows > grouping.MAX_TRAJECTORY_POINTS:
+        sizes = _sizes(files, options, origin, cells)
+    giants = {key for key, size in sizes.items() if size > grouping.MAX_TRAJECTORY_POINTS}
+    if giants and not options.leaves_out:
+        raise InputError(grouping.too_many_points(origin))
+    if giants and len(giants) == len(sizes):
+        return EMPTY
+    tables, known = [], None
     for table, roles in _tables_of(files, options, origin, cells):
-        rows += len(table)
+        if giants:
+            keys, which = _keys(points_of_table(table, roles, options, origin), options)
+            table = table.filter(pa.array(np.array([key not in giants for key in keys], bool)[which]))
         tables.append(table)
         known = roles
-        if rows > grouping.MAX_TRAJECTORY_POINTS:
-            return _read_without_giants(files, options, origin, cells)
     if known is None:
         return EMPTY
     return grouping.assemble(points_of_table(pa.concat_tables(tables), known, options, origin), options, origin)
 
 
-def _read_without_giants(files: Sequence[str], options: ReadOptions, origin: str, cells: Cells) -> Trajectories:
-    """The same where a trajectory may have too many points: these are counted first, and never held."""
-    sizes: Counter[tuple[int | str, ...]] = Counter()
+def _sizes(files: Sequence[str], options: ReadOptions, origin: str, cells: Cells) -> "Counter[_Key]":
+    """How many points each trajectory has."""
+    sizes = Counter[_Key]()
     for table, roles in _tables_of(files, options, origin, cells):
         points = usable(points_of_table(table, roles, options, origin), options, origin)
         keys, which = _keys(points, options)
         sizes.update(dict(zip(keys, np.bincount(which, minlength=len(keys)).tolist())))
-    giants = {key for key, size in sizes.items() if size > grouping.MAX_TRAJECTORY_POINTS}
-    if giants and not options.leaves_out:
-        raise InputError(grouping.too_many_points(origin))
-    kept, known = [], None
-    for table, roles in _tables_of(files, options, origin, cells):
-        keys, which = _keys(points_of_table(table, roles, options, origin), options)
-        small = np.array([key not in giants for key in keys], bool)
-        kept.append(table.filter(pa.array(small[which])) if len(keys) else table)
-        known = roles
-    assert known is not None
-    return grouping.assemble(points_of_table(pa.concat_tables(kept), known, options, origin), options, origin)
+    return sizes
 
 
 def _tables_of(
     files: Sequence[str], options: ReadOptions, origin: str, cells: Cells
 ) -> Iterator[tuple[pa.Table, Roles]]:
     for table, roles in needed_tables(files, options, origin, 0, _EVERYTHING):
-        cell = _cells(table, roles, options, origin)
-        kept = table.filter(pa.array((cell >= cells[0]) & (cell < cells[1])))
-        if len(kept):
-            yield kept, roles
+        if (cells.first, cells.stop) != (0, CELLS):
+            cell = _cells(table, roles, options, origin)
+            table = table.filter(pa.array((cell >= cells.first) & (cell < cells.stop)))
+        if len(table):
+            yield table, roles
 
 
-def _keys(points: Points, options: ReadOptions) -> tuple[list[tuple[int | str, ...]], NDArray[np.int64]]:
+def _keys(points: Points, options: ReadOptions) -> tuple[list[_Key], NDArray[np.int64]]:
     """The distinct keys of some points, and which one each point has."""
     _, first, which = np.unique(points.label.code, return_index=True, return_inverse=True)
     if options.measured_unit == "user" and points.user is not None:

@@ -78,9 +78,9 @@ def row_group_starts_by_file(files: Sequence[str], origin: str) -> list[NDArray[
 
 
 def needed_tables(
-    files: Sequence[str], options: ReadOptions, origin: str, start: int, stop: int
+    files: Sequence[str], options: ReadOptions, origin: str, start: int, stop: int, *, keys_only: bool = False
 ) -> Iterator[tuple[pa.Table, Roles]]:
-    """The needed columns of the rows `start:stop`, slice by slice."""
+    """The needed columns of the rows `start:stop`, slice by slice; with `keys_only` only the id and the user."""
     row, known = 0, None
     for file in files:
         with opened(file) as parquet:
@@ -89,6 +89,9 @@ def needed_tables(
                 row += facts.num_rows
                 continue
             names, roles = narrowed(parquet, roles_of(parquet, options, origin))
+            if keys_only:
+                names = [names[roles.traj_id], *([] if roles.user is None else [names[roles.user]])]
+                roles = Roles(0, 0, None, None, None if roles.user is None else 1)
             if known is not None and known != roles:
                 raise InputError(f"The part files of '{origin}' have different columns; make them alike.")
             known = roles
