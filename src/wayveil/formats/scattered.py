@@ -51,7 +51,7 @@ def plan_cells(files: Sequence[str], options: ReadOptions, origin: str, limit_by
     limit = max(1, limit_bytes * rows // max(*size_of(files, origin), 1))
     ranges, begin, held = [], 0, 0
     for cell, more in enumerate(count.tolist()):
-        if held and held + more > limit:
+        if held and more and held + more > limit:
             ranges.append(Cells(begin, cell, held))
             begin, held = cell, 0
         held += more
