@@ -38,6 +38,7 @@ from wayveil import plan
 from wayveil.evaluation import METRICS, headline, project
 from wayveil.evaluation.datasets import find_datasets
 from wayveil.measure import measure
+from wayveil.posterior import posterior_mean
 from wayveil.prepare import Prepared, prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
@@ -46,7 +47,6 @@ from wayveil.synthesis import shard as shards
 from wayveil.synthesis.candidates import Trips
 from wayveil.synthesis.fit import SoftView
 from wayveil.synthesis.polylines import Polylines
-from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.synthesize import Model, draw_shards, make_model
 from wayveil.trajectories import Trajectories, concatenate
 from wayveil.views import Relation

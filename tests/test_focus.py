@@ -23,7 +23,7 @@ from wayveil.focus import (
 )
 from wayveil.grid import Grid
 from wayveil.privacy.budget import Budget
-from wayveil.synthesis.pyramid import pool
+from wayveil.pyramid import pool
 
 R = 1 << 16
 many = settings(max_examples=150, deadline=None)

@@ -17,11 +17,11 @@ from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import OpenDPNoise, SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.privacy.zcdp import epsilon_of
+from wayveil.pyramid import pool
 from wayveil.release import release_to_json
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.source import MemorySource
 from wayveil.synthesis.fields import noisy_levels
-from wayveil.synthesis.pyramid import pool
 from wayveil.trajectories import Trajectories, select
 
 

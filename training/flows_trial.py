@@ -20,14 +20,14 @@ from streets import KINDS
 from unfamiliar import jsd
 
 from wayveil import plan
+from wayveil.density import estimate_field
 from wayveil.grid import Grid
+from wayveil.posterior import posterior_mean
+from wayveil.pyramid import spread
+from wayveil.regions import cut_regions, label_regions
 from wayveil.synthesis.estimate import _gravity
-from wayveil.synthesis.field import estimate_field
 from wayveil.synthesis.fields import split_ends
 from wayveil.synthesis.histogram import estimate_histogram
-from wayveil.synthesis.posterior import posterior_mean
-from wayveil.synthesis.pyramid import spread
-from wayveil.synthesis.regions import cut_regions, label_regions
 
 EPSILONS = (0.1, 0.5, 1.0)
 SIDE = 160

@@ -18,9 +18,9 @@ from wayveil.exact import Exact
 from wayveil.focus import PARTS, Parts, concentration, fine_parts, weigh
 from wayveil.grid import Grid, base_grid
 from wayveil.progress import Progress
+from wayveil.pyramid import pool
+from wayveil.regions import cut_regions, cuts_to_json, label_regions
 from wayveil.release import Answer, Release
-from wayveil.synthesis.pyramid import pool
-from wayveil.synthesis.regions import cut_regions, cuts_to_json, label_regions
 from wayveil.views import EndPointHours, OriginDestination, View
 
 
@@ -161,7 +161,7 @@ def _hours(door: Door, mass: NDArray[np.float64], grid: Grid, count: float, exac
 
 def rough_field(coarse: Answer, detail: Answer, grid: Grid, count: float) -> NDArray[np.float64]:
     """A quick density from the two coarser noisy levels: good enough to cut regions of about equal mass."""
-    from wayveil.synthesis.field import estimate_field
+    from wayveil.density import estimate_field
     from wayveil.synthesis.fields import focused_levels
 
     noisy = focused_levels(coarse, detail, grid)[:2]

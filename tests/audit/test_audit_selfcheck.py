@@ -18,7 +18,7 @@ from wayveil.audit.selfcheck import ONE, Effort, make_world, sampler_bound, self
 from wayveil.focus import PARTS
 from wayveil.plan import DETAILS
 from wayveil.privacy.noise import Noisy, OpenDPNoise, SeededNoise
-from wayveil.synthesis.pyramid import pool
+from wayveil.pyramid import pool
 from wayveil.trajectories import concatenate
 from wayveil.views import Features
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from wayveil.evaluation.tally import jsd
 from wayveil.grid import Grid
+from wayveil.pyramid import pool
 from wayveil.synthesis.candidates import Trips, draw_trips, take_trips, timed_again
 from wayveil.synthesis.draw import rows_of, shuffled, systematic, within_bins, within_groups
 from wayveil.synthesis.graph import RouteGraph, block_centres, block_side, grid_graph, relative_density, travel_cost
@@ -22,7 +23,6 @@ from wayveil.synthesis.placing import (
 )
 from wayveil.synthesis.polylines import Polylines, lengths, place, steps, take
 from wayveil.synthesis.prior import Prior
-from wayveil.synthesis.pyramid import pool
 from wayveil.synthesis.realise import Pool, fixes_of, settled_ends, settled_slowness, timed_tracks
 from wayveil.synthesis.router import _crowding, balance_routes, loosen, route_trips
 from wayveil.synthesis.routes import Hubs, choose_vias, find_hubs, route

@@ -7,18 +7,18 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from earlier import earlier_release
+from wayveil.density import NoisyLevel, estimate_field, reconcile
 from wayveil.grid import Grid
+from wayveil.nonnegative import nonnegative_fit
+from wayveil.posterior import posterior_mean
+from wayveil.pyramid import interpolate, pool, shifted, spread
+from wayveil.regions import cut_regions, cuts_from_json, cuts_to_json, label_regions
 from wayveil.synthesis import mapped, posterior, weekly
 from wayveil.synthesis.curves import Total
 from wayveil.synthesis.estimate import estimate
-from wayveil.synthesis.field import NoisyLevel, estimate_field, reconcile
 from wayveil.synthesis.fields import OCCUPANCY, cell_area, noisy_levels, on_a_map, pool_opinions, with_blocks_of
 from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins
 from wayveil.synthesis.mapped import ROAD_RATES, estimate_mapped_field
-from wayveil.synthesis.nonnegative import nonnegative_fit
-from wayveil.synthesis.posterior import posterior_mean
-from wayveil.synthesis.pyramid import interpolate, pool, shifted, spread
-from wayveil.synthesis.regions import cut_regions, cuts_from_json, cuts_to_json, label_regions
 from wayveil.synthesis.synthesize import synthesize
 from wayveil.synthesis.weekly import estimate_hours, estimate_weekdays
 

@@ -24,9 +24,9 @@ from wayveil.privacy.noise import NoiseSource, Noisy, OpenDPNoise
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.questions import detail_sums
+from wayveil.regions import cut_regions, label_regions
 from wayveil.scope import Scope
 from wayveil.source import MemorySource, Source
-from wayveil.synthesis.regions import cut_regions, label_regions
 from wayveil.trajectories import Trajectories
 from wayveil.views import EndPoints, Occupancy, OriginDestination, View, exact_sums
 

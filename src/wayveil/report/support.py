@@ -39,11 +39,11 @@ def make_support(release: Release) -> Support | None:
     names = {answer.name for answer in release.answers}
     if "count" not in names or not any({f"occupancy/{level}" for level in levels} <= names for levels in _LEVELS):
         return None
+    from wayveil.density import NoisyLevel, estimate_field
     from wayveil.grid import base_grid
-    from wayveil.synthesis.field import NoisyLevel, estimate_field
+    from wayveil.pyramid import pool
     from wayveil.synthesis.fields import cell_area, noisy_levels
     from wayveil.synthesis.learned.support import data_share
-    from wayveil.synthesis.pyramid import pool
 
     grid = base_grid(release.scope)
     levels, area = noisy_levels(release, "occupancy"), cell_area(grid)

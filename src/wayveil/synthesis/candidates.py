@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.regions import cut_regions, label_regions
 from wayveil.synthesis.beats import on_the_beat
 from wayveil.synthesis.caps import fastest_mps
 from wayveil.synthesis.draw import rows_of, systematic, within_bins, within_groups
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.pairs import whole_trips, zone_pairs
-from wayveil.synthesis.regions import cut_regions, label_regions
 
 _SHORTEST_S = 10.0
 _OVERSAMPLE = 16

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.progress import Progress, quiet
+from wayveil.pyramid import Field
 from wayveil.rules.closed import Closed
 from wayveil.rules.hours import ALWAYS
 from wayveil.rules.motion import Array, Motion, to_jax
@@ -32,7 +33,6 @@ from wayveil.rules.speed import SpeedLimit
 from wayveil.scope import Scope
 from wayveil.synthesis.nearby import Nearby, near_pieces
 from wayveil.synthesis.physics import Tracks, motion_of_tracks, points_of
-from wayveil.synthesis.pyramid import Field
 
 ROUNDS = 6
 STEPS = 20

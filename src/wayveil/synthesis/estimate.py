@@ -13,7 +13,10 @@ from numpy.typing import NDArray
 from wayveil import plan
 from wayveil.bins import Bins
 from wayveil.grid import Grid, base_grid
+from wayveil.posterior import posterior_mean
 from wayveil.progress import nobody
+from wayveil.pyramid import Field, pool, spread
+from wayveil.regions import cuts_from_json, label_regions
 from wayveil.release import Answer, Release
 from wayveil.scope import Scope
 from wayveil.synthesis.beats import is_steady, roundness, whole_seconds_in
@@ -23,9 +26,6 @@ from wayveil.synthesis.fields import cell_area, estimate_fields, split_ends
 from wayveil.synthesis.gap_ratios import estimate_gap_ratio
 from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins
 from wayveil.synthesis.place_hours import PlaceHours, estimate_place_hours
-from wayveil.synthesis.posterior import posterior_mean
-from wayveil.synthesis.pyramid import Field, pool, spread
-from wayveil.synthesis.regions import cuts_from_json, label_regions
 from wayveil.synthesis.speeds import estimate_speeds
 from wayveil.synthesis.spikes import with_spikes
 from wayveil.synthesis.weekly import estimate_week

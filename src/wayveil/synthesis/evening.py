@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.pyramid import Field
 from wayveil.synthesis.placing import histogram
 from wayveil.synthesis.polylines import Polylines, steps
-from wayveil.synthesis.pyramid import Field
 
 _BLOCK = 1 << 10
 _CELLS_EACH = 16

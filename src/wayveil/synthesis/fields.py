@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.density import NoisyLevel, estimate_field
 from wayveil.focus import PARTS, unweigh
 from wayveil.grid import Grid, base_grid, level_shape
 from wayveil.progress import nobody
+from wayveil.pyramid import Field, pool, spread
 from wayveil.release import Answer, Release
-from wayveil.synthesis.field import NoisyLevel, estimate_field
 from wayveil.synthesis.mapped import estimate_mapped_field
-from wayveil.synthesis.pyramid import Field, pool, spread
 
 if TYPE_CHECKING:
     from wayveil.synthesis.learned.refine import Kind, Refined

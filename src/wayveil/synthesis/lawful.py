@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.pyramid import Field
 from wayveil.rules import Closed, Custom, OneWay, StayWithin
 from wayveil.rules.area import Area
 from wayveil.rules.hours import ALWAYS
@@ -21,7 +22,6 @@ from wayveil.rules.rule import Rule
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.graph import RouteGraph, edge_lines
 from wayveil.synthesis.polylines import Polylines, lengths, place, runs, step_lengths, steps, take
-from wayveil.synthesis.pyramid import Field
 
 _DEAR = 1_000.0
 """Times what an edge costs otherwise: still a way out for whoever starts in the middle of a closed area."""

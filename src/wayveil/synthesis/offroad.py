@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid, blocks_of
+from wayveil.pyramid import Field, pool
 from wayveil.synthesis.draw import within_blocks
 from wayveil.synthesis.placing import Course, adjusted, course_of, slowness_weight
 from wayveil.synthesis.polylines import Polylines
-from wayveil.synthesis.pyramid import Field, pool
 from wayveil.synthesis.road_network import VERTEX_CELLS
 from wayveil.synthesis.road_shapes import with_short_steps
 

@@ -17,10 +17,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.pyramid import Field
+from wayveil.regions import cuts_from_json, label_regions
 from wayveil.release import Answer
 from wayveil.scope import Scope
-from wayveil.synthesis.pyramid import Field
-from wayveil.synthesis.regions import cuts_from_json, label_regions
 from wayveil.week import PARTS_OF_WEEK, SATURDAY, hour_of_day_or_weekend, part_of_week
 
 Table = NDArray[np.float64]

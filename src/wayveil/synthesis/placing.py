@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.pyramid import Field
 from wayveil.synthesis.levelling import levelled
 from wayveil.synthesis.polylines import Polylines, place, runs, steps, vertices_of
-from wayveil.synthesis.pyramid import Field
 
 _MANY = 1 << 18
 _QUANTILES = 1 << 12

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.pyramid import Field
 from wayveil.synthesis.beats import shortest_beat_s
 from wayveil.synthesis.candidates import Trips
 from wayveil.synthesis.caps import fastest_mps, within_caps
@@ -28,7 +29,6 @@ from wayveil.synthesis.placing import (
 )
 from wayveil.synthesis.polylines import Polylines, place, runs, step_lengths
 from wayveil.synthesis.prior import Prior
-from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.timing import departures, within_days
 
 _FURTHEST_M = 250.0

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.progress import Progress, quiet
+from wayveil.pyramid import Field
 from wayveil.rules.bounds import StayWithin, scope_bounds
 from wayveil.rules.hours import has_hours
 from wayveil.rules.motion import Motion
@@ -41,7 +42,6 @@ from wayveil.synthesis.physics import (
     take_tracks,
 )
 from wayveil.synthesis.polylines import runs
-from wayveil.synthesis.pyramid import Field
 
 __all__ = ["Refined", "physical_times", "refine"]
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wayveil.errors import RuleError
 from wayveil.progress import Progress, nobody, quiet
+from wayveil.pyramid import Field
 from wayveil.rules import count as count_rules
 from wayveil.rules import motion_of, with_scope_bounds
 from wayveil.rules.motion import motion_from_metres
@@ -28,7 +29,6 @@ from wayveil.synthesis.physics import Tracks, take_tracks, written_degrees
 from wayveil.synthesis.placing import Fixes, course_of, fit_slowness, histogram, slowness_weight
 from wayveil.synthesis.polylines import Polylines, place
 from wayveil.synthesis.prior import Prior
-from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.realise import Pool, fixes_of, settled_ends, settled_slowness, timed_tracks
 from wayveil.synthesis.refine import Refined, refine
 from wayveil.synthesis.router import Router, route_trips

@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import blocks_of
+from wayveil.pyramid import pool
 from wayveil.synthesis.candidates import Trips, ends_by_district
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.fit import HardView, SoftView
 from wayveil.synthesis.placing import Course
 from wayveil.synthesis.polylines import Polylines, lengths
-from wayveil.synthesis.pyramid import pool
 
 _BLOCK_M = 1_600.0
 _DISTRICT_DEPTH = 9

@@ -6,10 +6,10 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.posterior import posterior_mean
 from wayveil.synthesis.curves import Total, averaged, smooth_curves, unfading
 from wayveil.synthesis.day_shapes import day_shapes
 from wayveil.synthesis.histogram import estimate_table, scale_to_margins
-from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.weekend import WEEKEND, in_parts, weekend_affinity
 
 _EVEN = 0.03

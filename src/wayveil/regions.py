@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
-from wayveil.synthesis.pyramid import Field
+from wayveil.pyramid import Field
 
 Cut = tuple[str, int]
 """('x' or 'y', first column or row of the upper half)."""

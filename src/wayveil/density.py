@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wayveil.synthesis.nonnegative import nonnegative_fit
-from wayveil.synthesis.posterior import posterior_mean
-from wayveil.synthesis.pyramid import Field, interpolate, pool, shifted, spread
+from wayveil.nonnegative import nonnegative_fit
+from wayveil.posterior import posterior_mean
+from wayveil.pyramid import Field, interpolate, pool, shifted, spread
 
 _DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
 _CONSISTENCY = 0.25
