@@ -10,7 +10,10 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from wayveil import plan
-from wayveil.focus import (
+from wayveil.grid import Grid
+from wayveil.privacy.budget import Budget
+from wayveil.pyramid import pool
+from wayveil.questions.detail_weights import (
     FEWEST,
     MOST,
     PARTS,
@@ -21,9 +24,6 @@ from wayveil.focus import (
     unweigh,
     weigh,
 )
-from wayveil.grid import Grid
-from wayveil.privacy.budget import Budget
-from wayveil.pyramid import pool
 
 R = 1 << 16
 many = settings(max_examples=150, deadline=None)

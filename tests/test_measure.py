@@ -10,7 +10,6 @@ import pytest
 
 import wayveil.exact
 from wayveil.errors import CHARGED, BudgetError, InputError
-from wayveil.focus import PARTS, fine_parts
 from wayveil.measure import SameContentWarning, exact_answers, first_views, measure
 from wayveil.plan import FIELDS
 from wayveil.privacy.ledger import Ledger
@@ -18,6 +17,7 @@ from wayveil.privacy.noise import OpenDPNoise, SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.privacy.zcdp import epsilon_of
 from wayveil.pyramid import pool
+from wayveil.questions.detail_weights import PARTS, fine_parts
 from wayveil.release import release_to_json
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.source import MemorySource

@@ -11,11 +11,11 @@ import pytest
 
 from earlier import earlier_release
 from wayveil.errors import ReleaseError
-from wayveil.focus import FEWEST, MOST
 from wayveil.measure import measure
 from wayveil.plan import DETAILS
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import SeededNoise
+from wayveil.questions.detail_weights import FEWEST, MOST
 from wayveil.release import read_release, release_from_json, release_to_json, write_release
 from wayveil.release_check import check_complete
 from wayveil.simulate import simulate_city, simulate_trajectories

@@ -18,7 +18,7 @@ PRIVATE = (
     "views",
     "exact",
     "door",
-    "questions",
+    "draw_release",
     "measure",
     "evaluation",
     "audit",

@@ -24,8 +24,8 @@ def _register() -> None:
 _register()
 
 from wayveil.density import NoisyLevel, estimate_field  # noqa: E402
-from wayveil.focus import PARTS, coarse_parts, concentration, fine_parts, parts_of_cells  # noqa: E402
 from wayveil.pyramid import pool, shifted, spread  # noqa: E402
+from wayveil.questions.detail_weights import PARTS, coarse_parts, concentration, fine_parts, parts_of_cells  # noqa: E402
 from wayveil.synthesis.learned import features, network  # noqa: E402
 from wayveil.synthesis.learned.refine import refine  # noqa: E402
 from wayveil.synthesis.learned.weights import WEIGHTS_FILE  # noqa: E402

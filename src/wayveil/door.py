@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from wayveil import plan
 from wayveil.errors import BudgetError, InputError
-from wayveil.focus import PARTS
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.fixedpoint import LARGEST_SUM, check_overflow
 from wayveil.privacy.noise import NoiseSource
 from wayveil.privacy.unit import Unit
+from wayveil.questions.detail_weights import PARTS
 from wayveil.release import Answer
 from wayveil.scope import Scope
 from wayveil.views.places import OCCUPANCY_RESOLUTION

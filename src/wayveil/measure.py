@@ -16,6 +16,7 @@ from typing import Any
 
 from wayveil import plan
 from wayveil.door import Cost, Door
+from wayveil.draw_release import draw_release
 from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import CHARGED, InputError, WayveilError
 from wayveil.exact import exact_answers, first_views, kept_trajectories, read_exact
@@ -25,7 +26,6 @@ from wayveil.privacy.ledger import Ledger, Spend, clean_name
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
-from wayveil.questions import draw_release
 from wayveil.release import Release
 from wayveil.roads import check_inside
 from wayveil.scope import Scope, scope_of

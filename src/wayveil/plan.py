@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 
 from wayveil.bins import Bins, merge_bins
-from wayveil.focus import PARTS, coarse_parts
 from wayveil.grid import Grid
 from wayveil.privacy.budget import Budget
+from wayveil.questions.detail_weights import PARTS, coarse_parts
 from wayveil.scope import Scope
 
 SHARES: dict[str, Fraction] = {
@@ -48,7 +48,7 @@ FIELDS = ("occupancy", "end_points")
 YOUNGER = ("top_speed", "beat")
 """Answers that releases of earlier versions lack; synthesis does without."""
 DETAILS = tuple(name for name in SHARES if name.endswith("/detail"))
-"""Answers about the middle and the fine cells of a field at once, weighed as `wayveil.focus` says."""
+"""Answers about the middle and the fine cells of a field at once, weighed as `wayveil.questions.detail_weights` says."""
 
 
 @dataclass(frozen=True)

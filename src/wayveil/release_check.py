@@ -6,9 +6,9 @@ from typing import Any
 
 from wayveil import plan
 from wayveil.errors import ReleaseError
-from wayveil.focus import FEWEST, MOST
 from wayveil.grid import Grid, base_grid, level_shape
 from wayveil.privacy.unit import Unit
+from wayveil.questions.detail_weights import FEWEST, MOST
 from wayveil.release import Answer, Release
 from wayveil.week import PARTS_OF_WEEK
 

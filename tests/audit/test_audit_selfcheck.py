@@ -15,10 +15,10 @@ from wayveil.audit import audit_method, mechanism
 from wayveil.audit.bounds import epsilon_bound
 from wayveil.audit.mechanism import HalfNoise, audited_views, release_scores, view_scores
 from wayveil.audit.selfcheck import ONE, Effort, make_world, sampler_bound, self_check, views_bound
-from wayveil.focus import PARTS
 from wayveil.plan import DETAILS
 from wayveil.privacy.noise import Noisy, OpenDPNoise, SeededNoise
 from wayveil.pyramid import pool
+from wayveil.questions.detail_weights import PARTS
 from wayveil.trajectories import concatenate
 from wayveil.views import Features
 

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from wayveil.engine.serial import Serial
 from wayveil.exact import exact_answers, first_views, kept_trajectories
-from wayveil.focus import PARTS
 from wayveil.grid import base_grid
 from wayveil.measure import measure
 from wayveil.plan import DETAILS
 from wayveil.prepare import prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
+from wayveil.questions.detail_weights import PARTS
 from wayveil.scope import Scope
 from wayveil.source import MemorySource
 from wayveil.trajectories import Trajectories, concatenate, select

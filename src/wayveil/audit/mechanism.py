@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.door import Cost, Door
+from wayveil.draw_release import detail_sums
 from wayveil.engine.serial import Kept, Serial, prepared_batches
 from wayveil.errors import InputError
 from wayveil.exact import exact_answers, first_views
-from wayveil.focus import FEWEST, MOST, PARTS
 from wayveil.grid import base_grid, level_shape
 from wayveil.measure import measure
 from wayveil.plan import Levels
@@ -23,7 +23,7 @@ from wayveil.privacy.budget import Budget
 from wayveil.privacy.noise import NoiseSource, Noisy, OpenDPNoise
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
-from wayveil.questions import detail_sums
+from wayveil.questions.detail_weights import FEWEST, MOST, PARTS
 from wayveil.regions import cut_regions, label_regions
 from wayveil.scope import Scope
 from wayveil.source import MemorySource, Source

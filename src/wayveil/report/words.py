@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from wayveil import plan
 from wayveil.errors import FewTrajectoriesWarning
-from wayveil.focus import PARTS
+from wayveil.questions.detail_weights import PARTS
 from wayveil.release import Answer, Release
 
 MEANINGS = {

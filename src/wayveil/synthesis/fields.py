@@ -14,10 +14,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.density import NoisyLevel, estimate_field
-from wayveil.focus import PARTS, unweigh
 from wayveil.grid import Grid, base_grid, level_shape
 from wayveil.progress import nobody
 from wayveil.pyramid import Field, pool, spread
+from wayveil.questions.detail_weights import PARTS, unweigh
 from wayveil.release import Answer, Release
 from wayveil.synthesis.mapped import estimate_mapped_field
 

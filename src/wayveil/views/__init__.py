@@ -5,6 +5,7 @@ A view maps one trajectory to a vector φ(T) with ‖φ(T)‖₁ ≤ 1, quantise
 `resolution` in L1, whatever the number of cells, points or trajectories (docs/method.md, Lemma 1).
 """
 
+from wayveil.questions.relation import AnchorDistance, Relation
 from wayveil.views.base import Features, View, exact_sums
 from wayveil.views.histograms import (
     Beat,
@@ -22,7 +23,6 @@ from wayveil.views.histograms import (
     TopSpeed,
 )
 from wayveil.views.places import EndPointHours, EndPoints, Occupancy, OriginDestination, StartMinusEnd
-from wayveil.views.relations import AnchorDistance, Relation
 
 __all__ = [
     "AnchorDistance",

@@ -15,10 +15,10 @@ from wayveil import plan
 from wayveil.bins import Bins
 from wayveil.door import Door
 from wayveil.exact import Exact
-from wayveil.focus import PARTS, Parts, concentration, fine_parts, weigh
 from wayveil.grid import Grid, base_grid
 from wayveil.progress import Progress
 from wayveil.pyramid import pool
+from wayveil.questions.detail_weights import PARTS, Parts, concentration, fine_parts, weigh
 from wayveil.regions import cut_regions, cuts_to_json, label_regions
 from wayveil.release import Answer, Release
 from wayveil.views import EndPointHours, OriginDestination, View
