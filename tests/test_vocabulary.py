@@ -31,7 +31,7 @@ def test_every_name_is_there():
 
 @pytest.mark.parametrize(
     "before",
-    ["", "import wayveil.measure, wayveil.describe", "from wayveil.measure import first_views", "wayveil.measure"],
+    ["", "import wayveil.measure, wayveil.describe", "from wayveil.measure import stays_charged", "wayveil.measure"],
 )
 def test_functions_win_over_the_modules_of_their_name(before):
     code = (

@@ -36,14 +36,14 @@ __all__ = ["PARTS", "WEIGHTS_FILE", "NoisyLevel", "coarse_parts", "concentration
            "spread"]  # fmt: skip
 
 OCCUPANCY_SHARE = 0.390
-"""Share of ε of the coarse blocks and of the detail inside them: `wayveil.plan.SHARES`, which a test compares."""
+"""Share of ε of the coarse blocks and of the detail inside them; a test compares it with the catalogue's."""
 END_POINT_SHARE = 0.220
 COUNT_SHARE = 0.010
 END_POINT_POWER = 1.5
 
 
 def level_sides(cells: int, signal: float, concentrated: float = 16.0) -> tuple[int, int, int]:
-    """Sides of the three levels in base cells: the rule of `wayveil.plan.field_levels`, which a test compares."""
+    """Sides of the three levels in base cells; a test compares it with `wayveil.questions.field.field_levels`."""
     fine = 1
     while fine < 64 and max(concentrated, 16.0) * signal * fine * fine < 0.8 * cells:
         fine *= 2

@@ -7,8 +7,9 @@ import textwrap
 from typing import Any
 
 from wayveil.privacy.budget import decimal_text
-from wayveil.release import Answer, Release
-from wayveil.report.words import meaning, noise_factors, not_promised, promise, protected
+from wayveil.questions.answer import Answer
+from wayveil.release import Release
+from wayveil.report.words import not_promised, promise, protected
 
 NOT_PRIVATE = (
     "This release is NOT private: its noise came from a seed, for a test. Nothing in it, and nothing made from it, may "
@@ -54,11 +55,11 @@ def description(release: Release) -> dict[str, Any]:
 
 def _line(answer: Answer) -> dict[str, Any]:
     scale = answer.scale / answer.resolution
-    least, most = noise_factors(answer)
+    least, most = answer.question.noise_range
     return {
         "name": answer.name,
         "epsilon": decimal_text(answer.epsilon),
-        "asks": meaning(answer),
+        "asks": answer.question.words(),
         "mechanism": answer.mechanism,
         "noise": scale * least,
         "most_noise": scale * most,

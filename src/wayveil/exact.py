@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil import plan
 from wayveil.engine.parts import Part, parts_of
 from wayveil.engine.serial import Engine, Kept, Serial, part_batches, prepared_batches
 from wayveil.errors import InputError
@@ -22,32 +21,12 @@ from wayveil.privacy.digest import ContentDigest
 from wayveil.privacy.fixedpoint import exact_bincount
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
+from wayveil.questions.catalogue import finest_questions
+from wayveil.questions.flow import Ends, Flow
+from wayveil.questions.question import Query, Question, batch_sums, size_of
 from wayveil.scope import Scope
 from wayveil.source import Source, open_source
 from wayveil.trajectories import Trajectories
-from wayveil.views import (
-    Beat,
-    Count,
-    DepartureHour,
-    DepartureWeek,
-    Displacement,
-    DisplacementLength,
-    Duration,
-    EndPointHours,
-    EndPoints,
-    GapRatio,
-    Length,
-    LengthDuration,
-    MeanInterval,
-    MeanSpeed,
-    Occupancy,
-    OriginDestination,
-    StartMinusEnd,
-    TopSpeed,
-    View,
-)
-from wayveil.views.base import batch_sums, size_of
-from wayveil.views.places import Ends
 
 if TYPE_CHECKING:
     from wayveil.formats.points import Points
@@ -67,52 +46,34 @@ class Exact:
     scope: Scope
     kept: Kept
     engine: Engine
-    views: dict[str, View]
-    sums: dict[str, NDArray[np.int64]]
+    sums: dict[Question, NDArray[np.int64]]
+    """Σ φ(T) of each question at its finest size, and of those asked since about remembered ends."""
     ends: Ends | None
     """Of every trajectory; None where they were not kept."""
     digest: str | None
     """For the ledger alone; None where the engine's workers read the data."""
 
-    def later(self, view: OriginDestination | EndPointHours, progress: Progress = quiet) -> NDArray[np.int64]:
-        """The exact sums of a view of the ends, from what is remembered or by reading the data again."""
-        if self.ends is None:
-            return self.engine.sums(self.source, self.scope, [view], self.kept, progress)[0]
-        features = view.of_ends(self.ends)
-        return exact_bincount(features.column, features.weight, size_of(view))
+    def sums_of(self, question: Question, progress: Progress = quiet) -> NDArray[np.int64]:
+        """The exact sums of a question: added up already, or from remembered ends, or by reading the data again."""
+        if question not in self.sums:
+            self.sums[question] = self._sums_of_ends(question, progress)
+        return self.sums[question]
 
-
-def first_views(scope: Scope) -> dict[str, View]:
-    """The views that need no earlier answer, at their finest public size; `measure` pools them to the plan's size."""
-    grid = base_grid(scope)
-    return {
-        "count": Count(),
-        "occupancy": Occupancy(grid),
-        "end_points": EndPoints(grid),
-        "start_minus_end": StartMinusEnd(grid),
-        "length": Length(plan.length_bins(scope)),
-        "displacement": Displacement(plan.displacement_bins(scope)),
-        "displacement_length": DisplacementLength(plan.displacement_bins(scope), plan.coarse_length_bins(scope)),
-        "length_duration": LengthDuration(plan.coarse_length_bins(scope), plan.coarse_duration_bins(scope)),
-        "duration": Duration(plan.duration_bins(scope)),
-        "mean_speed": MeanSpeed(plan.speed_bins(scope)),
-        "top_speed": TopSpeed(plan.top_speed_bins(scope)),
-        "mean_interval": MeanInterval(plan.interval_bins(scope)),
-        "beat": Beat(plan.beat_bins()),
-        "gap_ratio": GapRatio(plan.gap_ratio_bins()),
-        "departure_hour": DepartureHour(scope),
-        "departure_week": DepartureWeek(scope),
-    }
+    def _sums_of_ends(self, question: Question, progress: Progress) -> NDArray[np.int64]:
+        if self.ends is None or not isinstance(question, Flow):
+            return self.engine.sums(self.source, self.scope, [question], self.kept, progress)[0]
+        features = question.of_ends(self.ends)
+        return exact_bincount(features.column, features.weight, size_of(question))
 
 
 def exact_answers(
-    data: object, scope: Scope, views: Sequence[View], *, kept: Kept = None, engine: Engine | None = None
+    data: object, scope: Scope, queries: Sequence[Query], *, kept: Kept = None, engine: Engine | None = None
 ) -> list[NDArray[np.int64]]:
-    """Σ φ(T) of each view before noise: what tests compare between partitions, orders and engines.
+    """Σ φ(T) of each query before noise: what tests compare between partitions, orders and engines.
 
     Privacy: not private (trusted side only).
     """
-    return (engine or Serial()).sums(open_source(data), scope, views, kept)
+    return (engine or Serial()).sums(open_source(data), scope, queries, kept)
 
 
 def read_exact(
@@ -122,48 +83,48 @@ def read_exact(
 
     Privacy: not private (trusted side only); nothing is spent yet.
     """
-    views = first_views(scope)
+    questions = finest_questions(scope)
     if not isinstance(engine, Serial):
-        return _read_parts(source, scope, kept, engine, views, progress)
+        return _read_parts(source, scope, kept, engine, questions, progress)
     digest = None if secret is None else ContentDigest(secret)
     watched = source if digest is None else _Watched(source, digest)
-    totals = [np.zeros(size_of(view), np.int64) for view in views.values()]
+    totals = [np.zeros(size_of(question), np.int64) for question in questions]
     ends = _Remembered()
     grid = base_grid(scope)
     for batch in prepared_batches(watched, scope, kept, progress):
-        for total, part in zip(totals, batch_sums(list(views.values()), batch)):
+        for total, part in zip(totals, batch_sums(questions, batch)):
             total += part
         ends.add(Ends.of(batch, grid, scope))
     known = None if digest is None else digest.hexdigest()
-    return Exact(source, scope, kept, engine, views, dict(zip(views, totals)), ends.found(), known)
+    return Exact(source, scope, kept, engine, dict(zip(questions, totals)), ends.found(), known)
 
 
 def _read_parts(
-    source: Source, scope: Scope, kept: Kept, engine: Engine, views: dict[str, View], progress: Progress
+    source: Source, scope: Scope, kept: Kept, engine: Engine, questions: list[Question], progress: Progress
 ) -> Exact:
     """The same from parts that an engine's workers read.
 
     Their digests could be merged, but warning of a copy is not worth a protocol.
     """
-    totals = [np.zeros(size_of(view), np.int64) for view in views.values()]
+    totals = [np.zeros(size_of(question), np.int64) for question in questions]
     ends = _Remembered()
     parts = parts_of(source, kept, engine.map)
-    work = [(scope, list(views.values()), part) for part in parts]
+    work = [(scope, questions, part) for part in parts]
     for done, (sums, some) in enumerate(engine.map(_sums_and_ends, work), 1):
         for total, part_sum in zip(totals, sums):
             total += part_sum
         ends.add(some)
         progress("reading", done / len(parts))
-    return Exact(source, scope, kept, engine, views, dict(zip(views, totals)), ends.found(), None)
+    return Exact(source, scope, kept, engine, dict(zip(questions, totals)), ends.found(), None)
 
 
-def _sums_and_ends(piece: tuple[Scope, list[View], Part]) -> tuple[list[NDArray[np.int64]], Ends]:
-    scope, views, part = piece
+def _sums_and_ends(piece: tuple[Scope, list[Question], Part]) -> tuple[list[NDArray[np.int64]], Ends]:
+    scope, questions, part = piece
     grid = base_grid(scope)
-    totals = [np.zeros(size_of(view), np.int64) for view in views]
+    totals = [np.zeros(size_of(question), np.int64) for question in questions]
     ends = []
     for batch in part_batches(part, scope):
-        for total, part_sum in zip(totals, batch_sums(views, batch)):
+        for total, part_sum in zip(totals, batch_sums(questions, batch)):
             total += part_sum
         ends.append(Ends.of(batch, grid, scope))
     return totals, Ends.joined(ends)

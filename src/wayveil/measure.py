@@ -1,31 +1,30 @@
 """measure: trajectories + scope + budget → release. The only step that touches the data, and the only one that spends.
 
 The order matters. All exact sums are added up first; nothing has been spent yet, and an interruption costs nothing.
-Then the ledger refuses or commits the whole budget. Only then is noise drawn: first the count, which sets the sizes
-of the other views; then the fields, whose noisy blocks set how closely each of them is looked at and whose noisy end
-points set the regions of the origin–destination view.
+Then the ledger refuses or commits the whole budget. Only then is noise drawn, in the order of the catalogue
+(`wayveil.questions.catalogue`).
 """
 
 import os
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from wayveil import plan
-from wayveil.door import Cost, Door
 from wayveil.draw_release import draw_release
 from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import CHARGED, InputError, WayveilError
-from wayveil.exact import exact_answers, first_views, kept_trajectories, read_exact
+from wayveil.exact import exact_answers, kept_trajectories, read_exact
 from wayveil.making import Roads, roads_of
-from wayveil.privacy.budget import Budget, Number, exact_delta, exact_epsilon
+from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger, Spend, clean_name
+from wayveil.privacy.mechanism import Cost, Mechanism
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
+from wayveil.questions.catalogue import QUESTIONS, SHARES, ledger_lines
+from wayveil.questions.count import Count
 from wayveil.release import Release
 from wayveil.roads import check_inside
 from wayveil.scope import Scope, scope_of
@@ -34,7 +33,6 @@ from wayveil.source import open_source
 __all__ = [
     "SameContentWarning",
     "exact_answers",
-    "first_views",
     "kept_trajectories",
     "measure",
 ]
@@ -60,7 +58,7 @@ def measure(
     progress: Progress = quiet,
     **read_options: Any,
 ) -> Release:
-    """Σ φ(T) + Lap(c/ε_v) for every view of the plan, Σ ε_v = ε.
+    """Σ φ(T) + Lap(c/ε_q) for every question of the catalogue, Σ ε_q = ε.
 
     Parameters
     ----------
@@ -83,7 +81,8 @@ def measure(
     """
     scope = scope_of(scope)
     unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
-    cost = Cost.of(exact_epsilon(epsilon), exact_delta(delta), unit)
+    finest = max(question.resolution for question in QUESTIONS.values())
+    cost = Cost.of(exact_epsilon(epsilon), exact_delta(delta), unit, SHARES, finest)
     account = _account(ledger, dataset)
     streets = roads_of(roads)
     if streets is not None:
@@ -92,7 +91,7 @@ def measure(
     # Read before the data: a ledger that is locked, lost or rolled back is known at once.
     secret = None if account is None else account.secret
     exact = read_exact(source, scope, kept_trajectories(source, unit), engine or Serial(), secret, progress)
-    if exact.sums["count"][0] == 0:
+    if exact.sums_of(Count())[0] == 0:
         raise InputError(
             "No trajectory has a point inside the scope; check its box, its days and the column names. "
             "`wayveil check FILE --scope SCOPE` says which of them it is."
@@ -100,7 +99,7 @@ def measure(
     if account is not None:
         _pay(account, dataset or "", cost, unit, exact.digest)
     with stays_charged(account is not None):
-        release = draw_release(Door(scope, cost, unit, noise or OpenDPNoise()), exact, progress)
+        release = draw_release(Mechanism(cost, unit, noise or OpenDPNoise()), exact, progress)
     from wayveil.report.words import warn_few
 
     warn_few(release)
@@ -134,17 +133,10 @@ def _account(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None
 def _pay(ledger: Ledger, dataset: str, cost: Cost, unit: Unit, digest: str | None) -> None:
     """All shares on the ledger in one go; with a δ only their sum is a guarantee, so it is divided alike."""
     budget, purpose = cost.budget, f"measure, {unit.kind} level" + (", Gaussian" if cost.rho else "")
-    lines = [Spend(name, share, purpose, cost.delta * share / budget.epsilon) for name, share in _lines(budget).items()]
+    lines = [
+        Spend(name, share, purpose, cost.delta * share / budget.epsilon)
+        for name, share in ledger_lines(budget.shares).items()
+    ]
     receipt = ledger.spend(dataset, lines, total_if_new=budget.epsilon, total_delta_if_new=cost.delta, digest=digest)
     for warning in receipt.warnings:
         warnings.warn(warning, SameContentWarning, stacklevel=3)
-
-
-def _lines(budget: Budget) -> dict[str, Fraction]:
-    """Shares by view; a field's coarse blocks and their detail are one line, because they are divided later."""
-    lines: dict[str, Fraction] = {}
-    for name, share in budget.shares.items():
-        field = name.partition("/")[0]
-        line = field if field in plan.FIELDS else name
-        lines[line] = lines.get(line, Fraction(0)) + share
-    return lines

@@ -3,8 +3,6 @@
 Privacy: free (post-processing of the noisy end points).
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -44,14 +42,6 @@ def label_regions(grid: Grid, cuts: list[Cut]) -> NDArray[np.int64]:
     for label, (bottom, top, left, right) in enumerate(rectangles):
         labels[bottom:top, left:right] = label
     return labels
-
-
-def cuts_to_json(cuts: list[Cut]) -> list[list[Any]]:
-    return [[axis, at] for axis, at in cuts]
-
-
-def cuts_from_json(value: list[list[Any]]) -> list[Cut]:
-    return [(str(axis), int(at)) for axis, at in value]
 
 
 def _split(rectangle: tuple[int, int, int, int], cut: Cut) -> list[tuple[int, int, int, int]]:

@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import ValidationError
 
 from wayveil.atomic import write_text
 from wayveil.errors import InputError, ReleaseError
+from wayveil.grid import base_grid
 from wayveil.privacy.budget import decimal_text
+from wayveil.questions.answer import Answer
+from wayveil.questions.catalogue import QUESTIONS
+from wayveil.questions.question import Frame, Question
 from wayveil.scope import Scope
 
 FORMAT = "wayveil-release"
@@ -29,33 +32,6 @@ SYNTHETIC = "synthetic trajectories"
 _MOST_BYTES = 1 << 30
 _MOST_VALUES = 1 << 24
 _MOST_ANSWERS = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class Answer:
-    """The noisy answer to one view: Σ φ(T) · resolution + integer noise of the given scale."""
-
-    name: str
-    parameters: dict[str, Any]
-    """What a reader needs to know about the view: bin edges, the side of a cell, the regions."""
-    shape: tuple[int, ...]
-    resolution: int
-    mechanism: str
-    """'laplace' or 'gaussian'."""
-    scale: float
-    """Of the noise on `noisy`, in the same whole units: b of a Laplace, σ of a Gaussian."""
-    epsilon: Fraction
-    noisy: NDArray[np.int64]
-
-    @property
-    def counts(self) -> NDArray[np.float64]:
-        """Noisy answers in units of one trajectory, in the view's shape."""
-        return (self.noisy / self.resolution).reshape(self.shape)
-
-    @property
-    def noise(self) -> float:
-        """Scale of the noise in units of one trajectory; a Gaussian is given as the Laplace of equal variance."""
-        return self.scale / self.resolution / (1.0 if self.mechanism == "laplace" else math.sqrt(2.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +94,7 @@ def release_to_json(release: Release) -> str:
         "views": [
             {
                 "name": answer.name,
-                "parameters": answer.parameters,
+                "parameters": answer.question.to_json(),
                 "shape": list(answer.shape),
                 "resolution": answer.resolution,
                 "mechanism": answer.mechanism,
@@ -213,15 +189,22 @@ def _from_document(document: dict[str, Any], origin: str) -> Release:
     costs = {line["name"]: _exact(line["epsilon_exact"], line["epsilon"]) for line in document["ledger"]}
     if not 1 <= len(document["views"]) <= _MOST_ANSWERS:
         raise ValueError("views")
-    answers = tuple(_answer(view, costs[view["name"]]) for view in document["views"])
+    scope = Scope.model_validate(document["scope"])
+    answers: dict[str, Answer] = {}
+    for view in document["views"]:
+        earlier = {name: answer.question for name, answer in answers.items()}
+        answer = _answer(view, costs[view["name"]], Frame(scope, base_grid(scope), earlier))
+        if answer.name in answers:
+            raise ReleaseError("Two answers of the release have the same name.")
+        answers[answer.name] = answer
     delta = float(document["delta"])
     if len(costs) != len(answers) or len(document["ledger"]) != len(costs) or sum(costs.values()) != epsilon:
         raise ReleaseError(f"'{origin}': its ledger lines do not add up to its epsilon; it was altered.")
     if not 0 < epsilon <= 1000 or not 0 <= delta < 1 or document["unit"] not in ("trajectory", "user"):
         raise ReleaseError(f"'{origin}': epsilon, delta or unit is not a possible value; it was altered.")
     return Release(
-        scope=Scope.model_validate(document["scope"]),
-        answers=answers,
+        scope=scope,
+        answers=tuple(answers.values()),
         epsilon=epsilon,
         delta=delta,
         unit=document["unit"],
@@ -242,23 +225,34 @@ def _exact(text: Any, plain: Any) -> Fraction:
     return value
 
 
-def _answer(view: dict[str, Any], epsilon: Fraction) -> Answer:
+def _answer(view: dict[str, Any], epsilon: Fraction, frame: Frame) -> Answer:
+    name = _text(view["name"])
+    if name not in QUESTIONS:
+        raise ReleaseError(f"The release has an answer '{name}' that this version of wayveil does not know.")
     if any(type(side) is not int for side in view["shape"]) or type(view["resolution"]) is not int:
         raise ValueError("shape")
-    shape = tuple(view["shape"])
-    size = math.prod(shape)
-    if min(shape) < 1 or size > _MOST_VALUES or len(view["noisy"]) != size:
+    size = math.prod(view["shape"])
+    if min(view["shape"]) < 1 or size > _MOST_VALUES or len(view["noisy"]) != size:
         raise ValueError("shape")
-    scale, resolution = float(view["scale"]), int(view["resolution"])
-    if not (math.isfinite(scale) and scale > 0 and resolution >= 1) or view["mechanism"] not in ("laplace", "gaussian"):
+    scale = float(view["scale"])
+    if not (math.isfinite(scale) and scale > 0) or view["mechanism"] not in ("laplace", "gaussian"):
         raise ValueError("scale")
     if set(map(type, view["noisy"])) != {int}:
         raise ValueError("noisy")
     noisy = np.array(view["noisy"], dtype=np.int64)
-    parameters = view["parameters"]
-    if not isinstance(parameters, dict):
-        raise ValueError("parameters")
-    return Answer(_text(view["name"]), parameters, shape, resolution, view["mechanism"], scale, epsilon, noisy)
+    return Answer(_question(name, view, frame), view["mechanism"], scale, epsilon, noisy)
+
+
+def _question(name: str, view: dict[str, Any], frame: Frame) -> Question:
+    """The question of an answer; refused unless it is the one that its own description says."""
+    try:
+        question = QUESTIONS[name].from_json(view["parameters"], frame)
+        described = view["parameters"], tuple(view["shape"]), view["resolution"]
+        if (question.to_json(), question.shape, question.resolution) == described:
+            return question
+    except (ValueError, TypeError, KeyError, AttributeError, AssertionError, OverflowError):
+        pass
+    raise ReleaseError(f"The answer '{name}' does not fit its own description; the release was altered.")
 
 
 def _text(value: object) -> str:

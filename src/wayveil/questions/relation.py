@@ -1,14 +1,17 @@
 """The paper's idea with public anchors: how a whole trajectory, time included, relates to a few known ones."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.prepare import Prepared
 from wayveil.privacy.fixedpoint import clip_l1, quantise
-from wayveil.views.base import Features
+from wayveil.questions.question import Features
 from wayveil.waypoints import waypoints
+
+if TYPE_CHECKING:
+    from wayveil.prepare import Prepared
 
 RELATION_RESOLUTION = 1 << 16
 
@@ -32,7 +35,7 @@ class Relation:
     def shape(self) -> tuple[int, ...]:
         return (len(self.anchors),)
 
-    def features(self, batch: Prepared) -> Features:
+    def features(self, batch: "Prepared") -> Features:
         points = _vectors(batch, self.anchors.shape[1], self.time_scale_mps)
         shares = _softmax(-_squared_distances(points, self.anchors) / (2 * self.bandwidth_m**2))
         return _dense(shares, self.resolution)
@@ -64,7 +67,7 @@ class AnchorDistance:
         """λ = sqrt(n(4r² + τ²))."""
         return float(np.sqrt(self.anchors.shape[1] * (self.diameter_m**2 + self.span_m**2)))
 
-    def features(self, batch: Prepared) -> Features:
+    def features(self, batch: "Prepared") -> Features:
         points = _vectors(batch, self.anchors.shape[1], self.time_scale_mps)
         mean_square = _squared_distances(points, self.anchors)
         distance = np.sqrt(mean_square * self.anchors.shape[1])
@@ -72,7 +75,7 @@ class AnchorDistance:
         return _dense(shares, self.resolution)
 
 
-def _vectors(batch: Prepared, count: int, time_scale_mps: float) -> NDArray[np.float64]:
+def _vectors(batch: "Prepared", count: int, time_scale_mps: float) -> NDArray[np.float64]:
     return waypoints(batch.offsets, batch.x_m, batch.y_m, batch.t_utc, count, time_scale_mps)
 
 

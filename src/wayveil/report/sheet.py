@@ -125,7 +125,7 @@ def _ledger(release: Release) -> tuple[LedgerLine, ...]:
     return tuple(
         LedgerLine(
             answer.name,
-            words.meaning(answer),
+            answer.question.words(),
             words.decimal(answer.epsilon),
             100 * float(answer.epsilon / release.epsilon),
             words.noise_words(answer),

@@ -6,69 +6,15 @@ import warnings
 from collections.abc import Mapping
 from fractions import Fraction
 
-from wayveil import plan
 from wayveil.errors import FewTrajectoriesWarning
-from wayveil.questions.detail_weights import PARTS
-from wayveil.release import Answer, Release
-
-MEANINGS = {
-    "count": "how many trajectories there are",
-    "occupancy": "which places are passed through",
-    "end_points": "where trajectories start and end",
-    "end_points/hours": "in which regions they start and end at which time of day",
-    "start_minus_end": "where more start than end",
-    "origin_destination": "from which region to which",
-    "length": "how long trajectories are",
-    "displacement": "how far apart their ends are",
-    "displacement_length": "how long they are for their distance",
-    "length_duration": "how long they take for their length",
-    "duration": "how long they take",
-    "duration/spikes": "how long they take, once more in narrow bins",
-    "mean_speed": "how fast they are",
-    "top_speed": "how fast their fastest step is",
-    "mean_interval": "how often a position is recorded",
-    "beat": "at which rhythm positions are recorded",
-    "gap_ratio": "how regularly a position is recorded",
-    "departure_hour": "at which hour they start",
-    "departure_week": "on which day of the week and at which hour they start",
-    "relation": "how whole trajectories relate to each other",
-}
-LEVELS = ("coarse", "fine")
-
-
-def meaning(answer: Answer) -> str:
-    """What an answer asked of the data, and in cells of which size: that depends on ε and on how much data there is."""
-    base, _, level = answer.name.partition("/")
-    text, known = MEANINGS.get(answer.name) or MEANINGS.get(base, ""), answer.parameters
-    sides: list[int] = []  # of the places only: what else an altered file may call so was never checked
-    if answer.name in plan.DETAILS:
-        sides = known["sides"]
-    elif base in (*plan.FIELDS, "start_minus_end") and "side" in known:
-        sides = [known["side"]]
-    if answer.name == "departure_week" and answer.shape[1] in plan.WEEK_PARTS[1:]:
-        hours = 24 // answer.shape[1]
-        return "on which day of the week they start" + (f" (parts of {hours} hours)" if hours < 24 else "")
-    if sides:
-        return f"{text} (cells of {' and '.join(_metres(side * known['cell_m']) for side in sides)})"
-    return f"{text} ({level})" if text and level in LEVELS else text
-
-
-def _metres(size_m: float) -> str:
-    return f"{size_m:g} m" if size_m < 1000 else f"{size_m / 1000:g} km"
-
-
-def noise_factors(answer: Answer) -> tuple[float, float]:
-    """The least and the most noise of any value, in `answer.noise`; above one where a value got some of the parts."""
-    if answer.name not in plan.DETAILS:
-        return 1.0, 1.0
-    fine = {part for row in answer.parameters["parts"] for part in row}
-    heard = fine | {PARTS - part for part in fine}
-    return PARTS / max(heard), PARTS / min(heard)
+from wayveil.questions.answer import Answer
+from wayveil.questions.end_point_hours import EndPointHours
+from wayveil.release import Release
 
 
 def noise_words(answer: Answer) -> str:
     """The noise of an answer in trajectories: one number, or from where to where."""
-    least, most = (number(answer.noise * factor) for factor in noise_factors(answer))
+    least, most = (number(answer.noise * factor) for factor in answer.question.noise_range)
     return f"± {least}" if least == most else f"± {least} to {most}"
 
 
@@ -196,8 +142,8 @@ def not_promised(release: Release, hours_closed: bool | None = False) -> list[st
         "The fine structure of the map is a prior, what streets usually look like, where the data was too noisy to "
         "tell: no street is promised to be real traffic.",
         _place_and_hour(release, hours_closed),
-        "Where in a trip somebody is slow, fast or stands still is a guess; lengths, durations"
-        f"{', mean and top' if 'top_speed' in release else ' and mean'} speeds were asked about. "
+        "Where in a trip somebody is slow, fast or stands still is a guess; lengths, durations, mean and top speeds "
+        "were asked about. "
         "A device's steady rhythm is mostly kept; else some intervals give way so that no step is too fast.",
     ]
     if hours_closed:
@@ -224,8 +170,8 @@ def not_promised(release: Release, hours_closed: bool | None = False) -> list[st
 
 def _place_and_hour(release: Release, hours_closed: bool | None) -> str:
     aside = "" if hours_closed is False else "rules aside, "
-    if plan.HOURS in release:
-        regions = release[plan.HOURS].shape[1]
+    if EndPointHours.name in release:
+        regions = release[EndPointHours.name].shape[1]
         return (
             f"Time of day and place were asked about together for {regions} regions and parts of three hours: {aside}"
             "where trips start and end in the morning and in the evening is roughly right, for a single street it is "
@@ -243,7 +189,7 @@ def hours_of_the_map(release: Release, hours_closed: bool | None = False) -> str
     """One line beside the map's hours; `hours_closed` as for `not_promised`."""
     if hours_closed:
         return "How the hours differ follows from the rules first: trips left closed areas for other hours."
-    if plan.HOURS in release:
+    if EndPointHours.name in release:
         return "Place and hour were asked about together for large regions only: compare districts, not streets."
     if hours_closed is None:
         return "Place and hour were asked about apart: do not compare the hours."

@@ -88,7 +88,7 @@ def lawful_estimates(estimates: Estimates, rules: Sequence[Rule]) -> Estimates:
     occupancy, starts, ends = (
         _diverted(field, open_share, reach) for field in (estimates.occupancy, estimates.starts, estimates.ends)
     )
-    return replace(estimates, occupancy=occupancy, starts=starts, ends=ends)
+    return estimates.with_fields(occupancy, starts, ends)
 
 
 def _diverted(field: Field, open_share: Field, reach: float) -> Field:

@@ -138,7 +138,7 @@ def _with_routes(estimates: Estimates, routed: Field) -> Estimates:
     """
     heard = estimates.occupancy
     routed = routed * (heard.sum() / routed.sum()) + _OFF_ROUTE * heard
-    return replace(estimates, occupancy=pool_opinions(heard, [(routed, _ROUTES_WEIGHT)]))
+    return estimates.with_fields(pool_opinions(heard, [(routed, _ROUTES_WEIGHT)]))
 
 
 def _forbidden(
