@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
+from wayveil import posterior
 from wayveil.density import NoisyLevel, estimate_field, reconcile
 from wayveil.grid import Grid
 from wayveil.nonnegative import nonnegative_fit
@@ -18,7 +19,7 @@ from wayveil.questions.length import Length
 from wayveil.questions.levels import noisy_levels
 from wayveil.questions.table import Table
 from wayveil.regions import cut_regions, label_regions
-from wayveil.synthesis import mapped, posterior, weekly
+from wayveil.synthesis import mapped, weekly
 from wayveil.synthesis.curves import Total
 from wayveil.synthesis.estimate import estimate
 from wayveil.synthesis.estimates import Distribution, JointDistribution
