@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from wayveil.evaluation.datasets import find_datasets
 from wayveil.evaluation.tally import jsd
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import Noisy, SeededNoise
 from wayveil.scope import Scope
 from wayveil.simulate import simulate_city, simulate_trajectories

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from wayveil.evaluation import evaluate
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions import end_points
 from wayveil.questions.end_point_hours import EndPointHours

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from wayveil.evaluation import METRICS, headline, project
 from wayveil.evaluation.datasets import find_datasets
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.posterior import posterior_mean
 from wayveil.prepare import Prepared, prepare
 from wayveil.privacy.noise import SeededNoise

@@ -8,9 +8,9 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import wayveil.exact
+import wayveil.measurement.exact
 from wayveil.errors import CHARGED, BudgetError, InputError
-from wayveil.measure import SameContentWarning, exact_answers, measure
+from wayveil.measurement import SameContentWarning, exact_answers, measure
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import OpenDPNoise, SeededNoise
 from wayveil.privacy.unit import Unit
@@ -187,7 +187,7 @@ def test_a_source_is_read_once_and_twice_gives_the_same(city, data, monkeypatch)
 
     once = measure(Counting(data), city.scope, epsilon=200, unit="trajectory", noise=SeededNoise(2))
     assert Counting.times == 1 and "end_points/hours" in once
-    monkeypatch.setattr(wayveil.exact, "MOST_REMEMBERED", 10)
+    monkeypatch.setattr(wayveil.measurement.exact, "MOST_REMEMBERED", 10)
     again = measure(Counting(data), city.scope, epsilon=200, unit="trajectory", noise=SeededNoise(2))
     assert Counting.times == 4 and release_to_json(once) == release_to_json(again)  # once more for each later view
 

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from wayveil.errors import ReleaseError
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.detail_weights import FEWEST, MOST
 from wayveil.questions.median_interval import MedianInterval
 from wayveil.release import read_release, release_from_json, release_to_json, write_release
-from wayveil.release_check import check_complete
+from wayveil.release.check import check_complete
 from wayveil.simulate import simulate_city, simulate_trajectories
 
 COUNT = 317

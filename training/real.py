@@ -21,7 +21,7 @@ from product import pool
 
 from wayveil.formats.roads import read_roads
 from wayveil.grid import Grid, base_grid
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.prepare import prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from wayveil.callers import callers_level
 from wayveil.errors import InputError, LeftOutWarning
+from wayveil.formats.roads import Roads, roads_of
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release
 from wayveil.roads import RoadMap
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     from wayveil.engine.pieces import Pieces
     from wayveil.synthesis.synthesize import Synthesis
 
-Roads = RoadMap | str | os.PathLike[str] | None
-"""A road map, or the file of one."""
 RuleLike = Rule | Callable[[Any, Any, Any], Any]
 """A rule, or a function of (x, y, t) that is zero where all is well (`wayveil.rules.custom`)."""
 Rules = RuleLike | Sequence[RuleLike] | Mapping[str, Any] | str | os.PathLike[str] | None
@@ -79,17 +78,6 @@ def synthesize(
         said = f"{left_out:,} of {count:,} trajectories could not be made to obey the rules and were left out."
         warnings.warn(said, LeftOutWarning, stacklevel=callers_level())
     return made
-
-
-def roads_of(roads: Roads) -> RoadMap | None:
-    """The road map, read where a file is given."""
-    if roads is None or isinstance(roads, RoadMap):
-        return roads
-    if not isinstance(roads, str | os.PathLike):
-        raise InputError("roads must be a road map (wayveil.read_roads), or the file of one.")
-    from wayveil.formats.roads import read_roads
-
-    return read_roads(os.fspath(roads))
 
 
 def rules_of(rules: Rules, scope: Scope, roads: RoadMap | None) -> tuple[Rule, ...]:

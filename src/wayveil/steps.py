@@ -43,7 +43,7 @@ def measure_file(
 
     Privacy: spends ε of the dataset's budget; a refusal leaves no file behind.
     """
-    from wayveil.measure import measure, stays_charged
+    from wayveil.measurement import measure, stays_charged
     from wayveil.privacy.ledger import Ledger
 
     check_output(output, force=force, room_bytes=_ROOM_BYTES)
@@ -86,8 +86,8 @@ def synthesize_file(
     """
     from wayveil.formats import write
     from wayveil.formats.options import WRITABLE, format_of
-    from wayveil.release_check import check_complete
-    from wayveil.report.words import few_words
+    from wayveil.release.check import check_complete
+    from wayveil.release.words import few_words
     from wayveil.synthesis.stream import synthesize_to_parquet
     from wayveil.synthesis.synthesize import synthesize
 

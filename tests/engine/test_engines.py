@@ -13,7 +13,7 @@ from wayveil.engine import engine_named
 from wayveil.engine.parts import parts_of
 from wayveil.engine.serial import Serial, gather
 from wayveil.errors import InputError
-from wayveil.exact import exact_answers, kept_trajectories, read_exact
+from wayveil.measurement.exact import exact_answers, kept_trajectories, read_exact
 from wayveil.privacy.unit import Unit
 from wayveil.questions.catalogue import finest_questions
 from wayveil.simulate import simulate_city, simulate_trajectories
@@ -147,7 +147,7 @@ def test_ray_equals_serial(folder, small_batches, cluster):
 
 @needs_ray
 def test_a_killed_worker_changes_nothing_and_spends_once(folder, small_batches, cluster, tmp_path):
-    from wayveil.measure import measure
+    from wayveil.measurement import measure
     from wayveil.privacy.ledger import Ledger
     from wayveil.privacy.noise import SeededNoise
     from wayveil.release import release_to_json
@@ -189,7 +189,7 @@ def test_errors_of_workers_carry_no_values(cluster):
 
 @needs_ray
 def test_synthesis_does_not_depend_on_the_engine(folder, cluster, monkeypatch):
-    from wayveil.measure import measure
+    from wayveil.measurement import measure
     from wayveil.synthesis.synthesize import synthesize
 
     monkeypatch.setattr("wayveil.synthesis.synthesize.SHARD", 60)

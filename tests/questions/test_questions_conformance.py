@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wayveil.exact import exact_answers
 from wayveil.grid import base_grid
-from wayveil.measure import measure
+from wayveil.measurement import measure
+from wayveil.measurement.exact import exact_answers
 from wayveil.prepare import prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions.catalogue import CATALOGUE, QUESTIONS, SHARES, finest_questions

@@ -5,13 +5,13 @@ import re
 import numpy as np
 import pytest
 
-from wayveil.describe import description
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions.levels import noisy_levels
+from wayveil.release.describe import description
+from wayveil.release.words import noise_words, number
 from wayveil.report import internal_report, public_sheet, support
 from wayveil.report.support import make_support
-from wayveil.report.words import noise_words, number
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from wayveil.report.words import few_words
+from wayveil.release.words import few_words
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 from recordings import every
 
 from changes import changed
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions.gap_ratio import GapRatio
 from wayveil.questions.mean_interval import MeanInterval

@@ -9,7 +9,7 @@ import pytest
 
 from wayveil.errors import ReleaseError
 from wayveil.grid import Grid
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions.catalogue import SHARES, divided, ledger_lines
@@ -17,8 +17,8 @@ from wayveil.questions.end_point_hours import EndPointHours
 from wayveil.questions.end_points import HOURS_FROM, HOURS_PART
 from wayveil.questions.flow import region_depth
 from wayveil.release import release_from_json, release_to_json
-from wayveil.release_check import check_complete
-from wayveil.report.words import hours_of_the_map, not_promised
+from wayveil.release.check import check_complete
+from wayveil.release.words import hours_of_the_map, not_promised
 from wayveil.scope import Scope
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.place_hours import PlaceHours, exchanged_departures, region_ratios

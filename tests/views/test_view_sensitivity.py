@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wayveil.engine.serial import Serial
-from wayveil.exact import exact_answers, kept_trajectories
 from wayveil.grid import base_grid
-from wayveil.measure import measure
+from wayveil.measurement import measure
+from wayveil.measurement.exact import exact_answers, kept_trajectories
 from wayveil.prepare import prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from wayveil.engine.serial import Kept, Serial, prepared_batches
 from wayveil.errors import InputError
-from wayveil.exact import exact_answers
-from wayveil.measure import measure
+from wayveil.measurement import measure
+from wayveil.measurement.exact import exact_answers
 from wayveil.prepare import Prepared
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.mechanism import Cost, Mechanism

@@ -114,7 +114,7 @@ def ledger_warnings() -> Iterator[None]:
     """What the ledger warns of becomes a note; other warnings, which may quote values, are not shown."""
     import warnings
 
-    from wayveil.measure import SameContentWarning
+    from wayveil.measurement import SameContentWarning
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")

@@ -8,8 +8,8 @@ from typing import Any
 
 from wayveil.privacy.budget import decimal_text
 from wayveil.questions.answer import Answer
-from wayveil.release import Release
-from wayveil.report.words import not_promised, promise, protected
+from wayveil.release.release import Release
+from wayveil.release.words import not_promised, promise, protected
 
 NOT_PRIVATE = (
     "This release is NOT private: its noise came from a seed, for a test. Nothing in it, and nothing made from it, may "

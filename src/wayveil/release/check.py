@@ -8,7 +8,7 @@ import math
 from wayveil.errors import ReleaseError
 from wayveil.privacy.unit import Unit
 from wayveil.questions.catalogue import QUESTIONS
-from wayveil.release import Release
+from wayveil.release.release import Release
 
 _TOLERANCE = 1e-6
 _WRONG_NOISE = "The noise of '{}' is not the one that was paid for; the release was altered."

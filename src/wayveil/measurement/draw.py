@@ -6,8 +6,8 @@ decides the size of every other question. Nothing else about the data does.
 
 from dataclasses import replace
 
-from wayveil.exact import Exact
 from wayveil.grid import base_grid
+from wayveil.measurement.exact import Exact
 from wayveil.privacy.mechanism import Mechanism
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer

@@ -1,4 +1,4 @@
-"""Release: everything that left the private side, in one JSON file that anybody may have.
+"""The JSON file of a release.
 
 It holds noisy integers, their scales and the receipt. It holds no seed, no digest of the data and no exact count.
 """
@@ -8,10 +8,9 @@ import json
 import math
 import os
 import re
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from pydantic import ValidationError
@@ -23,6 +22,8 @@ from wayveil.privacy.budget import decimal_text
 from wayveil.questions.answer import Answer
 from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.question import Frame, Question
+from wayveil.release.check import check_release
+from wayveil.release.release import Release
 from wayveil.scope import Scope
 
 FORMAT = "wayveil-release"
@@ -32,45 +33,6 @@ SYNTHETIC = "synthetic trajectories"
 _MOST_BYTES = 1 << 30
 _MOST_VALUES = 1 << 24
 _MOST_ANSWERS = 1000
-
-
-@dataclass(frozen=True, eq=False)
-class Release:
-    """Noisy answers, what they cost, and the promise in words.
-
-    Privacy: free (everything in it has been paid for).
-    """
-
-    scope: Scope
-    answers: tuple[Answer, ...]
-    epsilon: Fraction
-    delta: float
-    unit: Literal["trajectory", "user"]
-    max_per_user: int
-    neighbours: str
-    """The neighbouring relation in plain words."""
-    private: bool
-    """False where the noise was injected by a test; nothing made from such a release may be published."""
-    software: str
-
-    def __post_init__(self) -> None:
-        names = [answer.name for answer in self.answers]
-        if len(set(names)) != len(names):
-            raise ReleaseError("Two answers of the release have the same name.")
-
-    @property
-    def ledger(self) -> tuple[tuple[str, Fraction], ...]:
-        """(name, ε) of each answer; they add up to `epsilon`."""
-        return tuple((answer.name, answer.epsilon) for answer in self.answers)
-
-    def __getitem__(self, name: str) -> Answer:
-        for answer in self.answers:
-            if answer.name == name:
-                return answer
-        raise ReleaseError(f"The release has no answer '{name}'; it was made for another version of wayveil.")
-
-    def __contains__(self, name: str) -> bool:
-        return any(answer.name == name for answer in self.answers)
 
 
 def release_to_json(release: Release) -> str:
@@ -156,8 +118,6 @@ def read_release(path: str | Path) -> Release:
 
 def release_from_json(text: str, origin: str = "release") -> Release:
     """Parse and check the JSON text of a release; `origin` names it in messages."""
-    from wayveil.release_check import check_release
-
     another = f"'{origin}' is not a wayveil release; give a file written by `wayveil measure`."
     if not text.lstrip().startswith("{"):
         raise ReleaseError(another)

@@ -9,7 +9,7 @@ from fractions import Fraction
 from wayveil.errors import FewTrajectoriesWarning
 from wayveil.questions.answer import Answer
 from wayveil.questions.end_point_hours import EndPointHours
-from wayveil.release import Release
+from wayveil.release.release import Release
 
 
 def noise_words(answer: Answer) -> str:

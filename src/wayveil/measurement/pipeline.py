@@ -12,11 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from wayveil.draw_release import draw_release
 from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import CHARGED, InputError, WayveilError
-from wayveil.exact import exact_answers, kept_trajectories, read_exact
-from wayveil.making import Roads, roads_of
+from wayveil.formats.roads import Roads, roads_of
+from wayveil.measurement.draw import draw_release
+from wayveil.measurement.exact import exact_answers, kept_trajectories, read_exact
 from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger, Spend, clean_name
 from wayveil.privacy.mechanism import Cost, Mechanism
@@ -26,6 +26,7 @@ from wayveil.progress import Progress, quiet
 from wayveil.questions.catalogue import QUESTIONS, SHARES, ledger_lines
 from wayveil.questions.count import Count
 from wayveil.release import Release
+from wayveil.release.words import warn_few
 from wayveil.roads import check_inside
 from wayveil.scope import Scope, scope_of
 from wayveil.source import open_source
@@ -100,8 +101,6 @@ def measure(
         _pay(account, dataset or "", cost, unit, exact.digest)
     with stays_charged(account is not None):
         release = draw_release(Mechanism(cost, unit, noise or OpenDPNoise()), exact, progress)
-    from wayveil.report.words import warn_few
-
     warn_few(release)
     return release
 
