@@ -1,10 +1,10 @@
-"""focus: how closely a field is looked at, block by block.
+"""How the ε of a field is divided: between coarse blocks and detail, and in each block between middle and fine cells.
 
-A field is asked in coarse blocks first, for two to six sixteenths of its share: the fewer, the more trajectories there
-are. What is left of its share is divided in sixteen parts, in each block by itself,
-between the block's middle and its fine cells: many parts to the fine ones where the noisy coarse answer promises that
-they can be heard, few where they would drown. One point then adds `parts` to its fine cell and `PARTS − parts` to its
-middle cell, PARTS in all wherever it lies, so a trajectory's norm does not depend on the division (docs/method.md).
+The coarse blocks get two to six sixteenths of a field's share: the fewer, the more trajectories there are. What is left
+is divided into sixteen parts, in each block by itself, between the block's middle and its fine cells: many parts to the
+fine cells where the noisy coarse answer promises that they stand out from the noise, few where they would drown. One
+point then adds `parts` to its fine cell and `PARTS − parts` to its middle cell, PARTS in all wherever it lies, so a
+trajectory's norm does not depend on the division (docs/method.md).
 """
 
 from dataclasses import dataclass
@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 Parts = NDArray[np.int64]
 PARTS = 16
 FEWEST, MOST = 3, 15
-"""Never none and never all: both sizes are always heard a little."""
+"""Never none and never all: both sizes of cells always get some of the ε."""
 
 
 @dataclass(frozen=True)
-class Focus:
+class FineShare:
     """Shares of the fine cells where one of them is worth `low` and `high` noise units; between them logarithmic."""
 
     low: float = 0.03
@@ -28,8 +28,8 @@ class Focus:
     share_at_high: float = 0.95
 
 
-FOCUS = Focus()
-"""Of three on simulated cities the best for weak signals (docs/model-card.md); for every field, dataset and ε."""
+FINE_SHARE = FineShare()
+"""The best of three rules for weak signals on simulated cities (docs/model-card.md); for every field, dataset and ε."""
 
 
 def concentration(blocks: NDArray[np.float64], side: int, noise: float) -> float:
@@ -51,14 +51,14 @@ def concentration(blocks: NDArray[np.float64], side: int, noise: float) -> float
 def coarse_parts(signal: float, cells: int) -> int:
     """Of PARTS of a field's share, how many go to its coarse blocks: 6 − 2·log10(units a cell / 0.0025), from 2 to 6.
 
-    `signal` is how many noise units the whole field is worth, from the noisy count. Where a cell is worth little the
-    sums of large blocks are most of what can be heard; where it is worth much they are heard anyway.
+    `signal` is how many noise units the whole field is worth, from the noisy count. Where a cell is worth little
+    the sums of large blocks are most of what stands out from the noise; where it is worth much they stand out anyway.
     """
     units = max(signal, 1e-9) / max(cells, 1)
     return int(np.clip(np.rint(6 - 2 * np.log10(units / 0.0025)), 2, 6))
 
 
-def fine_parts(coarse: NDArray[np.float64], cells: int, noise: float, focus: Focus = FOCUS) -> Parts:
+def fine_parts(coarse: NDArray[np.float64], cells: int, noise: float, rule: FineShare = FINE_SHARE) -> Parts:
     """Of PARTS, how many go to the fine cells of each coarse block.
 
     Parameters
@@ -71,8 +71,8 @@ def fine_parts(coarse: NDArray[np.float64], cells: int, noise: float, focus: Foc
         What the noise of a fine cell would be if it got all parts.
     """
     units = np.maximum(coarse, 1e-9) / (cells * noise)
-    step = np.log(units / focus.low) / np.log(focus.high / focus.low)
-    share = focus.share_at_low + (focus.share_at_high - focus.share_at_low) * step
+    step = np.log(units / rule.low) / np.log(rule.high / rule.low)
+    share = rule.share_at_low + (rule.share_at_high - rule.share_at_low) * step
     return np.clip(np.rint(PARTS * share), FEWEST, MOST).astype(np.int64)
 
 

@@ -24,7 +24,7 @@ class MedianInterval(Histogram):
 
     name: ClassVar[str] = "beat"
     quantity: ClassVar[str] = "median_interval"
-    meaning: ClassVar[str] = "at which rhythm positions are recorded"
+    meaning: ClassVar[str] = "at which interval positions are recorded"
     merging: ClassVar[Merging] = NARROW_SPIKES
     prior: ClassVar[Any] = priors.RoundSeconds(mean="mean_interval", ratio="gap_ratio")
 
