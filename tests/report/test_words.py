@@ -33,7 +33,7 @@ def release_of(small_release):
 
     def make(epsilon, count):
         scale, noisy = 100 / epsilon, np.array([count], np.int64)
-        answers = (replace(small_release["count"], shape=(1,), resolution=1, scale=scale, noisy=noisy),)
+        answers = (replace(small_release["count"], scale=scale, noisy=noisy),)
         return replace(small_release, epsilon=Fraction(str(epsilon)), answers=answers)
 
     return make

@@ -606,9 +606,8 @@ def test_a_candidate_that_is_chosen_twice_is_two_trips(small_estimates):
         np.full(40, 4e3), np.full(40, 600.0), points, np.ones(40),
     )  # fmt: skip
     pool_of = Pool(trips, course_of(lines, GRID), np.linspace(1.7e9, 1.7e9 + 4e5, 40))
-    estimates = replace(
-        small_estimates, grid=GRID, occupancy=np.ones((30, 40)), starts=np.ones((30, 40)), ends=np.ones((30, 40))
-    )
+    even = np.ones((30, 40))
+    estimates = replace(changed(small_estimates, occupancy=even, starts=even, ends=even), grid=GRID)
     chosen = np.repeat(np.arange(40), 3)
     settled = settled_ends(estimates, Prior(), pool_of, chosen, rng(4))
     tracks = timed_tracks(estimates, Prior(), pool_of, np.ones((30, 40)), chosen, rng(5), settled)
