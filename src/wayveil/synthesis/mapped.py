@@ -14,10 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.synthesis.field import NoisyLevel, _from_parent, _towards_parent, reconcile
-from wayveil.synthesis.nonnegative import nonnegative_fit
-from wayveil.synthesis.posterior import posterior_mean
-from wayveil.synthesis.pyramid import Field, pool, shifted, spread
+from wayveil.density import NoisyLevel, _from_parent, _towards_parent, reconcile
+from wayveil.nonnegative import nonnegative_fit
+from wayveil.posterior import posterior_mean
+from wayveil.pyramid import Field, pool, shifted, spread
 
 ROAD_RATES = (16.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25)
 """Expected points a cell width of road, from motorway to service, and a cell without a map: each class of the hierarchy

@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wayveil.synthesis.field import NoisyLevel
-from wayveil.synthesis.posterior import posterior_mean
-from wayveil.synthesis.pyramid import Field, pool, spread
+from wayveil.density import NoisyLevel
+from wayveil.posterior import posterior_mean
+from wayveil.pyramid import Field, pool, spread
 
 SHARES = (1.0, 0.75, 0.5, 0.25)
 TOLERANCE_NATS, TOLERANCE_A_UNIT = 35.0, 0.06
