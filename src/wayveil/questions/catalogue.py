@@ -67,8 +67,8 @@ CATALOGUE = (
     Entry(OriginDestination, 55),
     Entry(EndPointHours, 0),  # takes its ε from the end points, where there are many
 )
-"""The shares add up to one; the optimum is flat (docs/method.md). Questions of one ledger line divide its ε again once
-the noisy count is known (`divided`)."""
+"""The shares add up to one; the optimum is flat (docs/explanation/method.md). Questions of one ledger line divide its ε
+again once the noisy count is known (`divided`)."""
 
 QUESTIONS: Mapping[str, type[Question]] = {entry.question.name: entry.question for entry in CATALOGUE}
 

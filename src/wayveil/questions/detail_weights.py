@@ -4,7 +4,7 @@ The coarse blocks get two to six sixteenths of a field's share: the fewer, the m
 is divided into sixteen parts, in each block by itself, between the block's middle and its fine cells: many parts to the
 fine cells where the noisy coarse answer promises that they stand out from the noise, few where they would drown. One
 point then adds `parts` to its fine cell and `PARTS − parts` to its middle cell, PARTS in all wherever it lies, so a
-trajectory's norm does not depend on the division (docs/method.md).
+trajectory's norm does not depend on the division (docs/explanation/method.md).
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,8 @@ class FineShare:
 
 
 FINE_SHARE = FineShare()
-"""The best of three rules for weak signals on simulated cities (docs/model-card.md); for every field, dataset and ε."""
+"""For every field, dataset and ε: the best of three rules for weak signals on simulated cities
+(docs/explanation/model-card.md)."""
 
 
 def concentration(blocks: NDArray[np.float64], side: int, noise: float) -> float:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 HOURS_PART = Fraction(3, 32)
 HOURS_FROM = 11_000.0
 """The part of the end points' ε that is spent on their hours, and how many noise units that ε must be worth. With fewer
-all regions would get the same hours anyway, and the ε would be lost (docs/method.md)."""
+all regions would get the same hours anyway, and the ε would be lost (docs/explanation/method.md)."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 CLEAR_UNITS = 0.8
 USUALLY_CONCENTRATED = 16.0
 """Noise units that a fine cell must be worth where trajectories are, and how much busier these places are than the
-average one before anything is known. Tuned on the trial data, one rule for all of it (docs/method.md)."""
+average one before anything is known. Tuned on the trial data, one rule for all of it (docs/explanation/method.md)."""
 _LARGEST_SIDE = 1 << 20
 
 

@@ -2,9 +2,9 @@
 
 A question maps one trajectory T to a vector φ(T) of integers with ‖φ(T)‖₁ ≤ `resolution`. Its exact answer is Σ φ(T),
 so adding or removing one trajectory moves the answer by at most `resolution` in L1, however many cells, points or
-trajectories there are (docs/method.md, Lemma 1). Each question is a frozen object that owns everything about itself:
-its name, the rule for its size, its features, its JSON form and its meaning in words. Its share of ε stands in the
-catalogue (`wayveil.questions.catalogue`).
+trajectories there are (docs/explanation/method.md, Lemma 1). Each question is a frozen object that owns everything
+about itself: its name, the rule for its size, its features, its JSON form and its meaning in words. Its share of ε
+stands in the catalogue (`wayveil.questions.catalogue`).
 """
 
 from abc import ABC, abstractmethod

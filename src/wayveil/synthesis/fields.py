@@ -37,7 +37,8 @@ class Pooling:
 
 
 OCCUPANCY, END_POINTS = Pooling(bayes=0.2, unmapped=0.05), Pooling(bayes=0.2, unmapped=0.2)
-"""Seen on the trial data, one rule for all of it (docs/model-card.md): a map tells less about ends than about ways."""
+"""Seen on the trial data, one rule for all of it (docs/explanation/model-card.md): a map tells less about ends than
+about ways."""
 
 
 def estimate_fields(

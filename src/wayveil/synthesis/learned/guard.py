@@ -5,7 +5,7 @@ under the known noise moves whole blocks, halfway. Then the log-likelihood of al
 −Σ|count − estimate| / noise, is compared with the Bayesian estimate's; where it is clearly lower the two are mixed.
 
 The rule was reworked after runs on real data, where an earlier one stepped back too often; its constants were set on
-simulated releases only (docs/model-card.md).
+simulated releases only (docs/explanation/model-card.md).
 
 Privacy: free (post-processing).
 """
