@@ -9,8 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from wayveil import plan
-from wayveil.focus import (
+from wayveil.grid import Grid
+from wayveil.privacy.budget import Budget
+from wayveil.pyramid import pool
+from wayveil.questions.catalogue import QUESTIONS, SHARES, divided, ledger_lines
+from wayveil.questions.detail_weights import (
     FEWEST,
     MOST,
     PARTS,
@@ -21,9 +24,7 @@ from wayveil.focus import (
     unweigh,
     weigh,
 )
-from wayveil.grid import Grid
-from wayveil.privacy.budget import Budget
-from wayveil.synthesis.pyramid import pool
+from wayveil.questions.field import CLEAR_UNITS, USUALLY_CONCENTRATED, field_levels
 
 R = 1 << 16
 many = settings(max_examples=150, deadline=None)
@@ -151,20 +152,21 @@ def test_more_trajectories_leave_less_to_the_coarse_blocks(cells):
     assert parts[0] == parts[1] == 6 and parts[2:] == [6, 4, 2, 2]
 
 
-def test_the_division_of_a_field_keeps_its_share_and_every_other_line():
-    budget = Budget.split(Fraction(3, 10), plan.SHARES)
+def test_the_division_of_a_line_keeps_its_share_and_every_other_line():
+    budget = Budget.split(Fraction(3, 10), SHARES)
     grid = Grid(100.0, 150, 245, 15_000.0, 24_500.0)
+    lines = ledger_lines(budget.shares)
     for signal in (1.0, 800.0, 2e4):
-        found = plan.focused(budget, {"occupancy": signal, "end_points": signal / 2}, grid)
+        signals = {**dict.fromkeys(lines, 1.0), "occupancy": signal, "end_points": signal / 2}
+        found = divided(budget, signals, grid)
         assert found.epsilon == budget.epsilon == sum(found.shares.values())
-        for name in plan.FIELDS:
+        assert ledger_lines(found.shares) == lines
+        for name in ("occupancy", "end_points"):
             both = [sum(each[f"{name}/{part}"] for part in ("coarse", "detail")) for each in (budget, found)]
             assert both[0] == both[1]
-            assert found[f"{name}/coarse"] / both[0] == Fraction(
-                coarse_parts(signal if name == "occupancy" else signal / 2, grid.cells), PARTS
-            )
-        others = [name for name in plan.SHARES if name.partition("/")[0] not in plan.FIELDS]
-        assert all(found[name] == budget[name] for name in others)
+            assert found[f"{name}/coarse"] / both[0] == Fraction(coarse_parts(signals[name], grid.cells), PARTS)
+        alone = [name for name, question in QUESTIONS.items() if question.line == name]
+        assert len(alone) == len(lines) - 2 and all(found[name] == budget[name] for name in alone)
 
 
 @many
@@ -193,8 +195,8 @@ def test_concentration_is_one_where_all_is_even_and_does_not_take_noise_for_plac
 @given(st.floats(1e-3, 1e9), st.floats(1, 1e4))
 def test_fine_cells_are_clear_where_that_is_possible_and_no_larger_than_need_be(signal, close):
     grid = Grid(100.0, 160, 160, 16_000.0, 16_000.0)
-    levels = plan.field_levels(grid, signal, close)
-    worth = signal / grid.cells * max(close, plan.USUALLY_CONCENTRATED)
+    levels = field_levels(grid, signal, close)
+    worth = signal / grid.cells * max(close, USUALLY_CONCENTRATED)
     assert levels.coarse % levels.middle == 0 and levels.middle % levels.fine == 0
-    assert worth * levels.fine**2 >= plan.CLEAR_UNITS * (1 - 1e-9) or levels.fine == 64
-    assert levels.fine == 1 or worth * (levels.fine / 2) ** 2 < plan.CLEAR_UNITS
+    assert worth * levels.fine**2 >= CLEAR_UNITS * (1 - 1e-9) or levels.fine == 64
+    assert levels.fine == 1 or worth * (levels.fine / 2) ** 2 < CLEAR_UNITS

@@ -8,21 +8,21 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import wayveil.exact
+import wayveil.measurement.exact
 from wayveil.errors import CHARGED, BudgetError, InputError, LowSignalError, UnaccountedSpendWarning
-from wayveil.focus import PARTS, fine_parts
-from wayveil.measure import SameContentWarning, exact_answers, first_views, measure
-from wayveil.plan import FIELDS
+from wayveil.measurement import SameContentWarning, exact_answers, measure
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import OpenDPNoise, SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.privacy.zcdp import epsilon_of
+from wayveil.pyramid import pool
+from wayveil.questions.catalogue import finest_questions, ledger_lines
+from wayveil.questions.detail_weights import PARTS, fine_parts
+from wayveil.questions.levels import noisy_levels
 from wayveil.release import release_to_json
 from wayveil.signal_check import count_noise
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.source import MemorySource
-from wayveil.synthesis.fields import noisy_levels
-from wayveil.synthesis.pyramid import pool
 from wayveil.synthesizer import Synthesizer
 from wayveil.trajectories import Trajectories, select
 
@@ -49,10 +49,9 @@ def test_the_lines_add_up_to_exactly_epsilon_and_are_on_the_ledger(city, data, l
     (account,) = ledger.datasets()
     assert account.spent == account.total == Fraction(7, 10)
     spends = [line for line in ledger.lines("rides") if line.kind == "spend"]
-    costs = dict(release.ledger)
-    for field in FIELDS:  # one line on the ledger: how a field's share is divided is settled after it was paid
-        costs[field] = costs.pop(f"{field}/coarse") + costs.pop(f"{field}/detail")
-    assert {line.name: line.epsilon for line in spends} == costs
+    # A field is one line on the ledger: how its share is divided is decided after it was paid.
+    costs = ledger_lines(dict(release.ledger))
+    assert {line.name: line.epsilon for line in spends} == costs and "occupancy" in costs
 
 
 def test_a_second_measurement_needs_its_own_budget(city, data, ledger):
@@ -91,25 +90,26 @@ def test_how_closely_a_block_is_looked_at_follows_from_the_release_alone(city, d
     release = measure(data, city.scope, epsilon=epsilon, delta=delta, unit="user", max_per_user=3)
     for name in ("occupancy", "end_points"):
         coarse, detail = release[f"{name}/coarse"], release[f"{name}/detail"]
-        middle, fine = detail.parameters["sides"]
-        assert coarse.parameters["side"] % middle == middle % fine == 0
-        cells = (coarse.parameters["side"] // fine) ** 2
-        assert detail.parameters["parts"] == fine_parts(coarse.counts, cells, detail.noise).tolist()
+        middle, fine = detail.question.sides
+        side = coarse.question.side
+        assert side % middle == middle % fine == 0 and detail.question.levels.coarse == side
+        parts = fine_parts(coarse.counts, (side // fine) ** 2, detail.noise)
+        assert detail.question.weights.tolist() == parts.tolist()
         assert detail.resolution == PARTS * coarse.resolution
 
 
 def test_each_cell_of_a_detail_is_as_far_from_the_truth_as_its_own_noise_says(city, data):
     release = measure(data, city.scope, epsilon=20, unit="trajectory", noise=SeededNoise(1))
-    views = first_views(city.scope)
-    exact = dict(zip(views, exact_answers(data, city.scope, list(views.values())), strict=True))
+    questions = finest_questions(city.scope)
+    exact = dict(zip(questions, exact_answers(data, city.scope, questions), strict=True))
     for name in ("occupancy", "end_points"):
-        true_field = exact[name].reshape(views[name].shape) / views[name].resolution
-        coarse, middle, fine = (
-            np.abs(level.counts - pool(true_field, level.side)) / level.noise for level in noisy_levels(release, name)
-        )
+        (finest,) = [question for question in questions if question.quantity == name]
+        true_field = exact[finest].reshape(finest.shape) / finest.resolution
+        levels = noisy_levels([release[f"{name}/{part}"] for part in ("coarse", "detail")])
+        coarse, middle, fine = (np.abs(level.counts - pool(true_field, level.side)) / level.noise for level in levels)
         assert max(coarse.max(), middle.max(), fine.max()) < 20
         assert 0.7 < middle.mean() < 1.3 and 0.9 < fine.mean() < 1.1
-        assert len({part for row in release[f"{name}/detail"].parameters["parts"] for part in row}) > 1
+        assert len({part for row in release[f"{name}/detail"].question.parts for part in row}) > 1
 
 
 def test_users_pay_for_all_their_trajectories(city, data):
@@ -221,7 +221,7 @@ def test_noise_that_would_hide_the_data_is_refused_before_it_is_read(city, ledge
         def batches(self, progress=None):
             raise AssertionError("the data was read")
 
-    source = Unread(Trajectories(np.zeros(1, np.int64), *np.empty((3, 0))))
+    source = Unread(Trajectories(np.zeros(1, np.int64), *np.empty((3, 0)), user=np.empty(0, np.int64)))
     many = {"epsilon": 1, "unit": "user", "max_per_user": 20, "expected_trips": 300}
     account = {"dataset": "d", "ledger": ledger}
     with pytest.raises(LowSignalError) as refused:
@@ -275,7 +275,7 @@ def test_a_source_is_read_once_and_twice_gives_the_same(city, data, monkeypatch)
 
     once = measure(Counting(data), city.scope, epsilon=200, unit="trajectory", noise=SeededNoise(2))
     assert Counting.times == 1 and "end_points/hours" in once
-    monkeypatch.setattr(wayveil.exact, "MOST_REMEMBERED", 10)
+    monkeypatch.setattr(wayveil.measurement.exact, "MOST_REMEMBERED", 10)
     again = measure(Counting(data), city.scope, epsilon=200, unit="trajectory", noise=SeededNoise(2))
     assert Counting.times == 4 and release_to_json(once) == release_to_json(again)  # once more for each later view
 
@@ -301,8 +301,7 @@ def test_frames_and_names(city, data):
     from wayveil.formats.tables import table_of
 
     table = table_of(data).rename_columns(["ride", "lat", "lon", "t", "user_id"])
-    views = list(first_views(city.scope).values())
-    expected = exact_answers(data, city.scope, views)
+    expected = exact_answers(data, city.scope, finest_questions(city.scope))
     found = measure(table, city.scope, epsilon=1, unit="trajectory", traj_id="ride", noise=SeededNoise(1))
     same = measure(data, city.scope, epsilon=1, unit="trajectory", noise=SeededNoise(1))
     assert release_to_json(found) == release_to_json(same) and int(expected[0][0]) == len(data)

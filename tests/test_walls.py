@@ -15,11 +15,7 @@ PRIVATE = (
     "formats",
     "source",
     "prepare",
-    "views",
-    "exact",
-    "door",
-    "questions",
-    "measure",
+    "measurement",
     "evaluation",
     "audit",
     "baselines",
@@ -57,8 +53,8 @@ def test_nothing_of_the_private_side_is_imported(path):
 def test_the_wall_would_be_seen(tmp_path):
     """The test above can fail: each way to import is noticed."""
     texts = (
-        "from wayveil.formats import read", "import wayveil.measure", "from wayveil import evaluation",
-        "def f():\n    from wayveil.views.base import View", "from ..source import open_source",
+        "from wayveil.formats import read", "import wayveil.measurement", "from wayveil import evaluation",
+        "def f():\n    from wayveil.measurement.exact import read_exact", "from ..source import open_source",
         "import importlib\nimportlib.import_module('wayveil.audit')",
     )  # fmt: skip
     for text in texts:
@@ -79,6 +75,23 @@ def test_nothing_of_it_comes_in_by_another_way():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not [name for name in done.stdout.split() if forbidden(name)]
+
+
+ABOVE = {
+    "privacy": ("questions", "release", "measurement", "synthesis", "report", "formats", "engine"),
+    "questions": ("release", "measurement", "synthesis", "report", "formats", "source", "engine"),
+    "release": ("measurement", "synthesis", "report", "formats", "source", "engine"),
+    "measurement": ("synthesis", "report", "making", "evaluation"),
+}
+"""What each layer must not import, inside functions neither."""
+
+
+@pytest.mark.parametrize("layer", ABOVE)
+def test_no_layer_imports_one_above_it(layer):
+    paths = sorted((ROOT / layer).rglob("*.py"))
+    assert paths
+    for path in paths:
+        assert not {name for name in imported(path) if name.partition(".")[2].partition(".")[0] in ABOVE[layer]}, path
 
 
 def test_only_one_file_imports_opendp():

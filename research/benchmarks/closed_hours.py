@@ -15,7 +15,7 @@ import shapely
 
 from wayveil.evaluation import HEADLINE, evaluate
 from wayveil.evaluation.datasets import find_datasets
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import Closed, area_in_metres, count, hours, motion_of, violating_trajectories
 from wayveil.scope import Scope

@@ -14,7 +14,7 @@ import shapely
 from fixed_intervals import every
 
 from wayveil.evaluation import METRICS, project
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import closed, one_way
 from wayveil.simulate import simulate_city, simulate_trajectories

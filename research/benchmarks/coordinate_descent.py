@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from wayveil.evaluation.datasets import find_datasets
 from wayveil.evaluation.tally import jsd
 from wayveil.grid import Grid, base_grid
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.polylines import Polylines, lengths
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit

@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 from wayveil.evaluation import evaluate
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.synthesis.synthesize import synthesize

@@ -151,7 +151,7 @@ def prepare(folder: Path, n: int, seed: int, free: bool) -> None:
     """The city, its release, and trajectories drawn without rules."""
     from wayveil.atomic import write_text
     from wayveil.formats.roads import write_roads
-    from wayveil.measure import measure
+    from wayveil.measurement import measure
     from wayveil.release import write_release
     from wayveil.simulate import rules_text, simulate_city, simulate_to_parquet
     from wayveil.steps import synthesize_file

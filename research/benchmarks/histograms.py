@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from wayveil.evaluation.datasets import find_datasets
 from wayveil.evaluation.tally import jsd
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import Noisy, SeededNoise
 from wayveil.scope import Scope
 from wayveil.simulate import simulate_city, simulate_trajectories
@@ -66,7 +66,7 @@ def sources(folder: Path | None, names: list[str]) -> Iterator[tuple[str, Scope,
 def heard(release: Any, view: str, noises: int) -> str:
     """Smooth from bin to bin → as shipped."""
     answer, count = release[view], release["count"]
-    true, edges = np.asarray(answer.counts, float), np.asarray(answer.parameters["edges"], float)
+    true, edges = np.asarray(answer.counts, float), np.asarray(answer.question.bins.edges, float)
     found = []
     for seed in range(noises):
         random = np.random.default_rng(seed)

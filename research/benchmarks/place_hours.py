@@ -11,10 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from wayveil import plan
 from wayveil.evaluation import evaluate
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
+from wayveil.questions import end_points
+from wayveil.questions.end_point_hours import EndPointHours
 from wayveil.scope import read_scope
 from wayveil.source import open_source
 from wayveil.synthesis.synthesize import synthesize
@@ -29,17 +30,17 @@ def main() -> None:
     parser.add_argument("--epsilons", default="1,2,4")
     parser.add_argument("--noises", type=int, default=2)
     chosen = parser.parse_args()
-    scope, source, usual = read_scope(chosen.scope), open_source(chosen.file), plan.HOURS_FROM
+    scope, source, usual = read_scope(chosen.scope), open_source(chosen.file), end_points.HOURS_FROM
     print("| ε | asked about hours | " + " | ".join(METRICS) + " |\n|---|---|" + "---|" * len(METRICS))
     for epsilon in chosen.epsilons.split(","):
         for worth in (np.inf, usual):
-            plan.HOURS_FROM = worth  # the one constant that says when; put back by the next turn
+            end_points.HOURS_FROM = worth  # the one constant that says when; put back by the next turn
             rows, regions = [], 0
             for seed in range(1, chosen.noises + 1):
                 release = measure(source, scope, epsilon=epsilon, unit="trajectory", noise=SeededNoise(seed))
                 made = synthesize(release, seed=seed).trajectories
                 rows.append([evaluate(chosen.file, made, scope, metrics=METRICS).values[name] for name in METRICS])
-                regions = release[plan.HOURS].shape[1] if plan.HOURS in release else 0
+                regions = release[EndPointHours.name].shape[1] if EndPointHours.name in release else 0
             asked = f"in {regions} regions" if regions else "no"
             print(f"| {epsilon} | {asked} | " + " | ".join(f"{value:.4f}" for value in np.mean(rows, axis=0)) + " |")
 

@@ -34,23 +34,23 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil import plan
 from wayveil.evaluation import METRICS, headline, project
 from wayveil.evaluation.datasets import find_datasets
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.polylines import Polylines
+from wayveil.posterior import posterior_mean
 from wayveil.prepare import Prepared, prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
+from wayveil.questions.catalogue import SHARES
+from wayveil.questions.question import exact_sums
+from wayveil.questions.relation import Relation
 from wayveil.scope import Scope
 from wayveil.synthesis import shard as shards
 from wayveil.synthesis.candidates import Trips
 from wayveil.synthesis.fit import SoftView
-from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.synthesize import Model, draw_shards, make_model
 from wayveil.trajectories import Trajectories, concatenate
-from wayveil.views import Relation
-from wayveil.views.base import exact_sums
 from wayveil.waypoints import waypoints
 
 WAY_POINTS = 16
@@ -136,9 +136,9 @@ class _Others:
     def of(
         cls, real: Trajectories, scope: Scope, epsilon: Fraction, share: Fraction, of_flows: bool, seed: int
     ) -> "_Others":
-        flows = {name: part for name, part in plan.SHARES.items() if name in FLOWS}
+        flows = {name: part for name, part in SHARES.items() if name in FLOWS}
         fewer = {name: part * (1 - share / sum(flows.values())) for name, part in flows.items()} if of_flows else {}
-        with patch.dict(plan.SHARES, fewer):
+        with patch.dict(SHARES, fewer):
             left, noise = epsilon * (1 - share), SeededNoise(seed)
             release = measure(real, scope, epsilon=left, unit=Unit.trajectory(), noise=noise)
         model = make_model(release, seed=seed)

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from wayveil.evaluation import HEADLINE, METRICS, project
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.roads import RoadMap
 from wayveil.rules import (
     Rule,

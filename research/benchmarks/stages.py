@@ -29,7 +29,7 @@ def simulate(size: int, folder: Path) -> None:
 
 
 def measure(size: int, folder: Path) -> None:
-    from wayveil.measure import measure
+    from wayveil.measurement import measure
     from wayveil.release import write_release
 
     release = measure(folder / f"{size}.parquet", "demo-city", epsilon=1, unit="trajectory")

@@ -17,7 +17,7 @@ import numpy as np
 
 from wayveil.evaluation import HEADLINE, evaluate
 from wayveil.evaluation.datasets import find_datasets
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.rules.motion import ground_lengths, motion_of

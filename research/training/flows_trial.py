@@ -19,15 +19,18 @@ from samples import END_POINT_POWER, END_POINT_SHARE, OCCUPANCY_SHARE, _drive, b
 from streets import KINDS
 from unfamiliar import jsd
 
-from wayveil import plan
+from wayveil.density import estimate_field
 from wayveil.grid import Grid
-from wayveil.synthesis.estimate import _gravity
-from wayveil.synthesis.field import estimate_field
+from wayveil.posterior import posterior_mean
+from wayveil.pyramid import spread
+from wayveil.questions.catalogue import SHARES
+from wayveil.questions.displacement import Displacement
+from wayveil.questions.flow import region_depth
+from wayveil.questions.start_minus_end import StartMinusEnd, difference_side
+from wayveil.regions import cut_regions, label_regions
+from wayveil.synthesis.estimators.flows import gravity as product_gravity
 from wayveil.synthesis.fields import split_ends
 from wayveil.synthesis.histogram import estimate_histogram
-from wayveil.synthesis.posterior import posterior_mean
-from wayveil.synthesis.pyramid import spread
-from wayveil.synthesis.regions import cut_regions, label_regions
 
 EPSILONS = (0.1, 0.5, 1.0)
 SIDE = 160
@@ -53,7 +56,7 @@ def trajectories(
 
 
 def observe(kind: str, epsilon: float, random: np.random.Generator, hours: bool = False) -> SimpleNamespace:
-    """Everything that `estimate._flows` would see, with the truth beside it."""
+    """Everything that `estimators.flows` would see, with the truth beside it."""
     grid, occupancy, start, end = trajectories(kind, random, hours)
     count, area = float(len(start)), np.ones((SIDE, SIDE))
     both = 0.5 * np.bincount(np.r_[start, end], minlength=grid.cells).reshape(SIDE, SIDE)
@@ -61,17 +64,17 @@ def observe(kind: str, epsilon: float, random: np.random.Generator, hours: bool 
     levels = noisy_levels(both, END_POINT_SHARE, epsilon, count, random)
     sharp = (seen / seen.max()) ** END_POINT_POWER
     ends = estimate_field(levels, count, area, base=sharp, coarse_base=seen, neighbours=False)
-    share = float(plan.SHARES["start_minus_end"])
-    side = plan.asymmetry_side(grid, count * epsilon * share)
+    share = float(SHARES["start_minus_end"])
+    side = difference_side(grid, count * epsilon * share)
     difference = 0.5 * (np.bincount(start, minlength=grid.cells) - np.bincount(end, minlength=grid.cells))
     difference = pool(difference.reshape(SIDE, SIDE), side)
     noise = 1 / (epsilon * share)
     answer = SimpleNamespace(
-        parameters={"side": side}, counts=difference + random.laplace(0, noise, difference.shape), noise=noise
+        question=StartMinusEnd(grid, side), counts=difference + random.laplace(0, noise, difference.shape), noise=noise
     )
     starts, stops = split_ends(answer, ends)
-    shares = [float(plan.SHARES[f"origin_destination/{level}"]) for level in ("coarse", "fine")]
-    depth = plan.region_depth(count * epsilon * sum(shares))
+    shares = [float(SHARES[f"origin_destination/{level}"]) for level in ("coarse", "fine")]
+    depth = region_depth(count * epsilon * sum(shares))
     size = 2**depth
     rough = estimate_field(levels[:2], count, area, neighbours=False)
     regions = label_regions(grid, cut_regions(rough, depth))
@@ -80,13 +83,13 @@ def observe(kind: str, epsilon: float, random: np.random.Generator, hours: bool 
     coarse = pool(true, MERGED)
     noises = [1 / (epsilon * share) for share in shares]
     box = SimpleNamespace(width_m=grid.width_m, height_m=grid.height_m)
-    bins = plan.displacement_bins(box)
+    bins = Displacement.finest_bins(box)
     moved = np.hypot(start % SIDE - end % SIDE, start // SIDE - end // SIDE) * grid.cell_m / 1000
     displaced = np.bincount(bins.index(moved), minlength=len(bins)).astype(float)
     edges = np.asarray(bins.edges)
     middles = (edges[1:] + edges[:-1]) / 2
     # The product adds up the rows of a table of displacement and length, 18 bins wide.
-    noise = np.sqrt(18) / (epsilon * float(plan.SHARES["displacement_length"]))
+    noise = np.sqrt(18) / (epsilon * float(SHARES["displacement_length"]))
     return SimpleNamespace(
         grid=grid, regions=regions, size=size, starts=starts, ends=stops, count=count, true=true, bins=bins,
         displaced=displaced / displaced.sum(), signal=count * epsilon,
@@ -107,7 +110,7 @@ def gravity(made: SimpleNamespace, displacement: np.ndarray | None) -> np.ndarra
     plain = np.outer(out, into) / (out.sum() * into.sum())
     if displacement is None:
         return plain
-    mean = _gravity(made.grid, made.regions, made.size, made.starts, made.ends, made.bins, displacement)
+    mean = product_gravity(made.grid, made.regions, made.size, made.starts, made.ends, made.bins, displacement)
     return mean / mean.sum() + 0.02 * plain
 
 
@@ -136,7 +139,7 @@ def scaled(made: SimpleNamespace, mean: np.ndarray) -> np.ndarray:
 
 
 def posterior(made: SimpleNamespace, mean: np.ndarray) -> np.ndarray:
-    """As `estimate._flows` goes on from its prior mean."""
+    """As `estimators.flows` goes on from its prior mean."""
     out, into = margins(made)
     mean_coarse = pool(mean, MERGED)
     better = posterior_mean(made.coarse, mean_coarse, made.coarse_noise, groups=3)

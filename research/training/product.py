@@ -13,7 +13,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "wayveil"
 
 def _register() -> None:
     try:
-        import wayveil.synthesis.field  # noqa: F401
+        import wayveil.density  # noqa: F401
     except ImportError:
         for name, folder in (("wayveil", SOURCE), ("wayveil.synthesis", SOURCE / "synthesis")):
             package = types.ModuleType(name)
@@ -23,27 +23,27 @@ def _register() -> None:
 
 _register()
 
-from wayveil.focus import PARTS, coarse_parts, concentration, fine_parts, parts_of_cells  # noqa: E402
-from wayveil.synthesis.field import NoisyLevel, estimate_field  # noqa: E402
+from wayveil.density import NoisyLevel, estimate_field  # noqa: E402
+from wayveil.pyramid import pool, shifted, spread  # noqa: E402
+from wayveil.questions.detail_weights import PARTS, coarse_parts, concentration, fine_parts, parts_of_cells  # noqa: E402
 from wayveil.synthesis.learned import features, network  # noqa: E402
 from wayveil.synthesis.learned.refine import refine  # noqa: E402
 from wayveil.synthesis.learned.weights import WEIGHTS_FILE  # noqa: E402
 from wayveil.synthesis.mapped import estimate_mapped_field  # noqa: E402
-from wayveil.synthesis.pyramid import pool, shifted, spread  # noqa: E402
 
 __all__ = ["PARTS", "WEIGHTS_FILE", "NoisyLevel", "coarse_parts", "concentration", "estimate_field",
            "estimate_mapped_field", "features", "fine_parts", "network", "parts_of_cells", "pool", "refine", "shifted",
            "spread"]  # fmt: skip
 
 OCCUPANCY_SHARE = 0.390
-"""Share of ε of the coarse blocks and of the detail inside them: `wayveil.plan.SHARES`, which a test compares."""
+"""Share of ε of the coarse blocks and of the detail inside them; a test compares it with the catalogue's."""
 END_POINT_SHARE = 0.220
 COUNT_SHARE = 0.010
 END_POINT_POWER = 1.5
 
 
 def level_sides(cells: int, signal: float, concentrated: float = 16.0) -> tuple[int, int, int]:
-    """Sides of the three levels in base cells: the rule of `wayveil.plan.field_levels`, which a test compares."""
+    """Sides of the three levels in base cells; a test compares it with `wayveil.questions.field.field_levels`."""
     fine = 1
     while fine < 64 and max(concentrated, 16.0) * signal * fine * fine < 0.8 * cells:
         fine *= 2

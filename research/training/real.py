@@ -22,10 +22,11 @@ from product import pool
 
 from wayveil.formats.roads import read_roads
 from wayveil.grid import Grid, base_grid
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.prepare import prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
+from wayveil.questions.levels import noisy_levels
 from wayveil.scope import Scope, read_scope
 from wayveil.source import open_source
 from wayveil.synthesis import fields
@@ -101,6 +102,10 @@ def main() -> None:
         for seed in range(1, chosen.noises + 1):
             release = measure(source, scope, epsilon=epsilon, unit=Unit.trajectory(), noise=SeededNoise(seed))
             count = max(float(release["count"].counts[0]), 1.0)
+            levels = [
+                noisy_levels([release[f"{field}/{part}"] for part in ("coarse", "detail")])
+                for field in ("occupancy", "end_points")
+            ]
             for roads in maps:
                 row = {"name": chosen.name, "epsilon": epsilon, "seed": seed, "mapped": roads is not None}
                 found = []
@@ -108,7 +113,7 @@ def main() -> None:
                     began = time.process_time()
                     with warnings.catch_warnings(record=True) as said:
                         warnings.simplefilter("always", LearnedFallback)
-                        found.append(fields.estimate_fields(release, count, area, roads or (), learned))
+                        found.append(fields.estimate_fields(*levels, count, area, roads or (), learned))
                     row["learned_cpu_s" if learned else "bayes_cpu_s"] = round(time.process_time() - began, 2)
                 row["stepped_back"] = [str(note.message) for note in said]
                 for name, which in (("points", 0), ("occupancy", 0), ("end_points", 1)):

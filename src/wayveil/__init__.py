@@ -8,27 +8,25 @@
 """
 
 import importlib
-import sys
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wayveil import errors as errors
     from wayveil import rules as rules
-    from wayveil.describe import describe as describe
     from wayveil.errors import UnaccountedSpendWarning as UnaccountedSpendWarning
     from wayveil.evaluation import evaluate as evaluate
     from wayveil.formats import read as read
     from wayveil.formats import write as write
     from wayveil.formats.roads import read_roads as read_roads
     from wayveil.making import synthesize as synthesize
-    from wayveil.measure import measure as measure
+    from wayveil.measurement import measure as measure
     from wayveil.privacy.ledger import Ledger as Ledger
     from wayveil.privacy.unit import Unit as Unit
     from wayveil.progress import show_progress as show_progress
     from wayveil.release import Release as Release
     from wayveil.release import read_release as read_release
     from wayveil.release import write_release as write_release
+    from wayveil.release.describe import describe as describe
     from wayveil.scope import Scope as Scope
     from wayveil.scope import read_scope as read_scope
     from wayveil.signal_check import count_noise as count_noise
@@ -44,9 +42,9 @@ _HOMES = {
     "UnaccountedSpendWarning": "wayveil.errors",
     "Unit": "wayveil.privacy.unit",
     "count_noise": "wayveil.signal_check",
-    "describe": "wayveil.describe",
+    "describe": "wayveil.release.describe",
     "evaluate": "wayveil.evaluation",
-    "measure": "wayveil.measure",
+    "measure": "wayveil.measurement",
     "read": "wayveil.formats",
     "read_release": "wayveil.release",
     "read_roads": "wayveil.formats.roads",
@@ -79,18 +77,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return list(__all__)
-
-
-class _Package(ModuleType):
-    """`wayveil.measure` is the function, whoever imported the module of that name and whenever.
-
-    Python binds a submodule to its package's attribute after loading it; for names that are functions here it must
-    not. `from wayveil.measure import ...` does not look at the attribute and keeps working.
-    """
-
-    def __setattr__(self, name: str, value: object) -> None:
-        if not (name in _HOMES and isinstance(value, ModuleType)):
-            super().__setattr__(name, value)
-
-
-sys.modules[__name__].__class__ = _Package

@@ -18,6 +18,12 @@ class Bins:
     def __len__(self) -> int:
         return len(self.edges) - 1
 
+    @property
+    def geometric_middles(self) -> NDArray[np.float64]:
+        """Geometric mean of each bin's edges; half of the upper edge for the first, which begins at zero."""
+        edges = np.asarray(self.edges)
+        return np.r_[edges[1] / 2, np.sqrt(edges[1:-1] * edges[2:])]
+
     def index(self, values: NDArray[np.float64]) -> NDArray[np.int64]:
         """The bin of each value."""
         if len(self) > _MOST_COMPARED or np.ndim(values) != 1 or len(values) < _BLOCK:

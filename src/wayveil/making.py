@@ -9,17 +9,14 @@ from typing import TYPE_CHECKING
 
 from wayveil.callers import callers_level
 from wayveil.errors import InputError, LeftOutWarning
+from wayveil.formats.roads import Roads, roads_of
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release
-from wayveil.roads import RoadMap
 from wayveil.rules.given import Rules, as_rules
 
 if TYPE_CHECKING:
     from wayveil.engine.pieces import Pieces
     from wayveil.synthesis.synthesize import Synthesis
-
-Roads = RoadMap | str | os.PathLike[str] | None
-"""A road map, or the file of one."""
 
 
 def synthesize(
@@ -79,14 +76,3 @@ def synthesize(
         said = f"{left_out:,} of {count:,} trajectories could not be made to obey the rules and were left out."
         warnings.warn(said, LeftOutWarning, stacklevel=callers_level())
     return made
-
-
-def roads_of(roads: Roads) -> RoadMap | None:
-    """The road map, read where a file is given."""
-    if roads is None or isinstance(roads, RoadMap):
-        return roads
-    if not isinstance(roads, str | os.PathLike):
-        raise InputError("roads must be a road map (wayveil.read_roads), or the file of one.")
-    from wayveil.formats.roads import read_roads
-
-    return read_roads(os.fspath(roads))

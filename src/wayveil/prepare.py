@@ -62,15 +62,15 @@ class Prepared:
         return row, np.diff(self.t_utc, prepend=0.0)[later]
 
     @cached_property
-    def beat_s(self) -> NDArray[np.float64]:
-        """Median gap of each trajectory, of an even number the lower of the middle two; 0 where there is none."""
+    def median_interval_s(self) -> NDArray[np.float64]:
+        """(n,) median time between two points, of an even number the lower of the middle two; 0 where there is none."""
         row, gap_s = self.gaps
         count = np.maximum(self.points - 1, 0)
         some = count > 0
         middle = (np.cumsum(count) - count + (count - 1) // 2)[some]
-        beat_s = np.zeros(len(self))
-        beat_s[some] = gap_s[np.lexsort((gap_s, row))][middle]
-        return beat_s
+        median_interval_s = np.zeros(len(self))
+        median_interval_s[some] = gap_s[np.lexsort((gap_s, row))][middle]
+        return median_interval_s
 
 
 def inside_scope(

@@ -1,20 +1,21 @@
 """What is known about a measurement before it reads or spends anything: how large its noise is.
 
-Everything here follows from ε, δ, the unit, the plan's shares, and a rough size that the owner states. The data itself
-is never asked: a refusal that followed from its exact size would tell that size.
+Everything here follows from ε, δ, the unit, the catalogue's shares, and a rough size that the owner states. The data
+itself is never asked: a refusal that followed from its exact size would tell that size.
 """
 
 import operator
 from dataclasses import dataclass
 
-from wayveil.door import Cost
 from wayveil.errors import InputError, LowSignalError
 from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
 from wayveil.privacy.unit import Unit, parse_unit
+from wayveil.questions.catalogue import measurement_cost
+from wayveil.questions.count import Count
 
 HOPELESS_SHARE = 0.5
-"""Noise on the count, over the expected count, from which on a release is hopeless. The count is one number of a view
-that nobody divides further; every other view spreads the same trajectories over many cells."""
+"""Noise on the count, over the expected count, from which on a release is hopeless. The count is one number that
+is not divided further; every other question spreads the same trajectories over many cells."""
 HOPELESS_NOISE = 10_000.0
 """Noise on the count above which a release is hopeless whatever the file, as long as no size was stated: it would take
 tens of thousands of trajectories to tell the file from an empty one."""
@@ -48,7 +49,7 @@ def count_noise(*, epsilon: Number, unit: Unit | str, max_per_user: int | None =
     Privacy: free (nothing is read or spent).
     """
     unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
-    return Cost.of(exact_epsilon(epsilon), exact_delta(delta), unit).noise("count", unit)
+    return measurement_cost(exact_epsilon(epsilon), exact_delta(delta), unit).noise(Count.name, unit)
 
 
 def noise_words(noise: float) -> str:

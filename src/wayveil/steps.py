@@ -48,7 +48,7 @@ def measure_file(
 
     Privacy: spends ε of the dataset's budget; a refusal leaves no file behind.
     """
-    from wayveil.measure import measure
+    from wayveil.measurement import measure
     from wayveil.privacy.ledger import Ledger
 
     check_outputs([output], inputs=[file, scope, roads], ledger=Ledger(ledger).path)
@@ -98,8 +98,8 @@ def synthesize_file(
     """
     from wayveil.formats.options import WRITABLE, files_written, format_of
     from wayveil.formats.reading import write_trajectories
-    from wayveil.release_check import check_complete
-    from wayveil.report.words import few_words
+    from wayveil.release.check import check_complete
+    from wayveil.release.words import few_words
     from wayveil.synthesis.stream import synthesize_to_parquet
     from wayveil.synthesis.synthesize import duration_words, synthesize
 

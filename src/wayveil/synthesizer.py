@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 
 from wayveil.errors import InputError
 from wayveil.formats.options import ReadOptions, resolve_roles
-from wayveil.making import Roads, roads_of
-from wayveil.measure import measure
+from wayveil.formats.roads import Roads, roads_of
+from wayveil.measurement import measure
 from wayveil.privacy.budget import Number, decimal_text, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.unit import MOST_PER_USER, Unit, parse_unit

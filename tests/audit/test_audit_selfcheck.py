@@ -11,20 +11,22 @@ import typer
 from typer.testing import CliRunner
 
 from stats import ALPHA
-from wayveil.audit import audit_method, mechanism
+from wayveil.audit import audit_method
 from wayveil.audit.bounds import epsilon_bound
-from wayveil.audit.mechanism import HalfNoise, audited_views, release_scores, view_scores
+from wayveil.audit.mechanism import HalfNoise, audited_questions, question_scores, release_scores
 from wayveil.audit.readers import REFUSED, read_bound
 from wayveil.audit.selfcheck import ONE, Effort, _readers, make_world, sampler_bound, self_check, views_bound
-from wayveil.focus import PARTS
 from wayveil.formats.points import usable
-from wayveil.plan import DETAILS
 from wayveil.privacy.noise import Noisy, OpenDPNoise, SeededNoise
 from wayveil.progress import quiet
+from wayveil.questions.catalogue import QUESTIONS
+from wayveil.questions.detail_weights import PARTS
+from wayveil.questions.end_points import EndPointsDetail
+from wayveil.questions.field import Detail
+from wayveil.questions.occupancy import OccupancyDetail
+from wayveil.questions.question import Features
 from wayveil.source import open_source
-from wayveil.synthesis.pyramid import pool
 from wayveil.trajectories import Trajectories, concatenate
-from wayveil.views import Features
 
 SURE = 1 - ALPHA
 
@@ -60,35 +62,39 @@ def test_a_view_that_breaks_its_norm_is_convicted(world):
             rows = np.arange(len(batch))
             return Features(rows, 0 * rows, np.full(len(rows), 2))
 
-    found = view_scores(
+    found = question_scores(
         world.data, concatenate([world.data, world.standing]), world.scope, epsilon=ONE, runs=3_000,
-        noise=SeededNoise(3), views=[Twice()],
+        noise=SeededNoise(3), questions=[Twice()],
     )  # fmt: skip
     assert epsilon_bound(*found["count"], confidence=SURE).epsilon > 1
 
 
-def test_the_canaries_reach_every_view(world):
+def test_the_canaries_reach_every_question(world):
     names = set()
     for canary in (world.standing, world.crossing):
-        names |= set(view_scores(world.data, concatenate([world.data, canary]), world.scope, epsilon=ONE, runs=4,
+        names |= set(question_scores(world.data, concatenate([world.data, canary]), world.scope, epsilon=ONE, runs=4,
                                  noise=SeededNoise(0)))  # fmt: skip
-    assert names == {view.name for view in audited_views(world.scope)} | set(DETAILS)
+    assert names == set(QUESTIONS)
 
 
 def test_a_detail_that_weighs_more_than_its_parts_is_convicted(world, monkeypatch):
     """Both levels with all the parts: twice the norm that is claimed."""
+    names = (OccupancyDetail.name, EndPointsDetail.name)
 
-    def careless(exact, levels, parts):
-        return PARTS * np.concatenate([pool(exact, side).ravel() for side in (levels.middle, levels.fine)])
+    def careless(detail, batch):
+        found = careful(detail, batch)
+        cells = detail.cell_features(batch)
+        return replace(found, weight=np.tile(PARTS * cells.weight, 2))
 
     def bounds():
-        views = [view for view in audited_views(world.scope) if f"{view.name}/detail" in DETAILS]
-        found = view_scores(world.data, concatenate([world.data, world.standing]), world.scope, epsilon=ONE, runs=3_000,
-                            noise=SeededNoise(3), views=views)  # fmt: skip
-        return [epsilon_bound(*found[name], confidence=SURE).epsilon for name in DETAILS]
+        questions = [question for question in audited_questions(world.scope) if question.name in names]
+        found = question_scores(world.data, concatenate([world.data, world.standing]), world.scope, epsilon=ONE,
+                                runs=3_000, noise=SeededNoise(3), questions=questions)  # fmt: skip
+        return [epsilon_bound(*found[name], confidence=SURE).epsilon for name in names]
 
     assert all(0.3 < bound <= 1 for bound in bounds())
-    monkeypatch.setattr(mechanism, "detail_sums", careless)
+    careful = Detail.features
+    monkeypatch.setattr(Detail, "features", careless)
     assert all(bound > 1 for bound in bounds())
 
 

@@ -16,10 +16,9 @@ from hypothesis import strategies as st
 from layouts import FAR, SCOPE, START_S
 
 from wayveil.errors import InputError
-from wayveil.exact import kept_trajectories
 from wayveil.formats import read
 from wayveil.formats.numbers import numbers_of_text
-from wayveil.measure import measure
+from wayveil.measurement import kept_trajectories, measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.source import MemorySource, open_source
@@ -257,8 +256,8 @@ def published(data, **how):
 
 def same(one, other):
     assert one[1] == other[1]
-    assert [(a.name, a.parameters, a.shape, a.noisy.tolist()) for a in one[0].answers] == [
-        (a.name, a.parameters, a.shape, a.noisy.tolist()) for a in other[0].answers
+    assert [(a.name, a.question, a.shape, a.noisy.tolist()) for a in one[0].answers] == [
+        (a.name, a.question, a.shape, a.noisy.tolist()) for a in other[0].answers
     ]
     assert {**vars(one[0]), "answers": ()} == {**vars(other[0]), "answers": ()}
 
@@ -275,7 +274,7 @@ def test_nothing_published_depends_on_a_unit_but_through_the_sums(tmp_path, kind
 def test_the_command_line_says_the_same_about_both(tmp_path, monkeypatch, capfd):
     from wayveil.cli.main import main
 
-    monkeypatch.setattr(importlib.import_module("wayveil.measure"), "OpenDPNoise", lambda: Blind(3))
+    monkeypatch.setattr(importlib.import_module("wayveil.measurement.pipeline"), "OpenDPNoise", lambda: Blind(3))
     monkeypatch.chdir(tmp_path)
     (tmp_path / "s.toml").write_text(
         'name = "boundary"\nsouth = 48.0\nnorth = 48.01\nwest = 2.0\neast = 2.015\ntimezone = "UTC"\n'
@@ -302,14 +301,17 @@ def test_the_command_line_says_the_same_about_both(tmp_path, monkeypatch, capfd)
 def test_ray_reads_the_same(tmp_path):
     pytest.importorskip("ray")
     from wayveil.engine.ray import RayEngine
-    from wayveil.exact import exact_answers, first_views
+    from wayveil.measurement import exact_answers
+    from wayveil.questions.catalogue import finest_questions
     from wayveil.source import measured_source
 
-    views = list(first_views(SCOPE).values())
+    questions = finest_questions(SCOPE)
     ids = [0, FAR, -FAR] * 40
     data = table(ids, user=["u", "v", "v"] * 40, lat=[48.005, None, 48.003] * 40)
     path = saved(data, "parquet", tmp_path)
     engine = RayEngine(workers=1)
     for unit in ("trajectory", "user"):
-        here, there = (exact_answers(measured_source(path, unit), SCOPE, views, engine=one) for one in (None, engine))
+        here, there = (
+            exact_answers(measured_source(path, unit), SCOPE, questions, engine=one) for one in (None, engine)
+        )
         assert all(np.array_equal(a, b) for a, b in zip(here, there)) and here[0][0] == 2

@@ -26,13 +26,14 @@ import wayveil.formats.parquet as parquet_format
 import wayveil.source as source_module
 from wayveil.engine.parts import parts_of
 from wayveil.engine.serial import part_batches
-from wayveil.exact import exact_answers, first_views
 from wayveil.formats import grouping
 from wayveil.formats.check import check
+from wayveil.measurement import exact_answers
+from wayveil.questions.catalogue import finest_questions
+from wayveil.questions.question import exact_sums, size_of
 from wayveil.source import measured_source
-from wayveil.views.base import exact_sums, size_of
 
-VIEWS = list(first_views(SCOPE).values())
+QUESTIONS = finest_questions(SCOPE)
 QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
 PHASES = (Phase.explicit, Phase.reuse, Phase.generate)  # a failing file is small enough to be read as it is
 CASES = {"units": 0, "files": 0}
@@ -57,12 +58,12 @@ def small_steps(monkeypatch):
 def exact(data, unit, by_parts=False):
     source = measured_source(data, unit)
     if not by_parts:
-        return exact_answers(source, SCOPE, VIEWS)
+        return exact_answers(source, SCOPE, QUESTIONS)
     # The way of Ray's workers: each part is sent to another process, read there, and only sums come back.
     parts = [pickle.loads(pickle.dumps(part)) for part in parts_of(source, None, map)]
-    totals = [np.zeros(size_of(view), np.int64) for view in VIEWS]
+    totals = [np.zeros(size_of(view), np.int64) for view in QUESTIONS]
     for part in parts:
-        totals = [total + more for total, more in zip(totals, exact_sums(VIEWS, part_batches(part, SCOPE)))]
+        totals = [total + more for total, more in zip(totals, exact_sums(QUESTIONS, part_batches(part, SCOPE)))]
     return totals
 
 
@@ -74,7 +75,7 @@ def check_units(rows, unit, write, by_parts=False):
     for one in sorted({of(row) for row in rows}):
         without = exact(write([row for row in rows if of(row) != one]), unit, by_parts)
         alone = exact(write([row for row in rows if of(row) == one]), unit, by_parts)
-        for view, a, b, c in zip(VIEWS, whole, without, alone):
+        for view, a, b, c in zip(QUESTIONS, whole, without, alone):
             assert np.array_equal(a - b, c), view.name
             assert unit == "user" or np.abs(c).sum() <= view.resolution
         CASES["units"] += 1

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import wayveil.exact as exact
+import wayveil.measurement.exact as exact
 from wayveil.cli.main import VERBS, app
 
 TRAJECTORIES, POINTS_EACH = 613, 7

@@ -14,8 +14,9 @@ from wayveil.engine.parts import parts_of
 from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Serial, gather
 from wayveil.errors import InputError
-from wayveil.exact import exact_answers, first_views, kept_trajectories, read_exact
+from wayveil.measurement.exact import exact_answers, kept_trajectories, read_exact
 from wayveil.privacy.unit import Unit
+from wayveil.questions.catalogue import finest_questions
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.source import ParquetSource, open_source
 
@@ -89,7 +90,7 @@ def test_partitions_name_only_their_own_files(folder, small_batches):
     parts = source.partitions()
     assert isinstance(source, ParquetSource) and len(parts) > 6
     assert {len(part.files) for part in parts} <= {1, 2} and any(len(part.files) == 1 for part in parts)
-    views = list(first_views(SCOPE).values())
+    views = finest_questions(SCOPE)
     whole = exact_answers(source, SCOPE, views)
     apart = [exact_answers(part, SCOPE, views) for part in parts]
     assert alike(whole, [np.sum(column, axis=0) for column in zip(*apart)])
@@ -129,7 +130,7 @@ def test_without_ray_the_cure_is_named(monkeypatch):
 @pytest.mark.needs("ray")
 def test_ray_equals_serial(folder, small_batches, cluster):
     source = open_source(folder)
-    views = list(first_views(SCOPE).values())
+    views = finest_questions(SCOPE)
     kept = kept_trajectories(source, Unit("user", 2))
     assert 0 < kept.sum() < 900
     assert alike(cluster.sums(source, SCOPE, views, None), Serial().sums(source, SCOPE, views, None))
@@ -141,7 +142,7 @@ def test_ray_equals_serial(folder, small_batches, cluster):
 
 @pytest.mark.needs("ray")
 def test_a_killed_worker_changes_nothing_and_spends_once(folder, small_batches, cluster, tmp_path):
-    from wayveil.measure import measure
+    from wayveil.measurement import measure
     from wayveil.privacy.ledger import Ledger
     from wayveil.privacy.noise import SeededNoise
     from wayveil.release import release_to_json
@@ -183,7 +184,7 @@ def test_errors_of_workers_carry_no_values(cluster):
 
 @pytest.mark.needs("ray")
 def test_synthesis_does_not_depend_on_the_engine(folder, cluster, monkeypatch):
-    from wayveil.measure import measure
+    from wayveil.measurement import measure
     from wayveil.synthesis.synthesize import synthesize
 
     monkeypatch.setattr("wayveil.synthesis.synthesize.SHARD", 60)

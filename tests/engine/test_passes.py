@@ -5,12 +5,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-import wayveil.exact
+import wayveil.measurement.exact
 from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Serial
 from wayveil.errors import CHARGED, InputError
-from wayveil.exact import draw_kept, read_exact
-from wayveil.measure import measure
+from wayveil.measurement import measure
+from wayveil.measurement.exact import draw_kept, read_exact
 from wayveil.privacy.digest import PassDigest
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.unit import Unit
@@ -81,7 +81,7 @@ def test_data_that_changes_between_the_passes_is_refused_before_the_spend(tmp_pa
 
 @pytest.mark.parametrize("engine", [None, Workers()], ids=["serial", "workers"])
 def test_data_that_changes_after_the_spend_fails_and_stays_charged(tmp_path, engine, monkeypatch):
-    monkeypatch.setattr(wayveil.exact, "MOST_REMEMBERED", 10)
+    monkeypatch.setattr(wayveil.measurement.exact, "MOST_REMEMBERED", 10)
     ledger = Ledger(tmp_path / "ledger")
     with pytest.raises(InputError, match="changed while it was read") as failed:
         measure(Replaced(HUNDRED, MOVED, after=2), SCOPE, dataset="d", ledger=ledger, engine=engine, **USER)

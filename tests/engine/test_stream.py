@@ -9,7 +9,7 @@ import pytest
 
 from wayveil.errors import InputError
 from wayveil.formats import read
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.rules import custom, read_rules
 from wayveil.simulate import rules_text, simulate_city, simulate_trajectories
 from wayveil.synthesis import stream, synthesize

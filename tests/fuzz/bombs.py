@@ -65,7 +65,7 @@ def read_rides(folder: Path) -> None:
 
 
 def measure_rides(folder: Path) -> None:
-    from wayveil.measure import measure
+    from wayveil.measurement import measure
 
     measure(rides_bomb(folder), a_scope(), epsilon="1", unit="trajectory")
 

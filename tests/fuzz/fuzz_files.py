@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from wayveil.describe import describe, description
 from wayveil.release import read_release, release_to_json
-from wayveil.release_check import check_complete
+from wayveil.release.check import check_complete
+from wayveil.release.describe import describe, description
 from wayveil.runfile import RunFile, _try_inputs, do_run, read_run
 from wayveil.scope import read_scope
 
@@ -149,7 +149,7 @@ def damaged_toml(good: str, rng: random.Random) -> bytes:
 @cache
 def good_release() -> dict[str, Any]:
     """A whole release of invented data, small enough to be read ten thousand times."""
-    from wayveil.measure import measure
+    from wayveil.measurement import measure
     from wayveil.privacy.noise import SeededNoise
     from wayveil.simulate import simulate_city, simulate_trajectories
 

@@ -5,7 +5,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from wayveil.release import Answer, Release
+from wayveil.questions.answer import Answer
+from wayveil.questions.catalogue import QUESTIONS
+from wayveil.questions.count import Count
+from wayveil.release import Release
 from wayveil.simulate import simulate_city, simulate_trajectories
 
 
@@ -33,10 +36,14 @@ def small_rules(small_city):
 
 def release_of(scope, *, private=True, unit="trajectory", epsilon=Fraction(1), delta=0.0, names=("count", "length")):
     share = epsilon / len(names)
-    noisy = np.arange(4, dtype=np.int64)
-    answers = tuple(Answer(name, {}, (4,), 1024, "laplace", 1024 / float(share), share, noisy) for name in names)
+    answers = []
+    for name in names:
+        question = QUESTIONS[name].example(scope) if name in QUESTIONS else type("Odd", (Count,), {"name": name})()
+        noisy = np.arange(np.prod(question.shape), dtype=np.int64)
+        answers.append(Answer(question, "laplace", question.resolution / float(share), share, noisy))
     words = "Two datasets are neighbours if one is the other with one trajectory added or removed."
-    return Release(scope, answers, epsilon, delta, unit, 10 if unit == "user" else 1, words, private, "wayveil 9.9")
+    most = 10 if unit == "user" else 1
+    return Release(scope, tuple(answers), epsilon, delta, unit, most, words, private, "wayveil 9.9")
 
 
 @pytest.fixture

@@ -1,19 +1,17 @@
 """The map of what rests on data: more where counts are loud, nothing where there is only noise, none without places."""
 
 import re
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from earlier import earlier_release
-from wayveil.describe import description
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
+from wayveil.questions.levels import noisy_levels
+from wayveil.release.describe import description
+from wayveil.release.words import noise_words, number
 from wayveil.report import internal_report, public_sheet, support
 from wayveil.report.support import make_support
-from wayveil.report.words import meaning, noise_words, number
-from wayveil.synthesis.fields import noisy_levels
 
 
 @pytest.fixture(scope="module")
@@ -42,31 +40,16 @@ def test_more_epsilon_more_data(measured):
 def test_a_detail_says_from_where_to_where_its_noise_goes(measured):
     release = measured["10"]
     detail, lines = release["occupancy/detail"], {line["name"]: line for line in description(release)["ledger"]}
-    _, *finer = noisy_levels(release, "occupancy")
+    finer = noisy_levels([detail])
     least, most = (find([find(level.noise) for level in finer]) for find in (np.min, np.max))
     assert [lines[detail.name][key] for key in ("noise", "most_noise")] == pytest.approx([least, most])
     assert noise_words(detail) == f"± {number(least)} to {number(most)}"
     assert noise_words(release["count"]) == f"± {number(release['count'].noise)}"
     assert lines["count"]["noise"] == lines["count"]["most_noise"] == release["count"].noise
-    middle, fine = (level.side * detail.parameters["cell_m"] for level in finer)
+    middle, fine = (level.side * detail.question.grid.cell_m for level in finer)
     assert middle == 4 * fine and fine < 250
     assert lines[detail.name]["asks"] == f"which places are passed through (cells of {middle:g} m and {fine:g} m)"
     assert lines["origin_destination/coarse"]["asks"] == "from which region to which (coarse)"
-
-
-def test_a_side_of_something_that_is_no_place_is_not_read(measured):
-    release = measured["10"]
-    for name in ("length", "occupancy/coarse"):
-        odd = replace(release[name], parameters={**release[name].parameters, "sides": ["x"]})
-        assert meaning(odd) == meaning(release[name])
-    assert meaning(replace(release["length"], parameters={"side": "x"})) == "how long trajectories are"
-
-
-def test_an_earlier_release_has_its_map_and_its_lines(measured, small_synthetic):
-    earlier = earlier_release(measured["10"])
-    assert make_support(earlier).percent == pytest.approx(make_support(measured["10"]).percent, abs=20)
-    page = public_sheet(earlier, small_synthetic)
-    assert page.count("passed through (cells of ") == 3 and " m and " not in page
 
 
 def test_every_cell_is_drawn_once_and_north_is_up():

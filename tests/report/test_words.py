@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from wayveil.report.words import few_words
+from wayveil.release.words import few_words
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,7 @@ def release_of(small_release):
 
     def make(epsilon, count):
         scale, noisy = 100 / epsilon, np.array([count], np.int64)
-        answers = (replace(small_release["count"], shape=(1,), resolution=1, scale=scale, noisy=noisy),)
+        answers = (replace(small_release["count"], scale=scale, noisy=noisy),)
         return replace(small_release, epsilon=Fraction(str(epsilon)), answers=answers)
 
     return make

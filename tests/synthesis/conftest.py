@@ -2,7 +2,7 @@
 
 import pytest
 
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.synthesis.estimate import estimate

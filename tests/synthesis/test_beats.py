@@ -1,13 +1,16 @@
 """The rhythm of recordings: whole seconds, round ones first, and points that go with it."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from recordings import every
 
-from wayveil.measure import measure
+from changes import changed
+from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
+from wayveil.questions.gap_ratio import GapRatio
+from wayveil.questions.mean_interval import MeanInterval
+from wayveil.questions.median_interval import MedianInterval
+from wayveil.questions.top_speed import TopSpeed
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.beats import is_steady, on_the_beat, roundness, shortest_beat_s, whole_seconds_in
 from wayveil.synthesis.estimate import estimate
@@ -21,12 +24,13 @@ def rng(seed=0):
 
 def told(estimates, beats, on_beat):
     """The estimates with these beats (seconds: share), and so many of the gaps on the beat."""
-    asked = np.zeros(len(estimates.beat_bins))
+    bins, ratio_bins = (estimates.distribution(question).bins for question in (MedianInterval, GapRatio))
+    asked = np.zeros(len(bins))
     for seconds, share in beats.items():
-        asked[estimates.beat_bins.index(np.array([float(seconds)]))] += share
-    ratio = np.full(len(estimates.gap_ratio), (1 - on_beat) / (len(estimates.gap_ratio) - 1))
-    ratio[estimates.gap_ratio_bins.index(np.array([1.0]))] = on_beat
-    return replace(estimates, beat=asked, gap_ratio=ratio)
+        asked[bins.index(np.array([float(seconds)]))] += share
+    ratio = np.full(len(ratio_bins), (1 - on_beat) / (len(ratio_bins) - 1))
+    ratio[ratio_bins.index(np.array([1.0]))] = on_beat
+    return changed(estimates, median_interval=asked, gap_ratio=ratio)
 
 
 def test_round_numbers_come_first():
@@ -75,8 +79,7 @@ def test_numbers_that_are_not_round_are_hardly_believed_of_steady_devices():
 def test_steadiness_is_how_many_gaps_are_on_the_beat(small_estimates):
     for on_beat in (0.5, 0.79, 0.81, 1.0):
         estimates = told(small_estimates, {15: 1.0}, on_beat)
-        assert estimates.steady == is_steady(estimates.gap_ratio, estimates.gap_ratio_bins) == (on_beat > 0.8)
-    assert not replace(told(small_estimates, {15: 1.0}, 1.0), beat=None).steady
+        assert is_steady(estimates.distribution(GapRatio)) == (on_beat > 0.8)
 
 
 def test_who_records_by_a_clock_is_never_early(small_estimates):
@@ -85,7 +88,6 @@ def test_who_records_by_a_clock_is_never_early(small_estimates):
     assert shortest_beat_s(told(small_estimates, clocks, on_beat=0.7)) == 5
     assert shortest_beat_s(told(small_estimates, {5: 0.9, 1: 0.1}, on_beat=0.7)) == 1
     assert shortest_beat_s(told(small_estimates, clocks, on_beat=0.5)) == 0
-    assert shortest_beat_s(replace(told(small_estimates, clocks, on_beat=0.7), beat=None)) == 0
 
 
 def test_a_recorder_that_is_exact_to_the_second_stays_so(small_city):
@@ -103,8 +105,8 @@ def test_little_data_is_enough_to_hear_that_a_recorder_is_exact(small_city):
     on_beat = []
     for seed in range(4):
         release = measure(data, small_city.scope, epsilon=1, unit="trajectory", noise=SeededNoise(seed))
-        found = estimate(release)
-        on_beat.append(found.gap_ratio[found.gap_ratio_bins.index(np.array([1.0]))[0]])
+        found = estimate(release).distribution(GapRatio)
+        on_beat.append(found.shares[found.bins.index(np.array([1.0]))[0]])
     assert np.mean(on_beat) > 0.5
 
 
@@ -115,11 +117,12 @@ def gaps_of(made):
 
 def test_gaps_of_devices_with_a_clock_are_not_shorter_than_the_fastest_beat(small_release):
     model = make_model(small_release, seed=1, estimator="bayes")
-    mean_gap = np.zeros(len(model.estimates.interval))
-    mean_gap[model.estimates.interval_bins.index(np.array([12.0]))] = 1.0
+    bins, top = model.estimates.distribution(MeanInterval).bins, model.estimates.distribution(TopSpeed)
+    mean_gap, fast = np.zeros(len(bins)), np.zeros(len(top.bins))
+    mean_gap[bins.index(np.array([12.0]))] = fast[-1] = 1.0
     early = []
     for on_beat in (0.7, 0.5):
-        clock = replace(told(model.estimates, {10: 1.0}, on_beat), interval=mean_gap, top_speed=None)
+        clock = changed(told(model.estimates, {10: 1.0}, on_beat), mean_interval=mean_gap, top_speed=fast)
         early.append((gaps_of(draw_shard(clock, model.prior, model.router, (), 200, rng(5)).trajectories) < 10).mean())
     assert early[0] < 0.8 * early[1], "but for seconds that a fast step needed"
 

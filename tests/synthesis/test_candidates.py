@@ -7,9 +7,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from changes import changed
 from wayveil.evaluation.tally import jsd
 from wayveil.grid import Grid
 from wayveil.polylines import Polylines, lengths, place, steps, take
+from wayveil.pyramid import pool
+from wayveil.questions.displacement import Displacement
+from wayveil.questions.displacement_length import DisplacementLength
+from wayveil.questions.duration import Duration
+from wayveil.questions.length import Length
+from wayveil.questions.length_duration import LengthDuration
+from wayveil.questions.mean_speed import MeanSpeed
+from wayveil.questions.median_interval import MedianInterval
 from wayveil.synthesis.candidates import Trips, draw_trips, take_trips, timed_again
 from wayveil.synthesis.draw import rows_of, shuffled, systematic, within_bins, within_groups
 from wayveil.synthesis.graph import RouteGraph, block_centres, block_side, grid_graph, relative_density, travel_cost
@@ -22,7 +31,6 @@ from wayveil.synthesis.placing import (
     take_course,
 )
 from wayveil.synthesis.prior import Prior
-from wayveil.synthesis.pyramid import pool
 from wayveil.synthesis.realise import Pool, fixes_of, settled_ends, settled_slowness, timed_tracks
 from wayveil.synthesis.router import _crowding, balance_routes, loosen, route_trips
 from wayveil.synthesis.routes import Hubs, choose_vias, find_hubs, route
@@ -219,10 +227,10 @@ def test_gaps_that_take_too_long_are_cut_and_the_beat_stays():
 
 
 def test_beats_in_whole_seconds_and_slow_devices_have_the_longer_gaps(small_estimates):
-    bins = small_estimates.beat_bins
+    bins = small_estimates.distribution(MedianInterval).bins
     asked = np.zeros(len(bins))
     asked[bins.index(np.array([5.0, 15.0]))] = 0.7, 0.3
-    trips = draw_trips(replace(small_estimates, beat=asked), 2000, rng(9))
+    trips = draw_trips(changed(small_estimates, median_interval=asked), 2000, rng(9))
     mean_gap_s = trips.duration_s / (trips.points - 1)
     beat_s = trips.beat * mean_gap_s
     free = trips.beat < 1.5
@@ -230,7 +238,6 @@ def test_beats_in_whole_seconds_and_slow_devices_have_the_longer_gaps(small_esti
     assert set(np.rint(beat_s[free])) <= {5.0, 15.0}
     assert np.abs(beat_s[free] - np.rint(beat_s[free])).max() < 1e-9
     assert mean_gap_s[free & (beat_s > 10)].min() >= mean_gap_s[free & (beat_s < 10)].max()
-    assert (draw_trips(replace(small_estimates, beat=None), 200, rng(9)).beat == 1).all()
 
 
 def test_nobody_hurries_past_a_place_at_more_than_about_four_times_the_speed_of_the_trip():
@@ -311,7 +318,7 @@ def test_slowness_is_fitted_again_to_the_chosen_routes(small_estimates):
     nowhere, none = (np.zeros(80), np.zeros(80)), np.zeros(80, np.int64)
     trips = Trips(nowhere, nowhere, none, none, none, none, np.full(80, 4e3), np.full(80, 600.0), points, np.ones(80))
     pool_of = Pool(trips, course_of(lines, GRID), np.zeros(80))
-    estimates = replace(small_estimates, grid=GRID, occupancy=street)
+    estimates = replace(changed(small_estimates, occupancy=street), grid=GRID)
     fixes = fixes_of(estimates, points, trips.beat, rng(1))
     before = fit_slowness(pool_of.course, points, fixes.offsets, fixes.way, street, GRID)
     chosen = np.arange(40, 80)
@@ -461,13 +468,14 @@ def test_longer_wishes_take_detours_of_about_that_length():
 
 def test_ends_have_the_shares_of_displacements_and_of_regions(small_estimates):
     """Displacements that flows and fields alone would get wrong are restored, without moving the regions' margins."""
-    grid, bins, regions = small_estimates.grid, small_estimates.displacement_bins, len(small_estimates.flows)
+    grid, bins = small_estimates.grid, small_estimates.distribution(Displacement).bins
+    label = small_estimates.flows.regions.ravel()
+    regions = len(small_estimates.flows.shares)
     everywhere = np.ones((grid.rows, grid.columns))
-    out = np.bincount(small_estimates.regions.ravel(), minlength=regions) / grid.cells
+    out = np.bincount(label, minlength=regions) / grid.cells
 
     # People anywhere go anywhere; but they are said to go shorter ways than that.
     flow = systematic(np.outer(out, out).ravel(), 20_000, rng(11))
-    label = small_estimates.regions.ravel()
     here, there = (
         within_groups(everywhere.ravel(), label, which, regions, rng(seed))
         for seed, which in ((12, flow // regions), (13, flow % regions))
@@ -477,10 +485,15 @@ def test_ends_have_the_shares_of_displacements_and_of_regions(small_estimates):
     shorter = plain * np.exp(-np.asarray(bins.edges)[:-1] / 1.5)
     shorter /= shorter.sum()
 
-    lengths_of_all = small_estimates.displacement_length.sum(axis=0)
-    said = {"displacement": shorter, "displacement_length": np.outer(shorter, lengths_of_all)}
-    said = {name: shares for name, shares in said.items() if hasattr(small_estimates, name)}
-    wanted = replace(small_estimates, starts=everywhere, ends=everywhere, flows=np.outer(out, out), **said)
+    lengths_of_all = small_estimates.joint(DisplacementLength).shares.sum(axis=0)
+    wanted = changed(
+        small_estimates,
+        starts=everywhere,
+        ends=everywhere,
+        origin_destination=np.outer(out, out),
+        displacement=shorter,
+        displacement_length=np.outer(shorter, lengths_of_all),
+    )
     trips = draw_trips(wanted, 6000, rng(14))
     straight_km = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1]) / 1000
     found = np.bincount(bins.index(straight_km), minlength=len(bins))
@@ -495,15 +508,16 @@ def test_trips_are_possible_and_start_in_their_region(small_estimates):
     assert len(trips) == 3000
     start_cell = grid.index(*trips.start)
     assert (start_cell == trips.origin).mean() > 0.999
-    regions = len(small_estimates.flows)
-    assert (small_estimates.regions.ravel()[trips.origin] == trips.flow // regions).all()
-    assert (small_estimates.regions.ravel()[grid.index(*trips.end)] == trips.flow % regions).mean() > 0.999
+    regions = len(small_estimates.flows.shares)
+    assert (small_estimates.flows.regions.ravel()[trips.origin] == trips.flow // regions).all()
+    assert (small_estimates.flows.regions.ravel()[grid.index(*trips.end)] == trips.flow % regions).mean() > 0.999
     straight = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1])
     assert (trips.length_m >= 1.01 * straight - 1e-6).all()
     assert (trips.duration_s >= 1.25 * trips.length_m / (caps.speed_kmh / 3.6) - 1e-6).all()
     assert (trips.points >= 2).all() and (trips.points <= caps.points).all()
-    found = np.bincount(small_estimates.length_bins.index(trips.length_m / 1000), minlength=len(small_estimates.length))
-    assert gap(found, small_estimates.length) < 0.15
+    length = small_estimates.distribution(Length)
+    found = np.bincount(length.bins.index(trips.length_m / 1000), minlength=len(length.bins))
+    assert gap(found, length.shares) < 0.15
     again = draw_trips(small_estimates, 3000, rng(14))
     assert (again.length_m == trips.length_m).all() and (again.points == trips.points).all()
     twice = draw_trips(small_estimates, 3000, rng(14), candidates=2)
@@ -551,19 +565,20 @@ def test_loose_vertices_stay_in_their_blocks_and_prefer_busy_cells():
 
 def test_speeds_have_their_shares_and_durations_keep_theirs(small_estimates):
     """Everybody goes at about 15 km/h, which a table of lengths and durations that knows only its margins forgets."""
-    speeds, durations, coarse = (small_estimates.speed_bins, small_estimates.duration_bins,
-                                 small_estimates.coarse_duration_bins)  # fmt: skip
+    speeds, durations = (small_estimates.distribution(question).bins for question in (MeanSpeed, Duration))
+    table = small_estimates.joint(LengthDuration)
+    coarse = table.columns
     length_km = draw_trips(small_estimates, 6000, rng(15)).length_m / 1000
     took_s = length_km * 240 * rng(16).lognormal(0, 0.2, 6000)
 
     def shares(bins, values):
         return np.bincount(bins.index(values), minlength=len(bins)) / len(values)
 
-    margins = np.outer(small_estimates.length_duration.sum(axis=1), shares(coarse, took_s))
-    said = replace(small_estimates, length_duration=margins, duration=shares(durations, took_s))
+    margins = np.outer(table.shares.sum(axis=1), shares(coarse, took_s))
+    said = changed(small_estimates, length_duration=margins, duration=shares(durations, took_s))
     speed = shares(speeds, length_km * 3600 / took_s)
-    trips = draw_trips(replace(said, speed=speed), 6000, rng(17))
-    blind = draw_trips(replace(said, speed=np.full(len(speeds), 1 / len(speeds))), 6000, rng(17))
+    trips = draw_trips(changed(said, mean_speed=speed), 6000, rng(17))
+    blind = draw_trips(changed(said, mean_speed=np.full(len(speeds), 1 / len(speeds))), 6000, rng(17))
     found, forgotten = (shares(speeds, each.length_m * 3.6 / each.duration_s) for each in (trips, blind))
     assert gap(forgotten, speed) > 0.4 and gap(found, speed) < 0.5 * gap(forgotten, speed)
     assert gap(shares(coarse, trips.duration_s), shares(coarse, took_s)) < 0.1
@@ -591,9 +606,8 @@ def test_a_candidate_that_is_chosen_twice_is_two_trips(small_estimates):
         np.full(40, 4e3), np.full(40, 600.0), points, np.ones(40),
     )  # fmt: skip
     pool_of = Pool(trips, course_of(lines, GRID), np.linspace(1.7e9, 1.7e9 + 4e5, 40))
-    estimates = replace(
-        small_estimates, grid=GRID, occupancy=np.ones((30, 40)), starts=np.ones((30, 40)), ends=np.ones((30, 40))
-    )
+    even = np.ones((30, 40))
+    estimates = replace(changed(small_estimates, occupancy=even, starts=even, ends=even), grid=GRID)
     chosen = np.repeat(np.arange(40), 3)
     settled = settled_ends(estimates, Prior(), pool_of, chosen, rng(4))
     tracks = timed_tracks(estimates, Prior(), pool_of, np.ones((30, 40)), chosen, rng(5), settled)
@@ -613,8 +627,9 @@ def test_speeds_are_as_told_though_routes_are_of_other_lengths(small_estimates):
     length_m = trips.length_m * random.choice([0.5, 1.0, 1.9], len(trips))
 
     def off(timed):
-        bin_of = small_estimates.speed_bins.index(length_m * 3.6 / timed.duration_s)
-        return jsd(np.bincount(bin_of, minlength=len(small_estimates.speed)), small_estimates.speed)
+        speed = small_estimates.distribution(MeanSpeed)
+        bin_of = speed.bins.index(length_m * 3.6 / timed.duration_s)
+        return jsd(np.bincount(bin_of, minlength=len(speed.bins)), speed.shares)
 
     again = timed_again(small_estimates, trips, length_m, random)
     assert off(again) < 0.3 * off(trips) and (again.length_m == length_m).all()

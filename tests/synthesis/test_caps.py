@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from wayveil.evaluation import project
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.rules.accuracy import ELLIPSOID_RATIO
 from wayveil.rules.motion import ground_lengths, motion_of

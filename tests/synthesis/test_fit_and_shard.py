@@ -10,7 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+from changes import changed
 from wayveil.errors import InputError
+from wayveil.questions.duration import Duration
+from wayveil.questions.top_speed import TopSpeed
 from wayveil.release import Release
 from wayveil.rules import Closed, StayWithin, area_in_metres, count, hours, motion_of, with_scope_bounds
 from wayveil.scope import Scope
@@ -104,7 +107,7 @@ def test_no_target_makes_weights_strange(target, seed, noise):
 def test_departures_have_the_hours_and_weekdays_of_the_scopes_clocks(small_estimates):
     share = np.zeros((7, 24))
     share[0, 8], share[6, 17] = 0.75, 0.25
-    found = departures(replace(small_estimates, scope=SCOPE, departure=share), 400, rng(1))
+    found = departures(replace(changed(small_estimates, departure_week=share), scope=SCOPE), 400, rng(1))
     local = [dt.datetime.fromtimestamp(t, SCOPE.zone) for t in found]
     assert {(t.weekday(), t.hour) for t in local} <= {(0, 8), (6, 17), (6, 18)}
     # The Sunday on which the clocks change is the only day with an hour that is off by one.
@@ -123,7 +126,7 @@ def test_a_scope_of_one_day_or_of_none_still_has_departures(small_estimates):
     timeless = SCOPE.model_copy(update={"first_day": None, "last_day": None})
     share = np.zeros((7, 24))
     share[3, 5] = 1.0
-    found = departures(replace(small_estimates, scope=timeless, departure=share), 50, rng(3))
+    found = departures(replace(changed(small_estimates, departure_week=share), scope=timeless), 50, rng(3))
     assert {(t.weekday(), t.hour) for t in (dt.datetime.fromtimestamp(t, timeless.zone) for t in found)} == {(3, 5)}
 
 
@@ -240,7 +243,7 @@ def test_who_departs_late_on_the_last_day_arrives_before_it_ends(model):
     days = round((last - first) / 86_400)
     share = np.zeros((7, 24))
     share[(model.estimates.scope.first_day.weekday() + days - 1) % 7, 23] = 1.0
-    late = replace(model.estimates, departure=share)
+    late = changed(model.estimates, departure_week=share)
     made = draw_shard(late, model.prior, model.router, (), 100, rng(9)).trajectories
     begin, end = made.t_utc[made.offsets[:-1]], made.t_utc[made.offsets[1:] - 1]
     assert (begin > last - 2 * 86_400).any() and begin.min() >= first
@@ -266,8 +269,9 @@ def test_lengths_and_durations_come_out_as_estimated(model):
     shard = draw_shard(model.estimates, model.prior, model.router, (), 400, rng(7))
     made, found = shard.trajectories, model.estimates
     took = made.t_utc[made.offsets[1:] - 1] - made.t_utc[made.offsets[:-1]]
-    shares = np.bincount(found.duration_bins.index(took), minlength=len(found.duration)) / len(made)
-    behind = np.abs(np.cumsum(shares) - np.cumsum(found.duration)).max()
+    duration = found.distribution(Duration)
+    shares = np.bincount(duration.bins.index(took), minlength=len(duration.bins)) / len(made)
+    behind = np.abs(np.cumsum(shares) - np.cumsum(duration.shares)).max()
     assert behind < 0.1  # the Kolmogorov-Smirnov distance
 
 
@@ -280,18 +284,19 @@ def fastest_kmh(made, scope):
     return 3.6 * np.maximum.reduceat(step, made.offsets[:-1])
 
 
-def test_fastest_steps_keep_to_the_asked_speeds_and_are_guessed_where_nobody_asked(model):
-    scope, bins = model.estimates.scope, model.estimates.top_speed_bins
-    asked = np.zeros(len(bins))
+def test_fastest_steps_keep_to_the_asked_speeds(model):
+    scope, bins = model.estimates.scope, model.estimates.distribution(TopSpeed).bins
+    asked, fast = np.zeros(len(bins)), np.zeros(len(bins))
     asked[bins.index(np.array([41.0, 49.0]))] = 0.5
+    fast[-1] = 1.0
     top = {}
-    for kind, share in (("asked", asked), ("guessed", None)):
-        told = replace(model.estimates, top_speed=share)
+    for kind, share in (("asked", asked), ("fast", fast)):
+        told = changed(model.estimates, top_speed=share)
         made = draw_shard(told, model.prior, model.router, (), 400, rng(7)).trajectories
         top[kind] = fastest_kmh(made, scope)
     # Who is nearly as fast on the whole goes faster than asked: the duration has the last word.
-    assert (top["asked"] < 52).mean() > 0.9 > (top["guessed"] < 52).mean()
-    assert top["guessed"].max() <= scope.caps.speed_kmh + 0.1
+    assert (top["asked"] < 52).mean() > 0.9 > (top["fast"] < 52).mean()
+    assert top["fast"].max() <= scope.caps.speed_kmh + 0.1
 
 
 # synthesize ----------------------------------------------------------------------------------------------------------

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from wayveil.plan import gap_ratio_bins
+from wayveil.questions.gap_ratio import GapRatio
 from wayveil.synthesis.curves import Total
 from wayveil.synthesis.gap_ratios import _shapes, estimate_gap_ratio
 from wayveil.synthesis.histogram import estimate_histogram
 
-BINS = gap_ratio_bins()
+BINS = GapRatio.finest_bins(None)
 EDGES = np.asarray(BINS.edges)
 SHORTER, LONGER = EDGES[1:] < 1, EDGES[:-1] > 1
 ON_BEAT = ~SHORTER & ~LONGER

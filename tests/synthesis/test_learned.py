@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wayveil.synthesis.field import NoisyLevel, estimate_field
+from wayveil.density import NoisyLevel, estimate_field
+from wayveil.pyramid import pool
 from wayveil.synthesis.learned import features, guard, refine, weights
 from wayveil.synthesis.learned.refine import LearnedFallback
 from wayveil.synthesis.learned.support import data_share
-from wayveil.synthesis.pyramid import pool
 
 SHA256 = "4972323d9ad7259c9dfbc44b96c7614e63ab0e1aa40404a3ba12613ce3603808"
 

@@ -1,16 +1,18 @@
 """One-point trajectories come out as one-point trajectories, and noise alone makes none."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from wayveil import plan
 from wayveil.bins import Bins
-from wayveil.exact import exact_answers, first_views
-from wayveil.measure import measure
+from wayveil.measurement import exact_answers, measure
 from wayveil.privacy.noise import SeededNoise
+from wayveil.questions.count import Count
+from wayveil.questions.duration import Duration
+from wayveil.questions.histogram import NARROW_SPIKES, merged_bins, possible_bins
+from wayveil.questions.length import Length
+from wayveil.questions.mean_interval import MeanInterval
 from wayveil.rules import Closed, read_rules
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.synthesis.one_point import one_point_share, without_one_point
@@ -63,7 +65,7 @@ def test_one_point_data_comes_out_as_one_point_data(city, trips):
     assert (sizes == 1).all() and len(sizes) == release["count"].noisy[0] == len(made.trajectories.lon)
     assert abs(len(sizes) - SIZE) < 1000
     assert made.diagnostics["trajectories"] == len(sizes) and made.diagnostics["realised_density_jsd"] < 0.3
-    (occupancy,) = exact_answers(made.trajectories, city.scope, [first_views(city.scope)["count"]])
+    (occupancy,) = exact_answers(made.trajectories, city.scope, [Count()])
     assert occupancy[0] == len(sizes)  # all inside the box and the days
 
 
@@ -83,9 +85,9 @@ def test_a_mixture_keeps_both_kinds(city, half):
 def test_trips_stay_as_long_when_single_points_are_added(city, trips, half):
     """What single points add to the lowest bins is not taken for short trips."""
     whole, mixed = (sizes_of(release_of(data, city, 2, epsilon=8))[1].trajectories for data in (trips, half))
-    views = [first_views(city.scope)[name] for name in ("length", "duration")]
+    questions = [Length.finest(city.scope), Duration.finest(city.scope)]
     alone = select(mixed, np.flatnonzero(np.diff(mixed.offsets) > 1))
-    for one, other in zip(*(exact_answers(data, city.scope, views) for data in (whole, alone)), strict=True):
+    for one, other in zip(*(exact_answers(data, city.scope, questions) for data in (whole, alone)), strict=True):
         one, other = np.cumsum(one) / one.sum(), np.cumsum(other) / other.sum()
         assert np.abs(one - other).max() < 0.12
 
@@ -102,24 +104,24 @@ def test_noise_makes_no_single_points(city, trips, size, epsilon):
 
 
 def test_only_single_points_are_in_their_bin(city):
-    view = first_views(city.scope)["mean_interval"]
+    question = MeanInterval.finest(city.scope)
     lon, lat = (city.scope.west + city.scope.east) / 2, (city.scope.south + city.scope.north) / 2
     first = (city.scope.time_window() or (0.0, 0.0))[0]
-    for times, expected in (([0.0], 0), ([0.0, 0.0], 1), ([0.0, 0.1, 0.2], 1), ([0.0, 5000.0], len(view.bins) - 1)):
+    for times, expected in (([0.0], 0), ([0.0, 0.0], 1), ([0.0, 0.1, 0.2], 1), ([0.0, 5000.0], len(question.bins) - 1)):
         n = len(times)
         one = Trajectories(np.array([0, n]), np.full(n, lon), np.full(n, lat), first + np.array(times))
-        (found,) = exact_answers(one, city.scope, [view])
+        (found,) = exact_answers(one, city.scope, [question])
         assert found[expected] == 1 == found.sum()
 
 
 def test_the_bin_of_single_points_is_never_merged(city):
-    fine = plan.asked_interval_bins(city.scope)
-    assert fine.edges[:2] == (0.0, 1.0)
+    fine, values = MeanInterval.finest_bins(city.scope), MeanInterval.value_bins(city.scope)
+    assert fine.edges == (0.0, *values.edges) and values.edges[0] == 1.0
     for signal in (0.01, 1, 10, 100, 1e6):
-        merged = plan.histogram_bins(fine, signal, plan.MERGING["mean_interval"])
+        merged = merged_bins(fine, signal, MeanInterval.merging)
         assert merged.edges[:2] == (0.0, 1.0)
-        before = plan.histogram_bins(plan.interval_bins(city.scope), signal, replace(plan.MERGING["beat"]))
-        assert merged == Bins((0.0, *before.edges))
+        assert merged == Bins((0.0, *merged_bins(values, signal, NARROW_SPIKES).edges))
+        assert merged in possible_bins(fine, MeanInterval.merging)
 
 
 def test_single_points_obey_rules(city, trips):

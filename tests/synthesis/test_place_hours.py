@@ -1,20 +1,24 @@
 """Regions with hours of their own, and departures dealt out by where a trip starts and ends."""
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from wayveil import plan
 from wayveil.errors import ReleaseError
 from wayveil.grid import Grid
-from wayveil.measure import _lines, measure
+from wayveil.measurement import measure
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.noise import SeededNoise
+from wayveil.questions.catalogue import SHARES, divided, ledger_lines
+from wayveil.questions.end_point_hours import EndPointHours
+from wayveil.questions.end_points import HOURS_FROM, HOURS_PART
+from wayveil.questions.flow import region_depth
 from wayveil.release import release_from_json, release_to_json
-from wayveil.release_check import check_complete
-from wayveil.report.words import hours_of_the_map, not_promised
+from wayveil.release.check import check_complete
+from wayveil.release.words import hours_of_the_map, not_promised
 from wayveil.scope import Scope
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.place_hours import PlaceHours, exchanged_departures, region_ratios
@@ -88,17 +92,17 @@ def test_departures_stay_and_go_where_their_hour_is_at_home():
 
 
 def test_only_many_end_points_are_asked_for_their_hours():
-    budget = Budget.split(Fraction(1, 2), plan.SHARES)
+    budget = Budget.split(Fraction(1, 2), SHARES)
     grid = Grid(100.0, 150, 245, 15_000.0, 24_500.0)
     few, many = (
-        plan.focused(budget, {"occupancy": 1e6, "end_points": signal}, grid)
-        for signal in (plan.HOURS_FROM - 1, plan.HOURS_FROM)
+        divided(budget, {**dict.fromkeys(ledger_lines(SHARES), 1e6), "end_points": signal}, grid)
+        for signal in (HOURS_FROM - 1, HOURS_FROM)
     )
-    assert plan.HOURS not in few.shares
+    assert EndPointHours.name not in few.shares
     whole = budget["end_points/coarse"] + budget["end_points/detail"]
-    assert many[plan.HOURS] == whole * plan.HOURS_PART
+    assert many[EndPointHours.name] == whole * HOURS_PART
     # The ledger is charged before anybody knows: its lines must not tell, and need not.
-    assert _lines(budget) == _lines(few) == _lines(many)
+    assert ledger_lines(budget.shares) == ledger_lines(few.shares) == ledger_lines(many.shares)
 
 
 @pytest.fixture(scope="module")
@@ -109,36 +113,34 @@ def many(small_city):
 
 
 def test_a_release_with_hours_keeps_them_and_says_so(many, small_release):
-    answer = many[plan.HOURS]
-    assert answer.shape == (2, 2 ** plan.region_depth(500 * float(answer.epsilon)), PARTS_OF_WEEK)
+    answer = many[EndPointHours.name]
+    assert answer.shape == (2, 2 ** region_depth(500 * float(answer.epsilon)), PARTS_OF_WEEK)
     assert answer.counts.sum() == pytest.approx(500, rel=0.05)  # half at the starts, half at the ends
     assert sum(cost for _, cost in many.ledger) == many.epsilon
     again = release_from_json(release_to_json(many))
     check_complete(again)
-    assert np.array_equal(again[plan.HOURS].noisy, answer.noisy)
+    assert np.array_equal(again[EndPointHours.name].noisy, answer.noisy)
     assert any("asked about together" in line for line in not_promised(many))
     assert any("asked about apart" in line for line in not_promised(small_release))
     assert "districts" in hours_of_the_map(many) and "not in place" in hours_of_the_map(small_release)
 
 
 def test_altered_hours_are_refused(many):
+    regions = many[EndPointHours.name].question.regions
     for change in (
-        {"shape": (answer_regions(many) * PARTS_OF_WEEK * 2,), "parameters": {}},
-        {"shape": (2, answer_regions(many) * PARTS_OF_WEEK // 8, 8)},
-        {"parameters": {"cuts": many[plan.HOURS].parameters["cuts"][:-2]}},
+        {"shape": [regions * PARTS_OF_WEEK * 2], "parameters": {}},
+        {"shape": [2, regions * PARTS_OF_WEEK // 8, 8]},
+        {"parameters": {"cuts": many[EndPointHours.name].question.to_json()["cuts"][:-2]}},
         {"parameters": {}},
     ):
-        answers = [replace(a, **change) if a.name == plan.HOURS else a for a in many.answers]
+        document = json.loads(release_to_json(many))
+        next(view for view in document["views"] if view["name"] == EndPointHours.name).update(change)
         with pytest.raises(ReleaseError):
-            release_from_json(release_to_json(replace(many, answers=tuple(answers))))
-
-
-def answer_regions(release):
-    return release[plan.HOURS].shape[1]
+            release_from_json(json.dumps(document))
 
 
 def test_synthesis_deals_departures_out_and_changes_no_hour(many):
-    plain = [answer for answer in many.answers if answer.name != plan.HOURS]
+    plain = [answer for answer in many.answers if answer.name != EndPointHours.name]
     made = synthesize(many, n=300, seed=2, estimator="bayes").trajectories
     without = synthesize(replace(many, answers=tuple(plain)), n=300, seed=2, estimator="bayes").trajectories
     starts = [each.t_utc[each.offsets[:-1]] for each in (made, without)]

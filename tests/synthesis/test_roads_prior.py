@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components, dijkstra
 
+from wayveil.density import NoisyLevel, estimate_field
 from wayveil.grid import base_grid
 from wayveil.polylines import Polylines, lengths
+from wayveil.pyramid import pool
 from wayveil.roads import ROAD_CLASSES, RoadMap
 from wayveil.scope import Scope
-from wayveil.synthesis.field import NoisyLevel, estimate_field
 from wayveil.synthesis.mapped import estimate_mapped_field
-from wayveil.synthesis.pyramid import pool
 from wayveil.synthesis.road_network import road_network
 from wayveil.synthesis.roads import jitter, prepare_roads, road_features, road_graph
 

@@ -8,7 +8,7 @@ import shapely
 from recordings import every
 
 from wayveil.grid import Grid
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.polylines import Polylines
 from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import (

@@ -16,7 +16,7 @@ import pytest
 import shapely
 
 from wayveil.errors import InputError
-from wayveil.measure import measure
+from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.release import release_to_json
 from wayveil.roads import ROAD_CLASSES, RoadMap

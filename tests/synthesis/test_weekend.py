@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from wayveil.plan import WEEK_PARTS, week_parts
+from wayveil.questions.departure_week import PARTS_OF_DAY, parts_of_day
 from wayveil.synthesis.curves import Total
 from wayveil.synthesis.weekend import in_parts, weekend_affinity
-from wayveil.synthesis.weekly import estimate_week
+from wayveil.synthesis.weekly import estimate_hours, estimate_week
 
 HOUR = np.arange(24)
 
@@ -31,7 +31,8 @@ def heard(week, count, noise, seed, parts=24):
     random = np.random.default_rng(seed)
     hour = count * week.sum(axis=0) + random.laplace(0, noise / 1.5, 24)
     asked = count * in_parts(week, parts)
-    return estimate_week(hour, noise / 1.5, asked + random.laplace(0, noise, asked.shape), noise, Total(count, 1))
+    hours = estimate_hours(hour, noise / 1.5, Total(count, 1))
+    return estimate_week(hours, asked + random.laplace(0, noise, asked.shape), noise, count)
 
 
 def morning(table):
@@ -82,7 +83,7 @@ def test_hours_at_which_nobody_departs_are_no_trouble():
     assert np.isfinite(affinity).all() and (affinity > 0).all()
 
 
-@pytest.mark.parametrize("parts", WEEK_PARTS)
+@pytest.mark.parametrize("parts", PARTS_OF_DAY)
 def test_a_week_asked_in_parts_keeps_its_days_and_its_hours(week, parts):
     found = heard(week, 20_000, 1.0, 3, parts)
     assert found.shape == (7, 24) and found.sum() == pytest.approx(1) and found.min() > 0
@@ -98,8 +99,9 @@ def test_few_trips_tell_their_days_better_in_few_parts(week):
             [np.abs(heard(week, 10_000, 83.0, seed, parts).sum(axis=1) - BUSY / BUSY.sum()).sum() for seed in range(12)]
         )
 
-    assert week_parts(10_000 / 83.0) == 4 and apart(4) < 0.8 * apart(24)
+    assert parts_of_day(10_000 / 83.0) == 4 and apart(4) < 0.8 * apart(24)
 
 
 def test_more_trips_are_asked_in_more_parts():
-    assert [week_parts(signal) for signal in (0, 41, 42, 84, 167, 168, 503, 504, 1e9)] == [1, 1, 2, 4, 4, 8, 8, 24, 24]
+    signals = (0, 41, 42, 84, 167, 168, 503, 504, 1e9)
+    assert [parts_of_day(signal) for signal in signals] == [1, 1, 2, 4, 4, 8, 8, 24, 24]

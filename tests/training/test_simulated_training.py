@@ -5,8 +5,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wayveil import plan
 from wayveil.grid import Grid
+from wayveil.questions.catalogue import SHARES
+from wayveil.questions.field import field_levels
 
 FOLDER = Path(__file__).resolve().parents[2] / "research" / "training"
 
@@ -20,15 +21,15 @@ def test_shares_and_levels_are_the_plans():
     import product
 
     for name, share in (("occupancy", product.OCCUPANCY_SHARE), ("end_points", product.END_POINT_SHARE)):
-        planned = sum(float(plan.SHARES[f"{name}/{level}"]) for level in ("coarse", "detail"))
+        planned = sum(float(SHARES[f"{name}/{level}"]) for level in ("coarse", "detail"))
         # The plan may move a little without a new training; the network knows the noise of each release.
         assert planned == pytest.approx(share, rel=0.1)
-    assert float(plan.SHARES["count"]) == product.COUNT_SHARE
+    assert float(SHARES["count"]) == product.COUNT_SHARE
     for columns, rows in ((40, 40), (150, 244), (384, 389)):
         grid = Grid(100.0, columns, rows, columns * 100.0, rows * 100.0)
         for signal in (0.5, 8.0, 100.0, 3000.0, 90_000.0):
             for close in (1.0, 16.0, 70.0):
-                levels = plan.field_levels(grid, signal, close)
+                levels = field_levels(grid, signal, close)
                 assert product.level_sides(grid.cells, signal, close) == (levels.coarse, levels.middle, levels.fine)
 
 

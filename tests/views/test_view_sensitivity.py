@@ -9,39 +9,40 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wayveil.engine.serial import Serial
-from wayveil.exact import exact_answers, first_views, kept_trajectories
-from wayveil.focus import PARTS
 from wayveil.grid import base_grid
-from wayveil.measure import measure
-from wayveil.plan import DETAILS
+from wayveil.measurement import measure
+from wayveil.measurement.exact import exact_answers, kept_trajectories
 from wayveil.prepare import prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
+from wayveil.questions.catalogue import QUESTIONS
+from wayveil.questions.detail_weights import PARTS
+from wayveil.questions.gap_ratio import GapRatio
+from wayveil.questions.median_interval import MedianInterval
+from wayveil.questions.occupancy import OCCUPANCY_RESOLUTION, Occupancy
+from wayveil.questions.relation import AnchorDistance, Relation
+from wayveil.questions.top_speed import TopSpeed
 from wayveil.scope import Scope
 from wayveil.source import MemorySource
 from wayveil.trajectories import Trajectories, concatenate, select
-from wayveil.views import AnchorDistance, EndPointHours, OriginDestination, Relation
-from wayveil.views.places import OCCUPANCY_RESOLUTION
 
 SCOPE = Scope(name="small", south=0.0, west=0.0, north=0.05, east=0.05, timezone="Europe/Paris", caps={"points": 50})
 DATED = SCOPE.model_copy(update={"first_day": dt.date(1970, 1, 1), "last_day": dt.date(1970, 1, 2)})
 
 
-def every_view():
-    grid = base_grid(SCOPE)
+def every_question():
+    """All of the catalogue, so that a new question is tested without an edit here, and those that were only tried."""
     random = np.random.default_rng(5)
     anchors = random.uniform(0, 5_000, (7, 6, 3))
-    regions = (np.arange(grid.cells) * 4) // grid.cells
-    views = [*first_views(SCOPE).values(), OriginDestination(grid, regions, 4)]
-    views += [EndPointHours(SCOPE, grid, regions, 4)]
+    questions = [question.example(SCOPE) for question in QUESTIONS.values()]
     for scale in (0.0, 3.0):
-        views += [Relation(anchors, 900.0, scale, name=f"relation {scale}")]
-        views += [AnchorDistance(anchors, 8_000.0, scale * 43_200, scale, name=f"anchors {scale}")]
+        questions += [Relation(anchors, 900.0, scale, name=f"relation {scale}")]
+        questions += [AnchorDistance(anchors, 8_000.0, scale * 43_200, scale, name=f"anchors {scale}")]
     # So narrow that the nearest anchor takes all: shares of exactly one and of zero.
-    return [*views, Relation(anchors, 0.5, 3.0, name="narrow relation")]
+    return [*questions, Relation(anchors, 0.5, 3.0, name="narrow relation")]
 
 
-VIEWS = every_view()
+VIEWS = every_question()
 NAMES = [view.name for view in VIEWS]
 
 # Monday 1969-12-29 00:00 is -259200: just below it the remainder of a week rounds up to a whole one.
@@ -140,7 +141,8 @@ def test_one_trajectory_moves_each_answer_of_a_release_by_at_most_its_sensitivit
             release = measure(concatenate(data), SCOPE, epsilon=epsilon, unit="trajectory", noise=notes[-1])
         notes.append(Noted(seed, notes[0].given))
     names = [answer.name for answer in release.answers]
-    assert len(notes[0].asked) == len(notes[1].asked) == len(names) and set(DETAILS) <= set(names)
+    assert len(notes[0].asked) == len(notes[1].asked) == len(names)
+    assert {name for name, question in QUESTIONS.items() if not question.optional} <= set(names)
     sizes = {}
     for answer, (old, sensitivity), (new, same) in zip(release.answers, notes[0].asked, notes[1].asked, strict=True):
         assert sensitivity == same == answer.resolution, answer.name
@@ -193,11 +195,11 @@ def test_the_last_instant_of_a_week_stays_within_it():
     assert SCOPE.local_seconds(np.array([instant]))[0] == 604_800.0
     found = dict(zip(NAMES, sums([one([(0.01, 0.01, instant)])])))
     assert found["departure_week"].sum() == found["departure_hour"].sum() == 1
-    assert found["end_points/hours"].sum() == found["end_points/hours"].reshape(2, 4, -1)[:, :, 0].sum() == 2
+    assert found["end_points/hours"].sum() == found["end_points/hours"].reshape(2, 16, -1)[:, :, 0].sum() == 2
 
 
 def test_the_fastest_step_is_that_of_the_trajectory_alone():
-    view = VIEWS[NAMES.index("top_speed")]
+    view = VIEWS[NAMES.index(TopSpeed.name)]
     east = 0.01 * 100_000 / 111_320  # about a kilometre
     calm = one([(0.0, 0.01, 0.0), (east, 0.01, 100.0), (east, 0.01, 200.0)])
     jump = one([(0.0, 0.01, 0.0), (0.0, 0.01, 100.0), (east / 100, 0.01, 100.0)])
@@ -209,8 +211,8 @@ def test_the_fastest_step_is_that_of_the_trajectory_alone():
         assert np.array_equal(found, np.bincount(view.bins.index(np.array(speeds)), minlength=len(view.bins)))
 
 
-def test_the_beat_is_the_lower_median_gap_of_the_trajectory_alone():
-    beat, ratio = (VIEWS[NAMES.index(name)] for name in ("beat", "gap_ratio"))
+def test_the_median_interval_is_the_lower_one_of_the_trajectory_alone():
+    beat, ratio = (VIEWS[NAMES.index(question.name)] for question in (MedianInterval, GapRatio))
     times = ([0.0, 5.0, 10.0, 110.0], [0.0, 60.0, 63.0], [7.0], [0.0, 0.0, 0.0, 30.0])
     parts = [one([(0.01, 0.01, t) for t in own]) for own in times]
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 0]):
@@ -227,12 +229,12 @@ def test_the_beat_is_the_lower_median_gap_of_the_trajectory_alone():
 def test_the_bound_is_not_vacuous():
     """A view that weighed every point fully would be caught by the property above."""
 
-    class Broken(type(VIEWS[1])):
+    class Broken(Occupancy):
         def features(self, batch):
             found = super().features(batch)
             return type(found)(found.row, found.column, np.full_like(found.weight, self.resolution))
 
-    view = Broken(base_grid(SCOPE))
+    view = Broken(base_grid(SCOPE), 1)
     (found,) = exact_answers(one([(0.01, 0.01, 0.0), (0.02, 0.01, 60.0)]), SCOPE, [view])
     assert np.abs(found).sum() > view.resolution
 

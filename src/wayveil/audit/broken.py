@@ -13,11 +13,12 @@ import numpy as np
 from wayveil.grid import Grid
 from wayveil.prepare import prepare
 from wayveil.privacy.noise import NoiseSource
+from wayveil.questions.count import Count
+from wayveil.questions.occupancy import Occupancy
+from wayveil.questions.question import batch_sums
 from wayveil.scope import Scope
 from wayveil.source import MemorySource, Source
 from wayveil.trajectories import Trajectories
-from wayveil.views import Count, Occupancy
-from wayveil.views.base import batch_sums
 
 ACROSS = 8
 
@@ -49,7 +50,7 @@ def grid_sampler(
     cell_m = max(frame.width_m, frame.height_m) / ACROSS
     across = int(np.ceil(frame.width_m / cell_m)), int(np.ceil(frame.height_m / cell_m))
     grid = Grid(cell_m, *across, frame.width_m, frame.height_m)
-    occupancy = Occupancy(grid)
+    occupancy = Occupancy(grid, 1)
     total, cells = batch_sums([Count(), occupancy], prepare(data, frame))
     noisy_count = noise.laplace(total, 1, epsilon / 10).values[0]
     noisy_cells = noise.laplace(cells, occupancy.resolution, epsilon * Fraction(9, 10)).values

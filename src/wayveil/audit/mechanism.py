@@ -1,37 +1,31 @@
-"""The sound method under audit: each view through the door on its own, and the whole of `measure`.
+"""The sound method under audit: each question through the mechanism on its own, and the whole of `measure`.
 
 Privacy: not private (trusted side only); the auditor knows both datasets and spends nothing, because nothing leaves.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.door import Cost, Door
 from wayveil.engine.serial import Kept, Serial, prepared_batches
 from wayveil.errors import InputError
-from wayveil.exact import exact_answers, first_views
-from wayveil.focus import FEWEST, MOST, PARTS
-from wayveil.grid import base_grid, level_shape
-from wayveil.measure import measure
-from wayveil.plan import Levels
+from wayveil.measurement import measure
+from wayveil.measurement.exact import exact_answers
 from wayveil.prepare import Prepared
 from wayveil.privacy.budget import Budget
+from wayveil.privacy.mechanism import Cost, Mechanism
 from wayveil.privacy.noise import NoiseSource, Noisy, OpenDPNoise
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
-from wayveil.questions import detail_sums
+from wayveil.questions.catalogue import QUESTIONS
+from wayveil.questions.question import Query, Question, exact_sums
 from wayveil.scope import Scope
 from wayveil.source import MemorySource, Source
-from wayveil.synthesis.regions import cut_regions, label_regions
 from wayveil.trajectories import Trajectories
-from wayveil.views import EndPoints, Occupancy, OriginDestination, View, exact_sums
 
-_DEPTH = 4
-_LEVELS = Levels(coarse=16, middle=4, fine=1)
 _CERTAIN = 1e6
 Sums = NDArray[np.int64]
 
@@ -55,18 +49,16 @@ class HalfNoise:
         return replace(noisy, rho_spent=rho, private=False)
 
 
-def audited_views(scope: Scope) -> list[View]:
-    """Every view of the plan at its finest public size; origin–destination on sixteen equal regions.
+def audited_questions(scope: Scope) -> list[Question]:
+    """Every question of the catalogue at a size that depends on the scope alone.
 
-    The plan pools cells of these before the noise. Pooling adds a trajectory's features up, so it cannot make its L1
-    norm larger than what is audited here. What it weighs, the detail of a field, is audited besides.
+    The sizes of a release differ from these by pooling, which adds up a trajectory's features and cannot make its L1
+    norm larger than what is audited here.
     """
-    grid = base_grid(scope)
-    regions = label_regions(grid, cut_regions(np.ones((grid.rows, grid.columns)), _DEPTH))
-    return [*first_views(scope).values(), OriginDestination(grid, regions.ravel(), 2**_DEPTH)]
+    return [question.example(scope) for question in QUESTIONS.values()]
 
 
-def view_scores(
+def question_scores(
     without: Trajectories,
     with_canary: Trajectories,
     scope: Scope,
@@ -74,47 +66,33 @@ def view_scores(
     epsilon: Fraction,
     runs: int,
     noise: NoiseSource,
-    views: Sequence[View] | None = None,
+    questions: Sequence[Query] | None = None,
     progress: Progress = quiet,
 ) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """View -> log likelihood ratios ln P(y | with) / P(y | without) of `runs` runs on each dataset, all of ε on it.
+    """Question -> log likelihood ratios ln P(y | with) / P(y | without) of `runs` runs on each dataset, all of ε on it.
 
     The exact sums come from the engine, once a dataset: they do not vary between runs. The noise is independent from
-    value to value and its scale knows only the sensitivity and ε, so `runs` copies of the sums sent through the door
-    together are `runs` runs of it. Values that are equal on both datasets say nothing about which one it was and are
-    left out.
+    value to value and its scale knows only the sensitivity and ε, so `runs` copies of the sums sent through the
+    mechanism together are `runs` runs of it. Values that are equal on both datasets say nothing about which one it was
+    and are left out.
     """
-    views = audited_views(scope) if views is None else views
-    unit = Unit.trajectory()
-    exact = [exact_answers(data, scope, views) for data in (without, with_canary)]
-    asked = [question for view, *sums in zip(views, *exact) for question in _questions(view, *sums)]
+    questions = audited_questions(scope) if questions is None else questions
+    exact = [exact_answers(data, scope, questions) for data in (without, with_canary)]
     scores = {}
-    for position, (name, resolution, zero, one) in enumerate(asked):
-        progress("one view at a time", (position + 1) / len(asked))
+    for position, (question, zero, one) in enumerate(zip(questions, *exact, strict=True)):
+        progress("one question at a time", (position + 1) / len(questions))
         differs = np.flatnonzero(zero != one)
         if not len(differs):
             continue
-        door = Door(scope, Cost(Budget(epsilon, {name: epsilon}), Fraction(0), None), unit, noise)
+        budget = Budget(epsilon, {question.name: epsilon})
+        mechanism = Mechanism(Cost(budget, Fraction(0), None), Unit.trajectory(), noise)
         sides = []
         for sums in (zero[differs], one[differs]):
-            answer = door.answer(name, np.tile(sums, runs), resolution, (runs, len(differs)))
-            noisy = answer.noisy.reshape(runs, len(differs))
+            answer = mechanism.answer(question.name, np.tile(sums, runs), question.resolution)
+            noisy = answer.values.reshape(runs, len(differs))
             sides.append(log_ratio(noisy, zero[differs], one[differs], answer.scale))
-        scores[name] = (sides[0], sides[1])
+        scores[question.name] = (sides[0], sides[1])
     return scores
-
-
-def _questions(view: View, without: Sums, with_canary: Sums) -> Iterator[tuple[str, int, Sums, Sums]]:
-    """(name, resolution, exact sums of both datasets): the view itself, and of a field also its detail.
-
-    The detail is weighed by the plan's own function, with parts of every size: which ones, no sensitivity depends on.
-    """
-    yield view.name, view.resolution, without, with_canary
-    if isinstance(view, Occupancy | EndPoints):
-        rows, columns = (np.arange(cells) for cells in level_shape(view.grid, _LEVELS.coarse))
-        parts = FEWEST + (7 * rows[:, None] + 5 * columns) % (MOST - FEWEST + 1)
-        zero, one = (detail_sums(sums.reshape(view.shape), _LEVELS, parts) for sums in (without, with_canary))
-        yield f"{view.name}/detail", PARTS * view.resolution, zero, one
 
 
 def log_ratio(noisy: Sums, without: Sums, with_canary: Sums, scale: float) -> NDArray[np.float64]:
@@ -172,7 +150,7 @@ class _Remembering:
         self._first: list[Sums] | None = None
 
     def sums(
-        self, source: Source, scope: Scope, views: Sequence[View], kept: Kept, progress: Progress = quiet
+        self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
     ) -> list[Sums]:
         """Σ φ(T) for each view; the origin–destination view comes alone and is new in every run."""
         if len(views) == 1:

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wayveil.errors import InputError
-from wayveil.exact import exact_answers, first_views
+from wayveil.measurement.exact import exact_answers
 from wayveil.progress import Progress, quiet
+from wayveil.questions.catalogue import finest_questions
 from wayveil.scope import Scope
 from wayveil.source import Source, measured_source
 from wayveil.trajectories import Trajectories
@@ -65,12 +66,12 @@ class _Rows:
 def read_bound(
     data: Trajectories, scope: Scope, unit: UnitKind, *, reader: Reader = measured_source, progress: Progress = quiet
 ) -> Reading:
-    """The largest ‖exact(D) − exact(D without a unit)‖₁ over views, formats, orders of rows and units.
+    """The largest ‖exact(D) − exact(D without a unit)‖₁ over questions, formats, orders of rows and units.
 
     It is 1 where a unit changes as much as it may. More is a proven violation; so is a difference that is not what the
     unit has by itself, because then the unit changed how others are read.
     """
-    views = list(first_views(scope).values())
+    questions = finest_questions(scope)
     worst, pairs = Reading(0.0, 0, ""), 0
     with tempfile.TemporaryDirectory(prefix="wayveil-audit-") as name:
         for layout, given in _orders(data):
@@ -81,7 +82,7 @@ def read_bound(
                 for one in (of[0], of[-1], of[len(of) // 2]):
                     most = 1 if unit == "trajectory" else len({k for k, user in zip(rows.id, rows.user) if user == one})
                     bound = _difference(rows, [value == one for value in of], write, Path(name), (
-                        scope, views, unit, reader, most))  # fmt: skip
+                        scope, questions, unit, reader, most))  # fmt: skip
                     pairs += 1
                     if bound > worst.bound:
                         worst = Reading(bound, pairs, f"{form}, rows {layout}")
@@ -91,17 +92,17 @@ def read_bound(
 def _difference(
     rows: _Rows, mine: list[bool], write: Callable[[_Rows, Path], Any], folder: Path, how: tuple[Any, ...]
 ) -> float:
-    scope, views, unit, reader, most = how
+    scope, questions, unit, reader, most = how
     try:
         whole, without, alone = (
-            exact_answers(reader(write(rows.where(keep), folder), unit), scope, views)
+            exact_answers(reader(write(rows.where(keep), folder), unit), scope, questions)
             for keep in ([True] * len(mine), [not one for one in mine], mine)
         )
     except InputError:
         return REFUSED
     bound = 0.0
-    for view, a, b, c in zip(views, whole, without, alone):
-        bound = max(bound, float(np.abs(a - b).sum()) / (most * view.resolution))
+    for question, a, b, c in zip(questions, whole, without, alone):
+        bound = max(bound, float(np.abs(a - b).sum()) / (most * question.resolution))
         if not np.array_equal(a - b, c):
             bound = max(bound, REFUSED if bound <= 1 else bound)
     return bound

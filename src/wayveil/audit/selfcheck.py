@@ -209,11 +209,11 @@ def views_bound(
     world: World, epsilon: Fraction, runs: int, noise: NoiseSource, confidence: float, progress: Progress = quiet
 ) -> Bound:
     """The largest bound over all views and two canaries; which one, the first half of the runs chooses."""
-    from wayveil.audit.mechanism import view_scores
+    from wayveil.audit.mechanism import question_scores
 
     named: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for name, canary in (("a canary that stands", world.standing), ("a canary that crosses", world.crossing)):
-        found = view_scores(
+        found = question_scores(
             world.data, concatenate([world.data, canary]), world.scope, epsilon=epsilon, runs=runs, noise=noise,
             progress=progress,
         )  # fmt: skip

@@ -17,9 +17,9 @@ def describe(
 ) -> None:
     """Say what a release promises, to whom, what it does not promise, and what it cost."""
     from wayveil.cli.console import print_json
-    from wayveil.describe import describe as words
-    from wayveil.describe import description
     from wayveil.release import read_release
+    from wayveil.release.describe import describe as words
+    from wayveil.release.describe import description
 
     release = read_release(file)
     if as_json:

@@ -77,7 +77,7 @@ def measure(
     from wayveil.privacy.budget import decimal_text, exact_delta
     from wayveil.privacy.ledger import Ledger, clean_name
     from wayveil.privacy.unit import parse_unit
-    from wayveil.report.words import few_words, large_words
+    from wayveil.release.words import few_words, large_words
     from wayveil.scope import read_scope
     from wayveil.signal_check import OPTIONS, check_signal, count_noise, noise_words
     from wayveil.steps import measure_file

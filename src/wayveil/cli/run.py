@@ -22,8 +22,8 @@ def run(
     the file has a seed.
     """
     from wayveil.cli.console import ledger_warnings, made_words, note, note_clocks, print_json, progress_bar
-    from wayveil.describe import NOT_PRIVATE
     from wayveil.errors import InputError
+    from wayveil.release.describe import NOT_PRIVATE
     from wayveil.runfile import TEMPLATE, do_run, read_run
     from wayveil.scope import read_scope
 

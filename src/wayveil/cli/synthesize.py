@@ -44,7 +44,7 @@ def synthesize(
     interruption goes on where it was.
     """
     from wayveil.cli.console import made_words, note, print_json, progress_bar
-    from wayveil.describe import NOT_PRIVATE
+    from wayveil.release.describe import NOT_PRIVATE
     from wayveil.steps import synthesize_file
 
     try:

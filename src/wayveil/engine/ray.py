@@ -17,9 +17,9 @@ from wayveil.engine.parts import Part, parts_of
 from wayveil.engine.serial import Kept, part_batches
 from wayveil.errors import InputError, WayveilError
 from wayveil.progress import Progress, quiet
+from wayveil.questions.question import Query, exact_sums, size_of
 from wayveil.scope import Scope
 from wayveil.source import Source
-from wayveil.views.base import View, exact_sums, size_of
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -51,7 +51,9 @@ class RayEngine:
         _connect(self._ray, address, workers)
         self._workers = workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
-    def sums(self, source: Source, scope: Scope, views: Sequence[View], kept: Kept, progress: Progress = quiet) -> Sums:
+    def sums(
+        self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
+    ) -> Sums:
         """Σ φ(T) over the source, for each view; equal to `Serial.sums`.
 
         Privacy: not private (trusted side only).
@@ -115,7 +117,7 @@ def _factored(pieces: Sequence[Any]) -> tuple[tuple[Any, ...] | None, list[Any]]
     return (pieces[0][:same], [piece[same:] for piece in pieces]) if same else (None, pieces)
 
 
-def _part_sums(shared: tuple[Scope, list[View]], part: Part) -> Sums:
+def _part_sums(shared: tuple[Scope, list[Query]], part: Part) -> Sums:
     scope, views = shared
     return exact_sums(views, part_batches(part, scope))
 

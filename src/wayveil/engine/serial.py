@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 from wayveil.engine.parts import Part
 from wayveil.prepare import Prepared, prepare
 from wayveil.progress import Progress, quiet
+from wayveil.questions.question import Query, exact_sums
 from wayveil.scope import Scope
 from wayveil.source import Source
 from wayveil.trajectories import Trajectories, select
-from wayveil.views.base import View, exact_sums
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -25,7 +25,7 @@ class Engine(Protocol):
     """Two methods. Integer sums are exact, so every engine gives the same answer to the first one."""
 
     def sums(
-        self, source: Source, scope: Scope, views: Sequence[View], kept: Kept, progress: Progress = quiet
+        self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
     ) -> list[NDArray[np.int64]]: ...
 
     def map(self, function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]: ...
@@ -35,7 +35,7 @@ class Serial:
     """Everything here, in order."""
 
     def sums(
-        self, source: Source, scope: Scope, views: Sequence[View], kept: Kept, progress: Progress = quiet
+        self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
     ) -> list[NDArray[np.int64]]:
         """Σ φ(T) over the source, for each view.
 

@@ -31,7 +31,7 @@ class Method:
 def _ours(estimator: str, with_map: bool) -> Run:
     def run(data: Trajectories, scope: Scope, epsilon: float, seed: int, roads: RoadMap | None) -> Trajectories:
         from wayveil import synthesize
-        from wayveil.measure import measure
+        from wayveil.measurement import measure
         from wayveil.privacy.unit import Unit
 
         release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory())

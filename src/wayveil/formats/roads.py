@@ -5,6 +5,7 @@ Privacy: free (a road map is public data).
 
 import json
 import math
+import os
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -24,6 +25,9 @@ READABLE = ".parquet, .geojson, .json, .pbf or .graphml"
 MOST_VERTICES = 50_000_000
 MOST_TEXT_BYTES = 512 << 20
 _MPH = 1.609344
+
+Roads = RoadMap | str | os.PathLike[str] | None
+"""A road map, the file of one, or none."""
 
 
 def read_roads(path: str | Path) -> RoadMap:
@@ -48,6 +52,18 @@ def read_roads(path: str | Path) -> RoadMap:
 
         return read_graphml(path)
     raise InputError(f"A road map cannot be read from '{path.name}'; give a file that ends in {READABLE}.")
+
+
+def roads_of(roads: Roads) -> RoadMap | None:
+    """The road map, read where a file is given.
+
+    Privacy: free (the map is public).
+    """
+    if roads is None or isinstance(roads, RoadMap):
+        return roads
+    if not isinstance(roads, str | os.PathLike):
+        raise InputError("roads must be a road map (wayveil.read_roads), or the file of one.")
+    return read_roads(os.fspath(roads))
 
 
 def write_roads(roads: RoadMap, path: str | Path) -> None:

@@ -3,7 +3,7 @@
 "A Privacy-Preserving Trajectory Synthesis Method Based on Vector Translation Invariance Supporting Traffic
 Constraints" (Liu, Song, Wang). One module a step, each naming its equation; `method` puts them together.
 
-Privacy: not private, for any epsilon; docs/reproduction.md says why. To publish, use `wayveil.measure` and
+Privacy: not private, for any epsilon; docs/explanation/reproduction.md says why. To publish, use `wayveil.measure` and
 `wayveil.synthesize`.
 """
 

@@ -1,7 +1,7 @@
 """How residuals r_i = q(D', T'_i) - target_i become one number, Eq. (target function).
 
 The equation is printed without a norm. Each reading is a pair: the loss L(r), and its slopes c_i = dL/dr_i, which is
-all that the kernel needs. What the readings do was found on simulated data; see docs/reproduction.md.
+all that the kernel needs. What the readings do was found on simulated data; see docs/explanation/reproduction.md.
 """
 
 from typing import Any

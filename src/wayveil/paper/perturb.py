@@ -12,7 +12,7 @@ def sensitivity(n: int, diameter: float, tau: float) -> float:
     """lambda = sqrt(n (4 r^2 + tau^2)), with 2r the map's diameter and tau the time span in the same unit.
 
     It bounds what one trajectory adds to one sum. The mechanism publishes m sums, and one trajectory moves all of them:
-    see docs/reproduction.md.
+    see docs/explanation/reproduction.md.
     """
     return math.sqrt(n * (diameter**2 + tau**2))
 

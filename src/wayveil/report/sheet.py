@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wayveil.errors import InputError
-from wayveil.release import Release
-from wayveil.report import words
+from wayveil.release import Release, words
 from wayveil.report.figures import figures, quantities
 from wayveil.report.mapdata import map_data
 from wayveil.roads import RoadMap
@@ -124,7 +123,7 @@ def _ledger(release: Release) -> tuple[LedgerLine, ...]:
     return tuple(
         LedgerLine(
             answer.name,
-            words.meaning(answer),
+            answer.question.words(),
             words.decimal(answer.epsilon),
             100 * float(answer.epsilon / release.epsilon),
             words.noise_words(answer),

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.questions.occupancy import Occupancy, OccupancyDetail
 from wayveil.release import Release
 
 _MOST_CELLS = 14_000
 _MOST_BASE_CELLS = 400_000
 """Above this the estimate is made on the finest level's own cells, not on smaller ones: the page takes seconds."""
 _EDGES = (0.0, 0.1, 0.3, 0.6, 0.9)
-_LEVELS = (("coarse", "detail"), ("coarse", "middle", "fine"))
-"""How places are asked about: now, and by earlier versions."""
 
 
 @dataclass(frozen=True)
@@ -36,17 +35,18 @@ def make_support(release: Release) -> Support | None:
 
     Privacy: free (post-processing).
     """
-    names = {answer.name for answer in release.answers}
-    if "count" not in names or not any({f"occupancy/{level}" for level in levels} <= names for levels in _LEVELS):
+    names = (Occupancy.name, OccupancyDetail.name)
+    if "count" not in release or not all(name in release for name in names):
         return None
+    from wayveil.density import NoisyLevel, estimate_field
     from wayveil.grid import base_grid
-    from wayveil.synthesis.field import NoisyLevel, estimate_field
-    from wayveil.synthesis.fields import cell_area, noisy_levels
+    from wayveil.pyramid import pool
+    from wayveil.questions.levels import noisy_levels
+    from wayveil.synthesis.fields import cell_area
     from wayveil.synthesis.learned.support import data_share
-    from wayveil.synthesis.pyramid import pool
 
     grid = base_grid(release.scope)
-    levels, area = noisy_levels(release, "occupancy"), cell_area(grid)
+    levels, area = noisy_levels([release[name] for name in names]), cell_area(grid)
     unit = levels[-1].side if area.size > _MOST_BASE_CELLS else 1
     levels = [NoisyLevel(level.counts, level.side // unit, level.noise) for level in levels]
     area = pool(area, unit)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.bins import Bins
+from wayveil.questions.gap_ratio import GapRatio
+from wayveil.questions.median_interval import MedianInterval
 from wayveil.synthesis.draw import systematic
 
 if TYPE_CHECKING:
-    from wayveil.synthesis.estimate import Estimates
+    from wayveil.synthesis.estimates import Distribution, Estimates
 
 _LONGEST_BEAT = 1.5
 """Over the mean gap: half of the gaps are as long as the beat, so a longer one would leave the others no time."""
@@ -29,14 +30,14 @@ _STRICT = 3
 """Power of that guess where devices are steady: whoever keeps a rhythm to the second was set to it by a person."""
 
 
-def is_steady(gap_ratio: NDArray[np.float64], bins: Bins) -> bool:
+def is_steady(gap_ratio: "Distribution") -> bool:
     """Whether nearly all gaps are on the beat."""
-    return _share_on_the_beat(gap_ratio, bins) >= _STEADY
+    return _share_on_the_beat(gap_ratio) >= _STEADY
 
 
-def _share_on_the_beat(gap_ratio: NDArray[np.float64], bins: Bins) -> float:
-    edges = np.asarray(bins.edges)
-    return float(gap_ratio[(edges[:-1] < 1) & (edges[1:] > 1)].sum() / gap_ratio.sum())
+def _share_on_the_beat(gap_ratio: "Distribution") -> float:
+    edges, shares = np.asarray(gap_ratio.bins.edges), gap_ratio.shares
+    return float(shares[(edges[:-1] < 1) & (edges[1:] > 1)].sum() / shares.sum())
 
 
 def roundness(seconds: NDArray[np.float64], steady: bool = False) -> NDArray[np.float64]:
@@ -65,8 +66,6 @@ def on_the_beat(
     where devices are steady the recording ends on one.
     """
     mean_gap_s = duration_s / (points - 1)
-    if estimates.beat is None:
-        return duration_s, points, np.ones(len(points))
     beat_s = np.empty(len(points))
     beat_s[np.argsort(mean_gap_s, kind="stable")] = np.sort(_draw(estimates, len(points), random))
     counted = np.maximum(np.rint(duration_s / beat_s).astype(np.int64), 1) + 1
@@ -74,7 +73,7 @@ def on_the_beat(
     caps = estimates.scope.caps
     same &= (counted <= caps.points) & ((counted - 1) * beat_s <= caps.duration_h * 3600)
     points = np.where(same, counted, points)
-    if estimates.steady:
+    if is_steady(estimates.distribution(GapRatio)):
         duration_s = np.where(same, (points - 1) * beat_s, duration_s)
     return duration_s, points, np.minimum(beat_s * (points - 1) / duration_s, _LONGEST_BEAT)
 
@@ -84,22 +83,23 @@ def shortest_beat_s(estimates: "Estimates") -> float:
 
     Zero where most gaps are off the beat: there devices record when something happens.
     """
-    if estimates.beat is None or _share_on_the_beat(estimates.gap_ratio, estimates.gap_ratio_bins) < _BY_CLOCK:
+    if _share_on_the_beat(estimates.distribution(GapRatio)) < _BY_CLOCK:
         return 0.0
-    running = np.cumsum(estimates.beat) / estimates.beat.sum()
+    interval = estimates.distribution(MedianInterval)
+    running = np.cumsum(interval.shares) / interval.shares.sum()
     k = int(np.searchsorted(running, _FEW_FASTER))
-    edges = estimates.beat_bins.edges
+    edges = interval.bins.edges
     return float(whole_seconds_in(edges[k], edges[k + 1])[0])
 
 
 def _draw(estimates: "Estimates", count: int, random: np.random.Generator) -> NDArray[np.float64]:
     """So many beats in whole seconds, round ones more often."""
-    assert estimates.beat is not None
-    edges = np.asarray(estimates.beat_bins.edges)
-    bins = systematic(estimates.beat, count, random)
+    interval, steady = estimates.distribution(MedianInterval), is_steady(estimates.distribution(GapRatio))
+    edges = np.asarray(interval.bins.edges)
+    bins = systematic(interval.shares, count, random)
     beat_s = np.empty(count)
     for k in np.unique(bins):
         seconds, here = whole_seconds_in(edges[k], edges[k + 1]), bins == k
-        weight = roundness(seconds, estimates.steady)
+        weight = roundness(seconds, steady)
         beat_s[here] = random.choice(seconds, int(here.sum()), p=weight / weight.sum())
     return beat_s

@@ -15,12 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.questions.displacement import Displacement
+from wayveil.questions.displacement_length import DisplacementLength
+from wayveil.questions.duration import Duration
+from wayveil.questions.length import Length
+from wayveil.questions.length_duration import LengthDuration
+from wayveil.questions.mean_interval import MeanInterval
+from wayveil.questions.mean_speed import MeanSpeed
+from wayveil.regions import cut_regions, label_regions
 from wayveil.synthesis.beats import on_the_beat
 from wayveil.synthesis.caps import fastest_mps
 from wayveil.synthesis.draw import rows_of, systematic, within_bins, within_groups
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.pairs import whole_trips, zone_pairs
-from wayveil.synthesis.regions import cut_regions, label_regions
 
 _SHORTEST_S = 10.0
 _OVERSAMPLE = 16
@@ -71,11 +78,11 @@ def draw_trips(
     start, end = inside(origin, random), inside(destination, random)
     straight_km = np.hypot(start[0] - end[0], start[1] - end[1]) / 1000
 
-    row = estimates.displacement_bins.index(straight_km)
-    coarse = rows_of(estimates.displacement_length, row, random)
-    length_edges = np.asarray(estimates.length_bins.edges)
-    coarse_of_fine = estimates.coarse_length_bins.index((length_edges[1:] + length_edges[:-1]) / 2)
-    length_km = within_bins(estimates.length, length_edges, coarse_of_fine, coarse, random)
+    table, length = estimates.joint(DisplacementLength), estimates.distribution(Length)
+    coarse = rows_of(table.shares, table.rows.index(straight_km), random)
+    length_edges = np.asarray(length.bins.edges)
+    coarse_of_fine = table.columns.index((length_edges[1:] + length_edges[:-1]) / 2)
+    length_km = within_bins(length.shares, length_edges, coarse_of_fine, coarse, random)
     length_km = np.maximum(length_km, 1.01 * straight_km)
 
     times = _draw_times(estimates, length_km, random)
@@ -98,8 +105,9 @@ def _draw_times(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
     """Duration, number of points and beat of trips of the given lengths."""
     count, duration_s = len(length_km), _draw_durations(estimates, length_km, random)
-    interval_edges = np.asarray(estimates.interval_bins.edges)
-    interval = random.permutation(systematic(estimates.interval, count, random))
+    mean_interval = estimates.distribution(MeanInterval)
+    interval_edges = np.asarray(mean_interval.bins.edges)
+    interval = random.permutation(systematic(mean_interval.shares, count, random))
     width = interval_edges[interval + 1] / interval_edges[interval]
     interval_s = interval_edges[interval] * width ** random.random(count)
     points = np.clip(np.rint(duration_s / interval_s).astype(np.int64) + 1, 2, estimates.scope.caps.points)
@@ -115,18 +123,19 @@ def _draw_ends(
     near the start. Weights restore the shares of displacements while flows and the starts and ends of each district
     keep theirs. Then each pair of zones gets a whole number of trips.
     """
-    grid, regions, many = estimates.grid, len(estimates.flows), _OVERSAMPLE * wanted
-    flows = estimates.flows.ravel()
+    grid, regions, many = estimates.grid, len(estimates.flows.shares), _OVERSAMPLE * wanted
+    flows = estimates.flows.shares.ravel()
     flow = systematic(flows, many, random)
-    region_of_cell = estimates.regions.ravel()
+    region_of_cell = estimates.flows.regions.ravel()
     origin = within_groups(estimates.starts.ravel(), region_of_cell, flow // regions, regions, random)
     destination = within_groups(estimates.ends.ravel(), region_of_cell, flow % regions, regions, random)
     columns = origin % grid.columns - destination % grid.columns, origin // grid.columns - destination // grid.columns
     straight_km = np.hypot(*(apart + random.triangular(-1, 0, 1, many) for apart in columns)) * grid.cell_m / 1000
     district, starts, ends = ends_by_district(estimates, _DISTRICT_DEPTH)
+    displacement = estimates.distribution(Displacement)
     views = (
         (flow, flows / flows.sum()),
-        (estimates.displacement_bins.index(straight_km), estimates.displacement),
+        (displacement.bins.index(straight_km), displacement.shares),
         (district[origin], starts),
         (district[destination], ends),
     )
@@ -157,17 +166,22 @@ def _draw_durations(
     The table's bins are a third wide each way, which blurs the ratio of the two; speed was measured by itself.
     """
     count, proposals = len(length_km), _DURATIONS
-    row = np.repeat(estimates.coarse_length_bins.index(length_km), proposals)
-    coarse = rows_of(estimates.length_duration, row, random)
-    edges = np.asarray(estimates.duration_bins.edges)
-    coarse_of_fine = estimates.coarse_duration_bins.index((edges[1:] + edges[:-1]) / 2)
-    duration_s = within_bins(estimates.duration, edges, coarse_of_fine, coarse, random)
+    table, duration, speed = (
+        estimates.joint(LengthDuration),
+        estimates.distribution(Duration),
+        estimates.distribution(MeanSpeed),
+    )
+    row = np.repeat(table.rows.index(length_km), proposals)
+    coarse = rows_of(table.shares, row, random)
+    edges = np.asarray(duration.bins.edges)
+    coarse_of_fine = table.columns.index((edges[1:] + edges[:-1]) / 2)
+    duration_s = within_bins(duration.shares, edges, coarse_of_fine, coarse, random)
     shortest_s = np.maximum(_SHORTEST_S, 1.25 * length_km * 1000 / fastest_mps(estimates.scope))
     duration_s = np.minimum(duration_s, estimates.scope.caps.duration_h * 3600)  # the last bin reaches beyond
     duration_s = np.maximum(duration_s, np.repeat(shortest_s, proposals))
     views = (
-        (estimates.speed_bins.index(np.repeat(length_km, proposals) * 3600 / duration_s), estimates.speed),
-        (estimates.duration_bins.index(duration_s), estimates.duration),
+        (speed.bins.index(np.repeat(length_km, proposals) * 3600 / duration_s), speed.shares),
+        (duration.bins.index(duration_s), duration.shares),
     )
     weight = np.full((count, proposals), 1.0 / proposals)
     for _ in range(_DURATION_ROUNDS):

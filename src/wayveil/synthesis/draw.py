@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid, level_shape
-from wayveil.synthesis.pyramid import Field
+from wayveil.pyramid import Field
 
 _BLOCK = 1 << 14
 

@@ -9,6 +9,7 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.posterior import posterior_mean
 from wayveil.synthesis.curves import (
     Family,
     Total,
@@ -18,7 +19,6 @@ from wayveil.synthesis.curves import (
     laplace_evidence,
     smooth_curves,
 )
-from wayveil.synthesis.posterior import posterior_mean
 
 _USUAL_S = 900.0
 _WITHIN = 1.0

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid, level_shape
+from wayveil.pyramid import Field
 from wayveil.synthesis.draw import apportioned
 from wayveil.synthesis.pairs import ZONE_SIDE
-from wayveil.synthesis.pyramid import Field
 
 _SIDES = (ZONE_SIDE // 2, ZONE_SIDE)
 """Sides of blocks in cells. Ends are dealt out in the largest; one that has to move finds a place in the smallest that

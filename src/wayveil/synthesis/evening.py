@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.polylines import Polylines, steps
+from wayveil.pyramid import Field
 from wayveil.synthesis.placing import histogram
-from wayveil.synthesis.pyramid import Field
 
 _BLOCK = 1 << 10
 _CELLS_EACH = 16

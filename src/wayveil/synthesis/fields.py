@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.focus import PARTS, unweigh
-from wayveil.grid import Grid, base_grid, level_shape
+from wayveil.density import NoisyLevel, estimate_field
+from wayveil.grid import Grid
 from wayveil.progress import nobody
-from wayveil.release import Answer, Release
-from wayveil.synthesis.field import NoisyLevel, estimate_field
+from wayveil.pyramid import Field, pool, spread
+from wayveil.questions.answer import Answer
+from wayveil.questions.field import Blocks
 from wayveil.synthesis.mapped import estimate_mapped_field
-from wayveil.synthesis.pyramid import Field, pool, spread
 
 if TYPE_CHECKING:
     from wayveil.synthesis.learned.refine import Kind, Refined
@@ -37,11 +37,13 @@ class Pooling:
 
 
 OCCUPANCY, END_POINTS = Pooling(bayes=0.2, unmapped=0.05), Pooling(bayes=0.2, unmapped=0.2)
-"""Seen on the trial data, one rule for all of it (docs/model-card.md): a map tells less about ends than about ways."""
+"""Seen on the trial data, one rule for all of it (docs/explanation/model-card.md): a map tells less about ends than
+about ways."""
 
 
 def estimate_fields(
-    release: Release,
+    points: Sequence[NoisyLevel],
+    ends: Sequence[NoisyLevel],
     count: float,
     area: Field,
     road_features: Sequence[Field] = (),
@@ -52,6 +54,8 @@ def estimate_fields(
 
     Parameters
     ----------
+    points, ends
+        The noisy grids of both fields, from coarse to fine.
     road_features
         Of a public map; empty without one.
     learned
@@ -59,7 +63,6 @@ def estimate_fields(
     told
         Hears about how much of the work is done.
     """
-    points, ends = noisy_levels(release, "occupancy"), noisy_levels(release, "end_points")
     bayes = _bayes(points, ends, count, area, road_features)
     whole = 2.0 if road_features else 1.0
     told(0.4 / whole)
@@ -114,37 +117,10 @@ def cell_area(grid: Grid) -> Field:
     return np.outer(rows, columns)
 
 
-def noisy_levels(release: Release, name: str) -> list[NoisyLevel]:
-    """The three noisy grids of a field, from coarse to fine."""
-    coarse = release[f"{name}/coarse"]
-    if f"{name}/fine" not in release:
-        return focused_levels(coarse, release[f"{name}/detail"], base_grid(release.scope))
-    # Before there was a detail, each level was asked by itself.
-    return [_level(coarse), _level(release[f"{name}/middle"]), _level(release[f"{name}/fine"])]
-
-
-def focused_levels(coarse: Answer, detail: Answer, grid: Grid) -> list[NoisyLevel]:
-    """Coarse, middle and fine: the joint answer about the finer two taken apart, each cell with the noise it got."""
-    whole = int(coarse.parameters["side"])
-    middle, fine = (int(side) for side in detail.parameters["sides"])
-    ratios, shapes = (whole // middle, whole // fine), (level_shape(grid, middle), level_shape(grid, fine))
-    parts = np.asarray(detail.parameters["parts"], np.int64)
-    # One trajectory is worth PARTS if a cell gets all of them.
-    heard = unweigh(PARTS * detail.counts, parts, ratios, shapes)
-    finer = [
-        NoisyLevel(counts, side, detail.noise * PARTS / own)
-        for side, (counts, own) in zip((middle, fine), heard, strict=True)
-    ]
-    return [_level(coarse), *finer]
-
-
-def _level(answer: Answer) -> NoisyLevel:
-    return NoisyLevel(answer.counts, int(answer.parameters["side"]), answer.noise)
-
-
 def split_ends(answer: Answer, both: Field) -> tuple[Field, Field]:
     """Starts and ends from their sum and from the noisy difference on blocks, shrunk by its known noise."""
-    side = int(answer.parameters["side"])
+    assert isinstance(answer.question, Blocks)
+    side = answer.question.side
     difference = answer.counts
     kept = np.maximum(0.0, 1 - 2 * answer.noise**2 / np.maximum(difference**2, 1e-9))
     blocks = pool(both, side)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.polylines import Polylines
-from wayveil.synthesis.pyramid import Field, pool
+from wayveil.pyramid import Field, pool
 
 _DENSITY_POWER = 0.5
 _MOST_COST = 30.0

@@ -14,14 +14,15 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.synthesis.field import NoisyLevel, _from_parent, _towards_parent, reconcile
-from wayveil.synthesis.nonnegative import nonnegative_fit
-from wayveil.synthesis.posterior import posterior_mean
-from wayveil.synthesis.pyramid import Field, pool, shifted, spread
+from wayveil.density import NoisyLevel, _from_parent, _towards_parent, reconcile
+from wayveil.nonnegative import nonnegative_fit
+from wayveil.posterior import posterior_mean
+from wayveil.pyramid import Field, pool, shifted, spread
 
 ROAD_RATES = (16.0, 8.0, 4.0, 2.0, 1.0, 0.5, 0.25)
 """Expected points a cell width of road, from motorway to service, and a cell without a map: each class of the hierarchy
-carries twice the next. A rule of thumb and not a fit; it did best of four on simulated cities (docs/model-card.md)."""
+carries twice the next. A rule of thumb and not a fit; it did best of four on simulated cities
+(docs/explanation/model-card.md)."""
 _OFF_ROAD_RATE = 0.05
 _RATE_SPREAD = 0.3
 """Standard deviation of a rate's correction at one level, before its counts are seen."""

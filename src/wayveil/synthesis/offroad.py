@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid, blocks_of
 from wayveil.polylines import Polylines
+from wayveil.pyramid import Field, pool
 from wayveil.synthesis.draw import within_blocks
 from wayveil.synthesis.placing import Course, adjusted, course_of, slowness_weight
-from wayveil.synthesis.pyramid import Field, pool
 from wayveil.synthesis.road_network import VERTEX_CELLS
 from wayveil.synthesis.road_shapes import with_short_steps
 

@@ -12,9 +12,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.release import Answer, Release
+from wayveil.bins import Bins
+from wayveil.pyramid import Field
+from wayveil.questions.answer import Answer
+from wayveil.questions.mean_interval import MeanInterval
+from wayveil.release import Release
 from wayveil.synthesis.draw import shuffled
-from wayveil.synthesis.pyramid import Field
 
 CLEAR_SD = 3.0
 """Standard deviations of noise by which a count must exceed zero before a kind of trajectory is believed to exist."""
@@ -32,11 +35,6 @@ class _Noisy:
     variance: float
 
 
-def has_one_point_bin(interval: Answer) -> bool:
-    """Whether the first bin of mean intervals is that of single points."""
-    return bool(interval.parameters["edges"][0] == 0)
-
-
 def one_point_share(release: Release) -> float:
     """The share of trajectories with a single point: 0, 1, or between where both kinds stand clear of the noise.
 
@@ -44,9 +42,7 @@ def one_point_share(release: Release) -> float:
     CLEAR_SD standard deviations above zero. If they do, trajectories of several points exist only if their estimated
     number is as clear. So noise alone neither makes nor breaks up trips.
     """
-    interval = release["mean_interval"]
-    if not has_one_point_bin(interval):
-        return 0.0
+    interval = release[MeanInterval.name]
     single = _Noisy(float(interval.counts[0]), 2 * interval.noise**2)
     if not all(_clear(_Noisy(float(release[name].counts[0]), 2 * release[name].noise ** 2)) for name in _ZERO):
         return 0.0
@@ -71,22 +67,25 @@ def without_one_point(release: Release, share: float) -> Release:
     trajectories together.
     """
     number = share * max(float(release["count"].counts[0]), 0.0)
-    answers = []
-    for answer in release.answers:
-        if answer.name == "mean_interval" and has_one_point_bin(answer):
-            edges = list(answer.parameters["edges"][1:])
-            answer = replace(
-                answer,
-                parameters={**answer.parameters, "edges": edges},
-                shape=(len(edges) - 1,),
-                noisy=answer.noisy[1:],
-            )
-        elif number and answer.name in _LOWERED:
-            noisy = answer.noisy.copy()
-            noisy[0] -= round(number * answer.resolution)
-            answer = replace(answer, noisy=noisy)
-        answers.append(answer)
-    return replace(release, answers=tuple(answers))
+    return replace(release, answers=tuple(_without(answer, number) for answer in release.answers))
+
+
+def _without(answer: Answer, number: float) -> Answer:
+    question = answer.question
+    if isinstance(question, MeanInterval):
+        return replace(answer, question=MeanInterval(Bins(question.bins.edges[1:])), noisy=answer.noisy[1:])
+    if not number or answer.name not in _LOWERED:
+        return answer
+    noisy = answer.noisy.copy()
+    noisy[0] -= round(number * answer.resolution)
+    return replace(answer, noisy=noisy)
+
+
+def with_one_point(displacement: NDArray[np.float64], share: float) -> NDArray[np.float64]:
+    """Shares of displacements with the single points, which are in the first bin."""
+    shares = (1 - share) * displacement
+    shares[0] += share
+    return shares
 
 
 def moving_flows(

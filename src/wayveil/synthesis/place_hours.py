@@ -16,11 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.grid import Grid
-from wayveil.release import Answer
+from wayveil.pyramid import Field
+from wayveil.questions.answer import Answer
+from wayveil.questions.flow import Flow
 from wayveil.scope import Scope
-from wayveil.synthesis.pyramid import Field
-from wayveil.synthesis.regions import cuts_from_json, label_regions
 from wayveil.week import PARTS_OF_WEEK, SATURDAY, hour_of_day_or_weekend, part_of_week
 
 Table = NDArray[np.float64]
@@ -46,11 +45,10 @@ class PlaceHours:
     end: Table
 
 
-def estimate_place_hours(
-    answer: Answer, grid: Grid, starts: Field, ends: Field, departure: Table, count: float
-) -> PlaceHours:
+def estimate_place_hours(answer: Answer, starts: Field, ends: Field, departure: Table, count: float) -> PlaceHours:
     """From the noisy answer; `departure` are the shares of the 7 × 24 hours of all trips."""
-    regions = label_regions(grid, cuts_from_json(answer.parameters["cuts"]))
+    assert isinstance(answer.question, Flow)
+    regions = answer.question.region_of_cell
     hours = np.concatenate([departure[:SATURDAY].sum(axis=0), departure[SATURDAY:].sum(axis=0)])
     hours = np.maximum(hours / hours.sum(), 1e-6)
     hours /= hours.sum()

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.polylines import Polylines, place, runs, steps, vertices_of
+from wayveil.pyramid import Field
 from wayveil.synthesis.levelling import levelled
-from wayveil.synthesis.pyramid import Field
 
 _MANY = 1 << 18
 _QUANTILES = 1 << 12

@@ -15,12 +15,12 @@ from wayveil.callers import callers_level
 from wayveil.errors import UnusedMapWarning
 from wayveil.grid import Grid, base_grid
 from wayveil.polylines import Polylines
+from wayveil.pyramid import Field
 from wayveil.roads import RoadMap
 from wayveil.scope import Scope
 from wayveil.synthesis.candidates import PlaceInCells, inside_cells
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.graph import RouteGraph, grid_graph
-from wayveil.synthesis.pyramid import Field
 
 if TYPE_CHECKING:
     from wayveil.synthesis.roads import RoadPrior

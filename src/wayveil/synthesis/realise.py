@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.polylines import Polylines, place, runs, step_lengths
-from wayveil.synthesis.beats import shortest_beat_s
+from wayveil.pyramid import Field
+from wayveil.questions.gap_ratio import GapRatio
+from wayveil.questions.top_speed import TopSpeed
+from wayveil.synthesis.beats import is_steady, shortest_beat_s
 from wayveil.synthesis.candidates import Trips
 from wayveil.synthesis.caps import fastest_mps, within_caps
 from wayveil.synthesis.draw import repeats, systematic
@@ -28,18 +31,14 @@ from wayveil.synthesis.placing import (
     with_ends,
 )
 from wayveil.synthesis.prior import Prior
-from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.timing import departures, within_days
 from wayveil.synthesis.tracks import Tracks
 
 _FURTHEST_M = 250.0
 _FURTHEST_ON_ROADS_M = 60.0
 _TRIED_POINTS = 64
-_LEAST_HASTE, _USUAL_HASTE = 2.0, 4.0
-"""Fastest step of a trip over its mean speed, as far as nobody was asked: least, and on average."""
 _STEADIEST = 1.25
-"""The same of the steadiest trip: with less the other steps could not spare the seconds."""
-_WALKING_MPS = 1.5
+"""Least ratio of a trip's fastest step to its mean speed: with less the other steps could not spare the seconds."""
 _NEARLY, _LEAST_SPREAD = 0.97, 1.05
 """Of a limit, how much of it points are placed by (whole seconds ask for a little room); and how much faster than its
 mean a route may be passed at least."""
@@ -62,7 +61,8 @@ def fixes_of(
     least: NDArray[np.float64] | None = None,
 ) -> Fixes:
     """When so many points are seen, as irregularly as the release says."""
-    return draw_fixes(points, beat, estimates.gap_ratio, np.asarray(estimates.gap_ratio_bins.edges), random, least)
+    ratio = estimates.distribution(GapRatio)
+    return draw_fixes(points, beat, ratio.shares, np.asarray(ratio.bins.edges), random, least)
 
 
 def settled_ends(
@@ -122,7 +122,7 @@ def timed_tracks(
         ways = pool_of.trips.origin[chosen], pool_of.trips.destination[chosen]
         departure_utc = exchanged_departures(estimates.place_hours, departure_utc, *ways, scope, random)
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
-    limit_mps = np.empty(len(chosen)) if estimates.steady else None
+    limit_mps = np.empty(len(chosen)) if is_steady(estimates.distribution(GapRatio)) else None
     shortest_s = shortest_beat_s(estimates)
     for first, last in runs(offsets):
         which, points = chosen[first:last], slice(offsets[first], offsets[last])
@@ -175,21 +175,17 @@ def _top_speeds(estimates: Estimates, tracks: Tracks, random: np.random.Generato
     """How fast the fastest step of each track may be.
 
     The tracks whose fastest steps are the fastest get the fastest speeds of the asked distribution: so few times have
-    to change. Where nobody asked it is a guess about vehicles, the same for every dataset: some trips are steady, some
-    stop and go; a walk is never too fast.
+    to change.
     """
     first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
     step_m = step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
     mean_mps = np.add.reduceat(step_m, first) / np.maximum(tracks.t_utc[last] - tracks.t_utc[first], 1.0)
-    if estimates.top_speed is None:
-        haste = _LEAST_HASTE + random.exponential(_USUAL_HASTE - _LEAST_HASTE, len(mean_mps))
-        top_mps = np.maximum(haste * mean_mps, _WALKING_MPS)
-    else:
-        gap_s = np.diff(tracks.t_utc)
-        step_m[1:] /= np.maximum(gap_s, 1.0, out=gap_s)  # from here on a speed
-        edges = np.asarray(estimates.top_speed_bins.edges) / 3.6
-        bins = systematic(estimates.top_speed, len(mean_mps), random)
-        top_mps = np.empty(len(mean_mps))
-        asked = np.sort(edges[bins] + random.random(len(bins)) * np.diff(edges)[bins])
-        top_mps[np.argsort(np.maximum.reduceat(step_m, first), kind="stable")] = asked
+    gap_s = np.diff(tracks.t_utc)
+    step_m[1:] /= np.maximum(gap_s, 1.0, out=gap_s)  # from here on a speed
+    top_speed = estimates.distribution(TopSpeed)
+    edges = np.asarray(top_speed.bins.edges) / 3.6
+    bins = systematic(top_speed.shares, len(mean_mps), random)
+    top_mps = np.empty(len(mean_mps))
+    asked = np.sort(edges[bins] + random.random(len(bins)) * np.diff(edges)[bins])
+    top_mps[np.argsort(np.maximum.reduceat(step_m, first), kind="stable")] = asked
     return np.minimum(np.maximum(top_mps, _STEADIEST * mean_mps), fastest_mps(estimates.scope))

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.pyramid import Field, pool, shifted, spread
 from wayveil.roads import ROAD_CLASSES, RoadMap, clip_roads
 from wayveil.scope import Scope
-from wayveil.synthesis.pyramid import Field, pool, shifted, spread
 
 CLASS_GROUPS = (
     ("motorway", "trunk"),

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.grid import Grid
+from wayveil.pyramid import Field, pool
 from wayveil.synthesis.graph import RouteGraph, block_centres, grid_graph, relative_density, travel_cost
-from wayveil.synthesis.pyramid import Field, pool
 from wayveil.synthesis.road_features import cover_side, uncovered_blocks
 from wayveil.synthesis.road_network import RoadNetwork
 

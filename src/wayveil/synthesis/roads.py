@@ -17,10 +17,10 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.polylines import Polylines, steps
+from wayveil.pyramid import Field
 from wayveil.roads import RoadMap, roads_digest
 from wayveil.scope import Scope
 from wayveil.synthesis.graph import RouteGraph
-from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.road_cache import cache_folder, cache_name, load_arrays, store_arrays
 from wayveil.synthesis.road_features import (
     CLASS_GROUPS,

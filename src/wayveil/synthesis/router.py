@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid, level_shape
 from wayveil.polylines import Polylines, lengths, place, steps
+from wayveil.pyramid import Field, interpolate, pool
 from wayveil.synthesis.candidates import Trips, take_trips
 from wayveil.synthesis.draw import within_blocks
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.graph import RouteGraph
-from wayveil.synthesis.pyramid import Field, interpolate, pool
 from wayveil.synthesis.road_shapes import with_short_steps
 from wayveil.synthesis.routes import HUB_DEPTH, Hubs, choose_vias, find_hubs, route
 

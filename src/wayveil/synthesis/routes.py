@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.polylines import Polylines, joined, step_lengths
+from wayveil.pyramid import Field
+from wayveil.regions import cut_regions, label_regions
 from wayveil.synthesis.graph import RouteGraph
-from wayveil.synthesis.pyramid import Field
-from wayveil.synthesis.regions import cut_regions, label_regions
 
 HUB_DEPTH = 8
 _BLOCK = 1 << 9

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from wayveil.errors import RuleError
 from wayveil.polylines import Polylines, place
 from wayveil.progress import Progress, nobody, quiet
+from wayveil.pyramid import Field
 from wayveil.rules import count as count_rules
 from wayveil.rules import motion_of, with_scope_bounds
 from wayveil.rules.counting import violating_trajectories
@@ -31,7 +32,6 @@ from wayveil.synthesis.pairs import whole_trips
 from wayveil.synthesis.place_hours import exchanged_departures
 from wayveil.synthesis.placing import Fixes, course_of, fit_slowness, histogram, slowness_weight
 from wayveil.synthesis.prior import Prior
-from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.realise import Pool, fixes_of, settled_ends, settled_slowness, timed_tracks
 from wayveil.synthesis.router import Router, route_trips
 from wayveil.synthesis.targets import final_lengths, fit_views
@@ -257,7 +257,7 @@ def _with_routes(estimates: Estimates, routed: Field) -> Estimates:
     """
     heard = estimates.occupancy
     routed = routed * (heard.sum() / routed.sum()) + SETTINGS.off_route * heard
-    return replace(estimates, occupancy=pool_opinions(heard, [(routed, SETTINGS.routes_weight)]))
+    return estimates.with_fields(pool_opinions(heard, [(routed, SETTINGS.routes_weight)]))
 
 
 def _forbidden(

@@ -41,7 +41,7 @@ _LARGE = 10_000_000
 _NOISE_SHARE = 0.1
 """A count is made without being asked for if the scale of its noise is at most this share of it."""
 _PER_SECOND = 5_000
-"""Trajectories a second on one core: 9,300 without a map, 2,300 with a map and rules (docs/scale.md)."""
+"""Trajectories a second on one core: 9,300 without a map, 2,300 with a map and rules (docs/explanation/speed.md)."""
 _BALANCE_TRIPS = 8_000
 _TRIED_TRIPS = 2_000
 _DRAWING = "drawing trajectories"

@@ -8,11 +8,15 @@ from numpy.typing import NDArray
 
 from wayveil.grid import blocks_of
 from wayveil.polylines import Polylines, lengths
+from wayveil.pyramid import pool
+from wayveil.questions.displacement import Displacement
+from wayveil.questions.duration import Duration
+from wayveil.questions.length import Length
+from wayveil.questions.mean_speed import MeanSpeed
 from wayveil.synthesis.candidates import Trips, ends_by_district
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.fit import HardView, SoftView
 from wayveil.synthesis.placing import Course
-from wayveil.synthesis.pyramid import pool
 
 _BLOCK_M = 1_600.0
 _DISTRICT_DEPTH = 9
@@ -23,31 +27,32 @@ def fit_views(estimates: Estimates, trips: Trips, course: Course, placed: Polyli
     """What weights are fitted to: lengths of the final polylines, flows, displacements, durations, places."""
     straight_km = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1]) / 1000
     length_km = final_lengths(trips, course, placed) / 1000
-    noise = estimates.noise
+    noise, flows = estimates.noise, estimates.flows.shares
+    displacement, duration, speed, length = (
+        estimates.distribution(question) for question in (Displacement, Duration, MeanSpeed, Length)
+    )
     # Each round ends with what is known best: a later view undoes a little of what an earlier one did.
     return [
         _coarse_occupancy(estimates, placed),
         HardView(
             "displacement",
-            estimates.displacement_bins.index(straight_km),
-            estimates.displacement,
+            displacement.bins.index(straight_km),
+            displacement.shares,
             noise["displacement"],
             0.3,
         ),
-        HardView(
-            "duration", estimates.duration_bins.index(trips.duration_s), estimates.duration, noise["duration"], 0.5
-        ),
+        HardView("duration", duration.bins.index(trips.duration_s), duration.shares, noise["duration"], 0.5),
         HardView(
             "speed",
-            estimates.speed_bins.index(length_km * 3600 / trips.duration_s),
-            estimates.speed,
+            speed.bins.index(length_km * 3600 / trips.duration_s),
+            speed.shares,
             noise["mean_speed"],
             0.5,
         ),
         *_district_ends(estimates, trips),
-        HardView("origin_destination", trips.flow, estimates.flows.ravel(), noise["origin_destination/fine"], 0.7),
+        HardView("origin_destination", trips.flow, flows.ravel(), noise["origin_destination/fine"], 0.7),
         _pairs_of_zones(trips),
-        HardView("length", estimates.length_bins.index(length_km), estimates.length, noise["length"], 0.7),
+        HardView("length", length.bins.index(length_km), length.shares, noise["length"], 0.7),
     ]
 
 

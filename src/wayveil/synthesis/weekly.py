@@ -6,10 +6,10 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.posterior import posterior_mean
 from wayveil.synthesis.curves import Total, averaged, smooth_curves, unfading
 from wayveil.synthesis.day_shapes import day_shapes
 from wayveil.synthesis.histogram import estimate_table, scale_to_margins
-from wayveil.synthesis.posterior import posterior_mean
 from wayveil.synthesis.weekend import WEEKEND, in_parts, weekend_affinity
 
 _EVEN = 0.03
@@ -37,20 +37,26 @@ _LEAST_OF_MEAN = 0.02
 
 
 def estimate_week(
-    hour: NDArray[np.float64], hour_noise: float, week: NDArray[np.float64], week_noise: float, total: Total
+    hours: NDArray[np.float64], week: NDArray[np.float64], week_noise: float, count: float
 ) -> NDArray[np.float64]:
     """(weekday, hour): the hours of all days, well measured, times the weekdays, other hours on the weekend.
 
     The posterior of each hour of the week comes on top, or of each part of a day where the `week` was asked in parts.
+
+    Parameters
+    ----------
+    hours
+        Estimated shares of the hours of a day.
+    week, week_noise
+        (weekday, part of the day) noisy counts, and the scale of their noise.
     """
-    hours = estimate_hours(hour, hour_noise, total)
     affinity = np.ones((len(week), len(hours)))
     for _ in range(_ROUNDS):
-        days = estimate_weekdays(*_sums_of_days(week, week_noise, hours * affinity, total.count), total.count)
-        affinity = weekend_affinity(week, week_noise, days, hours, total.count)
+        days = estimate_weekdays(*_sums_of_days(week, week_noise, hours * affinity, count), count)
+        affinity = weekend_affinity(week, week_noise, days, hours, count)
     expected = np.outer(days, hours) * affinity
     parts, whole = in_parts(hours, week.shape[1]), in_parts(expected, week.shape[1])
-    apart = estimate_table(week, week_noise, days, parts, total.count, affinity=whole / np.outer(days, parts))
+    apart = estimate_table(week, week_noise, days, parts, count, affinity=whole / np.outer(days, parts))
     return scale_to_margins(expected * np.repeat(apart / whole, len(hours) // len(parts), axis=1), days, hours)
 
 

@@ -58,7 +58,7 @@ def _privtrace(data: Trajectories, scope: Scope, epsilon: float, how: RunSetting
 
 
 def _wayveil(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
-    from wayveil.measure import measure
+    from wayveil.measurement import measure
     from wayveil.privacy.unit import Unit
     from wayveil.synthesis.synthesize import synthesize
 

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.synthesis.field import NoisyLevel
-from wayveil.synthesis.pyramid import Field, spread
+from wayveil.density import NoisyLevel
+from wayveil.pyramid import Field, spread
 
 OCCUPANCY_INPUTS = 17
 END_POINT_INPUTS = 12

@@ -5,7 +5,7 @@ under the known noise moves whole blocks, halfway. Then the log-likelihood of al
 −Σ|count − estimate| / noise, is compared with the Bayesian estimate's; where it is clearly lower the two are mixed.
 
 The rule was reworked after runs on real data, where an earlier one stepped back too often; its constants were set on
-simulated releases only (docs/model-card.md).
+simulated releases only (docs/explanation/model-card.md).
 
 Privacy: free (post-processing).
 """
@@ -14,9 +14,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wayveil.synthesis.field import NoisyLevel
-from wayveil.synthesis.posterior import posterior_mean
-from wayveil.synthesis.pyramid import Field, pool, spread
+from wayveil.density import NoisyLevel
+from wayveil.posterior import posterior_mean
+from wayveil.pyramid import Field, pool, spread
 
 SHARES = (1.0, 0.75, 0.5, 0.25)
 TOLERANCE_NATS, TOLERANCE_A_UNIT = 35.0, 0.06

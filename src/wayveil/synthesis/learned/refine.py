@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.callers import callers_level
-from wayveil.synthesis.field import NoisyLevel
+from wayveil.density import NoisyLevel
+from wayveil.pyramid import Field
 from wayveil.synthesis.learned import features, guard
 from wayveil.synthesis.learned.network import log_correction
 from wayveil.synthesis.learned.weights import WeightsError, load_weights
-from wayveil.synthesis.pyramid import Field
 
 Kind = Literal["occupancy", "end_points"]
 _BYTES_A_CELL = 500

@@ -5,8 +5,8 @@ Privacy: free (post-processing).
 
 from collections.abc import Sequence
 
-from wayveil.synthesis.field import NoisyLevel
-from wayveil.synthesis.pyramid import Field, pool, spread
+from wayveil.density import NoisyLevel
+from wayveil.pyramid import Field, pool, spread
 
 
 def data_share(levels: Sequence[NoisyLevel], estimate: Field) -> Field:

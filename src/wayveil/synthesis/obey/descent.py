@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from wayveil.errors import RuleError
 from wayveil.grid import Grid
 from wayveil.progress import Progress, quiet
+from wayveil.pyramid import Field
 from wayveil.rules.motion import Array, Motion, to_jax
 from wayveil.rules.rule import Rule
 from wayveil.scope import Scope
 from wayveil.synthesis.obey.repair import place_rules
 from wayveil.synthesis.obey.settings import DESCENT
-from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.tracks import Tracks, motion_of_tracks, points_of
 
 Judge = Callable[[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from wayveil.grid import Grid
 from wayveil.polylines import runs
 from wayveil.progress import Progress, quiet
+from wayveil.pyramid import Field
 from wayveil.rules.bounds import with_scope_bounds
 from wayveil.rules.counting import unique_names
 from wayveil.rules.motion import Motion
@@ -28,7 +29,6 @@ from wayveil.scope import Scope
 from wayveil.synthesis.obey.departures import exchanged_departures, open_departures
 from wayveil.synthesis.obey.settings import REFINE
 from wayveil.synthesis.obey.times import legal_times
-from wayveil.synthesis.pyramid import Field
 from wayveil.synthesis.tracks import Tracks, as_written, motion_of_tracks, points_of, put_tracks, take_tracks
 
 Counts = dict[str, dict[str, int]]

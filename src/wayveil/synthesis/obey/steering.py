@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from wayveil.grid import Grid
 from wayveil.polylines import Polylines
+from wayveil.pyramid import Field
 from wayveil.rules.area import Area
 from wayveil.rules.counting import violating_trajectories
 from wayveil.rules.motion import Motion
@@ -21,7 +22,6 @@ from wayveil.rules.rule import Rule
 from wayveil.synthesis.estimate import Estimates
 from wayveil.synthesis.graph import RouteGraph, edge_lines
 from wayveil.synthesis.obey.settings import STEERING
-from wayveil.synthesis.pyramid import Field
 
 
 def binding_rules(rules: Sequence[Rule]) -> tuple[Rule, ...]:
@@ -78,7 +78,7 @@ def steered_estimates(estimates: Estimates, rules: Sequence[Rule]) -> Estimates:
     occupancy, starts, ends = (
         _diverted(field, open_share, spread) for field in (estimates.occupancy, estimates.starts, estimates.ends)
     )
-    return replace(estimates, occupancy=occupancy, starts=starts, ends=ends)
+    return estimates.with_fields(occupancy, starts, ends)
 
 
 def _diverted(field: Field, open_share: Field, spread: float) -> Field:

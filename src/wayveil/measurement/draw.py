@@ -1,0 +1,72 @@
+"""draw_release: noise for all questions, in the order of the catalogue.
+
+The noisy count is drawn first. It decides how the ε of each ledger line is divided, and with later noisy answers it
+decides the size of every other question. Nothing else about the data does.
+"""
+
+from dataclasses import replace
+
+from wayveil.grid import base_grid
+from wayveil.measurement.exact import Exact
+from wayveil.privacy.mechanism import Mechanism
+from wayveil.progress import Progress, quiet
+from wayveil.questions.answer import Answer
+from wayveil.questions.catalogue import QUESTIONS, divided
+from wayveil.questions.count import Count
+from wayveil.questions.question import Context, Question
+from wayveil.release import Release
+
+
+def draw_release(mechanism: Mechanism, exact: Exact, progress: Progress) -> Release:
+    """The noisy answers to all questions.
+
+    Privacy: spends the mechanism's whole budget; every size is post-processing of noisy answers.
+    """
+    scope, unit, count = exact.scope, mechanism.unit, Count()
+    answers = {count.name: _answer(mechanism, count, count, exact)}
+    signals = line_signals(mechanism, max(float(answers[count.name].counts[0]), 1.0))
+    # Only the noisy count has been seen, so what it decides is post-processing; the sum of each line stays the same.
+    cost = replace(mechanism.cost, budget=divided(mechanism.cost.budget, signals, base_grid(scope)))
+    mechanism = replace(mechanism, cost=cost)
+    asked = [question for name, question in QUESTIONS.items() if name in cost.budget.shares]
+    context = Context(scope, {one.name: cost.noise(one.name, unit) for one in asked}, signals, answers)
+    for position, question in enumerate(asked, 1):
+        if question.name not in answers:
+            summed = question.summed(context)
+            sized = context.once(question.sized)
+            answers[sized.name] = _answer(mechanism, sized, summed, exact, progress)
+        progress("drawing noise", position / len(asked))
+    return Release(
+        scope=scope,
+        answers=tuple(answers.values()),
+        epsilon=cost.budget.epsilon,
+        delta=float(cost.delta),
+        unit=unit.kind,
+        max_per_user=unit.max_per_user,
+        neighbours=unit.describe(),
+        private=mechanism.noise.private,
+        software=_software(),
+    )
+
+
+def line_signals(mechanism: Mechanism, count: float) -> dict[str, float]:
+    """Noise units that the questions of each ledger line are worth together."""
+    signals: dict[str, float] = {}
+    for name in mechanism.cost.budget.shares:
+        line = QUESTIONS[name].line
+        signals[line] = signals.get(line, 0.0) + count / mechanism.cost.noise(name, mechanism.unit)
+    return signals
+
+
+def _answer(
+    mechanism: Mechanism, question: Question, summed: Question, exact: Exact, progress: Progress = quiet
+) -> Answer:
+    sums = question.pooled(summed, exact.sums_of(summed, progress))
+    noisy = mechanism.answer(question.name, sums, question.resolution)
+    return Answer(question, noisy.mechanism, noisy.scale, noisy.epsilon, noisy.values)
+
+
+def _software() -> str:
+    from importlib.metadata import version
+
+    return f"wayveil {version('wayveil')}"

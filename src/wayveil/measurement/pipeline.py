@@ -1,0 +1,154 @@
+"""measure: trajectories + scope + budget → release. The only step that touches the data, and the only one that spends.
+
+The order matters. All exact sums are added up first; nothing has been spent yet, and an interruption costs nothing.
+Then the ledger refuses or commits the whole budget. Only then is noise drawn, in the order of the catalogue
+(`wayveil.questions.catalogue`).
+"""
+
+import os
+import warnings
+from pathlib import Path
+from typing import Any
+
+from wayveil.callers import measuring_level
+from wayveil.engine.passes import Passes
+from wayveil.engine.serial import Engine, Serial
+from wayveil.errors import InputError, LedgerWarning, UnaccountedSpendWarning
+from wayveil.formats.roads import Roads, roads_of
+from wayveil.measurement.draw import draw_release
+from wayveil.measurement.exact import draw_kept, exact_answers, kept_trajectories, read_exact
+from wayveil.outcome import stated_in_errors
+from wayveil.outputs import remember_private
+from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
+from wayveil.privacy.ledger import Ledger, Spend, clean_name
+from wayveil.privacy.mechanism import Cost, Mechanism
+from wayveil.privacy.noise import NoiseSource, OpenDPNoise
+from wayveil.privacy.unit import Unit, parse_unit
+from wayveil.progress import Progress, quiet
+from wayveil.questions.catalogue import ledger_lines, measurement_cost
+from wayveil.questions.count import Count
+from wayveil.release import Release
+from wayveil.release.words import warn_few
+from wayveil.roads import check_inside
+from wayveil.scope import Scope, scope_of
+from wayveil.signal_check import check_signal
+from wayveil.source import measured_source
+
+__all__ = [
+    "SameContentWarning",
+    "exact_answers",
+    "kept_trajectories",
+    "measure",
+]
+
+
+class SameContentWarning(LedgerWarning):
+    """The ledger knows the same content under another name."""
+
+
+def measure(
+    data: Any,
+    scope: Scope | str | os.PathLike[str],
+    *,
+    epsilon: Number,
+    unit: Unit | str,
+    max_per_user: int | None = None,
+    dataset: str | None = None,
+    ledger: Ledger | str | os.PathLike[str] | None = None,
+    delta: Number = 0,
+    roads: Roads = None,
+    engine: Engine | None = None,
+    noise: NoiseSource | None = None,
+    expected_trips: int | None = None,
+    accept_low_signal: bool = False,
+    progress: Progress = quiet,
+    **read_options: Any,
+) -> Release:
+    """Σ φ(T) + Lap(c/ε_q) for every question of the catalogue, Σ ε_q = ε.
+
+    Parameters
+    ----------
+    data
+        Trajectories, a frame, a path, or an open source; `read_options` are those of `wayveil.read`. Rows,
+        trajectories and users that cannot be used contribute nothing, whatever `on_bad_rows` says: a refusal would
+        tell others that there were some. `wayveil.formats.check.check` counts them for the owner.
+    scope
+        The public frame, or the file or name of one; nothing else about the world is known.
+    epsilon, unit
+        The promise. Neither has a default, on purpose. `unit` is a `Unit`, or "trajectory", or "user" with
+        `max_per_user`.
+    dataset, ledger
+        The account that pays. Without a dataset nothing is recorded, and an `UnaccountedSpendWarning` says so.
+    delta
+        Above 0: Gaussian noise with zCDP accounting instead of pure ε.
+    roads
+        The public map that synthesis will use, or its file; it is only looked at, so that a wrong one is noticed
+        before the spend.
+    expected_trips, accept_low_signal
+        About how many trajectories the owner expects. Where the noise on their number would hide them, `measure`
+        refuses before it reads anything (`LowSignalError`), unless `accept_low_signal` is True. `wayveil.count_noise`
+        gives that noise.
+
+    Privacy
+    -------
+    Spends ε (and δ) of the dataset's budget, once, for everything that is ever made from the release.
+    """
+    scope = scope_of(scope)
+    unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
+    cost = measurement_cost(exact_epsilon(epsilon), exact_delta(delta), unit)
+    check_signal(
+        cost.noise(Count.name, unit), unit, expected_trips=expected_trips, accept=accept_low_signal, delta=delta != 0
+    )
+    account = _account(ledger, dataset)
+    if account is None:
+        _warn_unaccounted()
+    streets = roads_of(roads)
+    if streets is not None:
+        check_inside(streets, scope)
+    source = measured_source(data, unit.kind, **read_options)
+    if isinstance(data, str | os.PathLike):
+        remember_private(data)
+    # Read before the data: a ledger that is locked, lost or rolled back is known at once.
+    secret = None if account is None else account.secret
+    passes = Passes(source, engine or Serial())
+    exact = read_exact(passes, scope, draw_kept(passes, unit), secret, progress)
+    with stated_in_errors():
+        if account is not None:
+            _pay(account, dataset or "", cost, unit, exact.digest)
+        release = draw_release(Mechanism(cost, unit, noise or OpenDPNoise()), exact, progress)
+    warn_few(release)
+    return release
+
+
+def _account(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None) -> Ledger | None:
+    if dataset is None and ledger is None:
+        return None
+    if dataset is None:
+        raise InputError("ledger= needs dataset=, the name under which the spend is booked.")
+    clean_name(dataset)
+    return ledger if isinstance(ledger, Ledger) else Ledger(None if ledger is None else Path(ledger))
+
+
+def _warn_unaccounted() -> None:
+    level = measuring_level()
+    if level is not None:
+        warnings.warn(
+            "This measurement spends privacy that no ledger records; name the data with dataset=, such as "
+            'dataset="rides", to have every spend added up and limited.',
+            UnaccountedSpendWarning,
+            stacklevel=level,
+        )
+
+
+def _pay(ledger: Ledger, dataset: str, cost: Cost, unit: Unit, digest: str | None) -> None:
+    """All shares on the ledger in one go; with a δ only their sum is a guarantee, so it is divided alike."""
+    budget, purpose = cost.budget, f"measure, {unit.kind} level" + (", Gaussian" if cost.rho else "")
+    lines = [
+        Spend(name, share, purpose, cost.delta * share / budget.epsilon)
+        for name, share in ledger_lines(budget.shares).items()
+    ]
+    receipt = ledger.spend(
+        dataset, lines, unit=unit, total_if_new=budget.epsilon, total_delta_if_new=cost.delta, digest=digest
+    )
+    for warning in receipt.warnings:
+        warnings.warn(warning, SameContentWarning, stacklevel=3)

@@ -1,0 +1,104 @@
+"""mechanism: where exact sums become noisy ones, and nowhere else.
+
+`Cost` says what each question may cost; `Mechanism` draws opendp's noise for it and refuses an answer that would cost
+more.
+"""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.errors import BudgetError, InputError
+from wayveil.privacy.budget import Budget
+from wayveil.privacy.fixedpoint import LARGEST_SUM, check_overflow
+from wayveil.privacy.noise import NoiseSource
+from wayveil.privacy.unit import Unit
+
+_MOST_TRAJECTORIES = 1 << 40
+_SCALES = 64
+"""So many scales of noise must fit into an integer beside the sums; beyond that only noise is left anyway."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What each question may cost: ε_q of pure privacy, or with a δ, ρ_q = ρ·ε_q/ε of zero-concentrated privacy.
+
+    Privacy: free; it says what may be spent and spends nothing itself.
+    """
+
+    budget: Budget
+    delta: Fraction
+    rho: Fraction | None
+
+    @classmethod
+    def of(
+        cls, epsilon: Fraction, delta: Fraction, unit: Unit, shares: Mapping[str, Fraction], resolution: int
+    ) -> "Cost":
+        """ε (and δ) divided by the shares; refused where the noise would not fit beside the sums.
+
+        `resolution` is the largest of all questions.
+        """
+        from wayveil.privacy.zcdp import rho_for
+
+        cost = cls(Budget.split(epsilon, shares), delta, rho_for(epsilon, delta) if delta else None)
+        check_overflow(_MOST_TRAJECTORIES, resolution)
+        if _SCALES * resolution * max(cost.noise(name, unit) for name in cost.budget.shares) >= LARGEST_SUM:
+            raise InputError("epsilon is too small for this --max-per-user: only noise would be left; raise it.")
+        return cost
+
+    def rho_of(self, name: str) -> Fraction:
+        """ρ_q."""
+        assert self.rho is not None
+        return self.rho * self.budget[name] / self.budget.epsilon
+
+    def noise(self, name: str, unit: Unit) -> float:
+        """Scale of the noise in trajectories, c/ε_q; a Gaussian's as the Laplace of equal variance, c/(2·sqrt(ρ_q))."""
+        if self.rho is None:
+            return unit.sensitivity / float(self.budget[name])
+        return unit.sensitivity / (2.0 * math.sqrt(self.rho_of(name)))
+
+
+@dataclass(frozen=True, eq=False)
+class NoisySums:
+    """Noisy sums, with the noise that they got and what they cost."""
+
+    mechanism: str
+    """'laplace' or 'gaussian'."""
+    scale: float
+    epsilon: Fraction
+    values: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Exact sums in, noisy sums out.
+
+    The audit sends exact sums through this same mechanism, so that what it judges is what runs.
+
+    Privacy: spends ε_q (or ρ_q) with each `answer`.
+    """
+
+    cost: Cost
+    unit: Unit
+    noise: NoiseSource
+
+    def answer(self, name: str, sums: NDArray[np.int64], resolution: int) -> NoisySums:
+        """Noise for one question, of which one trajectory moves the sums by at most `resolution` in L1."""
+        share = self.cost.budget[name]
+        sensitivity = resolution * self.unit.sensitivity
+        flat = np.ascontiguousarray(sums, np.int64).ravel()
+        if self.cost.rho is None:
+            mechanism, noisy = "laplace", self.noise.laplace(flat, sensitivity, share)
+            exceeded = noisy.epsilon_spent > share
+        else:
+            # ‖x‖₂ ≤ ‖x‖₁, so the L1 bound serves as the L2 bound.
+            rho = self.cost.rho_of(name)
+            mechanism, noisy = "gaussian", self.noise.gaussian(flat, float(sensitivity), rho)
+            exceeded = noisy.rho_spent > rho
+        if exceeded:
+            raise BudgetError(f"'{name}' would cost more than its share; nothing was released.")
+        return NoisySums(mechanism, noisy.scale, share, noisy.values)

@@ -1,0 +1,106 @@
+"""How the ε of a field is divided: between coarse blocks and detail, and in each block between middle and fine cells.
+
+The coarse blocks get two to six sixteenths of a field's share: the fewer, the more trajectories there are. What is left
+is divided into sixteen parts, in each block by itself, between the block's middle and its fine cells: many parts to the
+fine cells where the noisy coarse answer promises that they stand out from the noise, few where they would drown. One
+point then adds `parts` to its fine cell and `PARTS − parts` to its middle cell, PARTS in all wherever it lies, so a
+trajectory's norm does not depend on the division (docs/explanation/method.md).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Parts = NDArray[np.int64]
+PARTS = 16
+FEWEST, MOST = 3, 15
+"""Never none and never all: both sizes of cells always get some of the ε."""
+
+
+@dataclass(frozen=True)
+class FineShare:
+    """Shares of the fine cells where one of them is worth `low` and `high` noise units; between them logarithmic."""
+
+    low: float = 0.03
+    share_at_low: float = 0.2
+    high: float = 1.0
+    share_at_high: float = 0.95
+
+
+FINE_SHARE = FineShare()
+"""For every field, dataset and ε: the best of three rules for weak signals on simulated cities
+(docs/explanation/model-card.md)."""
+
+
+def concentration(blocks: NDArray[np.float64], side: int, noise: float) -> float:
+    """How much busier the place of a trajectory is than the average place, at blocks of 16 cells; at least 1.
+
+    For blocks of one size that is K·Σc²/(Σc)², without the squares of the noise, 2·noise² a block on average. Blocks
+    twice as large show less of it, half if data lie on a line and the same if they fill an area; 2^−¾ is taken for all.
+
+    Parameters
+    ----------
+    blocks, side, noise
+        Noisy counts of a field's coarse blocks, their side in base cells, and the scale of the noise on them.
+    """
+    squares = float((blocks**2).sum()) - 2 * noise**2 * blocks.size
+    total = max(float(blocks.sum()), noise)
+    return float(np.clip(blocks.size * squares / total**2, 1.0, blocks.size)) * (side / 16) ** 0.75
+
+
+def coarse_parts(signal: float, cells: int) -> int:
+    """Of PARTS of a field's share, how many go to its coarse blocks: 6 − 2·log10(units a cell / 0.0025), from 2 to 6.
+
+    `signal` is how many noise units the whole field is worth, from the noisy count. Where a cell is worth little
+    the sums of large blocks are most of what stands out from the noise; where it is worth much they stand out anyway.
+    """
+    units = max(signal, 1e-9) / max(cells, 1)
+    return int(np.clip(np.rint(6 - 2 * np.log10(units / 0.0025)), 2, 6))
+
+
+def fine_parts(coarse: NDArray[np.float64], cells: int, noise: float, rule: FineShare = FINE_SHARE) -> Parts:
+    """Of PARTS, how many go to the fine cells of each coarse block.
+
+    Parameters
+    ----------
+    coarse
+        Noisy counts of the blocks, in trajectories.
+    cells
+        Fine cells in a whole block.
+    noise
+        What the noise of a fine cell would be if it got all parts.
+    """
+    units = np.maximum(coarse, 1e-9) / (cells * noise)
+    step = np.log(units / rule.low) / np.log(rule.high / rule.low)
+    share = rule.share_at_low + (rule.share_at_high - rule.share_at_low) * step
+    return np.clip(np.rint(PARTS * share), FEWEST, MOST).astype(np.int64)
+
+
+def parts_of_cells(parts: Parts, ratio: int, shape: tuple[int, int]) -> Parts:
+    """Each block's parts, repeated for its `ratio` × `ratio` cells of a finer level of the given shape."""
+    return np.repeat(np.repeat(parts, ratio, axis=0)[: shape[0]], ratio, axis=1)[:, : shape[1]]
+
+
+def weigh(middle: NDArray[np.int64], fine: NDArray[np.int64], parts: Parts, ratios: tuple[int, int]) -> Parts:
+    """Middle and fine sums, each times its parts, as one long answer; `ratios` are cells of each level along a block.
+
+    If ‖φ(T)‖₁ ≤ R on the fine cells, and the middle ones are their sums, the result has L1 norm at most PARTS·R.
+    """
+    of_middle, of_fine = (parts_of_cells(parts, r, x.shape) for r, x in zip(ratios, (middle, fine), strict=True))
+    return np.concatenate([(middle * (PARTS - of_middle)).ravel(), (fine * of_fine).ravel()])
+
+
+def unweigh(
+    weighed: NDArray[np.float64], parts: Parts, ratios: tuple[int, int], shapes: tuple[tuple[int, int], tuple[int, int]]
+) -> tuple[tuple[NDArray[np.float64], Parts], tuple[NDArray[np.float64], Parts]]:
+    """The opposite of `weigh`: (sums, parts of each cell) of the middle level and of the fine one.
+
+    Noise of scale b on the long answer is noise of scale b / parts on the sums of a cell that got so many parts.
+
+    Privacy: free (post-processing).
+    """
+    of_middle, of_fine = (parts_of_cells(parts, *level) for level in zip(ratios, shapes, strict=True))
+    of_middle = PARTS - of_middle
+    middle, fine = np.split(weighed, [of_middle.size])
+    return (middle.reshape(shapes[0]) / of_middle, of_middle), (fine.reshape(shapes[1]) / of_fine, of_fine)

@@ -1,0 +1,34 @@
+"""How long trajectories are for the distance between their ends."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.bins import Bins
+from wayveil.questions import priors
+from wayveil.questions.displacement import Displacement, straight_km
+from wayveil.questions.length import coarse_length_bins
+from wayveil.questions.table import Table
+from wayveil.scope import Scope
+
+if TYPE_CHECKING:
+    from wayveil.prepare import Prepared
+
+
+@dataclass(frozen=True)
+class DisplacementLength(Table):
+    """φ(T) = 1 at (bin of the straight distance from start to end, bin of the length), both in km."""
+
+    name: ClassVar[str] = "displacement_length"
+    meaning: ClassVar[str] = "how long they are for their distance"
+    axes: ClassVar[tuple[str, str]] = ("displacement", "length")
+    prior: ClassVar[Any] = priors.Independent(columns_reach_rows=True)
+
+    @classmethod
+    def finest_bins(cls, scope: Scope) -> tuple[Bins, Bins]:
+        return Displacement.finest_bins(scope), coarse_length_bins(scope)
+
+    def values(self, batch: "Prepared") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return straight_km(batch), batch.length_m / 1000

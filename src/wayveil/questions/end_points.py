@@ -1,0 +1,77 @@
+"""Where trajectories start and end: in coarse blocks, and in detail."""
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.grid import Grid
+from wayveil.questions import priors
+from wayveil.questions.detail_weights import PARTS
+from wayveil.questions.field import Blocks, Detail, Field
+from wayveil.questions.question import Features
+
+if TYPE_CHECKING:
+    from wayveil.prepare import Prepared
+
+HOURS_PART = Fraction(3, 32)
+HOURS_FROM = 11_000.0
+"""The part of the end points' ε that is spent on their hours, and how many noise units that ε must be worth. With fewer
+all regions would get the same hours anyway, and the ε would be lost (docs/explanation/method.md)."""
+
+
+@dataclass(frozen=True)
+class _OfEndPoints(Field):
+    """φ(T) = ½ at the start's cell + ½ at the end's cell."""
+
+    meaning: ClassVar[str] = "where trajectories start and end"
+    quantity: ClassVar[str] = "end_points"
+    line: ClassVar[str] = "end_points"
+    prior: ClassVar[Any] = priors.Traffic()
+
+    def cell_features(self, batch: "Prepared") -> Features:
+        column = start_and_end_cells(self.grid, batch)
+        return Features(np.tile(np.arange(len(batch)), 2), column, np.ones(len(column), np.int64))
+
+
+@dataclass(frozen=True)
+class EndPoints(Blocks, _OfEndPoints):
+    """End points in coarse blocks."""
+
+    name: ClassVar[str] = "end_points/coarse"
+    resolution: ClassVar[int] = 2
+
+    @classmethod
+    def part_of_line(cls, signal: float, grid: Grid) -> Fraction:
+        return (1 - hours_part(signal)) * super().part_of_line(signal, grid)
+
+
+@dataclass(frozen=True)
+class EndPointsDetail(Detail, _OfEndPoints):
+    """End points in middle and fine cells."""
+
+    name: ClassVar[str] = "end_points/detail"
+    resolution: ClassVar[int] = PARTS * 2
+    needs: ClassVar[tuple[str, ...]] = ("count", "end_points/coarse")
+    coarse: ClassVar[type[Blocks]] = EndPoints
+
+    @classmethod
+    def part_of_line(cls, signal: float, grid: Grid) -> Fraction:
+        return super().part_of_line(signal, grid) - hours_part(signal)
+
+
+def hours_part(signal: float) -> Fraction:
+    """The part of the end points' ε that goes to their hours, from the noise units that this ε is worth."""
+    return HOURS_PART if signal >= HOURS_FROM else Fraction(0)
+
+
+def start_and_end_cells(grid: Grid, batch: "Prepared") -> NDArray[np.int64]:
+    """Base cells of all first points, then of all last points."""
+    return np.r_[cells_at(grid, batch, batch.first), cells_at(grid, batch, batch.last)]
+
+
+def cells_at(grid: Grid, batch: "Prepared", position: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Base cells of the points at the given positions."""
+    return grid.index(batch.x_m[position], batch.y_m[position])

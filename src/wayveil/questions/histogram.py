@@ -1,0 +1,112 @@
+"""The kind of question that counts each trajectory in one bin of one quantity, or spreads it over the bins."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.bins import Bins, merge_bins
+from wayveil.questions import priors
+from wayveil.questions.edges import read_edges
+from wayveil.questions.question import Context, Features, Frame, Question, one_hot
+from wayveil.scope import Scope
+
+if TYPE_CHECKING:
+    from wayveil.prepare import Prepared
+
+
+@dataclass(frozen=True)
+class Merging:
+    """Neighbouring bins become one until each is worth `units` of noise on average, or `fewest` or fewer are left.
+
+    The lowest `apart` bins count trajectories that have no value. They are never merged and are not among the `fewest`.
+    """
+
+    units: float = 3.0
+    fewest: int = 24
+    apart: int = 0
+
+
+_RUNS = (1, 2, 4, 8, 16, 32, 64)
+"""How many neighbouring bins can become one."""
+NEVER = Merging(fewest=1 << 30)
+"""Bins that are never merged."""
+NARROW_SPIKES = Merging(units=0.5, fewest=12)
+"""For devices that record at one or two intervals: merged bins blur a spike more than noise does, until the noise
+drowns it."""
+
+
+@dataclass(frozen=True)
+class Histogram(Question):
+    """φ(T) = 1 at the bin of T's value, so the L1 norm is 1 by construction."""
+
+    bins: Bins
+    resolution: ClassVar[int] = 1
+    merging: ClassVar[Merging] = Merging()
+    prior: ClassVar[Any] = priors.Smooth()
+
+    @classmethod
+    @abstractmethod
+    def finest_bins(cls, scope: Scope) -> Bins:
+        """The narrowest bins in which the quantity is ever asked."""
+
+    @classmethod
+    def value_bins(cls, scope: Scope) -> Bins:
+        """The finest bins without those for trajectories that have no value."""
+        return Bins(cls.finest_bins(scope).edges[cls.merging.apart :])
+
+    @abstractmethod
+    def values(self, batch: "Prepared") -> NDArray[Any]:
+        """The value of each trajectory."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.bins),)
+
+    def features(self, batch: "Prepared") -> Features:
+        return one_hot(self.bins.index(self.values(batch)))
+
+    @classmethod
+    def with_bins(cls, bins: Bins, scope: Scope) -> Self:
+        """The question with the given bins."""
+        return cls(bins)
+
+    @classmethod
+    def finest(cls, scope: Scope) -> "Histogram":
+        return cls.with_bins(cls.finest_bins(scope), scope)
+
+    @classmethod
+    def sized(cls, context: Context) -> Self:
+        bins = merged_bins(cls.finest_bins(context.scope), context.signal(cls.name), cls.merging)
+        return cls.with_bins(bins, context.scope)
+
+    def pooled(self, summed: "Histogram", sums: NDArray[np.int64]) -> NDArray[np.int64]:
+        starts = np.searchsorted(np.asarray(summed.bins.edges), np.asarray(self.bins.edges[:-1]))
+        return np.add.reduceat(sums, starts)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"edges": list(self.bins.edges)}
+
+    @classmethod
+    def from_json(cls, parameters: dict[str, Any], frame: Frame) -> Self:
+        possible = possible_bins(cls.finest_bins(frame.scope), cls.merging)
+        return cls.with_bins(read_edges(parameters["edges"], possible), frame.scope)
+
+
+def merged_bins(bins: Bins, signal: float, merging: Merging) -> Bins:
+    """The bins in which a histogram that is worth `signal` units of noise is asked."""
+    return _merged(bins, max(merging.fewest, signal / merging.units), merging.apart)
+
+
+def possible_bins(bins: Bins, merging: Merging) -> list[Bins]:
+    """All bins in which a histogram can be asked, whatever it is worth."""
+    values = len(bins) - merging.apart
+    return list(dict.fromkeys(_merged(bins, max(merging.fewest, values / run), merging.apart) for run in _RUNS))
+
+
+def _merged(bins: Bins, most: float, apart: int) -> Bins:
+    values = Bins(bins.edges[apart:])
+    run = next((run for run in _RUNS if len(values) / run <= most), _RUNS[-1])
+    return Bins((*bins.edges[:apart], *merge_bins(values, run).edges))

@@ -1,0 +1,34 @@
+"""How long trajectories take for their length."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.bins import Bins
+from wayveil.questions import priors
+from wayveil.questions.duration import coarse_duration_bins
+from wayveil.questions.length import coarse_length_bins
+from wayveil.questions.table import Table
+from wayveil.scope import Scope
+
+if TYPE_CHECKING:
+    from wayveil.prepare import Prepared
+
+
+@dataclass(frozen=True)
+class LengthDuration(Table):
+    """φ(T) = 1 at (bin of the length in km, bin of the duration in s)."""
+
+    name: ClassVar[str] = "length_duration"
+    meaning: ClassVar[str] = "how long they take for their length"
+    axes: ClassVar[tuple[str, str]] = ("length", "duration")
+    prior: ClassVar[Any] = priors.Independent(ratio_spread=1.5)
+
+    @classmethod
+    def finest_bins(cls, scope: Scope) -> tuple[Bins, Bins]:
+        return coarse_length_bins(scope), coarse_duration_bins(scope)
+
+    def values(self, batch: "Prepared") -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return batch.length_m / 1000, batch.duration_s

@@ -1,0 +1,60 @@
+"""Which places are passed through: in coarse blocks, and in detail."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from wayveil.questions import priors
+from wayveil.questions.detail_weights import PARTS, concentration
+from wayveil.questions.end_points import EndPoints
+from wayveil.questions.field import Blocks, Detail, Field, Levels, field_levels
+from wayveil.questions.question import Context, Features
+
+if TYPE_CHECKING:
+    from wayveil.prepare import Prepared
+
+OCCUPANCY_RESOLUTION = 1 << 16
+
+
+@dataclass(frozen=True)
+class _OfOccupancy(Field):
+    """φ_c(T) = share of T's points in cell c: n_T points of weight 1/n_T, so ‖φ‖₁ ≤ 1."""
+
+    meaning: ClassVar[str] = "which places are passed through"
+    quantity: ClassVar[str] = "occupancy"
+    line: ClassVar[str] = "occupancy"
+    prior: ClassVar[Any] = priors.Traffic()
+
+    def cell_features(self, batch: "Prepared") -> Features:
+        row = np.repeat(np.arange(len(batch)), batch.points)
+        # Integer division rounds each of the n_T weights down, so their sum stays within the resolution.
+        weight = (OCCUPANCY_RESOLUTION // np.maximum(batch.points, 1))[row]
+        return Features(row, self.grid.index(batch.x_m, batch.y_m), weight)
+
+    @classmethod
+    def choose_levels(cls, context: Context) -> Levels:
+        """Points lie about as close together as end points do, and how close those lie has been answered."""
+        ends = context.answers[EndPoints.name]
+        assert isinstance(ends.question, EndPoints)
+        concentrated = concentration(ends.counts, ends.question.side, ends.noise)
+        return field_levels(context.grid, context.line_signals[cls.line], concentrated)
+
+
+@dataclass(frozen=True)
+class Occupancy(Blocks, _OfOccupancy):
+    """Occupancy of coarse blocks."""
+
+    name: ClassVar[str] = "occupancy/coarse"
+    resolution: ClassVar[int] = OCCUPANCY_RESOLUTION
+    needs: ClassVar[tuple[str, ...]] = ("count", "end_points/coarse")
+
+
+@dataclass(frozen=True)
+class OccupancyDetail(Detail, _OfOccupancy):
+    """Occupancy of middle and fine cells."""
+
+    name: ClassVar[str] = "occupancy/detail"
+    resolution: ClassVar[int] = PARTS * OCCUPANCY_RESOLUTION
+    needs: ClassVar[tuple[str, ...]] = ("count", "end_points/coarse", "occupancy/coarse")
+    coarse: ClassVar[type[Blocks]] = Occupancy

@@ -1,0 +1,93 @@
+"""Priors: what is publicly known about a quantity before any data is seen.
+
+A question names its prior; the estimator of its kind (`wayveil.synthesis.estimators`) turns it into a distribution. A
+question with the default prior of its kind needs no code on the synthesis side.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Smooth:
+    """Neighbouring bins of a histogram have similar counts, and large values fade."""
+
+    by_ratios: bool = False
+    """Curves may also be smooth in the logarithm of the value."""
+    starts_anywhere: bool = False
+    """There may be nothing at all below some bin."""
+    wide_bins: bool = False
+    """Few wide bins that are never merged: a bin's value is its geometric mean."""
+
+
+@dataclass(frozen=True)
+class LogNormal:
+    """Values gather around one value within a factor of two or three, as speeds do."""
+
+    long_tails: bool = False
+    """A single answer that is far off is noise rather than data."""
+
+
+@dataclass(frozen=True)
+class CutDurations:
+    """Trip durations: about a quarter of an hour, and recordings may all be cut at the same length."""
+
+
+@dataclass(frozen=True)
+class AroundMedian:
+    """Ratios to a median: many are exactly one, at most half are smaller and at most half are larger."""
+
+
+@dataclass(frozen=True)
+class RoundSeconds:
+    """Sampling intervals: whole seconds, round ones more often, about as long as the mean intervals are."""
+
+    mean: str
+    ratio: str
+    """The quantities that tell the mean intervals, and how closely recordings keep to the median."""
+
+
+@dataclass(frozen=True)
+class DailyRhythm:
+    """Hours of the day: usual days, a single peak, or a smooth curve that never reaches zero."""
+
+
+@dataclass(frozen=True)
+class Independent:
+    """A table is about the product of its margins."""
+
+    columns_reach_rows: bool = False
+    """A column's value is never smaller than its row's: a trip is at least as long as the distance of its ends."""
+    ratio_spread: float | None = None
+    """Standard deviation of the logarithm of column over row around its typical value; None: any ratio is as likely."""
+
+
+@dataclass(frozen=True)
+class WeeklyRhythm:
+    """Weekdays by hours: working days are alike, and so are the days of the weekend, with other hours."""
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A density over the grid, smooth from block to block."""
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """Where points lie, or where trips end: streets go on, and trips end where points lie."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A signed difference that divides another field into two."""
+
+    of: str
+
+
+@dataclass(frozen=True)
+class Gravity:
+    """Trips between regions follow the ends in both and the distance between them."""
+
+
+@dataclass(frozen=True)
+class RegionalHours:
+    """Regions have hours of their own, similar in neighbouring regions and at neighbouring hours."""

@@ -1,0 +1,93 @@
+"""describe: what a release promises, in words that somebody without mathematics can hold it to.
+
+Privacy: free (post-processing).
+"""
+
+import textwrap
+from typing import Any
+
+from wayveil.privacy.budget import decimal_text
+from wayveil.questions.answer import Answer
+from wayveil.release.release import Release
+from wayveil.release.words import not_promised, promise, protected
+
+NOT_PRIVATE = (
+    "This release is NOT private: its noise came from a seed, for a test. Nothing in it, and nothing made from it, may "
+    "be published."
+)
+
+
+def describe(release: Release) -> str:
+    """The promise, what it covers, what it cost and what it leaves open, as plain text."""
+    facts = description(release)
+    scope = facts["scope"]
+    parts = []
+    if not release.private:
+        parts += [NOT_PRIVATE]
+    parts += [
+        f"Release of noisy counts about GPS trajectories in '{scope['name']}', made by {release.software}.",
+        _section("Protected", [facts["protected"][0].upper() + facts["protected"][1:] + ".", facts["neighbours"]]),
+        _section("The promise", facts["promise"]),
+        _section("Not promised", facts["not_promised"]),
+        _section("What was used", _frame_words(facts)),
+        "What it cost (the lines add up to the total)\n" + _table(facts),
+    ]
+    return "\n\n".join(part if "\n" in part else textwrap.fill(part, 100) for part in parts) + "\n"
+
+
+def description(release: Release) -> dict[str, Any]:
+    """The same as plain values, for `--json`."""
+    return {
+        "private": release.private,
+        "software": release.software,
+        "epsilon": decimal_text(release.epsilon),
+        "delta": release.delta,
+        "unit": release.unit,
+        "max_per_user": release.max_per_user if release.unit == "user" else None,
+        "protected": protected(release),
+        "neighbours": release.neighbours,
+        "promise": promise(release) if release.private else [NOT_PRIVATE],
+        "not_promised": not_promised(release),
+        "scope": release.scope.model_dump(mode="json"),
+        "ledger": [_line(answer) for answer in release.answers],
+    }
+
+
+def _line(answer: Answer) -> dict[str, Any]:
+    scale = answer.scale / answer.resolution
+    least, most = answer.question.noise_range
+    return {
+        "name": answer.name,
+        "epsilon": decimal_text(answer.epsilon),
+        "asks": answer.question.words(),
+        "mechanism": answer.mechanism,
+        "noise": scale * least,
+        "most_noise": scale * most,
+        "values": len(answer.noisy),
+    }
+
+
+def _frame_words(facts: dict[str, Any]) -> list[str]:
+    scope, caps = facts["scope"], facts["scope"]["caps"]
+    days = (
+        f"from {scope['first_day']} to {scope['last_day']}" if scope["first_day"] else "on days that are not published"
+    )
+    return [
+        f"Points between {scope['south']} and {scope['north']} degrees north and between {scope['west']} and "
+        f"{scope['east']} degrees east, {days}, by the clocks of {scope['timezone']}. This frame was chosen from "
+        "public knowledge, not from the data.",
+        f"Of each trajectory at most {caps['points']} points, {caps['length_km']:g} km and {caps['duration_h']:g} h.",
+    ]
+
+
+def _section(title: str, sentences: list[str]) -> str:
+    lines = [textwrap.fill(text, 100, initial_indent="  - ", subsequent_indent="    ") for text in sentences]
+    return "\n".join([title, *lines])
+
+
+def _table(facts: dict[str, Any]) -> str:
+    rows = [(line["name"], line["epsilon"], line["asks"]) for line in facts["ledger"]]
+    wide, cost = (max(len(row[k]) for row in rows) for k in (0, 1))
+    lines = [f"  {name:<{wide}}  {epsilon:<{cost}}  {asks}".rstrip() for name, epsilon, asks in rows]
+    delta = f" and delta = {facts['delta']:g}; with a delta only the total is a guarantee" if facts["delta"] else ""
+    return "\n".join([*lines, f"  {'total':<{wide}}  epsilon = {facts['epsilon']}{delta}"])

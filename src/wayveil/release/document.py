@@ -1,0 +1,223 @@
+"""The JSON file of a release.
+
+It holds noisy integers, their scales and the receipt. It holds no seed, no digest of the data and no exact count.
+"""
+
+import hashlib
+import json
+import math
+import os
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from pydantic import ValidationError
+
+from wayveil.atomic import write_text
+from wayveil.errors import InputError, ReleaseError
+from wayveil.grid import base_grid
+from wayveil.inputs import TooLargeError, read_text
+from wayveil.privacy.budget import decimal_text
+from wayveil.questions.answer import Answer
+from wayveil.questions.catalogue import QUESTIONS
+from wayveil.questions.question import Frame, Question
+from wayveil.release.check import check_release
+from wayveil.release.release import Release
+from wayveil.scope import Scope
+
+FORMAT = "wayveil-release"
+VERSION = 1
+SYNTHETIC = "synthetic trajectories"
+"""How the origin of every synthetic file begins."""
+_MOST_BYTES = 1 << 30
+_MOST_VALUES = 1 << 24
+_MOST_ANSWERS = 1000
+
+
+def release_to_json(release: Release) -> str:
+    """The release as JSON text; numbers that must be exact are decimal strings beside the plain ones."""
+    document = {
+        "format": FORMAT,
+        "version": VERSION,
+        "software": release.software,
+        "private": release.private,
+        "epsilon": float(release.epsilon),
+        "epsilon_exact": decimal_text(release.epsilon),
+        "delta": release.delta,
+        "unit": release.unit,
+        "max_per_user": release.max_per_user,
+        "neighbours": release.neighbours,
+        "scope": release.scope.model_dump(mode="json"),
+        "ledger": [
+            {"name": name, "epsilon": float(epsilon), "epsilon_exact": decimal_text(epsilon)}
+            for name, epsilon in release.ledger
+        ],
+        "views": [
+            {
+                "name": answer.name,
+                "parameters": answer.question.to_json(),
+                "shape": list(answer.shape),
+                "resolution": answer.resolution,
+                "mechanism": answer.mechanism,
+                "scale": answer.scale,
+                "noisy": answer.noisy.tolist(),
+            }
+            for answer in release.answers
+        ],
+    }
+    return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def origin_notes(release: Release) -> dict[str, str]:
+    """What a synthetic file says about itself, its very release included.
+
+    Privacy: free (post-processing).
+    """
+    return {
+        "origin": f"{SYNTHETIC}, made by {release.software} from noisy counts; nobody drove them",
+        "private": "true" if release.private else "false",
+        "epsilon": decimal_text(release.epsilon),
+        "delta": f"{release.delta:g}",
+        "unit": release.unit,
+        "neighbours": release.neighbours,
+        "scope": release.scope.name,
+        "release": hashlib.sha256(release_to_json(release).encode()).hexdigest(),
+    }
+
+
+def made_notes(release: Release, *, rules: int, roads: bool) -> dict[str, str]:
+    """`origin_notes`, and what else went into a synthetic file: how many rules (their names are nobody's), and a map.
+
+    Privacy: free (post-processing).
+    """
+    return {**origin_notes(release), "rules": str(rules), "roads": "true" if roads else "false"}
+
+
+def write_release(release: Release, path: str | Path) -> None:
+    """Write the release, whole or not at all, with the mode that the umask gives."""
+    write_text(path, release_to_json(release), private=False)
+
+
+def read_release(path: str | Path) -> Release:
+    """Read and check a release; a file that was altered so that it no longer fits together is refused.
+
+    Privacy: free (post-processing).
+    """
+    path = Path(path)
+    if not os.path.exists(path):
+        raise ReleaseError(f"There is no file '{path.name}'; `wayveil measure` writes a release.")
+    try:
+        text = read_text(path, _MOST_BYTES)
+    except TooLargeError:
+        raise ReleaseError(f"'{path.name}' is larger than 1 GB; that is not a release.") from None
+    except (OSError, UnicodeDecodeError):
+        raise ReleaseError(f"'{path.name}' cannot be read; give a file written by `wayveil measure`.") from None
+    return release_from_json(text, path.name)
+
+
+def release_from_json(text: str, origin: str = "release") -> Release:
+    """Parse and check the JSON text of a release; `origin` names it in messages."""
+    another = f"'{origin}' is not a wayveil release; give a file written by `wayveil measure`."
+    if not text.lstrip().startswith("{"):
+        raise ReleaseError(another)
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant)
+        if document.get("format") != FORMAT:
+            raise ReleaseError(another)
+        if document.get("version") != VERSION:
+            raise ReleaseError(f"'{origin}' is of another version; measure again or use the matching wayveil.")
+        release = _from_document(document, origin)
+        check_release(release)
+        return release
+    except ReleaseError:
+        raise
+    except InputError:
+        raise ReleaseError(f"'{origin}' promises something impossible; it was altered.") from None
+    except ValidationError:
+        raise ReleaseError(f"'{origin}': its scope is damaged.") from None
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, ZeroDivisionError):
+        raise ReleaseError(f"'{origin}' is damaged; measure again, or ask its publisher for the original.") from None
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(name)
+
+
+def _from_document(document: dict[str, Any], origin: str) -> Release:
+    epsilon = _exact(document["epsilon_exact"], document["epsilon"])
+    costs = {line["name"]: _exact(line["epsilon_exact"], line["epsilon"]) for line in document["ledger"]}
+    if not 1 <= len(document["views"]) <= _MOST_ANSWERS:
+        raise ValueError("views")
+    scope = Scope.model_validate(document["scope"])
+    answers: dict[str, Answer] = {}
+    for view in document["views"]:
+        earlier = {name: answer.question for name, answer in answers.items()}
+        answer = _answer(view, costs[view["name"]], Frame(scope, base_grid(scope), earlier))
+        if answer.name in answers:
+            raise ReleaseError("Two answers of the release have the same name.")
+        answers[answer.name] = answer
+    delta = float(document["delta"])
+    if len(costs) != len(answers) or len(document["ledger"]) != len(costs) or sum(costs.values()) != epsilon:
+        raise ReleaseError(f"'{origin}': its ledger lines do not add up to its epsilon; it was altered.")
+    if not 0 < epsilon <= 1000 or not 0 <= delta < 1 or document["unit"] not in ("trajectory", "user"):
+        raise ReleaseError(f"'{origin}': epsilon, delta or unit is not a possible value; it was altered.")
+    return Release(
+        scope=scope,
+        answers=tuple(answers.values()),
+        epsilon=epsilon,
+        delta=delta,
+        unit=document["unit"],
+        max_per_user=document["max_per_user"],
+        neighbours=_text(document["neighbours"]),
+        private=bool(document["private"] is True),
+        software=_text(document["software"]),
+    )
+
+
+def _exact(text: Any, plain: Any) -> Fraction:
+    # Checked before it is read: '1e999999999' is a short text and a very long number.
+    if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,60}([./][0-9]{1,60})?", text):
+        raise ValueError("epsilon")
+    value = Fraction(text)
+    if float(value) != plain:
+        raise ValueError("epsilon")
+    return value
+
+
+def _answer(view: dict[str, Any], epsilon: Fraction, frame: Frame) -> Answer:
+    name = _text(view["name"])
+    if name not in QUESTIONS:
+        raise ReleaseError(f"The release has an answer '{name}' that this version of wayveil does not know.")
+    if any(type(side) is not int for side in view["shape"]) or type(view["resolution"]) is not int:
+        raise ValueError("shape")
+    size = math.prod(view["shape"])
+    if min(view["shape"]) < 1 or size > _MOST_VALUES or len(view["noisy"]) != size:
+        raise ValueError("shape")
+    scale = float(view["scale"])
+    if not (math.isfinite(scale) and scale > 0) or view["mechanism"] not in ("laplace", "gaussian"):
+        raise ValueError("scale")
+    if set(map(type, view["noisy"])) != {int}:
+        raise ValueError("noisy")
+    noisy = np.array(view["noisy"], dtype=np.int64)
+    return Answer(_question(name, view, frame), view["mechanism"], scale, epsilon, noisy)
+
+
+def _question(name: str, view: dict[str, Any], frame: Frame) -> Question:
+    """The question of an answer; refused unless it is the one that its own description says."""
+    try:
+        question = QUESTIONS[name].from_json(view["parameters"], frame)
+        described = view["parameters"], tuple(view["shape"]), view["resolution"]
+        if (question.to_json(), question.shape, question.resolution) == described:
+            return question
+    except (ValueError, TypeError, KeyError, AttributeError, AssertionError, OverflowError):
+        pass
+    raise ReleaseError(f"The answer '{name}' does not fit its own description; the release was altered.")
+
+
+def _text(value: object) -> str:
+    # Printable: it is shown in a terminal, where control characters act; and lone surrogates cannot be written.
+    if not isinstance(value, str) or len(value) > 10_000 or not value.isprintable():
+        raise ValueError("text")
+    return value
