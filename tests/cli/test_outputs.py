@@ -76,7 +76,7 @@ def refused(wayveil, folder, *words, why):
     before = contents(folder)
     said = wayveil(*words)
     assert said.code == 2 and why in said.err, said
-    assert said.err.count("\n") == 1, said
+    assert said.err.count("wayveil: ") == 1 and said.err.endswith(".\n"), said
     assert contents(folder) == before
 
 
