@@ -14,6 +14,7 @@ from wayveil.measurement.exact import draw_kept, read_exact
 from wayveil.privacy.digest import PassDigest
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.unit import Unit
+from wayveil.questions.count import Count
 from wayveil.scope import Scope
 from wayveil.source import MemorySource, open_source
 from wayveil.trajectories import Trajectories, batches, concatenate, select
@@ -153,7 +154,7 @@ def test_ray_workers_bind_their_parts(tmp_path, monkeypatch):
     write(np.arange(100))
     passes = Passes(open_source(path), RayEngine(workers=2))
     kept = draw_kept(passes, Unit.user(1))
-    assert kept.sum() == 100 and read_exact(passes, SCOPE, kept).sums["count"][0] == 100
+    assert kept.sum() == 100 and read_exact(passes, SCOPE, kept).sums_of(Count())[0] == 100
     write(np.zeros(100, np.int64))
     with pytest.raises(InputError, match="changed while it was read"):
         read_exact(passes, SCOPE, kept)
