@@ -356,10 +356,10 @@ def test_termination_is_143_and_removes_temporary_files(wayveil, folder, monkeyp
                 pass
 
     monkeypatch.setattr("wayveil.formats.convert.convert", stopped)
-    before = set(folder.iterdir())
+    before, handler = set(folder.iterdir()), signal.getsignal(signal.SIGTERM)
     said = wayveil("convert", "rides.csv", "copy.csv")
     assert said.code == 143 and "terminated; no file was left half-written" in said.err, said
-    assert set(folder.iterdir()) == before and signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
+    assert set(folder.iterdir()) == before and signal.getsignal(signal.SIGTERM) == handler
 
 
 def test_noise_that_would_hide_the_data_needs_a_yes(wayveil, folder):
