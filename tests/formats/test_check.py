@@ -209,11 +209,15 @@ def test_convert_leaves_bad_rows_out_when_asked(tmp_path):
 def test_convert_overwrites_only_when_told(tmp_path, cli):
     (tmp_path / "x.csv").write_text("trip_id,lat,lon,ts,note\n1,1,1,0,mine\n1,1,1,9,mine\n")
     before = (tmp_path / "x.csv").read_bytes()
-    refused = cli("convert", tmp_path / "x.csv", tmp_path / "x.csv")
+    (tmp_path / "y.csv").write_text("something else\n")
+    refused = cli("convert", tmp_path / "x.csv", tmp_path / "y.csv")
     assert isinstance(refused.exception, InputError) and "--force" in str(refused.exception)
+    assert (tmp_path / "y.csv").read_text() == "something else\n"
+    assert cli("convert", tmp_path / "x.csv", tmp_path / "y.csv", "--force").exit_code == 0
+    assert (tmp_path / "y.csv").read_text().startswith("traj_id,")
+    refused = cli("convert", tmp_path / "x.csv", tmp_path / "x.csv", "--force")
+    assert isinstance(refused.exception, InputError) and "one of the inputs" in str(refused.exception)
     assert (tmp_path / "x.csv").read_bytes() == before
-    assert cli("convert", tmp_path / "x.csv", tmp_path / "x.csv", "--force").exit_code == 0
-    assert (tmp_path / "x.csv").read_text().startswith("traj_id,")
 
 
 RECORDING = "van,when,lat,lon\n" + "".join(

@@ -130,7 +130,7 @@ def test_bad_input_leaves_nothing_behind(file: Path, words: list[str], message: 
 
 
 def test_a_missing_folder_is_known_before_the_work(file: Path) -> None:
-    with pytest.raises(InputError, match="no folder"):
+    with pytest.raises(InputError, match="The folder for"):
         synthesize_file(str(file), "demo-city", file.parent / "nowhere" / "out.csv", options_of(1.0))
 
 
