@@ -52,7 +52,13 @@ def check(
         if no_picture:
             raise InputError("-o asks for a picture and --no-picture for none; leave one of them out.")
     picture = None if no_picture or (as_json and output is None) else output or picture_of(file)
-    check_outputs([picture], inputs=[file, scope, roads])
+    not_drawn = None
+    try:
+        check_outputs([picture], inputs=[file, scope, roads])
+    except InputError as error:
+        if output is not None:
+            raise
+        picture, not_drawn = None, f"{error} The rules were not drawn."
     frame = None if scope is None else read_scope(scope)
     if frame is not None:
         note_clocks(frame)
@@ -63,7 +69,7 @@ def check(
 
             roadmap = read_roads(roads)
         checked = check_rules(file, frame, roadmap, progress)
-        not_drawn = checked.why_no_frame
+        not_drawn = not_drawn or checked.why_no_frame
         if picture is not None and checked.frame is not None:
             try:
                 checked.draw(picture)
