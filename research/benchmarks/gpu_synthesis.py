@@ -85,13 +85,15 @@ def judged(folder: Path, files: list[str]) -> list[dict]:
 
 def descents(folder: Path, windows: list[int]) -> list[dict]:
     """Seconds of the descent alone on trajectories that were drawn without rules, for each size of the windows."""
+    from dataclasses import replace
+
     import jax
 
     from wayveil.formats import read
     from wayveil.formats.roads import read_roads
     from wayveil.rules import read_rules
     from wayveil.scope import read_scope
-    from wayveil.synthesis import descent
+    from wayveil.synthesis.obey import descent
     from wayveil.synthesis.obey.refine import refine
 
     scope = read_scope("demo-city")
@@ -100,7 +102,7 @@ def descents(folder: Path, windows: list[int]) -> list[dict]:
     x_m, y_m = scope.to_metres(free.lon, free.lat)
     rows = []
     for window in windows:
-        descent._WINDOWS = (window,)
+        descent.DESCENT = replace(descent.DESCENT, windows=(window,))
         begin = time.perf_counter()
         with timed_rounds() as rounds:
             fine = refine(free.offsets, x_m, y_m, free.t_utc, rules, scope, random=np.random.default_rng(0))
@@ -113,7 +115,8 @@ def descents(folder: Path, windows: list[int]) -> list[dict]:
 @contextmanager
 def timed_rounds() -> Iterator[list[float]]:
     """Seconds of every round of the descent, transfers included."""
-    from wayveil.synthesis import descent
+
+    from wayveil.synthesis.obey import descent
 
     inside, spent = descent._round, []
 

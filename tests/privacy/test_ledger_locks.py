@@ -139,7 +139,7 @@ def test_a_fork_waits_for_a_running_transaction(ledger):
 
 
 def test_threads_of_several_processes_get_one_release_per_total(tmp_path):
-    script = Path(__file__).parents[2] / "benchmarks" / "ledger_kills.py"
+    script = Path(__file__).parents[2] / "research" / "benchmarks" / "ledger_kills.py"
     spec = importlib.util.spec_from_file_location("ledger_kills", script)
     kills = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(kills)

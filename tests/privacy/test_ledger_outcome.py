@@ -192,6 +192,6 @@ def test_facts_are_collected_per_block():
 @pytest.mark.long
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="strace")
 def test_every_system_call_that_writes_may_fail_or_be_interrupted():
-    script = Path(__file__).parents[2] / "benchmarks" / "ledger_faults.py"
+    script = Path(__file__).parents[2] / "research" / "benchmarks" / "ledger_faults.py"
     done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=3600)
     assert done.returncode == 0, done.stdout + done.stderr
