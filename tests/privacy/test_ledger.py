@@ -202,7 +202,7 @@ def test_processes_at_once_never_overspend(ledger, processes):
 
 @pytest.fixture
 def kills():
-    script = Path(__file__).parents[2] / "research" / "research" / "benchmarks" / "ledger_kills.py"
+    script = Path(__file__).parents[2] / "research" / "benchmarks" / "ledger_kills.py"
     spec = importlib.util.spec_from_file_location("ledger_kills", script)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
