@@ -53,13 +53,13 @@ def open_(
     from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
     from wayveil.privacy.digest import digest_of
     from wayveil.privacy.ledger import Ledger, clean_name, kind_of
-    from wayveil.source import open_source
+    from wayveil.source import measured_source
 
     kind = kind_of(unit)
     name, epsilon, delta = clean_name(dataset), exact_epsilon(total, "--total"), exact_delta(total_delta)
     columns = traj_column, user_column, lon_column, lat_column, time_column
     options = col.read_options(format, *columns, timezone, drop_bad_rows)
-    source, account = open_source(file, **options), Ledger(ledger)
+    source, account = measured_source(file, kind, **options), Ledger(ledger)
     with progress_bar() as progress:
         digest = digest_of(source.batches(progress), account.secret)
     opened = account.open_dataset(name, epsilon, digest, unit=kind, total_delta=delta)
