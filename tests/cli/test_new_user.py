@@ -202,7 +202,7 @@ def test_measuring_what_is_synthetic_already_is_noticed(wayveil, folder):
     said = wayveil("measure", "rides.csv", *MEASURE)
     assert said.code == 0 and "synthetic already" not in said.err
     assert wayveil("synthesize", "x.release.json", "-n", "20", "-o", "s.csv").code == 0
-    assert "'s.csv' says that it is synthetic already" in wayveil("measure", "s.csv", *MEASURE, "--force").err
+    assert "'s.csv' is marked as synthetic" in wayveil("measure", "s.csv", *MEASURE, "--force").err
 
 
 def test_synthesize_in_python_takes_files_too(wayveil, folder):

@@ -59,7 +59,7 @@ def open_(
     name, epsilon, delta = clean_name(dataset), exact_epsilon(total, "--total"), exact_delta(total_delta)
     columns = traj_column, user_column, lon_column, lat_column, time_column
     options = col.read_options(format, *columns, timezone, drop_bad_rows)
-    source, account = measured_source(file, kind, **options), Ledger(ledger)
+    source, account = measured_source(file, "trajectory", **options), Ledger(ledger)
     with progress_bar() as progress:
         digest = digest_of(source.batches(progress), account.secret)
     opened = account.open_dataset(name, epsilon, digest, unit=kind, total_delta=delta)

@@ -31,7 +31,7 @@ def measure(
             "--max-per-user",
             parser=whole_number,
             metavar="C",
-            help="With --unit user: trajectories of one user used at most.",
+            help="Maximum number of trajectories used per user (with --unit user).",
         ),
     ] = None,
     roads: Annotated[
@@ -47,7 +47,7 @@ def measure(
         int | None, typer.Option("--expected-trips", metavar="N", help="About how many trajectories you expect.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Measure even where the noise would hide the data.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a release that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing release.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
     engine: engines.EngineName = "serial",
     address: engines.Address = None,
@@ -60,7 +60,7 @@ def measure(
     timezone: col.Timezone = None,
     drop_bad_rows: col.IgnoredDropBadRows = False,
 ) -> None:
-    """Ask the private data its questions once, add noise, and write the answers as a release that anybody may have.
+    """Compute a fixed set of statistics on the private data, add noise, and write a release that may be published.
 
     The ledger is charged with epsilon, and refuses (exit code 3) where the dataset's total does not allow it. A
     dataset that is not on the ledger yet is opened with this epsilon as its total. How large the noise will be is
@@ -86,7 +86,7 @@ def measure(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
     if says_synthetic(Path(file)):
-        note(f"'{Path(file).name}' says that it is synthetic already: was the private data meant?")
+        note(f"'{Path(file).name}' is marked as synthetic; did you mean to pass the private data?")
     note_clocks(read_scope(scope))
     protects = parse_unit(unit, max_per_user)
     noise, gaussian = count_noise(epsilon=epsilon, unit=protects, delta=delta), exact_delta(delta) > 0
