@@ -132,7 +132,9 @@ class Synthesizer:
         timezone
             The time zone of timestamps, such as "Europe/Paris"; UTC where it is not given.
 
-        Privacy: free (post-processing of the release).
+        Privacy
+        -------
+        Free (post-processing of the release).
         """
         zone = _zone_of(times, timezone)
         if not hasattr(self, "release"):

@@ -53,7 +53,9 @@ def read_rules(
         Whether rules about the streets of a road map are accepted without one. They then have a description and no
         place (`unmapped`), and no trajectory breaks them.
 
-    Privacy: free (a rules file is public).
+    Privacy
+    -------
+    Free (a rules file is public).
     """
     scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
     origin, features = features_of(path_or_dict)
