@@ -32,7 +32,7 @@ def main() -> None:
             time="when",
             timezone=city.scope.timezone,
         ).fit(frame)
-    # Without a number: the noisy count. How times look is said here and never copied from the private column.
+    # Without a number, sample() uses the noisy count. The time format is an argument; it is never copied from the data.
     synthetic = synthesizer.sample(200, seed=1, times="datetime", timezone=city.scope.timezone)
     print(synthetic.head())
     print(f"{synthetic['ride'].nunique()} synthetic rides with {len(synthetic)} points")

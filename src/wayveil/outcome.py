@@ -1,7 +1,7 @@
-"""What has already happened and cannot be undone: an error message must not leave it out.
+"""Facts that cannot be undone and that every later error message must state.
 
-`record` is called by the code that does such a thing (charges a ledger, completes a release). `collect` gives the
-records of one block in one thread, so that whoever turns an error into a message can add them.
+Code that charges a ledger or completes a release calls `record`. `collect` returns the records of one block in one
+thread, so that the code that turns an error into a message can add them.
 """
 
 import threading

@@ -36,7 +36,7 @@ def output_lock(path: str | os.PathLike[str]) -> Iterator[None]:
         yield
     finally:
         with suppress(OSError):
-            lock.unlink()  # while it is locked: whoever opens it after this makes a new one
+            lock.unlink()  # while it is still locked, so that the next process creates a new file
         os.close(handle)
 
 

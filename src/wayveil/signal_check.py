@@ -14,10 +14,10 @@ from wayveil.questions.catalogue import measurement_cost
 from wayveil.questions.count import Count
 
 HOPELESS_SHARE = 0.5
-"""Noise on the count, over the expected count, from which on a release is hopeless. The count is one number that
+"""Noise on the count, as a share of the expected count, at or above which a release is useless. The count is one number that
 is not divided further; every other question spreads the same trajectories over many cells."""
 HOPELESS_NOISE = 10_000.0
-"""Noise on the count above which a release is hopeless whatever the file, as long as no size was stated: it would take
+"""Noise on the count above which a release is useless for most files, if no size was stated: it would take
 tens of thousands of trajectories to tell the file from an empty one."""
 
 

@@ -55,8 +55,8 @@ def assemble(points: Points, options: ReadOptions, origin: str) -> Trajectories:
 
 
 def too_many_points(origin: str) -> str:
-    """What is said of a trajectory that is too large, where such a trajectory is an error."""
-    return f"A trajectory of '{origin}' has more than {MAX_TRAJECTORY_POINTS:,} points; see --traj-column."
+    """The error for a trajectory with too many points, for readers that refuse one."""
+    return f"A trajectory in '{origin}' has more than {MAX_TRAJECTORY_POINTS:,} points; does --traj-column name its id?"
 
 
 def _same_key(label: Labels, owner: Labels | None) -> NDArray[np.bool_]:

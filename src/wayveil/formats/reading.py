@@ -88,7 +88,7 @@ def read_trajectories(path_or_frame: Any, options: ReadOptions, progress: Progre
 
 
 def no_rows(origin: str) -> str:
-    """What is said where nothing can be used, except in a measurement: there a count of zero is private, too."""
+    """The error for a file without a usable row. A measurement never raises it, because a count of zero is private."""
     return f"'{origin}' holds no usable rows; `wayveil check` says why."
 
 
