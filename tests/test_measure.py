@@ -57,7 +57,7 @@ def test_the_lines_add_up_to_exactly_epsilon_and_are_on_the_ledger(city, data, l
 def test_a_second_measurement_needs_its_own_budget(city, data, ledger):
     ledger.open_dataset("rides", Fraction(3, 2), unit="trajectory")
     measure(data, city.scope, epsilon=1, unit="trajectory", dataset="rides", ledger=ledger)
-    with pytest.raises(BudgetError, match=r"asked for 1 per trajectory but 0\.5 of 1\.5 remains"):
+    with pytest.raises(BudgetError, match=r"1 per trajectory, but 0\.5 of 1\.5 remains"):
         measure(data, city.scope, epsilon=1, unit="trajectory", dataset="rides", ledger=ledger)
     assert ledger.datasets()[0].spent == 1
     with pytest.raises(BudgetError, match="delta"):
@@ -227,7 +227,7 @@ def test_noise_that_would_hide_the_data_is_refused_before_it_is_read(city, ledge
     with pytest.raises(LowSignalError) as refused:
         measure(source, city.scope, **many, **account)
     said = str(refused.value)
-    assert "± 2,000" in said and "300 expected" in said and said.count(". ") == 1 and "--" not in said
+    assert "± 2,000" in said and "the 300 that you expect" in said and said.count(". ") == 1 and "--" not in said
     for word in ("epsilon=", "max_per_user=", "delta=", "more data", "accept_low_signal=True"):
         assert word in said
     for hopeless in (

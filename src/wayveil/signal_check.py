@@ -13,10 +13,10 @@ from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.questions.catalogue import measurement_cost
 from wayveil.questions.count import Count
 
-HOPELESS_SHARE = 0.5
-"""Noise on the count, as a share of the expected count, at or above which a release is useless. The count is one number that
-is not divided further; every other question spreads the same trajectories over many cells."""
-HOPELESS_NOISE = 10_000.0
+MAX_NOISE_SHARE = 0.5
+"""Noise on the count, as a share of the expected count, at or above which a release is useless. The count is a
+single number; every other question spreads the same trajectories over many cells."""
+MAX_NOISE = 10_000.0
 """Noise on the count above which a release is useless for most files, if no size was stated: it would take
 tens of thousands of trajectories to tell the file from an empty one."""
 
@@ -77,14 +77,14 @@ def check_signal(
     if accept:
         return
     if expected is None:
-        if noise <= HOPELESS_NOISE:
+        if noise <= MAX_NOISE:
             return
-        against = "more than most files hold trajectories"
-        remedy = f"state the size of a larger file with {wording.expected_trips}"
+        against = "which is more than the number of trajectories in most files"
+        remedy = f"if your data has more, give its approximate size with {wording.expected_trips}"
     else:
-        if noise < HOPELESS_SHARE * expected:
+        if noise < MAX_NOISE_SHARE * expected:
             return
-        against = f"against {expected:,} expected ones"
+        against = f"compared with the {expected:,} that you expect"
         remedy = "use more data"
     helps = [f"raise {wording.epsilon}"]
     helps += [f"lower {wording.max_per_user}"] if unit.sensitivity > 1 else []
@@ -104,7 +104,7 @@ def _whole(expected_trips: int | None, wording: Wording) -> int | None:
     except TypeError:
         expected = 0
     if expected < 1 or isinstance(expected_trips, bool):
-        raise InputError(f"{wording.expected_trips} must be a whole number of at least 1, about how many are there.")
+        raise InputError(f"{wording.expected_trips} must be a whole number of at least 1.")
     return expected
 
 

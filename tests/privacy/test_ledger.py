@@ -38,7 +38,7 @@ def test_a_new_name_is_opened_with_what_is_asked_and_then_refuses(ledger):
     with pytest.raises(BudgetError) as caught:
         ledger.spend("rides", HALF, total_if_new=Fraction(100), unit=TRIP)
     assert caught.value.exit_code == 3
-    assert "asked for 0.5 per trajectory but 0 of 0.5 remains (0.5 is spent)" in str(caught.value)
+    assert "0.5 per trajectory, but 0 of 0.5 remains (0.5 is spent)" in str(caught.value)
     assert spent(ledger) == Fraction(1, 2)
     ledger.allow("rides", Fraction(3, 2), "a second year")
     ledger.spend("rides", HALF, unit=TRIP)

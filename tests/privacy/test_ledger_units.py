@@ -73,7 +73,7 @@ def test_trajectory_and_user_level_do_not_add_up_to_one_number(ledger):
     words = dataset.words("user")
     assert words.startswith("Each user: no bound, because ε = 1 was spent at trajectory level")
     assert words.endswith("a user with k trajectories: up to ε = k + 1.")
-    with pytest.raises(BudgetError, match="asked for 1 per trajectory but 0 of 2 remains"):
+    with pytest.raises(BudgetError, match="1 per trajectory, but 0 of 2 remains"):
         ledger.spend("rides", ONE, unit=USER)
 
 
@@ -81,7 +81,7 @@ def test_a_dataset_is_opened_for_the_unit_of_its_first_measurement(ledger):
     people = ledger.spend("people", ONE, unit=USER, total_if_new=Fraction(1)).dataset
     assert (people.user.total.epsilon, people.trajectory.total) == (1, None) and losses(people) == [1, 1]
     assert "no total per trajectory is set" in people.words("trajectory")
-    with pytest.raises(BudgetError, match="asked for 1 per user but 0 of 1 remains"):
+    with pytest.raises(BudgetError, match="1 per user, but 0 of 1 remains"):
         ledger.spend("people", ONE, unit=USER)
     trips = ledger.spend("trips", ONE, unit=TRIP, total_if_new=Fraction(1)).dataset
     assert (trips.trajectory.total.epsilon, trips.user.total) == (1, None) and losses(trips) == [1, None]
@@ -110,7 +110,7 @@ def test_either_order_of_the_units_needs_a_statement(ledger):
 def test_one_trajectory_per_user_costs_each_trajectory_twice(ledger):
     ledger.open_dataset("rides", Fraction(3), unit="trajectory")
     assert losses(ledger.spend("rides", ONE, unit=ONCE).dataset) == [2, 1]
-    with pytest.raises(BudgetError, match=r"asked for 2 per trajectory \(twice its epsilon.* but 1 of 3 remains"):
+    with pytest.raises(BudgetError, match=r"2 per trajectory \(twice its epsilon.*, but 1 of 3 remains"):
         ledger.spend("rides", ONE, unit=ONCE)
     ledger.spend("rides", ONE, unit=USER)
 
@@ -125,7 +125,7 @@ def test_delta_is_accounted_by_unit(ledger):
     ledger.allow("rides", Fraction(9), "people too", unit="user", total_delta=3 * MILLIONTH)
     dataset = ledger.spend("rides", gauss, unit=USER).dataset
     assert dataset.user.spent == dataset.trajectory.spent == Loss(Fraction(3), 3 * MILLIONTH)
-    with pytest.raises(BudgetError, match=r"delta of 0\.000001 per trajectory but its total is 0\.000003"):
+    with pytest.raises(BudgetError, match=r"delta of 0\.000001 per trajectory, but its total is 0\.000003"):
         ledger.spend("rides", gauss, unit=USER)
 
 

@@ -178,7 +178,7 @@ def refusal(known: Dataset, asked: Charge) -> str | None:
         done = "user" if asked.unit.kind == "trajectory" else "trajectory"
         return (
             f"Dataset '{name}' has {done}-level measurements; together with this {asked.unit.kind}-level one there "
-            f"is no bound on what a user loses, so confirm first that no total per user is promised: {waive}."
+            f"is no bound on what a user loses, so confirm first that you promise nothing per user: {waive}."
         )
     if known.trajectory.total is None and known.user.total is None:
         return (
@@ -200,19 +200,19 @@ def _beyond(known: Dataset, asked: Charge, kind: Kind) -> str | None:
     left = account.total.epsilon - account.spent.epsilon
     allow = f'wayveil ledger allow "{known.name}" --unit {kind}'
     if after.epsilon > account.total.epsilon:
-        remedy = "lower --epsilon" if left > 0 else "make more from the release that was paid for, which is free"
+        remedy = "lower --epsilon" if left > 0 else "make more trajectories from the existing release, which is free"
         twice = " (twice its epsilon, because of --max-per-user 1)" if cost.epsilon != asked.loss.epsilon else ""
         return (
-            f"Dataset '{known.name}' is asked for {decimal_text(cost.epsilon)} per {kind}{twice} but "
+            f"This measurement costs dataset '{known.name}' {decimal_text(cost.epsilon)} per {kind}{twice}, but "
             f"{decimal_text(max(left, Fraction(0)))} of {decimal_text(account.total.epsilon)} remains "
             f"({decimal_text(account.spent.epsilon)} is spent); {remedy}, or raise the total with: "
             f'{allow} --total {decimal_text(after.epsilon)} --reason "...".'
         )
     if after.delta > account.total.delta:
         return (
-            f"Dataset '{known.name}' is asked for a delta of {_short(cost.delta)} per {kind} but its total is "
-            f"{_short(account.total.delta)} ({_short(account.spent.delta)} is spent); leave --delta out, or raise it "
-            f'with: {allow} --total {decimal_text(account.total.epsilon)} --total-delta D --reason "...".'
+            f"This measurement costs dataset '{known.name}' a delta of {_short(cost.delta)} per {kind}, but its total "
+            f"is {_short(account.total.delta)} ({_short(account.spent.delta)} is spent); leave --delta out, or raise the "
+            f'total with: {allow} --total {decimal_text(account.total.epsilon)} --total-delta D --reason "...".'
         )
     return None
 
