@@ -211,8 +211,8 @@ def _beyond(known: Dataset, asked: Charge, kind: Kind) -> str | None:
     if after.delta > account.total.delta:
         return (
             f"This measurement costs dataset '{known.name}' a delta of {_short(cost.delta)} per {kind}, but its total "
-            f"is {_short(account.total.delta)} ({_short(account.spent.delta)} is spent); leave --delta out, or raise the "
-            f'total with: {allow} --total {decimal_text(account.total.epsilon)} --total-delta D --reason "...".'
+            f"is {_short(account.total.delta)} ({_short(account.spent.delta)} is spent); leave --delta out, or raise "
+            f'the total with: {allow} --total {decimal_text(account.total.epsilon)} --total-delta D --reason "...".'
         )
     return None
 
