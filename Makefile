@@ -3,6 +3,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+# Contiguous halves of the suite to two workers: fixtures of a module are made once.
+QUICK := -n 2 --dist worksteal -m "not long and not slow"
+SLOW := -n 2 --dist worksteal -m "slow and not long"
 
 # Known vulnerabilities of the locked dependencies fail. Without pip-audit or its database this is skipped, aloud:
 # an index that does not know the packages makes pip-audit succeed with nothing looked at.
@@ -17,7 +20,7 @@ if [ $$blind -ge $$all ]; then echo "pip-audit: its database knows none of the $
 echo "pip-audit: nothing known about $$((all - blind)) packages; not looked at: $$blind"
 endef
 
-.PHONY: demo test test-all lint coverage docs bench bounds clean
+.PHONY: demo test test-slow test-all lint coverage docs bench bounds clean
 
 $(READY): pyproject.toml
 	@echo "Setting up $(VENV): about 110 packages, once; two minutes or more, most of it download."
@@ -35,7 +38,11 @@ lint: $(READY)
 	@$(AUDIT)
 
 test: lint
-	$(BIN)/python -m pytest -n 2 -m "not long" $(PYTEST_OPTIONS)
+	$(BIN)/python -m pytest $(QUICK) --durations=10 $(PYTEST_OPTIONS)
+
+# The tests that take several seconds each (tests/slow.txt).
+test-slow: $(READY)
+	$(BIN)/python -m pytest $(SLOW) --durations=10 $(PYTEST_OPTIONS)
 
 # The suite on every supported Python that is installed, and the demo from the wheel alone.
 test-all:

@@ -1,15 +1,27 @@
-"""What every test shares: private folders, and the real components that tests need.
+"""What every test shares: private folders, one cache of compiled functions, and the real components that tests need.
 
 Being here also lets tests `import stats` (the one alpha).
 """
 
+import os
+import tempfile
 from collections import Counter
+
+# pytest-xdist keeps every core busy. Threads of BLAS would only wait for each other. Set before anything imports numpy.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+# Most programs run once: compiling them takes longer. JAX_DISABLE_MOST_OPTIMIZATIONS=0 compiles as users do.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
+
+from pathlib import Path
 
 import pytest
 
 from real_components import COMPONENTS, is_obtainable, is_present
 
 MISSING = "missing component"
+
+HERE = Path(__file__).parent
 
 
 @pytest.fixture(autouse=True)
@@ -18,6 +30,48 @@ def own_folders(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "xdg-data"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg-state"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "xdg-cache"))
+
+
+@pytest.fixture(scope="session")
+def known_estimates():
+    """Estimates by the release that they were made of; see `estimated_once`."""
+    return {}
+
+
+@pytest.fixture
+def estimated_once(monkeypatch, known_estimates):
+    """Equal releases with equal maps are estimated once; not for tests that change an estimator."""
+    from wayveil.release import release_to_json
+    from wayveil.synthesis import model
+
+    estimate = model.estimate
+
+    def remembered(release, road_features=(), **options):
+        key = release_to_json(release), *(field.tobytes() for field in road_features), options["learned"]
+        if key not in known_estimates:
+            known_estimates[key] = estimate(release, road_features, **options)
+        return known_estimates[key]
+
+    monkeypatch.setattr(model, "estimate", remembered)
+
+
+@pytest.fixture
+def quick_synthesis(monkeypatch, estimated_once):
+    """Routes are balanced with few trips: for tests of what surrounds synthesis, such as files, frames and messages."""
+    from wayveil.synthesis import model
+
+    monkeypatch.setattr(model, "SETTINGS", model.ModelSettings(balance_trips=800, tried_trips=400))
+
+
+@pytest.fixture
+def optimised():
+    """Programs are compiled with all optimisations, as they are for users: for tests of rounding and of memory."""
+    import jax
+
+    usual = jax.config.values["jax_disable_most_optimizations"]
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", usual)
 
 
 @pytest.fixture
@@ -36,10 +90,28 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    _share_compiled_functions(config)
     config.addinivalue_line("markers", f"needs(*components): any of {', '.join(COMPONENTS)}; skipped without them")
 
 
+def _share_compiled_functions(config):
+    """One folder of functions compiled by jax, for all workers and child processes of this run.
+
+    Every rule that is read anew is compiled anew, which takes seconds. Workers inherit the environment of the process
+    that starts them.
+    """
+    if "JAX_COMPILATION_CACHE_DIR" not in os.environ:
+        folder = tempfile.TemporaryDirectory(prefix="wayveil-tests-", ignore_cleanup_errors=True)
+        config.add_cleanup(folder.cleanup)
+        os.environ["JAX_COMPILATION_CACHE_DIR"] = folder.name
+        os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.05")
+
+
 def pytest_collection_modifyitems(items):
+    slow = tuple(line for line in (HERE / "slow.txt").read_text().splitlines() if not line.startswith("#"))
+    for item in items:
+        if item.nodeid.startswith(slow):
+            item.add_marker("slow")
     for item in items:
         needed = {name for mark in item.iter_markers("needs") for name in mark.args}
         if unknown := needed - COMPONENTS.keys():

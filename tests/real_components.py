@@ -75,6 +75,7 @@ COMPONENTS = {
         _package("polars"),
         _package("networkx"),
         _package("dp_accounting"),
+        _package("sklearn"),
         Component(
             "chromium",
             lambda: find_chromium() is not None,

@@ -10,16 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from wayveil import atomic
-from wayveil.atomic import atomic_path, write_text
 from wayveil.errors import InputError
-from wayveil.output_lock import output_lock
+from wayveil.io import atomic
+from wayveil.io.atomic import atomic_path, write_text
+from wayveil.io.output_lock import output_lock
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="modes, locks and signals")
 
 AT_WORK = """
 import signal, sys, time
-from wayveil.atomic import atomic_path
+from wayveil.io.atomic import atomic_path
 
 def stop(number, frame):
     raise KeyboardInterrupt
@@ -32,7 +32,7 @@ with atomic_path(sys.argv[1], private=True) as part:
 """
 HOLDING = """
 import sys, time
-from wayveil.output_lock import output_lock
+from wayveil.io.output_lock import output_lock
 
 with output_lock(sys.argv[1]):
     print("holding", flush=True)
@@ -121,17 +121,16 @@ def test_one_run_at_a_time(tmp_path):
     target = tmp_path / "s.parquet"
     process = started(HOLDING, target)
     before = names(tmp_path)
-    with pytest.raises(InputError, match=rf"another run \(process {process.pid} on .*, since \d{{4}}-.* UTC\)"):
-        with output_lock(target):
-            pass
+    refusal = rf"another run \(process {process.pid} on .*, since \d{{4}}-.* UTC\)"
+    with pytest.raises(InputError, match=refusal), output_lock(target):
+        pass
     assert names(tmp_path) == before
     with output_lock(tmp_path / "other.parquet"):
         pass
     stopped(process, signal.SIGKILL)
     assert names(tmp_path) == [".s.parquet.lock"]  # left by the killed run; it does not block
-    with output_lock(target), pytest.raises(InputError, match=f"process {os.getpid()} "):
-        with output_lock(target):
-            pass
+    with output_lock(target), pytest.raises(InputError, match=f"process {os.getpid()} "), output_lock(target):
+        pass
     assert names(tmp_path) == []
 
 
@@ -140,16 +139,15 @@ def test_a_lock_file_with_anything_in_it_still_tells(tmp_path, content):
     lock = tmp_path / ".x.lock"
     with output_lock(tmp_path / "x"):
         lock.write_text(content)
-        with pytest.raises(InputError, match="being written by another run;"):
-            with output_lock(tmp_path / "x"):
-                pass
+        with pytest.raises(InputError, match="being written by another run;"), output_lock(tmp_path / "x"):
+            pass
 
 
 def test_many_wait_for_one_lock_and_one_at_a_time_gets_it(tmp_path):
     program = f"""
 import os, sys, time
 from wayveil.errors import InputError
-from wayveil.output_lock import output_lock
+from wayveil.io.output_lock import output_lock
 end = time.monotonic() + 2
 while time.monotonic() < end:
     try:

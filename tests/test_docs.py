@@ -45,15 +45,10 @@ def table_commands() -> list[str]:
 @pytest.fixture(scope="module")
 def town(tmp_path_factory) -> Path:
     """The files that the pages speak of, from a small invented city."""
-    import jax
-
-    from wayveil.formats import read, write
-    from wayveil.formats.roads import write_roads
+    from wayveil.io.files import read, write
+    from wayveil.io.roads import write_roads
     from wayveil.simulate import rules_text, scope_toml, simulate_city, simulate_trajectories
 
-    # Every page reads the rules anew; compiled once, the same rules need not be compiled again.
-    jax.config.update("jax_compilation_cache_dir", str(tmp_path_factory.mktemp("compiled")))
-    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.05)
     folder = tmp_path_factory.mktemp("town")
     city = simulate_city(size_km=(3, 3))
     write(simulate_trajectories(city, n=300), folder / "rides.csv")
@@ -65,7 +60,7 @@ def town(tmp_path_factory) -> Path:
 
 
 @pytest.fixture
-def here(town, tmp_path, monkeypatch) -> Path:
+def here(town, tmp_path, monkeypatch, quick_synthesis) -> Path:
     """A fresh copy of those files, as the working folder; the ledger is empty."""
     folder = tmp_path / "work"
     shutil.copytree(town, folder)
@@ -116,9 +111,9 @@ def test_the_table_of_verbs_runs(here, monkeypatch, capsys):
 
 
 def test_the_table_names_every_verb():
-    from wayveil.cli.main import VERBS
+    from wayveil.cli.main import COMMANDS
 
-    assert sorted({line.split()[1] for line in table_commands()}) == sorted(VERBS)
+    assert sorted({line.split()[1] for line in table_commands()}) == sorted(COMMANDS)
 
 
 def command(words: list[str]):

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from wayveil.grid import Grid
+from wayveil.core.grid import Grid
+from wayveil.core.pyramid import pool
 from wayveil.privacy.budget import Budget
-from wayveil.pyramid import pool
 from wayveil.questions.catalogue import QUESTIONS, SHARES, divided, ledger_lines
 from wayveil.questions.detail_weights import (
     FEWEST,

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from wayveil.bins import Bins
-from wayveil.grid import Grid
+from wayveil.core.bins import Bins
+from wayveil.core.grid import Grid
 
 GRID = Grid(100.0, 37, 21, 3_650.0, 2_100.0)
 

@@ -55,7 +55,7 @@ def test_the_first_line_comes_after_two_seconds_and_then_one_every_ten(begins_s,
 
 def test_drawing_and_evaluating_little_is_told_step_by_step():
     import wayveil as wv
-    from wayveil.scope import parse_scope
+    from wayveil.io.scope_files import parse_scope
     from wayveil.simulate import scope_toml, simulate_city, simulate_trajectories
 
     city = simulate_city(size_km=(3, 3))
@@ -87,7 +87,7 @@ def test_a_part_of_a_stage():
     heard = []
     tell = part(lambda stage, done: heard.append((stage, done)), "drawing", 0.5, 0.75)
     for done in (0.0, 0.5, 1.0, 2.0):
-        tell(done)
+        tell("any", done)
     assert heard == [("drawing", 0.5), ("drawing", 0.625), ("drawing", 0.75), ("drawing", 0.75)]
 
 

@@ -232,10 +232,10 @@ def test_an_altered_detail_is_refused(release, name, key, value):
     document = json.loads(release_to_json(release))
     (view,) = [view for view in document["views"] if view["name"] == name]
     view["parameters"][key] = value(view["parameters"])
-    with pytest.raises(ReleaseError, match=f"'{name}' does not fit its own description; the release was altered"):
+    with pytest.raises(ReleaseError, match=f"'{name}' does not match its own description; the release was altered"):
         release_from_json(json.dumps(document))
     del view["parameters"][key]
-    with pytest.raises(ReleaseError, match="does not fit"):
+    with pytest.raises(ReleaseError, match="does not match"):
         release_from_json(json.dumps(document))
 
 
@@ -248,7 +248,7 @@ def test_bins_in_which_nothing_is_asked_are_refused(release, wrong):
     view["parameters"]["edges"] = [edge * (1 + 2e-16) for edge in view["parameters"]["edges"]]
     release_from_json(json.dumps(document))
     view["parameters"]["edges"] = wrong(view["parameters"]["edges"])
-    with pytest.raises(ReleaseError, match=f"'{MedianInterval.name}' does not fit its own description"):
+    with pytest.raises(ReleaseError, match=f"'{MedianInterval.name}' does not match its own description"):
         release_from_json(json.dumps(document))
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 import wayveil.cli.scope
+from wayveil.core.scope import Scope
 from wayveil.errors import InputError
-from wayveil.scope import TEMPLATE, Scope, parse_scope, read_scope, scope_text, shipped_scopes
+from wayveil.io.scope_files import TEMPLATE, parse_scope, read_scope, scope_text, shipped_scopes
 
 PARIS = {"name": "x", "south": 48.8, "west": 2.2, "north": 48.9, "east": 2.5, "timezone": "Europe/Paris"}
 
@@ -135,7 +136,7 @@ def test_the_verbs(tmp_path, cli):
     path = tmp_path / "city.toml"
     assert cli("new", "-o", path).exit_code == 0
     assert path.read_text() == TEMPLATE
-    assert "already there" in str(cli("new", "-o", path).exception)
+    assert "already exists" in str(cli("new", "-o", path).exception)
     assert cli("new", "-o", path, "--force").exit_code == 0
     assert cli("show", "beijing").stdout == scope_text("beijing")
     assert json.loads(cli("show", path, "--json").stdout)["timezone"] == "Europe/Paris"

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wayveil.core.trajectories import EMPTY, Trajectories, batches, concatenate, from_labels, select
 from wayveil.errors import InputError
-from wayveil.trajectories import EMPTY, Trajectories, batches, concatenate, from_labels, select
 
 
 def make(counts, users=None, seed=0):

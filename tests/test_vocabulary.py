@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import wayveil
-from wayveil.formats.tables import table_of
+from wayveil.core.tables import table_of
 from wayveil.simulate import simulate_city, simulate_trajectories
 
 
@@ -50,7 +50,7 @@ def small():
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_synthesizer_gives_frames_like_the_input(small, library):
+def test_synthesizer_gives_frames_like_the_input(small, library, quick_synthesis):
     city, data = small
     table = table_of(data).rename_columns(["ride", "latitude", "lng", "time", "user_id"])
     if library == "pandas":
@@ -67,7 +67,8 @@ def test_synthesizer_gives_frames_like_the_input(small, library):
     ]  # fmt: skip
     assert len(np.unique(np.asarray(made["ride"]))) == 40
     plain = wayveil.Synthesizer(scope=city.scope, epsilon=5, unit="user", max_per_user=2).fit(frame, traj_id="ride")
-    assert "ride" in (getattr(plain.sample(3), "column_names", None) or list(plain.sample(3).columns))
+    few = plain.sample(3)
+    assert "ride" in (getattr(few, "column_names", None) or list(few.columns))
     again = wayveil.read(made, traj_id="ride")
     assert len(again) == 40 and maker.release.unit == "user"
     for how in ({"times": "datetime"}, {"times": "datetime", "timezone": "Asia/Tokyo"}):
@@ -78,7 +79,7 @@ def test_synthesizer_gives_frames_like_the_input(small, library):
         assert str(maker.sample(3, times="datetime", timezone="Asia/Tokyo")["time"].dt.tz) == "Asia/Tokyo"
 
 
-def test_no_value_of_the_private_columns_changes_the_published_schema(small):
+def test_no_value_of_the_private_columns_changes_the_published_schema(small, quick_synthesis):
     """A type or a time zone that is copied from the data says something about its rows."""
     import pandas as pd
     import pyarrow as pa
@@ -93,9 +94,10 @@ def test_no_value_of_the_private_columns_changes_the_published_schema(small):
     kinds = [[], []]
     for frame in (seconds, *frames):
         maker = wayveil.Synthesizer(scope=city.scope, epsilon=5, unit="trajectory").fit(frame)
-        for kind, how in zip(kinds, ({}, {"times": "datetime", "timezone": "Europe/Paris"}), strict=True):
-            kind.append(dict(maker.sample(5, **how).dtypes))
-        assert pa.table(maker.sample(2)).schema.field("t").type == pa.int64()
+        made = [maker.sample(5, **how) for how in ({}, {"times": "datetime", "timezone": "Europe/Paris"})]
+        for kind, sample in zip(kinds, made, strict=True):
+            kind.append(dict(sample.dtypes))
+        assert pa.table(made[0]).schema.field("t").type == pa.int64()
     assert all(kind == same[0] for same in kinds for kind in same)
 
 
@@ -119,7 +121,7 @@ def test_n_is_never_the_exact_count(small):
     assert frame["traj_id"].nunique() == noisy
 
 
-def test_a_synthesis_says_how_much_it_holds_and_becomes_a_frame(small, tmp_path):
+def test_a_synthesis_says_how_much_it_holds_and_becomes_a_frame(small, tmp_path, quick_synthesis):
     city, data = small
     maker = wayveil.Synthesizer(scope=city.scope, epsilon=5, unit="trajectory")
     assert repr(maker) == f"Synthesizer(scope='{city.scope.name}', epsilon=5, unit='trajectory', fitted=False)"
@@ -127,7 +129,7 @@ def test_a_synthesis_says_how_much_it_holds_and_becomes_a_frame(small, tmp_path)
     made = wayveil.synthesize(maker.release, n=7, seed=1)
     frame = made.to_pandas()
     assert len(made) == 7 == frame["traj_id"].nunique()
-    assert repr(made) == f"Synthesis(7 trajectories, {len(frame):,} points, private)"
+    assert repr(made) == f"Synthesis(7 trajectories, {len(frame):,} points, differentially private)"
     assert list(frame.columns) == ["traj_id", "lat", "lon", "t"]
     assert frame.equals(maker.sample(7, seed=1))  # fitted to Trajectories, which have no frame to take names from
     wayveil.write(frame, tmp_path / "made.parquet")
@@ -140,7 +142,7 @@ PROMISE = {"scope": "demo-city", "epsilon": 1, "unit": "trajectory"}
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ({"scope": {"south": 1}}, "scope must be a wayveil.Scope, the file of one"),
+        ({"scope": {"south": 1}}, "scope must be a wayveil.Scope, the path of a scope file"),
         ({"scope": None}, "scope must be"),
         ({"epsilon": None}, "epsilon is not a decimal number"),
         ({"epsilon": 0}, "epsilon must be above 0"),
@@ -151,8 +153,8 @@ PROMISE = {"scope": "demo-city", "epsilon": 1, "unit": "trajectory"}
         ({"unit": "user", "max_per_user": 0}, "max_per_user= must be a whole number from 1"),
         ({"unit": "user", "max_per_user": "two"}, "max_per_user= must be a whole number from 1"),
         ({"max_per_user": 2}, "max_per_user= belongs to unit='user'"),
-        ({"epsilom": 2}, "no argument epsilom=; perhaps epsilon= is meant"),
-        ({"traj": "ride"}, "no argument traj=; perhaps traj_id= is meant"),
+        ({"epsilom": 2}, "no argument epsilom=; did you mean epsilon="),
+        ({"traj": "ride"}, "no argument traj=; did you mean traj_id="),
         ({"on_bad_rows": "keep"}, "on_bad_rows must be"),
         ({"dataset": 3}, "dataset= must be a name"),
         ({"ledger": "ledger.sqlite"}, "ledger= needs dataset="),
@@ -182,14 +184,14 @@ def test_words_and_values_of_a_description(small):
     assert "e^ε = 1.65" in text and "total" in text and "epsilon = 0.5" in text and "NOT private" not in text
     from wayveil.privacy.noise import SeededNoise
     from wayveil.release.describe import description
-    from wayveil.release.words import large_words
+    from wayveil.release.statements import large_epsilon_text
 
     assert json.dumps(description(release))
-    assert large_words(release) is None and "is large" not in text
+    assert large_epsilon_text(release) is None and "is large" not in text
     generous = wayveil.measure(data, city.scope, epsilon=50, unit="trajectory")
-    assert "ε = 50 is large" in large_words(generous) and large_words(generous) in wayveil.describe(generous).replace(
-        "\n  ", " "
-    )
+    assert "ε = 50 is large" in large_epsilon_text(generous) and large_epsilon_text(generous) in wayveil.describe(
+        generous
+    ).replace("\n  ", " ")
     seeded = wayveil.measure(data, city.scope, epsilon=1, unit="trajectory", noise=SeededNoise(0))
     assert wayveil.describe(seeded).startswith("This release is NOT private")
     assert "changes at most by the factor" not in wayveil.describe(seeded)

@@ -1,22 +1,23 @@
 """Every error that wayveil raises on purpose.
 
-A message is one sentence that names the thing, the value and the cure. It never contains a coordinate,
-an identifier or an exact private count, because messages end up in logs.
+A message is one sentence that names the thing, the value and the remedy. It names Python arguments (`unit="user"`); the
+command line shows them as options. It never contains a coordinate, an identifier or an exact private count, because
+messages end up in logs.
 """
 
 import warnings
 
 CHARGED = "The ledger was charged before this happened and stays charged."
-"""Part of every message, and a note on every other error, about a failure after the spend."""
+"""Part of the message of every failure after the budget was spent, and a note on errors of other types."""
 UNKNOWN_CHARGE = (
     "Whether the budget was spent is unknown, because the ledger cannot be read back; nothing was released, so check "
     "the disk and then look at `wayveil ledger show`."
 )
-"""Part of the message about a commit that failed so that not even its outcome can be read."""
+"""Part of the message if a commit failed and its outcome cannot be read."""
 
 
 def printable(text: str) -> str:
-    """The text with control characters escaped: names and values from files must not act on a terminal."""
+    """The text with control characters escaped, because names and values from files must not control the terminal."""
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
@@ -30,7 +31,7 @@ class WayveilError(Exception):
 
 
 class InputError(WayveilError):
-    """A file, a column, an option or a value that cannot be used as it is."""
+    """A file, a column, an option or a value that cannot be used."""
 
     exit_code = 2
 
@@ -40,7 +41,7 @@ class RuleError(InputError):
 
 
 class ReleaseError(InputError):
-    """A release that cannot be read, is of another version, or was altered."""
+    """A release that cannot be read, has another version, or was altered."""
 
 
 class LowSignalError(InputError):
@@ -48,19 +49,31 @@ class LowSignalError(InputError):
 
 
 class UnaccountedSpendWarning(UserWarning):
-    """A measurement that no ledger records."""
+    """A measurement that no ledger records.
+
+    Name the data (`dataset=`) to have every spend added up and limited, or silence the warning.
+
+    Examples
+    --------
+    >>> import warnings, wayveil
+    >>> warnings.simplefilter("ignore", wayveil.UnaccountedSpendWarning)  # doctest: +SKIP
+
+    Privacy
+    -------
+    The measurement spends all the same.
+    """
 
 
-# Each such call spends, so each one warns, and not only the first at its line; a filter of the user's goes before this.
+# Each such call spends, so each one warns, not only the first one on its line. Filters set by the user take precedence.
 warnings.filterwarnings("always", category=UnaccountedSpendWarning, append=True)
 
 
 class FewTrajectoriesWarning(UserWarning):
-    """A release whose noise is large against what was counted."""
+    """A release whose noise is large compared with its counts."""
 
 
 class LeftOutWarning(UserWarning):
-    """Synthetic trajectories that no change could make obey the rules."""
+    """Synthetic trajectories that were left out, because they could not be made to obey the rules."""
 
 
 class UnusedMapWarning(UserWarning):
@@ -68,10 +81,10 @@ class UnusedMapWarning(UserWarning):
 
 
 class LedgerWarning(UserWarning):
-    """Something about the ledger that its owner should know."""
+    """Something that the owner of the ledger should know."""
 
 
 class BudgetError(WayveilError):
-    """A privacy budget that does not allow what was asked."""
+    """A request that the privacy budget does not allow."""
 
     exit_code = 3

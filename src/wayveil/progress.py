@@ -1,4 +1,4 @@
-"""How long-running functions say how far they are, without knowing who listens."""
+"""Progress of long-running functions: one callable that is given a stage and the share of it that is done."""
 
 import sys
 import threading
@@ -19,16 +19,12 @@ class Progress(Protocol):
 
 
 def quiet(stage: str, done: float) -> None:
-    """The default listener: nobody."""
+    """Ignore the progress; the default."""
 
 
-def nobody(done: float) -> None:
-    """The same for one stage alone: see `part`."""
-
-
-def part(progress: Progress, stage: str, first: float, last: float) -> Callable[[float], None]:
-    """A listener for the piece of a stage from `first` to `last`, told the share of the piece that is done."""
-    return lambda done: progress(stage, first + (last - first) * min(max(done, 0.0), 1.0))
+def part(progress: Progress, stage: str, first: float, last: float) -> Progress:
+    """A progress for work that is the part of a stage from `first` to `last`; its own stages are reported as that."""
+    return lambda _, done: progress(stage, first + (last - first) * min(max(done, 0.0), 1.0))
 
 
 @contextmanager
@@ -72,20 +68,34 @@ def tell_until_over(
 
 
 def show_progress(stage: str, done: float) -> None:
-    """A listener for Python: `wayveil.synthesize(release, progress=wayveil.show_progress)`.
+    """Display progress; give it as `progress=` to any function that takes one.
 
     In a notebook one line of output that changes in place; elsewhere on stderr, one line that is written over in a
     terminal, and at most one line in ten seconds without one.
+
+    Parameters
+    ----------
+    stage, done
+        The name of a stage and the share of it that is done, from 0 to 1.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> made = wayveil.synthesize("rides.release.json", progress=wayveil.show_progress)  # doctest: +SKIP
+
+    Privacy
+    -------
+    Free (it receives nothing about the data).
     """
     now = time.monotonic()
     new = stage != _last["stage"] or done < _last["done"]
     notebook = _in_notebook()
     wait_s = _NOTEBOOK_EVERY_S if notebook or sys.stderr.isatty() else EVERY_S
     _last.update(stage=stage, done=done)
-    due = now - _last["told"] >= wait_s
+    due = now - _last["shown"] >= wait_s
     if not due and not ((new or done >= 1.0) and (notebook or sys.stderr.isatty())):
         return
-    _last["told"] = now
+    _last["shown"] = now
     text = _line(stage, done, None)
     if notebook:
         _last["handle"] = _show(text, _last["handle"])
@@ -95,7 +105,7 @@ def show_progress(stage: str, done: float) -> None:
         print(text, file=sys.stderr, flush=True)
 
 
-_last: dict[str, Any] = {"stage": "", "done": 0.0, "told": -EVERY_S, "handle": None}
+_last: dict[str, Any] = {"stage": "", "done": 0.0, "shown": -EVERY_S, "handle": None}
 
 
 def _line(stage: str, done: float, elapsed_s: float | None) -> str:

@@ -11,12 +11,12 @@ from stats import ALPHA
 from wayveil.audit import audit, centroid_error_m, linkage, membership, own_linkage, reconstruct_last
 from wayveil.audit.attacks import nearest, shapes
 from wayveil.cli.audit import register
+from wayveil.core.trajectories import Trajectories, concatenate, select
+from wayveil.dpe.coordinates import synthesize_published
+from wayveil.dpe.method import options_of
 from wayveil.errors import InputError
-from wayveil.formats import write
-from wayveil.paper.frame import synthesize_published
-from wayveil.paper.method import options_of
+from wayveil.io.files import write
 from wayveil.simulate import scope_toml, simulate_city, simulate_trajectories
-from wayveil.trajectories import Trajectories, concatenate, select
 
 SURE = 1 - ALPHA
 
@@ -122,8 +122,8 @@ def test_linkage_and_membership_of_halves(city, sides, fresh):
 def test_the_sum_gives_the_last_record_away(city, sides):
     data = select(sides[0], np.arange(40))
     made = synthesize_published(data, city.scope, options_of(0.01, iterations=20, precision="float64"))
-    from wayveil.paper.align import align
-    from wayveil.paper.frame import frame_of, to_points
+    from wayveil.dpe.align import align
+    from wayveil.dpe.coordinates import frame_of, to_points
 
     records = align(to_points(data, city.scope, frame_of(data, city.scope)), data.offsets).points
     error_m, guess_m = centroid_error_m(records, made.run.points)
@@ -137,10 +137,10 @@ def test_the_sum_gives_the_last_record_away(city, sides):
     ("change", "words"),
     [
         (lambda s, f: ((select(s[0], np.arange(5)), f), {}), "at least 20 real"),
-        (lambda s, f: ((s[0], f), {"epsilon": -1.0}), "--epsilon"),
-        (lambda s, f: ((s[0], f), {"epsilon": float("nan")}), "--epsilon"),
-        (lambda s, f: ((s[0], f), {"confidence": 1.0}), "--confidence"),
-        (lambda s, f: ((s[0], f), {"holdout": select(s[1], np.arange(3))}), "--holdout"),
+        (lambda s, f: ((s[0], f), {"epsilon": -1.0}), "epsilon="),
+        (lambda s, f: ((s[0], f), {"epsilon": float("nan")}), "epsilon="),
+        (lambda s, f: ((s[0], f), {"confidence": 1.0}), "confidence="),
+        (lambda s, f: ((s[0], f), {"holdout": select(s[1], np.arange(3))}), "holdout="),
         (lambda s, f: ((s[0], select(f, np.arange(0))), {}), "one synthetic"),
     ],
 )
@@ -199,7 +199,7 @@ def test_the_verb_refuses_without_a_trace(run, tmp_path):
 
 
 def test_the_verb_overwrites_nothing_but_an_earlier_result(run, tmp_path, monkeypatch):
-    import wayveil.audit.judge
+    import wayveil.audit.file_audit
 
     words = ("real.parquet", "made.parquet", "--scope", "city.toml", "--holdout", "held.parquet", "-o")
     (tmp_path / "thesis.json").write_text('{"title": "mine"}')
@@ -207,7 +207,7 @@ def test_the_verb_overwrites_nothing_but_an_earlier_result(run, tmp_path, monkey
     (tmp_path / "link.json").symlink_to("real.parquet")
     inputs = ("real.parquet", "made.parquet", "held.parquet", "city.toml")
     with monkeypatch.context() as early:
-        early.setattr(wayveil.audit.judge, "audit_files", lambda *_, **__: pytest.fail("the work had begun"))
+        early.setattr(wayveil.audit.file_audit, "audit_synthetic", lambda *_, **__: pytest.fail("the work had begun"))
         whys = dict.fromkeys(inputs, "is one of the inputs") | {"link.json": "is a symbolic link"}
         whys |= dict.fromkeys(("thesis.json", "large.json"), "is not an earlier result")
         for name, why in whys.items():

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from wayveil.baselines import adatrace, privtrace
-from wayveil.baselines.cells import Box, TwoLevelGrid, draw_rows, draw_systematic, norm_sub, trace, uniform_grid
-from wayveil.baselines.chain import Edges, SecondOrder, make_chain, trip_distribution, walk
-from wayveil.baselines.door import Features, SoundDoor, by_trajectory
+from wayveil.baselines.grid import Box, TwoLevelGrid, draw_rows, draw_systematic, norm_sub, trace, uniform_grid
+from wayveil.baselines.markov import Edges, SecondOrder, make_chain, trip_distribution, walk
+from wayveil.baselines.mechanism import Features, SoundMechanism, by_trajectory
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import EMPTY, Trajectories, concatenate, select
 from wayveil.errors import BudgetError, InputError
 from wayveil.evaluation import METRICS
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import Noisy, SeededNoise
-from wayveil.scope import Scope
-from wayveil.trajectories import EMPTY, Trajectories, concatenate, select
 
 SCOPE = Scope(name="square", south=0.0, west=0.0, north=0.2, east=0.2)
 METHODS = pytest.mark.parametrize("method", [adatrace, privtrace])
@@ -157,9 +157,9 @@ def test_features_of_one_trajectory_weigh_one():
 
 
 def test_the_door_clips_what_weighs_more():
-    door = SoundDoor(Budget.split(1, {"a": 1}), NoNoise())
+    mechanism = SoundMechanism(Budget.split(1, {"a": 1}), NoNoise())
     heavy = Features(np.zeros(4, np.int64), np.arange(4), np.ones(4))
-    assert door.sums("a", heavy, 4).sum() <= 1.0
+    assert mechanism.sums("a", heavy, 4).sum() <= 1.0
 
 
 def test_leaves_tile_the_box_and_know_their_neighbours():

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 import shapely
 from hypothesis import strategies as st
 
-from wayveil.scope import Caps, Scope
+from wayveil.core.scope import Caps, Scope
 
 CAPS = Caps(points=20, length_km=5, duration_h=2, speed_kmh=100)
 SCOPE = Scope(name="boundary", south=48.0, north=48.01, west=2.0, east=2.015, caps=CAPS)

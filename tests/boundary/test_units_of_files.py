@@ -21,17 +21,23 @@ from layouts import (
     write_tree,
 )
 
-import wayveil.formats.lines as lines_module
-import wayveil.formats.parquet as parquet_format
-import wayveil.source as source_module
+import wayveil.io.readers.csv_lines as lines_module
+import wayveil.io.readers.parquet as parquet_format
+import wayveil.io.source as source_module
 from wayveil.engine.parts import parts_of
-from wayveil.engine.serial import part_batches
-from wayveil.formats import grouping
-from wayveil.formats.check import check
+from wayveil.engine.passes import Passes
+from wayveil.engine.serial import Serial, part_batches
+from wayveil.io.check import check
+from wayveil.io.readers import grouping
+from wayveil.io.source import measured_source
 from wayveil.measurement import exact_answers
+from wayveil.measurement.exact import draw_kept
+from wayveil.measurement.gaussian import read_units
+from wayveil.privacy.unit import Unit
+from wayveil.questions.catalogue import QUESTIONS as QUESTIONS_BY_NAME
 from wayveil.questions.catalogue import finest_questions
+from wayveil.questions.norms import NormBins, UnitQuery, clipped_resolution
 from wayveil.questions.question import exact_sums, size_of
-from wayveil.source import measured_source
 
 QUESTIONS = finest_questions(SCOPE)
 QUIET = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
@@ -67,17 +73,45 @@ def exact(data, unit, by_parts=False):
     return totals
 
 
+CLIPPED = [QUESTIONS_BY_NAME[name].example(SCOPE) for name in ("count", "occupancy/coarse", "length", "gap_ratio")]
+
+
+def clipped_queries(unit):
+    """Of a few questions, the histogram of norms, and sums clipped to a bound that some units exceed."""
+    return [
+        UnitQuery(question, NormBins.of(question, unit), bound)
+        for question in CLIPPED
+        for bound in (None, int(0.8 * clipped_resolution(question)))
+    ]
+
+
+def clipped(data, kind):
+    """The sums of the Gaussian mode, from the same file."""
+    unit = Unit.trajectory() if kind == "trajectory" else Unit.user(1000)
+    passes = Passes(measured_source(data, kind), Serial())
+    with read_units(passes, SCOPE, draw_kept(passes, unit), unit) as (units, _, _):
+        return units.sums(clipped_queries(unit))
+
+
 def check_units(rows, unit, write, by_parts=False):
     """Remove each unit in turn; `write(rows)` writes a dataset and gives what `measured_source` takes."""
     of = (lambda row: row.trajectory) if unit == "trajectory" else (lambda row: row.user)
-    whole = exact(write(rows), unit, by_parts)
+    file = write(rows)
+    whole, whole_clipped = exact(file, unit, by_parts), clipped(file, unit)
     assert whole[0][0] <= len({(row.trajectory, row.user if unit == "user" else 0) for row in rows})
     for one in sorted({of(row) for row in rows}):
-        without = exact(write([row for row in rows if of(row) != one]), unit, by_parts)
-        alone = exact(write([row for row in rows if of(row) == one]), unit, by_parts)
+        file = write([row for row in rows if of(row) != one])
+        without, without_clipped = exact(file, unit, by_parts), clipped(file, unit)
+        file = write([row for row in rows if of(row) == one])
+        alone, alone_clipped = exact(file, unit, by_parts), clipped(file, unit)
         for view, a, b, c in zip(QUESTIONS, whole, without, alone):
             assert np.array_equal(a - b, c), view.name
             assert unit == "user" or np.abs(c).sum() <= view.resolution
+        queries = clipped_queries(Unit.trajectory() if unit == "trajectory" else Unit.user(1000))
+        for query, a, b, c in zip(queries, whole_clipped, without_clipped, alone_clipped):
+            assert np.array_equal(a - b, c), query.question.name
+            most = 1 if query.bound is None else query.bound
+            assert sum(int(value) ** 2 for value in c) <= most**2, query.question.name
         CASES["units"] += 1
         CASES["files"] += 2
     CASES["files"] += 1
@@ -99,14 +133,14 @@ def table_case(data, tmp_path, kind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", TABLES)
-@settings(max_examples=25, deadline=None, suppress_health_check=QUIET, phases=PHASES)
+@settings(max_examples=15, deadline=None, suppress_health_check=QUIET, phases=PHASES)
 @given(data=st.data())
 def test_tables(data, tmp_path, monkeypatch, kind):
     table_case(data, tmp_path, kind, monkeypatch)
 
 
 @pytest.mark.parametrize("kind", TREES)
-@settings(max_examples=12, deadline=None, suppress_health_check=QUIET, phases=PHASES)
+@settings(max_examples=8, deadline=None, suppress_health_check=QUIET, phases=PHASES)
 @given(data=st.data())
 def test_folders(data, tmp_path, kind):
     folder_case(data, tmp_path, kind)

@@ -20,7 +20,7 @@ class Said:
 
 
 @pytest.fixture
-def wayveil(monkeypatch, capsys, tmp_path):
+def wayveil(monkeypatch, capsys, tmp_path, quick_synthesis):
     """wayveil("measure", ...) -> Said; relative paths are in the test's own folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")

@@ -14,8 +14,8 @@ from small_town import SCOPE
 import wayveil as wv
 from wayveil.errors import InputError, RuleError, printable
 from wayveil.rules.days import days_of
-from wayveil.steps import _count
-from wayveil.synthesis.synthesize import default_count, duration_words, unsupported_words, wanted_count
+from wayveil.synthesis.arguments import default_count, duration_words, unsupported_words, wanted_count
+from wayveil.workflow.files import _count
 
 MEASURE = {"unit": "trajectory", "epsilon": "900"}
 
@@ -65,7 +65,7 @@ def test_a_number_that_the_release_does_not_support_is_asked_for(text, count, no
     assert why in unsupported_words(release)
     with pytest.raises(InputError, match="say how many with n="):
         wv.synthesize(release)
-    with pytest.raises(InputError, match=r"-n N \(n in a run file\), or add --yes"):
+    with pytest.raises(InputError, match=r"n= \(n in a run file\), or confirm it with yes=True"):
         _count(release, None, yes=False)
     assert _count(release, None, yes=True) == count and _count(release, 7, yes=False) == 7
 
@@ -83,7 +83,7 @@ def test_a_forged_count_starts_nothing(wayveil, folder, text):
 
 def test_how_long_it_takes_is_said_before_it_begins(wayveil, folder, monkeypatch):
     order = []
-    monkeypatch.setattr("wayveil.synthesis.stream.synthesize_to_parquet", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("wayveil.synthesis.resume.synthesize_to_parquet", lambda *a, **k: 1 / 0)
     monkeypatch.setattr("wayveil.cli.console.note", order.append)
     said = wayveil("synthesize", "x.release.json", "-n", "600000", "-o", "s.parquet")
     assert said.code == 1 and order == ["Making 600,000 trajectories takes about 2 min (at 5,000 a second)."]

@@ -69,11 +69,13 @@ def test_no_output_replaces_the_data(wayveil, folder):
         ("convert", "rides.csv", "rides.csv"),
     ):
         said = wayveil(*words)
-        assert said.code == 2 and "not overwritten" in said.err and Path("rides.csv").read_bytes() == before, said
+        assert said.code == 2 and "must not be overwritten" in said.err and Path("rides.csv").read_bytes() == before, (
+            said
+        )
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").code == 0
     assert wayveil("synthesize", "x.release.json", "-n", "6", "-o", "s.csv").code == 0  # its own output it may replace
     said = wayveil("report", "x.release.json", "s.csv", "-o", "rides.csv")
-    assert said.code == 2 and "not overwritten" in said.err and Path("rides.csv").read_bytes() == before
+    assert said.code == 2 and "must not be overwritten" in said.err and Path("rides.csv").read_bytes() == before
     assert wayveil("convert", "rides.csv", "other.csv").code == 0
     said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv")
     assert said.code == 2 and "--force" in said.err, said
@@ -129,7 +131,7 @@ def test_evaluate_takes_what_measure_takes(wayveil, folder):
     import pandas as pd
 
     from wayveil import evaluate, read, read_scope
-    from wayveil.trajectories import concatenate
+    from wayveil.core.trajectories import concatenate
 
     frame = pd.read_csv("rides.csv").rename(columns={"trip_id": "tour"})
     frame.to_csv("tours.csv", index=False)
@@ -164,8 +166,8 @@ def test_json_stands_alone_on_stdout(wayveil, folder):
 
 
 def test_an_interrupted_synthesis_says_where_it_goes_on(wayveil, folder, monkeypatch):
-    import wayveil.synthesis.stream as stream
-    import wayveil.synthesis.synthesize as synthesis
+    import wayveil.synthesis.resume as stream
+    import wayveil.synthesis.shard as shard
 
     assert wayveil("measure", "rides.csv", *MEASURE).code == 0
 
@@ -176,26 +178,28 @@ def test_an_interrupted_synthesis_says_where_it_goes_on(wayveil, folder, monkeyp
         broken.setattr(stream, "make_model", stopped)
         said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.parquet")
         assert said.code == 130 and "parts" not in said.err and not Path("s.parquet.parts").exists()  # all or nothing
-        broken.setattr(synthesis, "SHARD", 2)
+        broken.setattr(shard, "SHARD", 2)
         said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.parquet")
     assert said.code == 130 and "'s.parquet.parts'" in said.err and not Path("s.parquet").exists()
-    assert "keeps what is done" in said.err and "left behind" not in said.err  # one sentence must not deny the other
+    assert (
+        "keeps what is done" in said.err and "no file was written" not in said.err
+    )  # one sentence must not deny the other
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.parquet").code == 0
     assert not Path("s.parquet.parts").exists()
 
 
 def test_what_was_made_is_said(wayveil, folder):
-    from wayveil.cli.console import made_words
+    from wayveil.cli.console import synthesis_summary
 
     assert wayveil("measure", "rides.csv", *MEASURE).code == 0
     said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv")
     assert said.out == "synthetic: s.csv\n" and "5 synthetic trajectories.\n" in said.err  # there is no rule to break
     found = {"park": {"points": 9, "trajectories": 3}, "bounds": {"points": 0, "trajectories": 0}}
     made = {"trajectories": 1234, "diagnostics": {"violations_after": found}}
-    assert made_words(made) == "1,234 synthetic trajectories; 3 break 'park'."
+    assert synthesis_summary(made) == "1,234 synthetic trajectories; 3 violate 'park'."
     obeyed = {"violations_after": {}, "changed": {"moved": 74, "retimed": 1469, "replaced": 0}}
-    said = made_words({"trajectories": 1, "rules": ["park"], "diagnostics": obeyed})
-    assert said == "1 synthetic trajectory; none breaks a rule (1,469 got other times, 74 were moved for it)."
+    said = synthesis_summary({"trajectories": 1, "rules": ["park"], "diagnostics": obeyed})
+    assert said == "1 synthetic trajectory; all obey the rules (to obey them: 1,469 given other times, 74 moved)."
 
 
 def test_measuring_what_is_synthetic_already_is_noticed(wayveil, folder):
@@ -234,7 +238,7 @@ def test_wrong_arguments_in_python_are_named_as_python_names_them(wayveil, folde
         for words in ({"seed": -1}, {"seed": "a"}, {"n": "5"}, {"n": 10.5}, {"n": 0}):
             with pytest.raises(wv.errors.InputError, match=f"^{next(iter(words))} must be a whole number [^.]*[.]$"):
                 make(**words)
-    for release, said in (("none.json", "no file 'none.json'"), (7, "release must be what wayveil.measure gave")):
+    for release, said in (("none.json", "no file 'none.json'"), (7, "release must be the result of wayveil.measure")):
         with pytest.raises(wv.errors.InputError, match=said):
             wv.synthesize(release)
     wv.write_release(maker.release, "x.release.json")
@@ -323,7 +327,7 @@ def test_python_takes_what_python_gives(wayveil, folder):
     found = wv.evaluate("rides.csv", made, "small.toml", metrics="length")
     assert found.values == wv.evaluate("rides.csv", made.trajectories, "small.toml", metrics=["length"]).values
     for unit in (None, 3, "foo"):
-        with pytest.raises(wv.errors.InputError, match="unit trajectory"):
+        with pytest.raises(wv.errors.InputError, match=r"unit=.trajectory."):
             wv.measure("rides.csv", "small.toml", epsilon=1, unit=unit)
     with pytest.raises(wv.errors.InputError, match="max_per_user"):
         wv.measure("rides.csv", "small.toml", epsilon=1, unit="user", max_per_user=True)

@@ -11,11 +11,11 @@ import pytest
 from small_town import MEASURE, SCOPE
 
 import wayveil as wv
-from wayveil.formats.convert import convert
+from wayveil.io.convert import convert
+from wayveil.io.ledger_paths import SUFFIXES
 from wayveil.privacy.ledger import default_path
-from wayveil.privacy.places import SUFFIXES
-from wayveil.report.make import make_page
-from wayveil.steps import measure_file
+from wayveil.report.from_files import write_report
+from wayveil.workflow.files import measure_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="inodes, links and devices")
 
@@ -128,7 +128,7 @@ def test_no_verb_and_no_function_replaces_a_ledger(wayveil, released, name):
     with pytest.raises(wv.errors.InputError, match=LEDGER):
         wv.write(wv.read("rides.csv"), "L.parquet")
     with pytest.raises(wv.errors.InputError, match=LEDGER):
-        make_page(Path("x.release.json"), Path("s.parquet"), Path("L.parquet"))
+        write_report(Path("x.release.json"), Path("s.parquet"), Path("L.parquet"))
     assert contents(released) == before
 
 
@@ -158,6 +158,8 @@ def test_python_never_replaces_what_it_measured(wayveil, released):
         with pytest.raises(wv.errors.InputError, match="measured as private data"):
             wv.write_release(release, target)
         with pytest.raises(wv.errors.InputError, match="measured as private data"):
+            wv.write(wv.synthesize(release, n=5, seed=1), target, force=True)
+        with pytest.raises(wv.errors.InputError, match="is not a synthetic file"):
             wv.write(wv.synthesize(release, n=5, seed=1), target)
     with pytest.raises(wv.errors.InputError, match=INPUT):
         convert("rides.csv", "rides.csv", to="csv", force=True)
@@ -194,14 +196,14 @@ def test_no_verb_replaces_an_input(wayveil, released, words):
     line = {"type": "LineString", "coordinates": [[-39.99, 30.01], [-39.97, 30.01]]}
     features = [{"type": "Feature", "geometry": line, "properties": {"highway": "primary"}}]
     Path("roads.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    wv.formats.roads.write_roads(wv.read_roads("roads.geojson"), "roads.parquet")
+    wv.io.roads.write_roads(wv.read_roads("roads.geojson"), "roads.parquet")
     before = contents(released)
     said = wayveil(*words)
     assert said.code == 2 and INPUT in said.err and contents(released) == before, said
 
 
 def test_two_outputs_of_one_call_are_two_files(wayveil, folder):
-    why = "named for two outputs"
+    why = "used for two outputs"
     Path("old.toml").write_text("")
     os.link("old.toml", "old.geojson")
     simulate = ("simulate", "-n", "10", "-o")
@@ -234,12 +236,12 @@ def run_file(**outputs):
         ({"release": "rides.parquet"}, INPUT),
         ({"synthetic": "rides.parquet"}, INPUT),
         ({"report": "small.toml"}, INPUT),
-        ({"release": "same.parquet", "synthetic": "same.parquet"}, "named for two outputs"),
-        ({"report": "x.release.json"}, "named for two outputs"),
-        ({"synthetic": "s.csv", "report": "s.csv.meta.json"}, "named for two outputs"),
+        ({"release": "same.parquet", "synthetic": "same.parquet"}, "used for two outputs"),
+        ({"report": "x.release.json"}, "used for two outputs"),
+        ({"synthetic": "s.csv", "report": "s.csv.meta.json"}, "used for two outputs"),
         ({"report": "notes.txt"}, "is not a page"),
         ({"report": "many"}, "is a folder"),
-        ({"synthetic": "notes.csv"}, "not a synthetic file"),
+        ({"synthetic": "notes.csv"}, "was not synthesized by wayveil"),
         ({"roads": "far.geojson"}, "No road of the map lies inside"),
         ({"rules": "notes.txt"}, "not valid JSON"),
     ],
@@ -337,5 +339,5 @@ def test_notes_of_somebody_else_beside_a_csv_stay(wayveil, released):
     assert wayveil("convert", "rides.csv", "out.csv").code == 0
     assert Path("out.csv.meta.json").read_text() == '{"licence": "mine"}'
     said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "out.csv", "--force")
-    assert said.code == 2 and "does not hold wayveil's notes" in said.err, said
+    assert said.code == 2 and "was not written by wayveil" in said.err, said
     assert Path("out.csv.meta.json").read_text() == '{"licence": "mine"}'

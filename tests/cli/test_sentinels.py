@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import wayveil.measurement.exact as exact
-from wayveil.cli.main import VERBS, app
+from wayveil.cli.main import COMMANDS as TOP_LEVEL
+from wayveil.cli.main import app
 from wayveil.privacy import noise
 
 TRAJECTORIES, POINTS_EACH = 613, 7
@@ -182,7 +183,7 @@ def test_no_command_says_anything_private(wayveil, folder, caplog, no_exact_coun
 
 def copied(path):
     """Whether a file holds the place where every ride begins."""
-    from wayveil.formats import read
+    from wayveil.io.files import read
 
     made = read(path)
     return bool(((made.lat == LAT) & (made.lon == LON)).any())
@@ -215,8 +216,8 @@ def test_comparisons_say_nothing_private(wayveil, folder, caplog):
 def test_commands_on_invented_data_say_nothing_private(wayveil, folder, caplog, monkeypatch):
     """`demo`, with marked ids in its private file, and the commands that make their own data, all of them small."""
     import wayveil.audit.selfcheck as selfcheck
-    import wayveil.paper.experiments.constraints as constraints
-    import wayveil.paper.experiments.parameters as parameters
+    import wayveil.reproduction.constraints as constraints
+    import wayveil.reproduction.parameters as parameters
     import wayveil.simulate as simulate
 
     def marked(path, n, *more, make=simulate.simulate_to_parquet, **options):
@@ -232,8 +233,8 @@ def test_commands_on_invented_data_say_nothing_private(wayveil, folder, caplog, 
     monkeypatch.setattr(parameters, "grid", lambda quick, full: ([4], [1.0]))  # every other size is compiled anew
     monkeypatch.setattr(constraints, "run", partial(constraints.run, m=6, points=5, cases=constraints.CASES[:1]))
     monkeypatch.setattr(simulate, "simulate_city", partial(simulate.simulate_city, size_km=(3, 3)))
-    monkeypatch.setattr(simulate, "simulate_to_parquet", marked)
-    monkeypatch.setattr(simulate, "rules_text", lambda city: json.dumps(RULES))  # test_demo.py has all the rules
+    monkeypatch.setattr(simulate.generate, "simulate_to_parquet", marked)
+    monkeypatch.setattr(simulate.files, "rules_text", lambda city: json.dumps(RULES))  # test_demo.py has all the rules
     caplog.set_level(logging.DEBUG)
     for text in INVENTED:
         said = searched(wayveil(*text.split()), caplog, LOGGED)
@@ -259,7 +260,7 @@ def test_every_command_is_tried():
 
     texts = [text for _, text, *_ in COMMANDS] + TABLES + INVENTED + COMPARED + ["demo -o demo"]
     every = set(leaves(typer.main.get_command(app)))
-    assert {name.split()[0] for name in every} == set(VERBS)
+    assert {name.split()[0] for name in every} == set(TOP_LEVEL)
     tried = {name for name in every for text in texts if f"{text} ".startswith(f"{name} ")}
     assert every - tried == {"audit files"}  # what `audit FILE` means; it is among the tables
     assert any(text.startswith("audit ") for text in TABLES)
@@ -285,11 +286,11 @@ def test_an_unexpected_error_is_told_without_its_words(wayveil, folder, monkeypa
 @pytest.mark.parametrize(
     ("place", "command"),
     [
-        ("wayveil.formats.convert.convert", "convert rides.parquet copy.csv"),
+        ("wayveil.io.convert.convert", "convert rides.parquet copy.csv"),
         ("wayveil.release.read_release", "describe a.json"),
-        ("wayveil.runfile.read_run", "run run.toml"),
+        ("wayveil.workflow.run_file.read_run", "run run.toml"),
         ("wayveil.rules.checking.read_rules", "rules check rules.geojson --scope small.toml"),
-        ("wayveil.formats.check.check", "check rides.parquet"),
+        ("wayveil.io.check.check", "check rides.parquet"),
     ],
 )
 def test_an_unexpected_error_of_any_verb_keeps_its_words(wayveil, folder, monkeypatch, place, command):

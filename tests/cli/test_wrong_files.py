@@ -37,7 +37,7 @@ def a_map(path, lat):
 def test_no_public_page_of_private_data(wayveil, released, ending):
     assert wayveil("convert", "rides.csv", f"p.{ending}").code == 0
     said = wayveil("report", "x.release.json", f"p.{ending}", "-o", "page.html")
-    assert said.code == 2 and "does not say that it is synthetic" in said.err and "synthesize again" in said.err, said
+    assert said.code == 2 and "is not marked as synthetic" in said.err and "synthesize again" in said.err, said
     assert said.err.count("\n") == 1 and not Path("page.html").exists()
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", f"s.{ending}").code == 0
     assert wayveil("report", "x.release.json", f"s.{ending}", "-o", "page.html").code == 0
@@ -46,11 +46,11 @@ def test_no_public_page_of_private_data(wayveil, released, ending):
 
 def test_notes_do_not_hold_for_another_csv_put_in_their_place(wayveil, released):
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").code == 0
-    assert wv.formats.read_metadata("s.csv")["private"] == "true"
+    assert wv.io.files.read_metadata("s.csv")["private"] == "true"
     shutil.copy("rides.csv", "s.csv")
-    assert wv.formats.read_metadata("s.csv") == {}
+    assert wv.io.files.read_metadata("s.csv") == {}
     said = wayveil("report", "x.release.json", "s.csv", "-o", "page.html")
-    assert said.code == 2 and "does not say that it is synthetic" in said.err
+    assert said.code == 2 and "is not marked as synthetic" in said.err
     # Nor does `synthesize` take it for its own and replace it.
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").code == 2
 
@@ -61,7 +61,7 @@ def test_a_folder_is_no_synthetic_file(wayveil, released):
     assert wayveil("convert", "rides.csv", "parts/b.parquet").code == 0
     assert wayveil("report", "x.release.json", "parts", "-o", "page.html").code == 2
     # Nor does one synthetic file vouch for the others of its folder.
-    assert wv.formats.read_metadata("parts/a.parquet") and wv.formats.read_metadata("parts") == {}
+    assert wv.io.files.read_metadata("parts/a.parquet") and wv.io.files.read_metadata("parts") == {}
 
 
 def test_no_page_of_another_release(wayveil, released):
@@ -95,13 +95,13 @@ def test_a_synthetic_file_says_how_many_rules_it_obeys(wayveil, released, ending
     for name, more, rules, roads in (("free", (), "0", "false"), ("ruled", ruled, "2", "true")):
         file = f"{name}.{ending}"
         assert wayveil(*words, file, *more).code == 0
-        notes = wv.formats.read_metadata(file)
+        notes = wv.io.files.read_metadata(file)
         assert (notes["rules"], notes["roads"]) == (rules, roads) and "secret" not in str(notes)
         again = Path(file).read_bytes()
         assert wayveil(*words, file, *more).code == 0 and Path(file).read_bytes() == again
         assert wayveil("report", "x.release.json", file, "-o", "page.html").code == 0
         page = Path("page.html").read_text()
-        assert ("Made with 2 rules, which were not given to this page." in page) == (name == "ruled")
+        assert ("Made with 2 rules, which were not given for this page." in page) == (name == "ruled")
         assert ("the same at every hour" in page) == ("Made without rules." in page) == (name == "free")
 
 
@@ -195,20 +195,20 @@ def test_small_words(wayveil, folder):
     words = list(MEASURE)
     at = words.index("--epsilon")
     said = wayveil("measure", "rides.csv", *words[:at], *words[at + 2 :])
-    assert said.code == 2 and "--epsilon 1 is a usual start; see docs/explanation/which-epsilon.md" in said.err
-    assert "usual start" not in wayveil("measure", "rides.csv", *words[:-2]).err
+    assert said.code == 2 and "--epsilon 1 is a common start; see docs/explanation/which-epsilon.md" in said.err
+    assert "common start" not in wayveil("measure", "rides.csv", *words[:-2]).err
     for verb in (
         ("measure", "rides.csv", "--epsilon", "1", "--unit", "trajectory", "--dataset", "d"),
         ("evaluate", "a", "b"),
     ):
-        assert "`wayveil scope new` begins" in wayveil(*verb).err
+        assert "`wayveil scope new` writes" in wayveil(*verb).err
     said = wayveil(
         "measure", "rides.csv", "--scope", "small.toml", "--dataset", "rides", "--epsilon", "1", "-o", "r.json"
     )
     assert said.code == 2 and "--unit user all trips of a person" in said.err
     for key, sentence in {
-        'time_zone = "UTC"\n': "time_zone is not a known key, perhaps 'timezone' is meant; see `wayveil scope new`.",
-        "[caps]\nlength_m = 3\n": "caps.length_m is not a known key, perhaps 'length_km' is meant; see",
+        'time_zone = "UTC"\n': "time_zone is not a known key (did you mean 'timezone'?); see `wayveil scope new`.",
+        "[caps]\nlength_m = 3\n": "caps.length_m is not a known key (did you mean 'length_km'?); see",
         "zzz = 1\n": "zzz is not a known key; see",
     }.items():
         Path("odd.toml").write_text(SCOPE + key)
@@ -217,4 +217,4 @@ def test_small_words(wayveil, folder):
     feature = {"type": "Feature", "geometry": None, "properties": {"rule": "speed_limit", "kmph": 50}}
     Path("rules.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
     said = wayveil("rules", "check", "rules.geojson", "--scope", "small.toml")
-    assert said.code == 2 and said.err.endswith("meant?\n"), said
+    assert said.code == 2 and said.err.endswith("?\n"), said

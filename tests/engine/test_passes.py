@@ -6,18 +6,18 @@ import pyarrow.parquet as pq
 import pytest
 
 import wayveil.measurement.exact
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories, batches, concatenate, select
 from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Serial
 from wayveil.errors import CHARGED, InputError
+from wayveil.io.source import MemorySource, open_source
 from wayveil.measurement import measure
 from wayveil.measurement.exact import draw_kept, read_exact
 from wayveil.privacy.digest import PassDigest
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.unit import Unit
 from wayveil.questions.count import Count
-from wayveil.scope import Scope
-from wayveil.source import MemorySource, open_source
-from wayveil.trajectories import Trajectories, batches, concatenate, select
 
 SCOPE = Scope(name="small", south=0.0, west=0.0, north=0.04, east=0.04)
 USER = {"epsilon": 1, "unit": "user", "max_per_user": 1}
@@ -111,7 +111,7 @@ def test_a_parquet_file_that_is_replaced_between_the_passes(tmp_path, monkeypatc
 
 
 def test_passes_of_workers_find_the_same_as_one_here(monkeypatch):
-    monkeypatch.setattr("wayveil.source.BATCH_POINTS", 20)
+    monkeypatch.setattr("wayveil.io.source.BATCH_POINTS", 20)
     monkeypatch.setattr("secrets.randbits", lambda bits: 5)
     data = trips([f"u{k % 7}" for k in range(100)])
     found = []
@@ -144,7 +144,7 @@ def test_ray_workers_bind_their_parts(tmp_path, monkeypatch):
     from wayveil.engine.ray import RayEngine
 
     path = tmp_path / "rides.parquet"
-    monkeypatch.setattr("wayveil.source.BATCH_POINTS", 40)
+    monkeypatch.setattr("wayveil.io.source.BATCH_POINTS", 40)
 
     def write(user):
         owner = np.repeat(np.arange(100), 3)

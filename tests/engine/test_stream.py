@@ -2,19 +2,21 @@
 
 import json
 import os
+from functools import cache
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
 from wayveil.errors import InputError
-from wayveil.formats import read
+from wayveil.io.files import read
+from wayveil.io.writers import parquet
 from wayveil.measurement import measure
 from wayveil.rules import custom, read_rules
 from wayveil.simulate import rules_text, simulate_city, simulate_trajectories
-from wayveil.synthesis import stream, synthesize
+from wayveil.synthesis import recipe as synthesize
+from wayveil.synthesis.resume import synthesize_to_parquet
 from wayveil.synthesis.run_key import run_key
-from wayveil.synthesis.stream import synthesize_to_parquet
 
 CITY = simulate_city(0, size_km=(3, 3))
 
@@ -25,8 +27,14 @@ def release():
 
 
 @pytest.fixture(autouse=True)
-def small_shards(monkeypatch):
-    monkeypatch.setattr(synthesize, "SHARD", 70)
+def small_shards(monkeypatch, quick_synthesis):
+    monkeypatch.setattr("wayveil.synthesis.shard.SHARD", 70)
+
+
+@pytest.fixture(scope="module")
+def in_memory():
+    """Trajectories of `synthesize`, each made once: in_memory(release, n=…, seed=…)."""
+    return cache(lambda release, **options: synthesize.synthesize(release, **options).trajectories)
 
 
 def stopping_after(share):
@@ -38,8 +46,8 @@ def stopping_after(share):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="locks of the kernel")
-@pytest.mark.parametrize("count", [50, 210])  # one shard, and several
-def test_a_second_run_to_the_same_file_is_refused(release, tmp_path, count):
+@pytest.mark.parametrize("count", [50, 140])  # one shard, and several
+def test_a_second_run_to_the_same_file_is_refused(release, tmp_path, count, in_memory):
     path, refusals = tmp_path / "a.parquet", []
 
     def another_run(stage, done):
@@ -50,9 +58,9 @@ def test_a_second_run_to_the_same_file_is_refused(release, tmp_path, count):
 
     synthesize_to_parquet(release, path, n=count, seed=5, progress=another_run)
     assert refusals and [entry.name for entry in tmp_path.iterdir() if entry.is_file()] == ["a.parquet"]
-    assert read(path) == synthesize.synthesize(release, n=count, seed=5).trajectories
+    assert read(path) == in_memory(release, n=count, seed=5)
     synthesize_to_parquet(release, path, n=count, seed=6)  # the lock ended with its run
-    assert read(path) == synthesize.synthesize(release, n=count, seed=6).trajectories
+    assert read(path) == in_memory(release, n=count, seed=6)
 
 
 def test_same_as_in_memory(release, tmp_path):
@@ -68,12 +76,12 @@ def test_same_as_in_memory(release, tmp_path):
 
 
 @pytest.mark.parametrize("rows", [1, 7, 64, 10_000])
-def test_row_groups_cut_trajectories_anywhere(release, tmp_path, monkeypatch, rows):
-    monkeypatch.setattr(stream, "_ROW_GROUP_ROWS", rows)
-    for count in (9, 140):  # one shard, and several
+def test_row_groups_cut_trajectories_anywhere(release, tmp_path, monkeypatch, rows, in_memory):
+    monkeypatch.setattr(parquet, "ROW_GROUP_ROWS", rows)
+    for count in (9, 80):  # one shard, and several
         path = tmp_path / f"{count}.parquet"
         synthesize_to_parquet(release, path, n=count, seed=5)
-        assert read(path) == synthesize.synthesize(release, n=count, seed=5).trajectories
+        assert read(path) == in_memory(release, n=count, seed=5)
         sizes = pq.ParquetFile(path).metadata
         assert max(sizes.row_group(k).num_rows for k in range(sizes.num_row_groups)) <= rows
 

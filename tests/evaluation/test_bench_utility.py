@@ -11,18 +11,19 @@ from typer.testing import CliRunner
 from wayveil.cli import bench as bench_verb
 from wayveil.cli import evaluate as evaluate_verb
 from wayveil.cli.console import NOT_FOR_PUBLICATION
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.evaluation import methods as registry
 from wayveil.evaluation.bench import plan_cells, run_cells
-from wayveil.evaluation.comparison import compare_methods
+from wayveil.evaluation.bench_outputs import wins, write_outputs
+from wayveil.evaluation.compare_methods import compare_methods
 from wayveil.evaluation.datasets import Dataset, find_datasets
 from wayveil.evaluation.methods import METHODS, Method
-from wayveil.evaluation.outputs import wins, write_outputs
-from wayveil.formats import write
-from wayveil.release import SYNTHETIC
-from wayveil.scope import Scope, read_scope
-from wayveil.synthesis.synthesize import Synthesis
-from wayveil.trajectories import Trajectories
+from wayveil.io.files import write
+from wayveil.io.options import SYNTHETIC
+from wayveil.io.scope_files import read_scope
+from wayveil.synthesis.recipe import Synthesis
 
 SCOPE = Scope(name="square", south=0.0, west=0.0, north=0.1, east=0.1)
 
@@ -156,7 +157,7 @@ def test_folder_of_datasets(tmp_path):
     write(walks(5, 1), tmp_path / "cabspotting_trips.parquet")
     found = find_datasets(tmp_path, "demo-city")
     assert {d.name: d.scope.name for d in found} == {"cabspotting": "san-francisco", "elsewhere": "demo-city"}
-    with pytest.raises(InputError, match="--scope"):
+    with pytest.raises(InputError, match="scope="):
         find_datasets(tmp_path, None)
     with pytest.raises(InputError, match="nowhere"):
         find_datasets(tmp_path, None, ["nowhere"])
@@ -223,9 +224,9 @@ def test_evaluate_notices_exchanged_files(tmp_path):
     names = [str(tmp_path / name) for name in ("real.csv", "made.csv")]
     for files, noticed in ((names, False), (names[::-1], True)):
         shown = CliRunner().invoke(app_with(evaluate_verb), ["evaluate", *files, "--scope", "demo-city", "--headline"])
-        assert shown.exit_code == 0 and shown.stderr.count("'made.csv' is a synthetic file itself") == noticed
+        assert shown.exit_code == 0 and shown.stderr.count("'made.csv' is a synthetic file; give") == noticed
         assert shown.stderr.startswith("'made.csv' is" if noticed else "Not for publication")
     # Where the real file's own columns are named, the exchange is also why nothing can be read.
     words = ["evaluate", *names[::-1], "--scope", "demo-city", "--traj-column", "ride"]
     shown = CliRunner().invoke(app_with(evaluate_verb), words)
-    assert shown.exit_code != 0 and "name the real data first" in shown.stderr
+    assert shown.exit_code != 0 and "give the real data first" in shown.stderr

@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import EMPTY, Trajectories, concatenate, select
 from wayveil.errors import InputError
 from wayveil.evaluation import HEADLINE, METRICS, evaluate, floors, headline, project
 from wayveil.evaluation import adatrace_metrics as ada
 from wayveil.evaluation import metrics as m
 from wayveil.evaluation.paths import waypoints
 from wayveil.evaluation.tally import jsd
-from wayveil.scope import Scope
-from wayveil.trajectories import EMPTY, Trajectories, concatenate, select
 
 SCOPE = Scope(name="square", south=0.0, west=0.0, north=0.1, east=0.1, timezone="Etc/GMT-1")
 LN2 = np.log(2.0)
@@ -314,7 +314,7 @@ def test_one_trajectory_each_is_enough():
 def test_no_trajectory_and_unknown_metrics_are_refused():
     with pytest.raises(InputError, match="no trajectory"):
         evaluate(EMPTY, walks(3, 1), SCOPE)
-    with pytest.raises(InputError, match="No metric 'beauty'"):
+    with pytest.raises(InputError, match="Unknown metric 'beauty'"):
         evaluate(walks(3, 1), walks(3, 1), SCOPE, metrics=["beauty"])
 
 
@@ -333,9 +333,9 @@ def test_without_time_the_metrics_of_time_are_left_out():
 
 
 def test_every_metric_has_words():
+    from wayveil.evaluation.metric_descriptions import metric_description
     from wayveil.evaluation.score import METRICS
-    from wayveil.evaluation.words import metric_words
 
-    words = {name: metric_words(name) for name in METRICS}
+    words = {name: metric_description(name) for name in METRICS}
     assert all(words.values()) and len(set(words.values())) == len(words)
-    assert "500 m" in words["density_500"] and metric_words("density_x") == "" == metric_words("unknown")
+    assert "500 m" in words["density_500"] and metric_description("density_x") == "" == metric_description("unknown")

@@ -11,11 +11,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from wayveil.io.scope_files import read_scope
 from wayveil.release import read_release, release_to_json
 from wayveil.release.check import check_complete
 from wayveil.release.describe import describe, description
-from wayveil.runfile import RunFile, _try_inputs, do_run, read_run
-from wayveil.scope import read_scope
+from wayveil.workflow.run_file import RunFile, _try_inputs, do_run, read_run
 
 LIMIT_S = 5
 EVIL = "</script><img src=x onerror=alert(1)>"

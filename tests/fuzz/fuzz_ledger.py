@@ -12,10 +12,10 @@ from pathlib import Path
 from fuzz_files import NUMBERS, WORDS, Kind, damaged_bytes, damaged_json
 
 from wayveil.errors import WayveilError
-from wayveil.privacy import places
-from wayveil.privacy.ledger import Ledger, Spend, as_table
+from wayveil.io import ledger_paths
+from wayveil.privacy.ledger import Ledger, Spend
 from wayveil.privacy.unit import Unit
-from wayveil.synthesis.learned.weights import WEIGHTS_FILE, load_weights
+from wayveil.synthesis.estimate.learned.weights import WEIGHTS_FILE, load_weights
 
 TRIP = Unit.trajectory()
 
@@ -48,7 +48,7 @@ def _place(path: Path, data: bytes) -> Path:
     ledger, beside = _parts(data)
     path.with_name(path.name + "-journal").unlink(missing_ok=True)
     path.write_bytes(ledger)
-    places.near_witness(path).write_bytes(beside)
+    ledger_paths.near_witness(path).write_bytes(beside)
     return path
 
 
@@ -60,7 +60,7 @@ def good_ledger() -> bytes:
         lines = [Spend("count", Fraction(1, 10), "test"), Spend("ends", Fraction(2, 5), "test")]
         ledger.spend("rides", lines, total_if_new=Fraction(2), digest="ab" * 16, unit=TRIP)
         ledger.allow("rides", Fraction(3), "a second year")
-        return path.read_bytes() + MARK + places.near_witness(path).read_bytes()
+        return path.read_bytes() + MARK + ledger_paths.near_witness(path).read_bytes()
 
 
 def damaged_ledger(rng: random.Random) -> bytes:
@@ -97,11 +97,11 @@ def damaged_ledger(rng: random.Random) -> bytes:
 def use_ledger(path: Path) -> None:
     """Show it and, whatever came of that, spend from it: a spend alone does not look at the whole chain."""
     # Nothing in the state folder: every ledger is judged by itself and by the witness next to it.
-    shutil.rmtree(places.state_folder(), ignore_errors=True)
+    shutil.rmtree(ledger_paths.state_folder(), ignore_errors=True)
     place = _place(path.with_suffix(".sqlite"), path.read_bytes())
     refused = None
     try:
-        json.dumps(as_table(place), allow_nan=False).encode()
+        json.dumps(Ledger(place).table(), allow_nan=False).encode()
     except WayveilError as error:
         refused = error
     ledger = Ledger(place, timeout_s=1)

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from fuzz_files import EVIL, WORDS, Kind, damaged_bytes, damaged_json, odd_value
 
-from wayveil.formats.roads import read_roads
-from wayveil.roads import clip_roads, roads_digest
+from wayveil.core.roads import clip_roads, roads_digest
+from wayveil.io.roads import read_roads
+from wayveil.io.scope_files import parse_scope
 from wayveil.rules import count, motion_from_metres, read_rules
-from wayveil.scope import parse_scope
 
 BOX = parse_scope('name = "box"\nsouth = 10.0\nwest = 20.0\nnorth = 10.05\neast = 20.06\n', "box")
 LINES = [
@@ -176,7 +176,7 @@ def use_roads(path: Path) -> None:
 
 @cache
 def good_roads() -> Any:
-    from wayveil.formats.roads import roads_from_lines
+    from wayveil.io.road_lines import roads_from_lines
 
     return roads_from_lines(LINES, "good")
 

@@ -19,17 +19,28 @@ REFUSED = {
 }
 
 
-@pytest.mark.needs("linux")  # memory limits
-def test_bombs(tmp_path):
+def check_cases(names, folder):
     script = Path(bombs.__file__)
-    done = subprocess.run([sys.executable, str(script), str(tmp_path)], capture_output=True, text=True, timeout=900)
+    command = [sys.executable, str(script), str(folder), *names]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr[-2000:]
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     print(*lines, sep="\n")
-    assert [name for name, *_ in lines] == list(bombs.CASES)
+    assert [name for name, *_ in lines] == list(names)
     for name, said, cpu_s, peak_mb in lines:
         assert cpu_s < LIMIT_S and peak_mb < LIMIT_MB, (name, cpu_s, peak_mb)
         if name in REFUSED:
             assert REFUSED[name] in said and said.isprintable(), (name, said)
         else:
             assert said == "done", (name, said)
+
+
+@pytest.mark.needs("linux")  # memory limits
+def test_bombs(tmp_path):
+    check_cases(bombs.CASES, tmp_path)
+
+
+@pytest.mark.long
+@pytest.mark.needs("linux")
+def test_larger_bombs(tmp_path):
+    check_cases(bombs.LONG_CASES, tmp_path)

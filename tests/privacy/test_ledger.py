@@ -11,12 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wayveil.core.trajectories import Trajectories, batches, concatenate, select
 from wayveil.errors import BudgetError, InputError, WayveilError
-from wayveil.privacy import places, witness
+from wayveil.io import ledger_paths
+from wayveil.privacy import witness
 from wayveil.privacy.digest import ContentDigest, digest_of
-from wayveil.privacy.ledger import Ledger, Spend, as_table, default_path
+from wayveil.privacy.ledger import Ledger, Spend, default_path
 from wayveil.privacy.unit import Unit
-from wayveil.trajectories import Trajectories, batches, concatenate, select
 
 TRIP = Unit.trajectory()
 
@@ -157,7 +158,7 @@ def test_modes_and_default_place(tmp_path):
         os.umask(before)
     assert ledger.path == default_path() == tmp_path / "xdg-data" / "wayveil" / "ledger.sqlite"
     far = next((tmp_path / "xdg-state" / "wayveil" / "ledgers").iterdir())
-    for path in (ledger.path, places.near_witness(ledger.path), far):
+    for path in (ledger.path, ledger_paths.near_witness(ledger.path), far):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     for folder in (ledger.path.parent, far.parent):
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
@@ -317,7 +318,7 @@ def test_altered_entries_are_noticed(ledger):
     with sqlite3.connect(ledger.path) as db:
         db.execute("UPDATE entries SET epsilon = '0.0001' WHERE name = 'ends'")
     with pytest.raises(InputError, match="altered"):
-        as_table(ledger.path)
+        Ledger(ledger.path).table()
 
 
 class TestRollback:
@@ -326,7 +327,7 @@ class TestRollback:
         ledger.spend("rides", HALF, total_if_new=Fraction(10), unit=TRIP)
         self.ledger, self.old = ledger, tmp_path / "old"
         shutil.copytree(ledger.path.parent, self.old)
-        self.near = places.near_witness(ledger.path)
+        self.near = ledger_paths.near_witness(ledger.path)
 
     def refused(self, ledger, match):
         with pytest.raises(BudgetError, match=match) as caught:

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from wayveil.errors import BudgetError, InputError, LedgerWarning
-from wayveil.privacy import places
+from wayveil.io import ledger_paths
 from wayveil.privacy.budget import exact_delta, exact_epsilon
-from wayveil.privacy.ledger import Ledger, Spend, as_table, default_path, ledger_files
+from wayveil.privacy.ledger import Ledger, Spend, default_path, ledger_files
 from wayveil.privacy.unit import Unit
 
 TRIP = Unit.trajectory()
@@ -23,7 +23,7 @@ USES = {
     "spend": lambda ledger: ledger.spend("rides", ALL, unit=TRIP, total_if_new=Fraction(1)),
     "open": lambda ledger: ledger.open_dataset("rides", Fraction(1), unit="trajectory"),
     "accept": lambda ledger: ledger.accept("why"),
-    "show": lambda ledger: as_table(ledger.path),
+    "show": lambda ledger: Ledger(ledger.path).table(),
     "secret": lambda ledger: ledger.secret,
 }
 
@@ -71,14 +71,14 @@ def test_a_fifo_or_a_device_neither_hangs_nor_is_used(tmp_path):
         with pytest.raises(InputError, match="not a regular file"):
             Ledger(path).datasets()
     ledger = Ledger(tmp_path / "ledger.sqlite", timeout_s=1)
-    os.mkfifo(places.lock_file(ledger.path))
+    os.mkfifo(ledger_paths.lock_file(ledger.path))
     with pytest.raises(InputError, match="lock file"):
         ledger.open_dataset("rides", Fraction(1), unit="trajectory")
 
 
 def test_looking_creates_nothing(tmp_path):
     ledger = Ledger(tmp_path / "new" / "ledger.sqlite")
-    assert ledger.datasets() == () and as_table(ledger.path) == []
+    assert ledger.datasets() == () and Ledger(ledger.path).table() == []
     ledger.verify()
     with pytest.raises(BudgetError, match="not on the ledger"):
         ledger.lines("rides")
@@ -129,12 +129,12 @@ def test_an_account_without_a_home_folder_can_name_a_ledger(homeless, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert ledger.datasets()[0].spent == 1
-    places.near_witness(ledger.path).unlink()
+    ledger_paths.near_witness(ledger.path).unlink()
     with pytest.raises(BudgetError, match="no witness"):
         ledger.datasets()
-    with pytest.raises(InputError, match="--ledger PATH"):
+    with pytest.raises(InputError, match="ledger="):
         Ledger()
-    with pytest.raises(InputError, match="--ledger PATH"):
+    with pytest.raises(InputError, match="ledger="):
         Ledger("~nobody-of-this-name/ledger.sqlite")
 
 
@@ -164,7 +164,7 @@ def test_a_user_id_without_an_entry_measures_with_a_named_ledger(tmp_path):
 
     for words in (MEASURE, "ledger show"):
         done = call(words)
-        assert done.returncode == 2 and "--ledger PATH" in done.stderr and not (tmp_path / "r.json").exists(), done
+        assert done.returncode == 2 and "--ledger" in done.stderr and not (tmp_path / "r.json").exists(), done
     done = call(f"{MEASURE} --ledger l.sqlite")
     assert done.returncode == 0 and done.stderr.count("no home folder") == 1, done
 

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from wayveil.errors import CHARGED, BudgetError, InputError
-from wayveil.privacy import places, witness
+from wayveil.io import ledger_paths
+from wayveil.privacy import witness
 from wayveil.privacy.entries import Entries
 from wayveil.privacy.ledger import Ledger, Spend
 from wayveil.privacy.unit import Unit
@@ -88,7 +89,7 @@ def test_no_use_in_another_thread_drops_the_lock_of_a_transaction(ledger, monkey
 
 def test_a_witness_that_the_chain_does_not_contain_is_never_replaced(ledger, monkeypatch):
     """As if another process had committed entries that this ledger lost."""
-    paused, near = Paused(ledger, monkeypatch), places.near_witness(ledger.path)
+    paused, near = Paused(ledger, monkeypatch), ledger_paths.near_witness(ledger.path)
     foreign = witness.Witness(witness.read(near).ledger, 9, "ab" * 32)
     witness.write(near, foreign)
     error = paused.finish()
@@ -149,9 +150,12 @@ def test_threads_of_several_processes_get_one_release_per_total(tmp_path):
 
 
 def test_a_removed_lock_file_is_made_again(ledger):
-    places.lock_file(ledger.path).unlink()
+    ledger_paths.lock_file(ledger.path).unlink()
     ledger.spend("rides", ALL, unit=TRIP)
-    assert places.lock_file(ledger.path).exists() and places.lock_file(ledger.path).stat().st_mode & 0o777 == 0o600
+    assert (
+        ledger_paths.lock_file(ledger.path).exists()
+        and ledger_paths.lock_file(ledger.path).stat().st_mode & 0o777 == 0o600
+    )
 
 
 def test_a_hard_link_is_refused(ledger):
@@ -169,5 +173,5 @@ def test_a_symbolic_link_leads_to_the_same_ledger_and_lock(ledger, tmp_path):
     link.symlink_to(ledger.path)
     Ledger(link).spend("rides", ALL, unit=TRIP)
     assert ledger.datasets()[0].spent == 1
-    assert places.ledger_files(link) == places.ledger_files(ledger.path)
+    assert ledger_paths.ledger_files(link) == ledger_paths.ledger_files(ledger.path)
     assert not list(tmp_path.glob("link.sqlite?*"))

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from wayveil import outcome
+from wayveil.core import outcome
+from wayveil.core.signals import deferred_signals
 from wayveil.errors import CHARGED, UNKNOWN_CHARGE, InputError
 from wayveil.privacy import store, witness
 from wayveil.privacy.ledger import Ledger, Spend
 from wayveil.privacy.unit import Unit
-from wayveil.signals import deferred_signals
 
 TRIP = Unit.trajectory()
 ALL = [Spend("all", Fraction(1))]
@@ -180,10 +180,10 @@ def test_facts_are_collected_per_block():
         outcome.record("two")
     outcome.record("nobody listens")
     assert outer == ["one", "two"] and inner == ["two"]
-    with pytest.raises(InputError, match=r"^Failed\. Charged\.$"), outcome.stated_in_errors():
+    with pytest.raises(InputError, match=r"^Failed\. Charged\.$"), outcome.stated_in_errors():  # noqa: PT012
         outcome.record("Charged.")
         raise InputError("Failed.")
-    with pytest.raises(KeyboardInterrupt) as caught, outcome.stated_in_errors(), outcome.stated_in_errors():
+    with pytest.raises(KeyboardInterrupt) as caught, outcome.stated_in_errors(), outcome.stated_in_errors():  # noqa: PT012
         outcome.record("Charged.")
         raise KeyboardInterrupt
     assert caught.value.__notes__ == ["Charged."]

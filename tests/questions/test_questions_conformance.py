@@ -10,18 +10,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from wayveil.grid import base_grid
+from wayveil.core.grid import base_grid
+from wayveil.core.prepare import prepare
+from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.measurement import measure
 from wayveil.measurement.exact import exact_answers
-from wayveil.prepare import prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions.catalogue import CATALOGUE, QUESTIONS, SHARES, finest_questions
 from wayveil.questions.question import Frame, size_of
 from wayveil.release import release_to_json
 from wayveil.simulate import simulate_city, simulate_trajectories
-from wayveil.synthesis.estimate import estimate
-from wayveil.synthesis.estimators import ESTIMATORS
-from wayveil.trajectories import Trajectories, concatenate, select
+from wayveil.synthesis.estimate.estimate import estimate
+from wayveil.synthesis.estimate.estimators import ESTIMATORS
 
 CITY = simulate_city(0, size_km=(4, 4))
 DATA = simulate_trajectories(CITY, 300, seed=3)

@@ -12,11 +12,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from wayveil.core.trajectories import EMPTY
 from wayveil.errors import InputError
 from wayveil.release import write_release
 from wayveil.report import internal_report, make_sheet, public_sheet
 from wayveil.report.page import script_json
-from wayveil.trajectories import EMPTY
 
 EVALUATION = {
     "scores": {
@@ -90,12 +90,17 @@ def test_public_cannot_take_anything_private():
 
 
 def test_public_does_not_depend_on_trusted_modules():
-    import wayveil.release.words
+    import wayveil.release.statements
+    import wayveil.report.data_sheet
     import wayveil.report.figures
-    import wayveil.report.mapdata
-    import wayveil.report.sheet
+    import wayveil.report.map_data
 
-    for module in (wayveil.report.sheet, wayveil.report.mapdata, wayveil.report.figures, wayveil.release.words):
+    for module in (
+        wayveil.report.data_sheet,
+        wayveil.report.map_data,
+        wayveil.report.figures,
+        wayveil.release.statements,
+    ):
         source = inspect.getsource(module)
         assert not re.search(r"import.*(evaluation|audit|measure|prepare|formats)", source)
 
@@ -150,26 +155,26 @@ def test_a_page_with_closed_hours_says_what_moved(small_release, small_synthetic
     none = {"rules": "0"}
     ruled = make_sheet(small_release, small_synthetic, rules=small_rules)
     free = make_sheet(small_release, small_synthetic, notes=none)
-    assert any("follows from the rules" in line for line in ruled.not_promised) and "rules" in ruled.hours
-    assert any("rules aside, where people go" in line for line in ruled.not_promised)
-    assert not any("rules" in line for line in free.not_promised) and "not in place" in free.hours
+    assert any("depends mainly on the rules" in line for line in ruled.not_promised) and "rules" in ruled.hours
+    assert any("apart from the rules, where people travel" in line for line in ruled.not_promised)
+    assert not any("rules" in line for line in free.not_promised) and "not in their places" in free.hours
 
 
 @pytest.mark.parametrize(
     ("notes", "sentence"),
     [
-        ({}, "No rules were given to this page."),
-        ({"rules": "<b>8"}, "No rules were given to this page."),
+        ({}, "No rules were given for this page."),
+        ({"rules": "<b>8"}, "No rules were given for this page."),
         ({"rules": "0", "roads": "false"}, "Made without rules."),
-        ({"rules": "1", "roads": "true"}, "Made with 1 rule, which was not given to this page."),
-        ({"rules": "8", "roads": "true"}, "Made with 8 rules, which were not given to this page."),
+        ({"rules": "1", "roads": "true"}, "Made with 1 rule, which was not given for this page."),
+        ({"rules": "8", "roads": "true"}, "Made with 8 rules, which were not given for this page."),
     ],
 )
 def test_a_page_does_not_deny_rules_that_it_was_not_given(small_release, small_synthetic, notes, sentence):
     text = public_sheet(small_release, small_synthetic, notes=notes)
     unknown = notes.get("rules") != "0"
     assert sentence in text and ("the same at every hour" in text) != unknown
-    assert ("not in place" in text) != unknown and "asked about apart" in text
+    assert ("not in their places" in text) != unknown and "measured separately" in text
     assert ("on a public road map" in text) == (notes.get("roads") == "true")
 
 
@@ -177,7 +182,7 @@ def test_a_page_with_all_rules_or_some_of_them(small_release, small_synthetic, s
     number, map_ = len(small_rules), small_city.roadmap
     for rules, made, sentence in (
         (small_rules, number, None), (small_rules, None, None), ((), 0, "Made without rules."),
-        (small_rules[-1:], number, f"Made with {number} rules; 1 is given to this page."),
+        (small_rules[-1:], number, f"Made with {number} rules; 1 is shown on this page."),
     ):  # fmt: skip
         notes = {} if made is None else {"rules": str(made), "roads": "false"}
         sheet = make_sheet(small_release, small_synthetic, roads=map_, rules=rules, notes=notes)
@@ -219,7 +224,7 @@ def test_user_level_and_delta_and_large_epsilon(make_release, small_city, small_
 
 
 def test_strange_data(make_release, small_city):
-    from wayveil.trajectories import Trajectories
+    from wayveil.core.trajectories import Trajectories
 
     scope = small_city.scope
     release = make_release(scope, epsilon=Fraction(1, 100))
@@ -234,7 +239,7 @@ def test_strange_data(make_release, small_city):
 
 def test_evaluation_as_computed_and_as_the_command_prints_it(small_release, small_synthetic, small_real, small_city):
     from wayveil.evaluation import evaluate
-    from wayveil.evaluation.compare import Comparison
+    from wayveil.evaluation.compare_files import Comparison
 
     found = evaluate(small_real, small_synthetic, small_city.scope, metrics=["length", "start_hour"])
     printed = Comparison({"s.parquet": found}, ()).to_dict()
@@ -258,10 +263,10 @@ def test_any_audit_is_shown(small_release, small_synthetic, small_real, audit):
 
 @pytest.fixture
 def files(tmp_path, small_release, small_synthetic, small_real, small_city):
-    from wayveil.formats import write
-    from wayveil.formats.roads import write_roads
+    from wayveil.io.files import write
+    from wayveil.io.roads import write_roads
+    from wayveil.release import origin_notes
     from wayveil.simulate import rules_text
-    from wayveil.steps import origin_notes
 
     write_release(small_release, tmp_path / "r.release.json")
     write(small_synthetic, tmp_path / "s.parquet", extra_metadata=origin_notes(small_release))
@@ -299,9 +304,9 @@ def test_command(files):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["--real", "real.parquet"], "add --internal"),
-        (["--audit", "audit.json"], "add --internal"),
-        (["--internal"], "--real"),
+        (["--real", "real.parquet"], "add internal=True"),
+        (["--audit", "audit.json"], "add internal=True"),
+        (["--internal"], "real="),
         (["--internal", "--real", "real.parquet", "--audit", "s.parquet"], "not readable JSON"),
     ],
 )
@@ -313,15 +318,15 @@ def test_command_refusals(files, arguments, reason):
 
 def test_pieces_add_up(make_release, small_city, small_synthetic, small_rules, monkeypatch):
     """Large data is counted in pieces; the page must not depend on where they are cut."""
+    import wayveil.report.data_sheet
     import wayveil.report.figures
-    import wayveil.report.mapdata
-    import wayveil.report.sheet
-    from wayveil.trajectories import batches
+    import wayveil.report.map_data
+    from wayveil.core.trajectories import batches
 
     late = dataclasses.replace(small_synthetic, t_utc=small_synthetic.t_utc + 43_200)
     release = make_release(small_city.scope)
     whole = public_sheet(release, late, rules=small_rules)
-    for module in (wayveil.report.figures, wayveil.report.mapdata, wayveil.report.sheet):
+    for module in (wayveil.report.figures, wayveil.report.map_data, wayveil.report.data_sheet):
         monkeypatch.setattr(module, "batches", lambda data: batches(data, 37))
     assert public_sheet(release, late, rules=small_rules) == whole
 

@@ -9,7 +9,7 @@ from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions.levels import noisy_levels
 from wayveil.release.describe import description
-from wayveil.release.words import noise_words, number
+from wayveil.release.statements import noise_text, number
 from wayveil.report import internal_report, public_sheet, support
 from wayveil.report.support import make_support
 
@@ -43,8 +43,8 @@ def test_a_detail_says_from_where_to_where_its_noise_goes(measured):
     finer = noisy_levels([detail])
     least, most = (find([find(level.noise) for level in finer]) for find in (np.min, np.max))
     assert [lines[detail.name][key] for key in ("noise", "most_noise")] == pytest.approx([least, most])
-    assert noise_words(detail) == f"± {number(least)} to {number(most)}"
-    assert noise_words(release["count"]) == f"± {number(release['count'].noise)}"
+    assert noise_text(detail) == f"± {number(least)} to {number(most)}"
+    assert noise_text(release["count"]) == f"± {number(release['count'].noise)}"
     assert lines["count"]["noise"] == lines["count"]["most_noise"] == release["count"].noise
     middle, fine = (level.side * detail.question.grid.cell_m for level in finer)
     assert middle == 4 * fine and fine < 250
@@ -69,13 +69,13 @@ def test_large_grids_are_pooled(measured, monkeypatch):
 
 
 def test_internal_only(measured, small_synthetic, small_real, small_release):
-    title = "Where the density rests on data and where on the prior"
+    title = "Where the density is based on data and where on the prior"
     page = internal_report(measured["10"], small_synthetic, small_real)
     assert title in page and page.count('<svg class="rests"') == 1
     public = public_sheet(measured["10"], small_synthetic, notes={"rules": "0"})
     assert title not in public and '<svg class="rests"' not in public
-    assert "no street is promised to be real traffic" in public
-    assert "do not compare the map of one hour with that of another" in public
-    assert "the hours differ in number, not in place" in public and "differ in number" not in page
+    assert "traffic on a particular street may not be real" in public
+    assert "do not compare the maps of different hours" in public
+    assert "hours differ in the number of trips, not in their places" in public and "differ in the number" not in page
     assert make_support(small_release) is None  # a release without places
     assert title not in internal_report(small_release, small_synthetic, small_real)

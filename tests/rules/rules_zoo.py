@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from wayveil.roads import ROAD_CLASSES, RoadMap
+from wayveil.core.roads import ROAD_CLASSES, RoadMap
+from wayveil.core.scope import Scope
 from wayveil.rules import (
     closed,
     custom,
@@ -16,7 +17,6 @@ from wayveil.rules import (
     speed_limit,
     stay_within,
 )
-from wayveil.scope import Scope
 
 MONDAY_UTC = 1_741_564_800.0  # 2025-03-10 00:00
 

@@ -174,7 +174,8 @@ def test_the_parts_of_a_penalty_multiply_to_it(rule):
     motion = make_motion(7, 400)
     factor = rule.time_factor(motion.week_s)
     prepared = tuple(jnp.asarray(column) for column in rule.prepare(motion))
-    place = np.asarray(rule.place_penalty(to_jax(motion), prepared), float)
+    compiled = jax.jit(lambda motion, prepared: rule.place_penalty(motion, prepared))  # op by op takes seconds
+    place = np.asarray(compiled(to_jax(motion), prepared), float)
     whole = place * (1.0 if factor is None else factor)
     expected = np.asarray(rule.penalty(motion), float)
     assert np.mean(np.abs(whole - expected) < 0.05) > 0.99 and (expected > 0).any()
@@ -190,12 +191,12 @@ def test_a_rule_that_reads_positions_only_ignores_times(rule):
         np.testing.assert_array_equal(rule.violations(blind), rule.violations(MOTION))
 
 
-CURED = [name for name in NAMES if RULES[name].cured_by_times()]
+CURED = [name for name in NAMES if RULES[name].new_times_suffice()]
 
 
 def test_legal_times_cure_the_rules_that_times_can_cure():
     from wayveil.synthesis.obey.times import legal_times
-    from wayveil.synthesis.tracks import Tracks, motion_of_tracks
+    from wayveil.synthesis.place.track_columns import Tracks, motion_of_tracks
 
     assert CURED == ["speed everywhere", "speed in area", "speed by class", "min speed", "max duration"]
     rng = np.random.default_rng(0)
@@ -211,7 +212,7 @@ def test_legal_times_cure_the_rules_that_times_can_cure():
 
 def test_metres_against_an_area_are_those_of_its_points():
     """A rule with an area counts metres of lines where points every metre would break it."""
-    from wayveil.polylines import Polylines
+    from wayveil.core.polylines import Polylines
 
     x = np.arange(0.0, 6000.0)
     for name in ("closed", "stay within", "closed at night"):

@@ -6,9 +6,10 @@ import tomllib
 import numpy as np
 import pytest
 
+from wayveil.core.roads import ROAD_CLASSES, roads_digest
+from wayveil.core.scope import Scope
 from wayveil.errors import InputError
-from wayveil.roads import ROAD_CLASSES, roads_digest
-from wayveil.scope import Scope, parse_scope, read_scope
+from wayveil.io.scope_files import parse_scope, read_scope
 from wayveil.simulate import rules_text, scope_toml, simulate_city
 
 

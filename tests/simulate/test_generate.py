@@ -97,7 +97,7 @@ def test_truth_obeys_the_rules_file_exactly(city, people, tmp_path):
 
 def test_the_rules_bite(city, people, tmp_path):
     """Half a day later the same trajectories drive through closed areas, and backwards through one-way streets."""
-    from wayveil.trajectories import Trajectories
+    from wayveil.core.trajectories import Trajectories
 
     late = Trajectories(people.offsets, people.lon, people.lat, people.t_utc + 43_200, people.user)
     found = count(rules_of(city, tmp_path), motion_of(late, city.scope))
@@ -157,8 +157,8 @@ def test_batches_cover_users_once(city):
 
 def test_command(tmp_path):
     from wayveil.cli import simulate as verb
-    from wayveil.formats.roads import read_roads
-    from wayveil.scope import read_scope
+    from wayveil.io.roads import read_roads
+    from wayveil.io.scope_files import read_scope
 
     app = typer.Typer()
     app.callback()(lambda: None)

@@ -5,7 +5,7 @@ import pytest
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.simulate import simulate_city, simulate_trajectories
-from wayveil.synthesis.estimate import estimate
+from wayveil.synthesis.estimate.estimate import estimate
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from wayveil.trajectories import Trajectories
+from wayveil.core.trajectories import Trajectories
 
 
 def every(seconds, data):

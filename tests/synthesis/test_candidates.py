@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changes import changed
+from wayveil.core.grid import Grid
+from wayveil.core.polylines import Polylines, lengths, place, steps, take
+from wayveil.core.pyramid import pool
 from wayveil.evaluation.tally import jsd
-from wayveil.grid import Grid
-from wayveil.polylines import Polylines, lengths, place, steps, take
-from wayveil.pyramid import pool
 from wayveil.questions.displacement import Displacement
 from wayveil.questions.displacement_length import DisplacementLength
 from wayveil.questions.duration import Duration
@@ -19,10 +19,7 @@ from wayveil.questions.length import Length
 from wayveil.questions.length_duration import LengthDuration
 from wayveil.questions.mean_speed import MeanSpeed
 from wayveil.questions.median_interval import MedianInterval
-from wayveil.synthesis.candidates import Trips, draw_trips, take_trips, timed_again
-from wayveil.synthesis.draw import rows_of, shuffled, systematic, within_bins, within_groups
-from wayveil.synthesis.graph import RouteGraph, block_centres, block_side, grid_graph, relative_density, travel_cost
-from wayveil.synthesis.placing import (
+from wayveil.synthesis.place.points import (
     course_of,
     draw_fixes,
     fit_slowness,
@@ -30,10 +27,20 @@ from wayveil.synthesis.placing import (
     slowness_weight,
     take_course,
 )
-from wayveil.synthesis.prior import Prior
-from wayveil.synthesis.realise import Pool, fixes_of, settled_ends, settled_slowness, timed_tracks
-from wayveil.synthesis.router import _crowding, balance_routes, loosen, route_trips
-from wayveil.synthesis.routes import Hubs, choose_vias, find_hubs, route
+from wayveil.synthesis.place.tracks import Pool, assigned_ends, fixes_of, refitted_slowness, timed_tracks
+from wayveil.synthesis.routes.graph import (
+    RouteGraph,
+    block_centres,
+    block_side,
+    grid_graph,
+    relative_density,
+    travel_cost,
+)
+from wayveil.synthesis.routes.prior import Prior
+from wayveil.synthesis.routes.router import _crowding, balance_routes, loosen, route_trips
+from wayveil.synthesis.routes.routes import Hubs, choose_vias, find_hubs, route
+from wayveil.synthesis.trips.candidates import Trips, draw_trips, take_trips, timed_again
+from wayveil.synthesis.trips.draw import rows_of, shuffled, systematic, within_bins, within_groups
 
 few = settings(max_examples=25, deadline=None)
 GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)
@@ -214,30 +221,30 @@ def test_a_lost_signal_takes_the_time_that_is_over_and_the_other_gaps_stay_what_
     assert way.max() < 1.2, "while the signal is lost the route stands still"
 
 
-def test_gaps_that_take_too_long_are_cut_and_the_beat_stays():
-    """A fifth of the gaps would be four beats long, for which a trip has no time: they give way, the others do not."""
+def test_gaps_that_take_too_long_are_cut_and_the_interval_stays():
+    """A fifth of the gaps would be four intervals long, more than a trip has time for: only they are cut."""
     points, ratio = np.full(300, 41), np.array([0.8, 0.0, 0.2])
     fixes = draw_fixes(points, np.full(300, 0.9), ratio, np.array([0.99, 1.01, 3.9, 4.1]), rng(3))
-    of_beat = 40 * np.diff(fixes.time.reshape(300, 41), axis=1) / 0.9
-    assert ((of_beat > 0.98) & (of_beat < 1.02)).mean() > 0.75
-    assert of_beat.min() > 0.95 and of_beat.max() < 4.2
-    # Where even the beat is too slow all gaps become shorter alike.
+    over_interval = 40 * np.diff(fixes.time.reshape(300, 41), axis=1) / 0.9
+    assert ((over_interval > 0.98) & (over_interval < 1.02)).mean() > 0.75
+    assert over_interval.min() > 0.95 and over_interval.max() < 4.2
+    # Where even the interval is too long all gaps become shorter alike.
     hurried = draw_fixes(points, np.full(300, 1.5), np.array([1.0]), np.array([0.99, 1.01]), rng(3))
     np.testing.assert_allclose(40 * np.diff(hurried.time.reshape(300, 41), axis=1), 1.0, atol=0.03)
 
 
-def test_beats_in_whole_seconds_and_slow_devices_have_the_longer_gaps(small_estimates):
+def test_intervals_in_whole_seconds_and_slow_devices_have_the_longer_gaps(small_estimates):
     bins = small_estimates.distribution(MedianInterval).bins
     asked = np.zeros(len(bins))
     asked[bins.index(np.array([5.0, 15.0]))] = 0.7, 0.3
     trips = draw_trips(changed(small_estimates, median_interval=asked), 2000, rng(9))
     mean_gap_s = trips.duration_s / (trips.points - 1)
-    beat_s = trips.beat * mean_gap_s
-    free = trips.beat < 1.5
+    interval_s = trips.interval * mean_gap_s
+    free = trips.interval < 1.5
     assert free.mean() > 0.5
-    assert set(np.rint(beat_s[free])) <= {5.0, 15.0}
-    assert np.abs(beat_s[free] - np.rint(beat_s[free])).max() < 1e-9
-    assert mean_gap_s[free & (beat_s > 10)].min() >= mean_gap_s[free & (beat_s < 10)].max()
+    assert set(np.rint(interval_s[free])) <= {5.0, 15.0}
+    assert np.abs(interval_s[free] - np.rint(interval_s[free])).max() < 1e-9
+    assert mean_gap_s[free & (interval_s > 10)].min() >= mean_gap_s[free & (interval_s < 10)].max()
 
 
 def test_nobody_hurries_past_a_place_at_more_than_about_four_times_the_speed_of_the_trip():
@@ -267,17 +274,19 @@ def test_a_trip_with_a_limit_of_its_own_is_nowhere_faster(haste):
     assert (step >= 0).all()
 
 
-def test_gaps_on_the_beat_are_exactly_that_long():
+def test_gaps_at_the_interval_are_exactly_that_long():
     points, edges = np.full(300, 41), np.array([0.0, 0.5, 0.99, 1.01, 1.5, 3.0])
-    beat = np.full(300, 1.0)
-    fixes = draw_fixes(points, beat, np.array([0.0, 0.0, 1.0, 0.0, 0.0]), edges, rng(2))
+    interval = np.full(300, 1.0)
+    fixes = draw_fixes(points, interval, np.array([0.0, 0.0, 1.0, 0.0, 0.0]), edges, rng(2))
     gap = np.diff(fixes.time.reshape(300, 41), axis=1) * 40
     np.testing.assert_allclose(gap, 1.0, atol=1e-9)
-    mixed = draw_fixes(points, beat / 2, np.array([0.0, 0.1, 0.8, 0.1, 0.0]), edges, rng(2))
+    mixed = draw_fixes(points, interval / 2, np.array([0.0, 0.1, 0.8, 0.1, 0.0]), edges, rng(2))
     gap = np.diff(mixed.time.reshape(300, 41), axis=1) * 40
     assert 0.75 < (np.abs(gap - 0.5) < 1e-9).mean() < 0.85
     assert gap.min() < 0.4
-    late = draw_fixes(points, beat / 2, np.array([0.0, 0.1, 0.8, 0.1, 0.0]), edges, rng(2), least=np.full(300, 0.45))
+    late = draw_fixes(
+        points, interval / 2, np.array([0.0, 0.1, 0.8, 0.1, 0.0]), edges, rng(2), least=np.full(300, 0.45)
+    )
     assert np.diff(late.time.reshape(300, 41), axis=1).min() * 40 > 0.45 - 1e-9
 
 
@@ -319,12 +328,12 @@ def test_slowness_is_fitted_again_to_the_chosen_routes(small_estimates):
     trips = Trips(nowhere, nowhere, none, none, none, none, np.full(80, 4e3), np.full(80, 600.0), points, np.ones(80))
     pool_of = Pool(trips, course_of(lines, GRID), np.zeros(80))
     estimates = replace(changed(small_estimates, occupancy=street), grid=GRID)
-    fixes = fixes_of(estimates, points, trips.beat, rng(1))
+    fixes = fixes_of(estimates, points, trips.interval, rng(1))
     before = fit_slowness(pool_of.course, points, fixes.offsets, fixes.way, street, GRID)
     chosen = np.arange(40, 80)
     first, last = lines.offsets[:-1][chosen], lines.offsets[1:][chosen] - 1
     ends = np.stack([lines.x_m[first], lines.y_m[first], lines.x_m[last], lines.y_m[last]])
-    after = settled_slowness(estimates, pool_of, before, chosen, ends, rng(2))
+    after = refitted_slowness(estimates, pool_of, before, chosen, ends, rng(2))
     worse, better = (timed_gap(estimates, pool_of, slowness, chosen, ends) for slowness in (before, after))
     assert better < 0.5 * worse
 
@@ -609,7 +618,7 @@ def test_a_candidate_that_is_chosen_twice_is_two_trips(small_estimates):
     even = np.ones((30, 40))
     estimates = replace(changed(small_estimates, occupancy=even, starts=even, ends=even), grid=GRID)
     chosen = np.repeat(np.arange(40), 3)
-    settled = settled_ends(estimates, Prior(), pool_of, chosen, rng(4))
+    settled = assigned_ends(estimates, Prior(), pool_of, chosen, rng(4))
     tracks = timed_tracks(estimates, Prior(), pool_of, np.ones((30, 40)), chosen, rng(5), settled)
     first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
     for end in (first, last):

@@ -1,16 +1,16 @@
 import numpy as np
 import pytest
 
+from wayveil.core.scope import Scope
 from wayveil.evaluation import project
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
-from wayveil.rules.accuracy import ELLIPSOID_RATIO
 from wayveil.rules.motion import ground_lengths, motion_of
-from wayveil.scope import Scope
+from wayveil.rules.tolerances import ELLIPSOID_RATIO
 from wayveil.simulate import simulate_trajectories
-from wayveil.synthesis.caps import fastest_mps, ground_stretch, within_caps
-from wayveil.synthesis.synthesize import synthesize
-from wayveil.synthesis.tracks import Tracks
+from wayveil.synthesis.place.caps import fastest_mps, ground_stretch, within_caps
+from wayveil.synthesis.place.track_columns import Tracks
+from wayveil.synthesis.recipe import synthesize
 
 
 def scope(south=10.0, north=10.05, **caps):

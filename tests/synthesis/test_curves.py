@@ -1,18 +1,18 @@
 import numpy as np
 import pytest
 
-from wayveil.synthesis.curves import (
+from wayveil.synthesis.estimate.curves import (
     Total,
     about_lognormal,
-    also_by_ratios,
-    curves_from_somewhere,
+    also_by_log,
+    curves_with_unknown_start,
     from_bin_to_bin,
     smooth_curves,
-    unfading,
+    without_decay,
 )
-from wayveil.synthesis.histogram import estimate_histogram
+from wayveil.synthesis.estimate.histogram import estimate_histogram
 
-KINDS = (unfading, from_bin_to_bin, also_by_ratios, about_lognormal)
+KINDS = (without_decay, from_bin_to_bin, also_by_log, about_lognormal)
 
 
 def durations(random, edges, count=4000):
@@ -36,7 +36,7 @@ def error_of(kind, noise, edges):
 def test_what_is_smooth_by_ratios_is_heard_better_through_noise():
     edges = np.r_[0, np.arange(80, 2400, 80), np.geomspace(2400, 40_000, 20)]
     plain, by_ratio, lognormal = (
-        error_of(kind, 60.0, edges) for kind in (from_bin_to_bin, also_by_ratios, about_lognormal)
+        error_of(kind, 60.0, edges) for kind in (from_bin_to_bin, also_by_log, about_lognormal)
     )
     assert by_ratio < 0.97 * plain and lognormal < 0.85 * plain
 
@@ -67,7 +67,7 @@ def test_the_unit_of_the_values_does_not_matter():
 
 def test_curves_may_begin_at_a_later_bin():
     counts = np.r_[np.zeros(10), 100, 80, 60, 40, 30, 20, 10, 5, 2, 1]
-    curves, evidence = curves_from_somewhere(counts, 3.0, np.arange(1.0, 21.0), from_bin_to_bin)
+    curves, evidence = curves_with_unknown_start(counts, 3.0, np.arange(1.0, 21.0), from_bin_to_bin)
     assert curves[evidence.argmax()][:10].max() < 5
 
 

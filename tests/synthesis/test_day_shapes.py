@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from wayveil.synthesis.curves import Total
-from wayveil.synthesis.day_shapes import day_shapes
-from wayveil.synthesis.weekly import estimate_hours
+from wayveil.synthesis.estimate.curves import Total
+from wayveil.synthesis.estimate.day_shapes import day_shapes
+from wayveil.synthesis.estimate.weekly import estimate_hours
 
 RUSH = np.array([1, 1, 1, 1, 1, 2, 5, 9, 8, 5, 4, 4, 5, 5, 5, 6, 8, 9, 8, 6, 4, 3, 2, 1], float)
 RUSH /= RUSH.sum()

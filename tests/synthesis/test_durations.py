@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 
 from wayveil.evaluation.tally import jsd
-from wayveil.synthesis.curves import Total
-from wayveil.synthesis.durations import estimate_durations
-from wayveil.synthesis.histogram import estimate_histogram
+from wayveil.synthesis.estimate.curves import Total
+from wayveil.synthesis.estimate.durations import estimate_durations
+from wayveil.synthesis.estimate.histogram import estimate_histogram
 
 EDGES = np.r_[0, np.arange(160, 2400, 160), np.geomspace(2400, 43_200, 10)]
 MIDDLES = (EDGES[1:] + EDGES[:-1]) / 2

@@ -1,32 +1,36 @@
 """From noisy counts to distributions, one module after the other, against closed forms and known truths."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from wayveil import posterior
-from wayveil.density import NoisyLevel, estimate_field, reconcile
-from wayveil.grid import Grid
-from wayveil.nonnegative import nonnegative_fit
-from wayveil.posterior import posterior_mean
-from wayveil.pyramid import interpolate, pool, shifted, spread
+from wayveil.core import posterior
+from wayveil.core.density import NoisyLevel, estimate_field, reconcile
+from wayveil.core.grid import Grid
+from wayveil.core.nonnegative import nonnegative_fit
+from wayveil.core.posterior import posterior_mean
+from wayveil.core.pyramid import interpolate, pool, shifted, spread
+from wayveil.core.regions import cut_regions, label_regions
 from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.displacement_length import DisplacementLength
 from wayveil.questions.histogram import Histogram
 from wayveil.questions.length import Length
 from wayveil.questions.levels import noisy_levels
 from wayveil.questions.table import Table
-from wayveil.regions import cut_regions, label_regions
-from wayveil.synthesis import mapped, weekly
-from wayveil.synthesis.curves import Total
-from wayveil.synthesis.estimate import estimate
-from wayveil.synthesis.estimates import Distribution, JointDistribution
-from wayveil.synthesis.fields import OCCUPANCY, cell_area, on_a_map, pool_opinions, with_blocks_of
-from wayveil.synthesis.histogram import estimate_histogram, estimate_table, spread_bins
-from wayveil.synthesis.mapped import ROAD_RATES, estimate_mapped_field
-from wayveil.synthesis.weekly import estimate_hours, estimate_weekdays
+from wayveil.synthesis.estimate import mapped_density as mapped
+from wayveil.synthesis.estimate import weekly
+from wayveil.synthesis.estimate.curves import Total
+from wayveil.synthesis.estimate.estimate import estimate
+from wayveil.synthesis.estimate.estimates import Distribution, JointDistribution
+from wayveil.synthesis.estimate.fields import OCCUPANCY, cell_area, on_a_map, pool_estimates, with_blocks_of
+from wayveil.synthesis.estimate.histogram import estimate_histogram, estimate_table, spread_bins
+from wayveil.synthesis.estimate.mapped_density import estimate_mapped_field
+from wayveil.synthesis.estimate.settings import MAPPED_DENSITY
+from wayveil.synthesis.estimate.weekly import estimate_hours, estimate_weekdays
 
 few = settings(max_examples=25, deadline=None)
 fields = arrays(float, st.tuples(st.integers(1, 9), st.integers(1, 9)), elements=st.floats(0, 100))
@@ -81,7 +85,7 @@ def test_one_noise_for_each_cell_is_the_noise_of_that_cell(monkeypatch):
             posterior_mean(seen, prior, np.full(prior.shape, noise)), posterior_mean(seen, prior, noise)
         )
     # Given the spread, which cells settle together, each is heard as among cells with its own noise.
-    monkeypatch.setattr(posterior, "_best_spread", lambda y, mean, noise, usual: 0.8)
+    monkeypatch.setattr(posterior, "_best_spread", lambda *_: 0.8)
     noises = np.where(random.random(prior.shape) < 0.5, 2.0, 30.0)
     mixed = posterior_mean(seen, prior, noises)
     alone = {noise: posterior_mean(seen, prior, noise) for noise in (2.0, 30.0)}
@@ -193,14 +197,16 @@ def test_on_a_map_the_counts_correct_the_rates_and_the_map_says_where(monkeypatc
         without.setattr(mapped, "_corrections", lambda level, means: np.ones(len(means)))
         assert jsd(truth, found) < 0.6 * jsd(truth, estimate_mapped_field(levels, 3000.0, area, features))
     # An ordinary one under noise that drowns single cells.
-    truth = sum(rate * feature for rate, feature in zip(ROAD_RATES, features)) + 0.05
+    truth = sum(rate * feature for rate, feature in zip(MAPPED_DENSITY.road_rates, features)) + 0.05
     truth *= 3000 / truth.sum()
     levels = noisy(truth, (20.0, 20.0, 20.0))
     found = estimate_mapped_field(levels, 3000.0, area, features)
     assert found.sum() == pytest.approx(3000) and (found >= 0).all()
     assert jsd(truth, found) < 0.25 * jsd(truth, estimate_field(levels, 3000.0, area))
     # Only the ratios of rates matter.
-    doubled = estimate_mapped_field(levels, 3000.0, area, [2 * f for f in features], [r / 2 for r in ROAD_RATES])
+    doubled = estimate_mapped_field(
+        levels, 3000.0, area, [2 * f for f in features], [r / 2 for r in MAPPED_DENSITY.road_rates]
+    )
     np.testing.assert_allclose(doubled, found)
 
 
@@ -357,18 +363,18 @@ def test_blocks_get_the_sums_and_cells_keep_their_shares():
 def test_pooled_opinions_are_a_geometric_mean_with_the_sum_of_the_first():
     random = np.random.default_rng(6)
     own, other, third = (random.random((5, 4)) + 0.1 for _ in range(3))
-    found = pool_opinions(own, [(other, 0.25), (third, 0.25)])
+    found = pool_estimates(own, [(other, 0.25), (third, 0.25)])
     assert found.sum() == pytest.approx(own.sum())
     ratio = found / (own**0.5 * other**0.25 * third**0.25)
     np.testing.assert_allclose(ratio, ratio[0, 0])
-    np.testing.assert_allclose(pool_opinions(own, [(other, 0.0)]), own)
+    np.testing.assert_allclose(pool_estimates(own, [(other, 0.0)]), own)
     own[0, 0] = 0.0
-    assert pool_opinions(own, [(other, 0.25)])[0, 0] == 0.0
+    assert pool_estimates(own, [(other, 0.25)])[0, 0] == 0.0
 
 
 def test_three_opinions_that_agree_are_that_opinion():
     field = np.random.default_rng(7).random((6, 6)) * 40
-    np.testing.assert_allclose(pool_opinions(field, [(field * 3, 0.2), (field, 0.3)]), field)
+    np.testing.assert_allclose(pool_estimates(field, [(field * 3, 0.2), (field, 0.3)]), field)
 
 
 def test_where_the_network_has_no_opinion_without_the_map_its_sums_are_not_taken():
@@ -377,7 +383,7 @@ def test_where_the_network_has_no_opinion_without_the_map_its_sums_are_not_taken
     shares = [pool(field, 4) / field.sum() for field in (three, unmapped, two)]
     np.testing.assert_allclose(shares[0], shares[1])
     assert np.abs(shares[2] - shares[1]).max() > 0.01
-    np.testing.assert_allclose(two, pool_opinions(own, [(bayes, OCCUPANCY.bayes)]))
+    np.testing.assert_allclose(two, pool_estimates(own, [(bayes, OCCUPANCY.bayes)]))
 
 
 def test_cells_at_the_border_count_by_what_lies_inside():
@@ -453,7 +459,7 @@ def test_a_rush_hour_is_no_single_peak():
     for each in np.random.default_rng(12).laplace(0, 110.0, (10, 24)):
         with pytest.MonkeyPatch.context() as patch:
             found = estimate_hours(truth + each, 110.0, total)
-            patch.setattr(weekly, "_PEAK_CHANCE", 1e-300)
+            patch.setattr(weekly, "HOURS", replace(weekly.HOURS, peak_chance=1e-300))
             np.testing.assert_allclose(found, estimate_hours(truth + each, 110.0, total), rtol=1e-6)
 
 

@@ -11,19 +11,21 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
 from changes import changed
+from wayveil.core.scope import Scope
 from wayveil.errors import InputError
 from wayveil.questions.duration import Duration
 from wayveil.questions.top_speed import TopSpeed
 from wayveil.release import Release
 from wayveil.rules import Closed, StayWithin, area_in_metres, count, hours, motion_of, with_scope_bounds
-from wayveil.scope import Scope
-from wayveil.synthesis import synthesize as recipe
-from wayveil.synthesis.fit import HardView, SoftView, fit_weights
+from wayveil.synthesis import shard as shards
+from wayveil.synthesis.arguments import wanted_count, wanted_seed
+from wayveil.synthesis.fit.weights import HardView, SoftView, fit_weights
+from wayveil.synthesis.model import make_model
 from wayveil.synthesis.obey.departures import exchanged_departures, open_departures
-from wayveil.synthesis.shard import count_violations, draw_shard
-from wayveil.synthesis.synthesize import draw_shards, make_model, shard_sizes, synthesize, wanted_count, wanted_seed
-from wayveil.synthesis.timing import departures
-from wayveil.synthesis.tracks import Tracks
+from wayveil.synthesis.place.track_columns import Tracks
+from wayveil.synthesis.recipe import draw_shard, draw_shards, synthesize
+from wayveil.synthesis.shard import count_violations, shard_sizes
+from wayveil.synthesis.trips.departures import departures
 
 COLUMNS = ("offsets", "lon", "lat", "t_utc")
 SCOPE = Scope.model_validate(
@@ -208,7 +210,7 @@ def model(small_release):
 
 def test_a_shard_has_what_was_asked_inside_the_scope_at_possible_speeds(model):
     heard = []
-    shard = draw_shard(model.estimates, model.prior, model.router, (), 150, rng(5), heard.append)
+    shard = draw_shard(model, 150, rng(5), lambda _, done: heard.append(done))
     made, scope = shard.trajectories, model.estimates.scope
     assert len(made) == 150 and heard[0] == 0 and heard == sorted(heard) and heard[-1] <= 1
     assert count_violations(with_scope_bounds((), scope), made, scope) == shard.violations_after
@@ -229,12 +231,12 @@ def test_a_shard_obeys_rules_that_half_of_it_would_break(model):
     middle = scope.width_m / 2, scope.height_m / 2
     closed = Closed(area_in_metres(shapely.Point(*middle).buffer(500)), name="centre")
     stay = StayWithin(area_in_metres(shapely.box(200, 200, scope.width_m - 200, scope.height_m - 200)), name="stay")
-    shard = draw_shard(model.estimates, model.prior, model.router, (closed, stay), 60, rng(6))
+    shard = draw_shard(replace(model, rules=(closed, stay)), 60, rng(6))
     assert len(shard.trajectories) == 60
     broken = count((closed, stay), motion_of(shard.trajectories, scope))
     assert all(each["points"] == 0 for each in broken.values())
     assert {name: shard.violations_after[name]["points"] for name in ("centre", "stay")} == {"centre": 0, "stay": 0}
-    free = draw_shard(model.estimates, model.prior, model.router, (), 60, rng(6))
+    free = draw_shard(model, 60, rng(6))
     assert count((closed,), motion_of(free.trajectories, scope))["centre"]["trajectories"] > 5
 
 
@@ -244,7 +246,7 @@ def test_who_departs_late_on_the_last_day_arrives_before_it_ends(model):
     share = np.zeros((7, 24))
     share[(model.estimates.scope.first_day.weekday() + days - 1) % 7, 23] = 1.0
     late = changed(model.estimates, departure_week=share)
-    made = draw_shard(late, model.prior, model.router, (), 100, rng(9)).trajectories
+    made = draw_shard(replace(model, estimates=late), 100, rng(9)).trajectories
     begin, end = made.t_utc[made.offsets[:-1]], made.t_utc[made.offsets[1:] - 1]
     assert (begin > last - 2 * 86_400).any() and begin.min() >= first
     assert end.max() < last
@@ -255,8 +257,8 @@ def test_what_has_no_weight_is_not_drawn(model, monkeypatch):
         fit = fit_weights(views, count, candidates, forbidden)
         return replace(fit, weight=np.where(np.arange(candidates) % 20 == 3, 1.0, 0.0))
 
-    monkeypatch.setattr("wayveil.synthesis.shard.fit_weights", only_ten)
-    made = draw_shard(model.estimates, model.prior, model.router, (), 100, rng(8)).trajectories
+    monkeypatch.setattr("wayveil.synthesis.recipe.fit_weights", only_ten)
+    made = draw_shard(model, 100, rng(8)).trajectories
     first, last = made.offsets[:-1], made.offsets[1:] - 1
     duration = np.rint(made.t_utc[last] - made.t_utc[first])
     # Of the 200 candidates, each with a duration of its own; a trip that could not go so fast lasts a little longer.
@@ -266,7 +268,7 @@ def test_what_has_no_weight_is_not_drawn(model, monkeypatch):
 
 
 def test_lengths_and_durations_come_out_as_estimated(model):
-    shard = draw_shard(model.estimates, model.prior, model.router, (), 400, rng(7))
+    shard = draw_shard(model, 400, rng(7))
     made, found = shard.trajectories, model.estimates
     took = made.t_utc[made.offsets[1:] - 1] - made.t_utc[made.offsets[:-1]]
     duration = found.distribution(Duration)
@@ -292,7 +294,7 @@ def test_fastest_steps_keep_to_the_asked_speeds(model):
     top = {}
     for kind, share in (("asked", asked), ("fast", fast)):
         told = changed(model.estimates, top_speed=share)
-        made = draw_shard(told, model.prior, model.router, (), 400, rng(7)).trajectories
+        made = draw_shard(replace(model, estimates=told), 400, rng(7)).trajectories
         top[kind] = fastest_kmh(made, scope)
     # Who is nearly as fast on the whole goes faster than asked: the duration has the last word.
     assert (top["asked"] < 52).mean() > 0.9 > (top["fast"] < 52).mean()
@@ -359,7 +361,7 @@ def test_wrong_arguments_are_named(small_release):
 @given(st.integers(1, 10_000_000))
 def test_shards_are_even_and_add_up(n):
     sizes = shard_sizes(n)
-    assert sum(sizes) == n and max(sizes) <= recipe.SHARD and max(sizes) - min(sizes) <= 1
+    assert sum(sizes) == n and max(sizes) <= shards.SHARD and max(sizes) - min(sizes) <= 1
 
 
 def test_a_shard_depends_on_its_number_alone(model, monkeypatch):
@@ -369,7 +371,7 @@ def test_a_shard_depends_on_its_number_alone(model, monkeypatch):
         def map(self, function, pieces):
             return iter([function(piece) for piece in reversed(list(pieces))][::-1])
 
-    monkeypatch.setattr(recipe, "SHARD", 30)
+    monkeypatch.setattr(shards, "SHARD", 30)
     here = [shard.trajectories for shard in draw_shards(model, 80, 9)]
     assert [len(each) for each in here] == [27, 27, 26] and not same(here[0], here[1])
     there = [shard.trajectories for shard in draw_shards(model, 80, 9, Elsewhere())]
@@ -379,7 +381,7 @@ def test_a_shard_depends_on_its_number_alone(model, monkeypatch):
 
 
 def test_the_routes_have_a_say_about_the_density_and_only_a_small_one(model):
-    from wayveil.synthesis.shard import _with_routes
+    from wayveil.synthesis.recipe import _with_routes
 
     heard = model.estimates.occupancy
     routed = np.zeros_like(heard)

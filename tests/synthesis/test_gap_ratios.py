@@ -1,12 +1,12 @@
-"""Gaps around the beat: what is known of a median helps where the noise hides the rest."""
+"""Gaps over the sampling interval: knowing that it is the median helps where the noise hides the rest."""
 
 import numpy as np
 import pytest
 
 from wayveil.questions.gap_ratio import GapRatio
-from wayveil.synthesis.curves import Total
-from wayveil.synthesis.gap_ratios import _shapes, estimate_gap_ratio
-from wayveil.synthesis.histogram import estimate_histogram
+from wayveil.synthesis.estimate.curves import Total
+from wayveil.synthesis.estimate.gap_ratios import _shapes, estimate_gap_ratio
+from wayveil.synthesis.estimate.histogram import estimate_histogram
 
 BINS = GapRatio.finest_bins(None)
 EDGES = np.asarray(BINS.edges)
@@ -15,7 +15,7 @@ ON_BEAT = ~SHORTER & ~LONGER
 
 EXACT = np.where(ON_BEAT, 1.0, 0.0)
 LOOSE = np.array([0.02, 0.03, 0.05, 0.08, 0.1, 0.1, 0.05, 0.14, 0.05, 0.16, 0.12, 0.06, 0.03, 0.01])
-"""Nothing but a curve around the beat."""
+"""Nothing but a curve around the interval."""
 
 
 def divergence(p, q):

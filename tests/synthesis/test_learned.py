@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wayveil.density import NoisyLevel, estimate_field
-from wayveil.pyramid import pool
-from wayveil.synthesis.learned import features, guard, refine, weights
-from wayveil.synthesis.learned.refine import LearnedFallback
-from wayveil.synthesis.learned.support import data_share
+from wayveil.core.density import NoisyLevel, estimate_field
+from wayveil.core.pyramid import pool
+from wayveil.synthesis.estimate.learned import features, guard, refine, weights
+from wayveil.synthesis.estimate.learned.refine import LearnedFallback
+from wayveil.synthesis.estimate.learned.support import data_share
 
 SHA256 = "4972323d9ad7259c9dfbc44b96c7614e63ab0e1aa40404a3ba12613ce3603808"
 
@@ -38,7 +38,7 @@ def noisy(field, epsilon_v, seed=3, sides=(16, 4, 1)):
 
 
 def refine_field(*given, **options):
-    return refine.aloud(refine.refine(*given, **options)).field
+    return refine.with_warning(refine.refine(*given, **options)).field
 
 
 def ends_beside(field, area, epsilon_v=0.1):
@@ -139,7 +139,7 @@ def test_too_little_memory_means_bayes(case, monkeypatch):
 @pytest.mark.parametrize("epsilon_v", [1e-6, 1e4])
 def test_outside_the_trained_range_means_bayes(case, epsilon_v):
     truth, area, _, bayes, beside = case
-    with pytest.warns(LearnedFallback, match="taught with"):
+    with pytest.warns(LearnedFallback, match="training data"):
         assert refine_field(noisy(truth, epsilon_v), 6000.0, area, bayes, kind="occupancy", beside=beside) is bayes
 
 
@@ -179,7 +179,7 @@ def test_road_classes_are_summed_in_threes():
 
 def test_it_imports_nothing_of_the_private_side():
     code = (
-        "import sys, wayveil.synthesis.learned.refine as r; "
+        "import sys, wayveil.synthesis.estimate.learned.refine as r; "
         "bad = [m for m in sys.modules if m.startswith('wayveil.') and m.split('.')[1] in "
         "{'formats', 'prepare', 'views', 'measure', 'evaluation', 'audit', 'source'}]; "
         "assert not bad, bad; assert 'jax' not in sys.modules"
@@ -193,10 +193,10 @@ def test_it_imports_nothing_of_the_private_side():
 def test_the_warning_points_at_the_line_of_the_user():
     import warnings
 
-    from wayveil.synthesis.learned import refine
+    from wayveil.synthesis.estimate.learned import refine
 
     refused = refine.Refined(np.ones((2, 2)), 0.0, "No network today.")
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        refine.aloud(refused)
+        refine.with_warning(refused)
     assert [warning.filename for warning in said] == [__file__]

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wayveil.grid import Grid
-from wayveil.polylines import Polylines, place, steps
-from wayveil.synthesis.offroad import leave_roads
-from wayveil.synthesis.placing import course_of, fit_slowness, histogram, slowness_weight
-from wayveil.synthesis.road_shapes import with_short_steps
+from wayveil.core.grid import Grid
+from wayveil.core.polylines import Polylines, place, steps
+from wayveil.synthesis.place.points import course_of, fit_slowness, histogram, slowness_weight
+from wayveil.synthesis.routes.offroad import leave_roads
+from wayveil.synthesis.routes.road_shapes import with_short_steps
 
 GRID = Grid(100.0, 48, 24, 4800.0, 2400.0)
 ROAD_M = 450.0

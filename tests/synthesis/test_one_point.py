@@ -5,7 +5,8 @@ import warnings
 import numpy as np
 import pytest
 
-from wayveil.bins import Bins
+from wayveil.core.bins import Bins
+from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.measurement import exact_answers, measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions.count import Count
@@ -15,9 +16,8 @@ from wayveil.questions.length import Length
 from wayveil.questions.mean_interval import MeanInterval
 from wayveil.rules import Closed, read_rules
 from wayveil.simulate import simulate_city, simulate_trajectories
-from wayveil.synthesis.one_point import one_point_share, without_one_point
-from wayveil.synthesis.synthesize import synthesize
-from wayveil.trajectories import Trajectories, concatenate, select
+from wayveil.synthesis.recipe import synthesize
+from wayveil.synthesis.trips.one_point import one_point_share, without_one_point
 
 SIZE = 1219
 
@@ -33,7 +33,7 @@ def trips(city):
 
 
 def first_points(data):
-    """A trip table: one row a trip."""
+    """A trip table: one row per trip."""
     first = data.offsets[:-1]
     return Trajectories(np.arange(len(data) + 1), data.lon[first], data.lat[first], data.t_utc[first])
 

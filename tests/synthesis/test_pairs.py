@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from zones import GRID, zone_of
 
-from wayveil.synthesis.draw import apportioned
-from wayveil.synthesis.pairs import _RUN, whole_trips, zone_pairs
+from wayveil.synthesis.trips.draw import apportioned
+from wayveil.synthesis.trips.pairs import whole_trips, zone_pairs
+from wayveil.synthesis.trips.settings import TRIPS
 
 
 def rng(seed=0):
@@ -42,8 +43,8 @@ def test_whole_numbers_are_near_the_shares_and_keep_the_sum_of_neighbours(trips)
     whole = whole_trips(pair, weight, 1500, rng())
     share = np.bincount(pair, weight) / weight.sum() * 1500
     assert whole.sum() == 1500
-    assert np.abs(whole - share).max() < 1 + share.max() / _RUN
-    assert np.abs(np.cumsum(whole) - np.cumsum(share)).max() < _RUN + share.max()
+    assert np.abs(whole - share).max() < 1 + share.max() / TRIPS.run_trips
+    assert np.abs(np.cumsum(whole) - np.cumsum(share)).max() < TRIPS.run_trips + share.max()
     drawn = np.bincount(rng(5).choice(pair, 1500, p=weight / weight.sum()), minlength=len(whole))
     assert np.abs(whole - share).sum() < 0.6 * np.abs(drawn - share).sum()
 

@@ -7,8 +7,10 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
+from wayveil.core.grid import Grid
+from wayveil.core.scope import Scope
+from wayveil.core.week import PARTS_OF_WEEK, hour_of_day_or_weekend, part_of_week
 from wayveil.errors import ReleaseError
-from wayveil.grid import Grid
 from wayveil.measurement import measure
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.noise import SeededNoise
@@ -18,12 +20,10 @@ from wayveil.questions.end_points import HOURS_FROM, HOURS_PART
 from wayveil.questions.flow import region_depth
 from wayveil.release import release_from_json, release_to_json
 from wayveil.release.check import check_complete
-from wayveil.release.words import hours_of_the_map, not_promised
-from wayveil.scope import Scope
+from wayveil.release.statements import map_hours_statement, not_promised
 from wayveil.simulate import simulate_trajectories
-from wayveil.synthesis.place_hours import PlaceHours, exchanged_departures, region_ratios
-from wayveil.synthesis.synthesize import synthesize
-from wayveil.week import PARTS_OF_WEEK, hour_of_day_or_weekend, part_of_week
+from wayveil.synthesis.estimate.place_hours import PlaceHours, exchanged_departures, region_ratios
+from wayveil.synthesis.recipe import synthesize
 
 HOUR = np.arange(24)
 HOURS = np.full(48, 1 / 48)
@@ -120,9 +120,9 @@ def test_a_release_with_hours_keeps_them_and_says_so(many, small_release):
     again = release_from_json(release_to_json(many))
     check_complete(again)
     assert np.array_equal(again[EndPointHours.name].noisy, answer.noisy)
-    assert any("asked about together" in line for line in not_promised(many))
-    assert any("asked about apart" in line for line in not_promised(small_release))
-    assert "districts" in hours_of_the_map(many) and "not in place" in hours_of_the_map(small_release)
+    assert any("measured together" in line for line in not_promised(many))
+    assert any("measured separately" in line for line in not_promised(small_release))
+    assert "districts" in map_hours_statement(many) and "not in their places" in map_hours_statement(small_release)
 
 
 def test_altered_hours_are_refused(many):

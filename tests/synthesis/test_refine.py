@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 import shapely
 
-from wayveil.roads import RoadMap
+from wayveil.core.roads import RoadMap
+from wayveil.core.scope import Scope
 from wayveil.rules import (
     Closed,
     MaxDuration,
@@ -15,19 +16,18 @@ from wayveil.rules import (
     SpeedLimit,
     StayWithin,
     area_in_metres,
+    constructors,
     count,
     custom,
     hours,
-    make,
     map_one_ways,
     motion_from_metres,
     one_way,
     scope_bounds,
 )
-from wayveil.scope import Scope
 from wayveil.synthesis.obey.refine import refine
-from wayveil.synthesis.physics import physical_times
-from wayveil.synthesis.tracks import Tracks, as_written
+from wayveil.synthesis.place.physics import physical_times
+from wayveil.synthesis.place.track_columns import Tracks, as_written
 
 SCOPE = Scope.model_validate(
     {"name": "test", "south": 10.0, "west": 20.0, "north": 10.05, "east": 20.06, "timezone": "Etc/GMT-2",
@@ -63,7 +63,6 @@ def _assert_obeys(rules, offsets, result):
     assert len(result.unresolved) == 0
     for each in count((*rules, scope_bounds(SCOPE)), _written(offsets, result)).values():
         assert each == {"points": 0, "trajectories": 0}
-    assert all(each["points"] == 0 for each in result.violations_after.values())
     joined = np.ones(len(result.t_utc) - 1, bool)
     joined[offsets[1:-1] - 1] = False
     assert (np.diff(result.t_utc)[joined] >= 1).all()
@@ -123,7 +122,7 @@ def test_speed_limits_and_durations_need_no_descent():
     assert result.violations_before["speed_limit"]["points"] > 0
     assert result.violations_before["slow disc"]["points"] > 0
     _assert_obeys(rules, offsets, result)
-    assert result.iterations == result.moved == 0 and result.retimed > 0
+    assert result.moved == 0 and result.retimed > 0
     slow = (MaxDuration(400.0), MinSpeed(3.0))
     result = refine(offsets, x, y, t * 3 - 2 * NOON, slow, SCOPE, random=_rng())
     assert result.violations_before["max_duration"]["trajectories"] == 30
@@ -135,13 +134,13 @@ def test_speed_limits_and_durations_need_no_descent():
 def test_jax_is_not_imported_where_nothing_needs_it():
     code = (
         "import sys, numpy as np\n"
-        "from wayveil.scope import read_scope\n"
+        "from wayveil.io.scope_files import read_scope\n"
         "from wayveil.rules import speed_limit\n"
         "from wayveil.synthesis.obey.refine import refine\n"
         "for t in ([0., 90.], [0., 1.]):\n"
         "    r = refine(np.array([0, 2]), np.array([100., 900.]), np.array([100., 100.]), 1741600800 + np.array(t),\n"
         "               (speed_limit(50),), read_scope('demo-city'), random=np.random.default_rng(0))\n"
-        "    assert r.violations_after['speed_limit']['points'] == 0\n"
+        "    assert len(r.unresolved) == 0\n"
         "assert r.retimed == 1 and 'jax' not in sys.modules\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
@@ -157,7 +156,6 @@ def test_closed_areas_with_and_without_hours_and_what_obeys_is_untouched():
     assert result.violations_before["disc"]["trajectories"] > 3
     assert result.violations_before["noon"]["trajectories"] > 3
     _assert_obeys(rules, offsets, result)
-    assert 0 < result.iterations <= 200
 
     motion = _written(offsets, type("R", (), {"x_m": x, "y_m": y, "t_utc": t}))
     guilty = np.zeros(100, bool)
@@ -184,7 +182,7 @@ def test_deep_in_closed_hours_another_departure_keeps_every_place():
     offsets, x, y, t = _line_motion([(1000 + 5 * i, 1000) for i in range(10)])
     result = refine(offsets, x, y, t, (CLOSED_AT_NOON,), SCOPE, random=_rng())
     _assert_obeys((CLOSED_AT_NOON,), offsets, result)
-    assert result.moved == 0 and result.retimed == 1 and result.iterations == 0
+    assert result.moved == 0 and result.retimed == 1
     window = SCOPE.time_window()
     assert result.t_utc[0] >= window[0] and result.t_utc[-1] < window[1]
     assert (np.diff(result.t_utc) == np.diff(t)).all()
@@ -210,7 +208,7 @@ def test_against_a_line_and_against_the_map():
         result = refine(offsets, x, y, t, (rule,), SCOPE, random=_rng())
         assert result.violations_before[rule.name]["points"] > 30
         _assert_obeys((rule,), offsets, result)
-        assert result.furthest_m < 60
+        assert np.hypot(result.x_m - x, result.y_m - y).max() < 60
         # With the line nothing is wrong, and nothing happens.
         back = refine(offsets, x[::-1].copy(), y, t, (rule,), SCOPE, random=_rng())
         assert back.moved == back.retimed == 0
@@ -219,7 +217,7 @@ def test_against_a_line_and_against_the_map():
 def test_a_rule_of_the_users_own_and_attraction():
     import jax.numpy as jnp
 
-    from wayveil.grid import base_grid
+    from wayveil.core.grid import base_grid
 
     rule = custom(lambda x, y, t: jnp.maximum(y - 4000.0, 0.0), SCOPE, "north")
     offsets, x, y, t = _line_motion([(1000 + 50 * i, 3800 + 15 * i) for i in range(20)])
@@ -238,7 +236,6 @@ def test_what_cannot_be_cured_is_named_and_returned_as_it_came():
     everywhere = Closed(area_in_metres(shapely.box(-100, -100, 9000, 9000)), name="everywhere")
     result = refine(offsets, x, y, t, (everywhere,), SCOPE, random=_rng())
     assert result.unresolved.tolist() == [0, 1, 2, 3]
-    assert result.violations_after["everywhere"]["trajectories"] == 4
     assert result.x_m.tobytes() == x.tobytes() and result.t_utc.tobytes() == t.tobytes()
     assert result.moved == result.retimed == 0
 
@@ -284,13 +281,13 @@ def test_a_speed_limit_holds_on_the_ground_of_a_tall_box():
     lat = np.clip(np.repeat(random.uniform(59.9, 61.4, 40), 10) + 0.003 * random.normal(size=400), 59.9, 61.4)
     x, y = scope.to_metres(lon, lat)
     t = 1.7e9 + 30.0 * np.arange(400)
-    found = refine(offsets, x, y, t, [make.speed_limit(60)], scope, random=random)
+    found = refine(offsets, x, y, t, [constructors.speed_limit(60)], scope, random=random)
     made = scope.to_degrees(found.x_m, found.y_m)
     inside = np.ones(399, bool)
     inside[offsets[1:-1] - 1] = False
     kmh = 3.6 * (haversine_m(*made) / np.diff(found.t_utc))[inside]
     assert kmh.max() <= 60.001 and (kmh > 59).any()
-    counted = make.speed_limit(60).violations(motion_from_metres(x, y, t, offsets, scope))[1:][inside]
+    counted = constructors.speed_limit(60).violations(motion_from_metres(x, y, t, offsets, scope))[1:][inside]
     fast = 3.6 * (haversine_m(lon, lat) / 30.0)[inside]
     clear = np.abs(fast - 60) > 0.001
     assert np.array_equal(counted[clear], fast[clear] > 60)

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from scipy.sparse.csgraph import connected_components, dijkstra
 
-from wayveil.density import NoisyLevel, estimate_field
-from wayveil.grid import base_grid
-from wayveil.polylines import Polylines, lengths
-from wayveil.pyramid import pool
-from wayveil.roads import ROAD_CLASSES, RoadMap
-from wayveil.scope import Scope
-from wayveil.synthesis.mapped import estimate_mapped_field
-from wayveil.synthesis.road_network import road_network
-from wayveil.synthesis.roads import jitter, prepare_roads, road_features, road_graph
+from wayveil.core.density import NoisyLevel, estimate_field
+from wayveil.core.grid import base_grid
+from wayveil.core.polylines import Polylines, lengths
+from wayveil.core.pyramid import pool
+from wayveil.core.roads import ROAD_CLASSES, RoadMap
+from wayveil.core.scope import Scope
+from wayveil.synthesis.estimate.mapped_density import estimate_mapped_field
+from wayveil.synthesis.routes.road_network import road_network
+from wayveil.synthesis.routes.road_prior import jitter, prepare_roads, road_features
 
 SCOPE = Scope(name="town", south=0.0, west=0.0, north=0.04, east=0.04)  # 4.4 km × 4.4 km
 GRID = base_grid(SCOPE)
@@ -22,6 +22,10 @@ FLAT = np.ones((GRID.rows, GRID.columns))
 @pytest.fixture(autouse=True)
 def _own_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+
+
+def road_graph(roads, grid, scope, density):
+    return prepare_roads(roads, grid, scope).graph(density)
 
 
 def a_map(*roads, scope=SCOPE):

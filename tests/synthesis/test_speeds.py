@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from wayveil.synthesis.curves import Total
-from wayveil.synthesis.histogram import estimate_histogram
-from wayveil.synthesis.speeds import estimate_speeds, lognormal_shapes
+from wayveil.synthesis.estimate.curves import Total
+from wayveil.synthesis.estimate.histogram import estimate_histogram
+from wayveil.synthesis.estimate.speeds import estimate_speeds, lognormal_shapes
 
 EDGES = np.r_[np.arange(0.0, 30, 2.0), np.geomspace(30, 150, 12)]
 MIDDLES = (EDGES[1:] + EDGES[:-1]) / 2

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from wayveil.synthesis.spikes import with_spikes
+from wayveil.synthesis.estimate.spikes import with_spikes
 
 EVEN, GROUP = np.full(40, 1 / 40), np.repeat(np.arange(5), 8)
 

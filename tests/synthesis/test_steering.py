@@ -7,9 +7,9 @@ import pytest
 import shapely
 from recordings import every
 
-from wayveil.grid import Grid
+from wayveil.core.grid import Grid
+from wayveil.core.polylines import Polylines
 from wayveil.measurement import measure
-from wayveil.polylines import Polylines
 from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import (
     Closed,
@@ -24,7 +24,6 @@ from wayveil.rules import (
 )
 from wayveil.rules.segments import segments_of_lines
 from wayveil.simulate import simulate_trajectories
-from wayveil.synthesis.graph import RouteGraph, edge_lines, grid_graph
 from wayveil.synthesis.obey import settings, steering
 from wayveil.synthesis.obey.steering import (
     binding_rules,
@@ -33,8 +32,10 @@ from wayveil.synthesis.obey.steering import (
     steered_estimates,
     steered_graph,
 )
-from wayveil.synthesis.synthesize import synthesize
+from wayveil.synthesis.recipe import synthesize
+from wayveil.synthesis.routes.graph import RouteGraph, edge_lines, grid_graph
 
+pytestmark = pytest.mark.usefixtures("estimated_once")
 GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)
 MIDDLE = shapely.box(1500, 900, 2500, 2100)
 
@@ -158,8 +159,8 @@ def test_nobody_crowds_around_a_closed_area_or_leaps_across(often_seen, monkeypa
     _, across_before = beside_and_across(())
     beside, across = beside_and_across((rule,))
     assert across_before > 100 > 10 > across
-    monkeypatch.setattr("wayveil.synthesis.synthesize.steered_estimates", lambda estimates, rules: estimates)
-    monkeypatch.setattr("wayveil.synthesis.synthesize.steered_graph", lambda graph, rules, avoided: graph)
+    monkeypatch.setattr("wayveil.synthesis.model.steered_estimates", lambda estimates, rules: estimates)
+    monkeypatch.setattr("wayveil.synthesis.model.steered_graph", lambda graph, rules, avoided: graph)
     pushed_aside, _ = beside_and_across((rule,))
     assert 2 * beside < pushed_aside
 
@@ -168,7 +169,7 @@ def test_candidates_whose_route_cuts_through_are_barred(often_seen, monkeypatch)
     """Even where the routes were found without the rule, and no point of theirs lies inside."""
     scope = often_seen.scope
     rule = closed(shapely.box(0.2 * scope.width_m, 0.49 * scope.height_m, 0.8 * scope.width_m, 0.51 * scope.height_m))
-    monkeypatch.setattr("wayveil.synthesis.synthesize.steered_graph", lambda graph, rules, avoided: graph)
+    monkeypatch.setattr("wayveil.synthesis.model.steered_graph", lambda graph, rules, avoided: graph)
 
     def across():
         made = synthesize(often_seen, n=300, seed=2, estimator="bayes", rules=(rule,)).trajectories

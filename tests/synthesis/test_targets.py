@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from wayveil.grid import Grid
-from wayveil.polylines import Polylines, lengths
-from wayveil.synthesis.candidates import Trips, draw_trips
-from wayveil.synthesis.fit import fit_weights
-from wayveil.synthesis.placing import course_of
-from wayveil.synthesis.targets import final_lengths, fit_views
+from wayveil.core.grid import Grid
+from wayveil.core.polylines import Polylines, lengths
+from wayveil.synthesis.fit.targets import final_lengths, fit_views
+from wayveil.synthesis.fit.weights import fit_weights
+from wayveil.synthesis.place.points import course_of
+from wayveil.synthesis.trips.candidates import Trips, draw_trips
 
 GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)
 

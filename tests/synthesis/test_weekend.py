@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from wayveil.questions.departure_week import PARTS_OF_DAY, parts_of_day
-from wayveil.synthesis.curves import Total
-from wayveil.synthesis.weekend import in_parts, weekend_affinity
-from wayveil.synthesis.weekly import estimate_hours, estimate_week
+from wayveil.synthesis.estimate.curves import Total
+from wayveil.synthesis.estimate.weekend import in_parts, weekend_affinity
+from wayveil.synthesis.estimate.weekly import estimate_hours, estimate_week
 
 HOUR = np.arange(24)
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from wayveil.grid import Grid
+from wayveil.core.grid import Grid
 
 GRID = Grid(100.0, 96, 64, 9600.0, 6400.0)
 ZONES = 70

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wayveil.synthesis.fields import with_blocks_of
+from wayveil.synthesis.estimate.fields import with_blocks_of
 
 FOLDER = Path(__file__).resolve().parents[2] / "research" / "training"
 
@@ -17,12 +17,9 @@ def on_path(monkeypatch):
 
 @pytest.fixture
 def compiled():
-    """`jax.jit` without optimisation: compiling takes longer than running here."""
     import jax
 
-    jax.config.update("jax_disable_most_optimizations", True)
-    yield jax.jit
-    jax.config.update("jax_disable_most_optimizations", False)
+    return jax.jit
 
 
 def field(seed, shape=(64, 64)):

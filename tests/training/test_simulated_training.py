@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from wayveil.grid import Grid
+from wayveil.core.grid import Grid
 from wayveil.questions.catalogue import SHARES
 from wayveil.questions.field import field_levels
 
@@ -96,15 +96,13 @@ def test_points_outside_the_scope_are_left_out_not_moved():
     assert ends[0, :2].tolist() == [0.5, 0.5] and ends.sum() == 1
 
 
-def test_jax_and_numpy_networks_agree_and_training_runs(monkeypatch, request):
+def test_jax_and_numpy_networks_agree_and_training_runs(monkeypatch):
     import denoiser
     import jax
     import jax.numpy as jnp
     import samples
     from product import network
 
-    jax.config.update("jax_disable_most_optimizations", True)  # compiling takes longer than running here
-    request.addfinalizer(lambda: jax.config.update("jax_disable_most_optimizations", False))
     random = np.random.default_rng(5)
     fields, constants = random.normal(size=(20, 16, 9)).astype(np.float32), random.normal(size=6).astype(np.float32)
     forward = jax.jit(denoiser.log_correction, static_argnames="dtype")

@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from wayveil.core.grid import base_grid
+from wayveil.core.prepare import prepare
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.engine.serial import Serial
-from wayveil.grid import base_grid
+from wayveil.io.source import MemorySource
 from wayveil.measurement import measure
 from wayveil.measurement.exact import exact_answers, kept_trajectories
-from wayveil.prepare import prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.questions.catalogue import QUESTIONS
@@ -22,9 +25,6 @@ from wayveil.questions.median_interval import MedianInterval
 from wayveil.questions.occupancy import OCCUPANCY_RESOLUTION, Occupancy
 from wayveil.questions.relation import AnchorDistance, Relation
 from wayveil.questions.top_speed import TopSpeed
-from wayveil.scope import Scope
-from wayveil.source import MemorySource
-from wayveil.trajectories import Trajectories, concatenate, select
 
 SCOPE = Scope(name="small", south=0.0, west=0.0, north=0.05, east=0.05, timezone="Europe/Paris", caps={"points": 50})
 DATED = SCOPE.model_copy(update={"first_day": dt.date(1970, 1, 1), "last_day": dt.date(1970, 1, 2)})

@@ -1,4 +1,4 @@
-"""Attacks on one file: what somebody who holds it, and something else, can find out.
+"""Attacks on one synthetic file: what an attacker with some background knowledge can learn from it.
 
 Privacy: not private (trusted side only), all of it.
 """
@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.audit.bounds import CONFIDENCE, Rate, rate
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
+from wayveil.core.waypoints import waypoints
 from wayveil.errors import InputError
-from wayveil.scope import Scope
-from wayveil.trajectories import Trajectories
-from wayveil.waypoints import waypoints
 
 WAYPOINTS = 16
 MOST = 5_000
@@ -24,7 +24,7 @@ Vectors = NDArray[np.float64]
 
 
 def shapes(trajectories: Trajectories, scope: Scope) -> Vectors:
-    """(n, 32): sixteen points at equal arc length in metres, over √16, so that distances are root mean squares."""
+    """(n, 32): 16 points at equal arc length in metres, divided by √16, so that distances are RMS values."""
     x_m, y_m = scope.to_metres(trajectories.lon, trajectories.lat)
     points = waypoints(trajectories.offsets, x_m, y_m, trajectories.t_utc, WAYPOINTS, 0.0)[:, :, :2]
     return np.asarray(points.reshape(len(trajectories), -1) / np.sqrt(WAYPOINTS), np.float64)
@@ -56,7 +56,7 @@ def sample(trajectories: Trajectories, most: int, seed: int = 0) -> NDArray[np.i
 
 @dataclass(frozen=True)
 class Linked:
-    """A share with its interval, and what an honest release may show."""
+    """A share with its interval, and the value that an honest release may reach."""
 
     share: Rate
     allowed: float
@@ -72,7 +72,7 @@ def nearness(real: Vectors, synthetic: Vectors) -> tuple[Vectors, Vectors]:
 
 
 def near_copies(among_m: Vectors, distance_m: Vectors, confidence: float = CONFIDENCE) -> Linked:
-    """Share of synthetic trajectories that lie nearer to a real one than 19 of 20 real ones lie to each other.
+    """Share of synthetic trajectories that are closer to a real one than 19 of 20 real ones are to each other.
 
     The threshold is the 5 % quantile of the distance from a real trajectory to the nearest other real one, at least one
     metre. A fresh sample of the population would fall below it about as often as real ones do; twice that is allowed.
@@ -83,9 +83,9 @@ def near_copies(among_m: Vectors, distance_m: Vectors, confidence: float = CONFI
 
 
 def exact_copies(among_m: Vectors, distance_m: Vectors, confidence: float = CONFIDENCE) -> Linked:
-    """Share of synthetic trajectories within one metre of a real one; allowed is what real ones may have of each other.
+    """Share of synthetic trajectories within one metre of a real one; the limit is the same share among real ones.
 
-    Finds a few per cent of copies among honest trajectories, which `near_copies` lets pass.
+    Finds a few per cent of copies among honest trajectories, which `near_copies` does not detect.
     """
     found, own = (rate(int((metres <= _COPY_M).sum()), len(metres), confidence) for metres in (distance_m, among_m))
     return Linked(found, own.high, len(distance_m))
@@ -101,8 +101,8 @@ def linkage(
 ) -> Linked:
     """Of the records nearest to some synthetic trajectory, the share that was in the data; ½ if nothing leaked.
 
-    Real and held-out records, as many of the one as of the other, stand side by side. Each synthetic trajectory accuses
-    the record nearest to it; each accused record counts once. Under ε-DP the number of right accusations of a random
+    The candidates are equally many real and held-out records. Each synthetic trajectory accuses the record nearest to
+    it; each accused record counts once. Under ε-DP the number of right accusations of a random
     split is dominated by Binomial(accused, e^ε / (1 + e^ε)).
     """
     size = min(len(real), len(holdout))
@@ -147,7 +147,7 @@ def advantage(inside: Vectors, outside: Vectors, confidence: float = CONFIDENCE)
         np.sort(outside[:half]), candidates, side="right"
     )
     at = int(np.argmax(gain))
-    # Half-way to the next value: the other half has values of its own.
+    # Halfway to the next value, because the other half of the runs has other values.
     threshold = float(candidates[at : at + 2].mean())
     size = min(len(inside), len(outside))
     right = int((inside[half:size] <= threshold).sum() + (outside[half:size] > threshold).sum())
@@ -156,7 +156,7 @@ def advantage(inside: Vectors, outside: Vectors, confidence: float = CONFIDENCE)
 
 
 def reconstruct_last(known: NDArray[np.floating], output: NDArray[np.floating]) -> NDArray[np.float64]:
-    """T_m = Σ output − Σ_{i<m} T_i: descent on differences never moves the sum, so the sum gives the last record away.
+    """T_m = Σ output − Σ_{i<m} T_i: descent on differences never changes the sum, so the sum reveals the last record.
 
     `known` is (m−1, …), `output` (m, …), both aligned as in the published method.
     """
@@ -164,7 +164,7 @@ def reconstruct_last(known: NDArray[np.floating], output: NDArray[np.floating]) 
 
 
 def centroid_error_m(records: NDArray[np.floating], output: NDArray[np.floating]) -> tuple[float, float]:
-    """(error of the last record reconstructed from the others, error of guessing the others' mean): RMS metres a point.
+    """Errors of the last record: reconstructed from the others, and guessed as their mean; RMS metres per point.
 
     Both arrays are (m, n, k) with x_m and y_m as the first two coordinates.
     """

@@ -1,4 +1,4 @@
-"""What many runs prove: Clopper–Pearson intervals, and from them a lower bound on ε."""
+"""Statistical bounds from many runs: Clopper–Pearson intervals, and a lower bound on ε."""
 
 import math
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ class Rate:
 
 @dataclass(frozen=True)
 class Bound:
-    """With the stated confidence, no ε below `epsilon` is true of the method."""
+    """With the stated confidence, the method does not satisfy any ε below `epsilon`."""
 
     epsilon: float
     confidence: float
@@ -67,8 +67,8 @@ def epsilon_bound(
     """ε ≥ ln(p_low / q_high), p and q the chances of one event on two neighbouring datasets.
 
     Pure ε-DP says P(E | D') ≤ e^ε · P(E | D) for every event E and in both directions. The first half of the runs
-    chooses E: which statistic, which threshold, above or below it, in which direction. The second half, which has had
-    no say in that choice, counts E; p_low and q_high are one-sided Clopper–Pearson bounds at half the error each
+    chooses E: which statistic, which threshold, above or below it, in which direction. The second half, which is
+    independent of that choice, counts E; p_low and q_high are one-sided Clopper–Pearson bounds at half the error each
     (Bonferroni), so the bound holds with the stated confidence however the event was found.
 
     Parameters
@@ -76,7 +76,9 @@ def epsilon_bound(
     without, with_canary
         (runs,) or (runs, statistics): numbers computed from the output of one run each, on either dataset.
 
-    Privacy: not private (trusted side only).
+    Privacy
+    -------
+    Not private (trusted side only).
     """
     zero, one = (np.asarray(s, float).reshape(len(s), -1) for s in (without, with_canary))
     runs = min(len(zero), len(one))
@@ -107,7 +109,7 @@ def _choose(zero: NDArray[np.float64], one: NDArray[np.float64], alpha: float) -
     """The event that would give the largest bound on these runs."""
     best, chosen = -math.inf, (0, 0.0, True, True)
     half = len(zero)
-    lows = lower(np.arange(half + 1), half, alpha)  # of every count, once: the inverse beta function is slow
+    lows = lower(np.arange(half + 1), half, alpha)  # computed once per count, because the inverse beta function is slow
     for statistic in range(zero.shape[1]):
         thresholds = _thresholds(np.concatenate([zero[:, statistic], one[:, statistic]]))
         if not len(thresholds):
@@ -124,7 +126,7 @@ def _choose(zero: NDArray[np.float64], one: NDArray[np.float64], alpha: float) -
 
 
 def _thresholds(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Half-way between neighbouring values, so that rounding of the last digit moves nothing across."""
+    """Halfway between neighbouring values, so that rounding of the last digit does not matter."""
     distinct = np.unique(values)
     middle: NDArray[np.float64] = (distinct[1:] + distinct[:-1]) / 2
     if len(middle) <= _MOST_THRESHOLDS:

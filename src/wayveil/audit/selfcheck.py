@@ -1,4 +1,4 @@
-"""Who watches the audit: methods that are known to be sound, or broken, on the embedded city."""
+"""A self-check of the audit: methods that are known to be sound or broken, on the simulated city."""
 
 import math
 import time
@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from wayveil.audit.bounds import CONFIDENCE, Bound, epsilon_bound
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.progress import Progress, quiet
-from wayveil.scope import Scope
-from wayveil.trajectories import Trajectories, concatenate, select
 
 ONE = Fraction(1)
 
@@ -33,11 +33,11 @@ class Case:
     runs: int
     """On each of the two datasets."""
     seen: str
-    """The event that tells the two datasets apart, or what else was found."""
+    """The event that distinguishes the two datasets, or what else was found."""
 
     @property
     def right(self) -> bool:
-        """Whether the audit says what is known to be true."""
+        """Whether the audit's verdict is correct."""
         return self.verdict == self.expected
 
 
@@ -93,11 +93,11 @@ def self_check(
     noise: NoiseSource | None = None,
     progress: Progress = quiet,
 ) -> SelfCheck:
-    """Audit the reading of files, the sound method, broken variants and the published method on the embedded city.
+    """Audit the readers, the sound method, broken variants and the published method on the simulated city.
 
     `noise` is opendp's unless a test gives another.
 
-    Privacy: free (nobody lives in the embedded city).
+    Privacy: free (simulated data).
     """
     begin = time.monotonic()
     effort = effort or (QUICK if quick else FULL)
@@ -126,7 +126,7 @@ class World:
     crossing: Trajectories
     """Goes from corner to corner: start and end differ."""
     far: Trajectories
-    """Stands far outside of the city, inside the wide frame."""
+    """Stands far outside the city, inside the wide frame."""
 
 
 def make_world() -> World:
@@ -162,20 +162,20 @@ def _canary(scope: Scope, share: np.ndarray, begin_utc: float) -> Trajectories:
 
 
 def _readers(world: World, progress: Progress) -> Iterator[Case]:
-    """Files with one unit more or less, read as `measure` reads them; no noise is needed to see the difference."""
-    from wayveil.audit.broken import subtracting_reader
-    from wayveil.audit.readers import Reading, read_bound
+    """Files that differ by one unit, read as `measure` reads them; the difference is visible without noise."""
+    from wayveil.audit.broken_methods import subtracting_reader
+    from wayveil.audit.reader_audit import Reading, read_bound
 
     def judged(method: str, found: Reading, expected: str) -> Case:
         verdict = "convicted" if found.bound > 1 else "acquitted"
-        seen = f"largest difference between two files that one unit tells apart ({found.seen})"
+        seen = f"largest difference between two files that differ by one unit ({found.seen})"
         return Case(method, 1.0, 1.0, found.bound, verdict, expected, found.pairs, seen)
 
     for unit in ("trajectory", "user"):
         found = read_bound(world.data, world.scope, unit, progress=progress)
-        yield judged(f"reading files, one {unit} more", found, "acquitted")
+        yield judged(f"readers, one {unit} more", found, "acquitted")
     found = read_bound(world.data, world.scope, "trajectory", reader=subtracting_reader, progress=progress)
-    yield judged("reading files, ids subtracted", found, "convicted")
+    yield judged("readers, ids subtracted", found, "convicted")
 
 
 def case(
@@ -189,10 +189,10 @@ def case(
 
 
 def _sound(world: World, effort: Effort, confidence: float, noise: NoiseSource, progress: Progress) -> Iterator[Case]:
-    from wayveil.audit.mechanism import HalfNoise, release_scores
+    from wayveil.audit.mechanism_audit import HalfNoise, release_scores
 
     bound = views_bound(world, ONE, effort.views, noise, confidence, progress)
-    yield case("sound method, each view alone", 1.0, bound, "acquitted")
+    yield case("sound method, each question alone", 1.0, bound, "acquitted")
     with_canary = concatenate([world.data, world.standing])
     scores = release_scores(
         world.data, with_canary, world.scope, epsilon=ONE, runs=effort.releases, noise=noise, progress=progress
@@ -202,17 +202,20 @@ def _sound(world: World, effort: Effort, confidence: float, noise: NoiseSource, 
     more = f"; no run's ratio is beyond ± {largest:.2f}"
     yield case("sound method, whole release", 1.0, bound, "acquitted", more=more)
     bound = views_bound(world, ONE, effort.views, HalfNoise(noise), confidence, progress)
-    yield case("sound method with half its noise", 1.0, bound, "convicted")
+    yield case("sound method with half the noise", 1.0, bound, "convicted")
 
 
 def views_bound(
     world: World, epsilon: Fraction, runs: int, noise: NoiseSource, confidence: float, progress: Progress = quiet
 ) -> Bound:
-    """The largest bound over all views and two canaries; which one, the first half of the runs chooses."""
-    from wayveil.audit.mechanism import question_scores
+    """The largest bound over all questions and two canaries; the first half of the runs chooses which one."""
+    from wayveil.audit.mechanism_audit import question_scores
 
     named: dict[str, tuple[np.ndarray, np.ndarray]] = {}
-    for name, canary in (("a canary that stands", world.standing), ("a canary that crosses", world.crossing)):
+    for name, canary in (
+        ("a canary that stands still", world.standing),
+        ("a canary that crosses the city", world.crossing),
+    ):
         found = question_scores(
             world.data, concatenate([world.data, canary]), world.scope, epsilon=epsilon, runs=runs, noise=noise,
             progress=progress,
@@ -243,7 +246,7 @@ def sampler_bound(
     progress: Progress = quiet,
 ) -> Bound:
     """The bound for the small grid method, with a canary far away from everybody else."""
-    from wayveil.audit.broken import STATISTICS, grid_sampler, statistics
+    from wayveil.audit.broken_methods import STATISTICS, grid_sampler, statistics
 
     rng = np.random.default_rng(0)
     sides: list[list[list[float]]] = []
@@ -258,7 +261,7 @@ def sampler_bound(
 
 
 def _published(world: World, effort: Effort, confidence: float, progress: Progress) -> Iterator[Case]:
-    from wayveil.audit.published import STATISTICS, published_leaks, published_scores, replace_last
+    from wayveil.audit.dpe_audit import STATISTICS, published_leaks, published_scores, replace_last
 
     data = select(world.data, np.arange(40))
     neighbour = replace_last(data, world.standing)
@@ -267,9 +270,9 @@ def _published(world: World, effort: Effort, confidence: float, progress: Progre
         bound = epsilon_bound(zero, one, confidence=confidence, names=STATISTICS)
         leaks = published_leaks(data, world.holdout, world.scope, epsilon, confidence)
         more = (
-            f"; one run links {leaks.linked.value:.0%} of its outputs to their records, tells members with an "
+            f"; one run links {leaks.linked.value:.0%} of its outputs to their records, identifies members with an "
             f"advantage of {leaks.advantage.value:.2f} (at least {leaks.advantage.low:.2f}; {epsilon:g}-DP allows "
-            f"{math.tanh(epsilon / 2):.2f}), and gives the last record away to {leaks.reconstruction_m:.2g} m "
+            f"{math.tanh(epsilon / 2):.2f}), and reconstructs the last record to within {leaks.reconstruction_m:.2g} m "
             f"(a guess: {leaks.guess_m:.0f} m)"
         )
         yield case(f"published DPE, epsilon {epsilon:g}", epsilon, bound, "convicted", 2 * epsilon, more)
@@ -288,7 +291,7 @@ def audit_method(
     names: tuple[str, ...] = (),
     progress: Progress = quiet,
 ) -> Bound:
-    """The lower bound on ε of any method: `run(data)` runs it once and gives the statistics of its output.
+    """The lower bound on ε of any method; `run(data)` runs it once and returns the statistics of its output.
 
     Privacy: not private (trusted side only).
     """

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Literal
 
-from wayveil.audit.judge import AuditReport
+from wayveil.audit.file_audit import AuditReport
 from wayveil.audit.selfcheck import SelfCheck
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _METHOD_COLUMNS: Columns = (
 
 
 def audit_table(report: AuditReport) -> "Group":
-    """One row an attack, and below the table a line each for what it looks for, which no column could hold."""
+    """One row per attack, and below the table one line per attack on what it measures."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -33,16 +33,16 @@ def audit_table(report: AuditReport) -> "Group":
         allowed = "" if test.allowed is None else f"{test.allowed:.3g}"
         table.add_row(test.test, f"{test.value:.4g}", interval, allowed, words[test.passed])
     meanings = (Text(f"- {test.test}: {test.meaning}") for test in report.tests)
-    return Group(table, "What is counted:", *meanings)
+    return Group(table, "What is measured:", *meanings)
 
 
 def self_check_table(check: SelfCheck) -> "Group":
-    """One row a method, and below the table a line each for what was seen, which no column could hold."""
+    """One row per method, and below the table one line per method on what was found."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(title=f"Lower bound on epsilon at {check.confidence:.1%} confidence, embedded city")
+    table = Table(title=f"Lower bound on epsilon at {check.confidence:.1%} confidence, simulated city")
     for name, justify in _METHOD_COLUMNS:
         table.add_column(name, justify=justify)
     for case in check.cases:
@@ -50,4 +50,4 @@ def self_check_table(check: SelfCheck) -> "Group":
         table.add_row(case.method, f"{case.epsilon:g}", f"{case.allowed:g}", f"{case.bound:.2f}",
                       f"[{colour}]{case.verdict}[/{colour}]", f"2 × {case.runs}")  # fmt: skip
     seen = (Text(f"- {case.method}: {case.seen}") for case in check.cases)
-    return Group(table, "What was seen:", *seen)
+    return Group(table, "What was found:", *seen)

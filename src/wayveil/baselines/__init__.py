@@ -1,6 +1,6 @@
-"""AdaTrace and PrivTrace, written from their papers: two more methods, and two yardsticks.
+"""AdaTrace and PrivTrace, implemented from their papers, for comparison.
 
-Each has two modes: `published=True` follows the authors and is stamped not private; the default closes the leaks.
+Each has two modes: `published=True` follows the authors and is marked as not private; the default closes the leaks.
 """
 
 from wayveil.baselines.adatrace import adatrace

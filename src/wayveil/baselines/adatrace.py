@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.baselines.cells import (
+from wayveil.baselines.coordinates import Metres, from_points, in_metres, output_size
+from wayveil.baselines.grid import (
     Routes,
     TwoLevelGrid,
     draw_rows,
@@ -23,15 +24,22 @@ from wayveil.baselines.cells import (
     trace,
     uniform_grid,
 )  # fmt: skip
-from wayveil.baselines.door import Account, Door, Features, by_trajectory, published_door, sound_door
-from wayveil.baselines.frame import Metres, from_points, in_metres, output_size
+from wayveil.baselines.mechanism import (
+    Account,
+    Features,
+    Mechanism,
+    by_trajectory,
+    published_mechanism,
+    sound_mechanism,
+)
 from wayveil.baselines.result import NO_TIME, ONE_TRAJECTORY, BaselineResult
+from wayveil.core import ragged
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
 from wayveil.privacy.budget import Number
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import NoiseSource
 from wayveil.progress import Progress, quiet
-from wayveil.scope import Scope
-from wayveil.trajectories import Trajectories
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -85,64 +93,69 @@ def adatrace(
         False closes these leaks: the scope's box, a noisy count, a noised second level, one fixed family of route
         lengths, integer noise.
     seed
-        Governs the walks, and in the published mode the noise too. The sound mode's noise has no seed.
+        Seed of the walks and, in the published mode, of the noise. The noise of the sound mode has no seed.
     n
-        How many trajectories to make; None = as many as were counted.
+        Number of trajectories to make; None = the (noisy) count.
     noise
         Source of the sound mode's noise; anything but the default makes the result not private.
     ledger, dataset
-        The account that pays. Without a ledger nothing is recorded, and the caller answers for composition.
+        The account that is charged. Without a ledger nothing is recorded, and the caller is responsible for
+        composition.
 
     Privacy: spends `epsilon` for one trajectory (add or remove); with `published`, not private.
     """
     rng = np.random.default_rng(seed)
     account = Account(noise, ledger, dataset)
-    door: Door
+    mechanism: Mechanism
     if published:
-        door = published_door(epsilon, PUBLISHED_SHARES, rng, account)
+        mechanism = published_mechanism(epsilon, PUBLISHED_SHARES, rng, account)
     else:
-        door = sound_door("adatrace", epsilon, SOUND_SHARES, account)
+        mechanism = sound_mechanism("adatrace", epsilon, SOUND_SHARES, account)
     progress("adatrace", 0.0)
-    model = _measure(trajectories, scope, door, published)
+    model = _measure(trajectories, scope, mechanism, published)
     progress("adatrace", 0.5)
     made = _walk(model, output_size(n, model.count), scope, rng)
     progress("adatrace", 1.0)
-    return BaselineResult(made, door.private, tuple(door.lines), (_LEAKS if published else ONE_TRAJECTORY, NO_TIME))
+    return BaselineResult(
+        made, mechanism.private, tuple(mechanism.lines), (_LEAKS if published else ONE_TRAJECTORY, NO_TIME)
+    )
 
 
-def _measure(trajectories: Trajectories, scope: Scope, door: Door, published: bool) -> _Model:
+def _measure(trajectories: Trajectories, scope: Scope, mechanism: Mechanism, published: bool) -> _Model:
     box, data = in_metres(trajectories, scope, published)
     m = len(data[0]) - 1
     everyone = np.arange(m)
-    count = float(m) if published else door.sums("count", Features(everyone, everyone * 0, np.ones(m)), 1)[0]
+    count = float(m) if published else mechanism.sums("count", Features(everyone, everyone * 0, np.ones(m)), 1)[0]
     count = max(count, 1.0)
     coarse = uniform_grid(box, ACROSS)
-    grid, leaf_weight = _second_level(data, coarse, count, door, published)
+    grid, leaf_weight = _second_level(data, coarse, count, mechanism, published)
     routes = trace(*data, coarse, min(box.width_m, box.height_m) / ACROSS / 4)
-    move = _mobility(routes, door)
+    move = _mobility(routes, mechanism)
     pair = routes.start * ACROSS**2 + routes.end
-    trips = door.sums("trips", Features(everyone, pair, np.ones(m)), ACROSS**4)
+    trips = mechanism.sums("trips", Features(everyone, pair, np.ones(m)), ACROSS**4)
     trips = np.maximum(trips, 0.0) if published else norm_sub(trips, count)
     lengths = np.minimum(routes.size, LONGEST)
-    excess = _published_lengths(pair, lengths, door) if published else _sound_lengths(pair, lengths, trips, door)
+    excess = (
+        _published_lengths(pair, lengths, mechanism) if published else _sound_lengths(pair, lengths, trips, mechanism)
+    )
     return _Model(grid, leaf_weight, move, trips, excess, count)
 
 
 def _second_level(
-    data: Metres, coarse: TwoLevelGrid, count: float, door: Door, published: bool
+    data: Metres, coarse: TwoLevelGrid, count: float, mechanism: Mechanism, published: bool
 ) -> tuple[TwoLevelGrid, Floats]:
     """Dense cells are split, M_i = sqrt(noisy visits of cell i · ε_v / 10) as for adaptive grids; weights of leaves."""
     offsets, x_m, y_m = data
-    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    visits = door.sums("grid", by_trajectory(owner, coarse.locate(x_m, y_m)), ACROSS**2)
+    owner = ragged.owners(np.diff(offsets))
+    visits = mechanism.sums("grid", by_trajectory(owner, coarse.locate(x_m, y_m)), ACROSS**2)
     visits = norm_sub(visits, count)
-    level_epsilon = door.epsilon("grid" if published else "second level")
+    level_epsilon = mechanism.epsilon("grid" if published else "second level")
     splits = np.clip(np.round(np.sqrt(visits * level_epsilon / 10.0)), 1, 16).astype(np.int64)
     grid = TwoLevelGrid(coarse.box, ACROSS, splits)
     features = by_trajectory(owner, grid.locate(x_m, y_m))
     if published:
         return grid, np.asarray(np.bincount(features.bin, features.value, minlength=grid.leaves), np.float64)
-    return grid, norm_sub(door.sums("second level", features, grid.leaves), count)
+    return grid, norm_sub(mechanism.sums("second level", features, grid.leaves), count)
 
 
 def _direction(source: Ints, target: Ints) -> Ints:
@@ -160,11 +173,11 @@ def _neighbour_cells() -> tuple[Ints, NDArray[np.bool_]]:
     return np.where(exists, row * ACROSS + column, 0), exists
 
 
-def _mobility(routes: Routes, door: Door) -> Floats:
+def _mobility(routes: Routes, mechanism: Mechanism) -> Floats:
     owner, source, target = routes.moves()
     way = _direction(source, target)
     near = way >= 0
-    noisy = door.sums("mobility", by_trajectory(owner[near], source[near] * 9 + way[near]), ACROSS**2 * 9)
+    noisy = mechanism.sums("mobility", by_trajectory(owner[near], source[near] * 9 + way[near]), ACROSS**2 * 9)
     _, exists = _neighbour_cells()
     # A little weight everywhere keeps every end reachable.
     weight = np.where(exists, np.maximum(noisy.reshape(-1, 9), 0.0) + 1e-6, 0.0)
@@ -193,14 +206,14 @@ def _families(mean: Floats) -> Floats:
     return probability
 
 
-def _published_lengths(pair: Ints, lengths: Ints, door: Door) -> Floats:
+def _published_lengths(pair: Ints, lengths: Ints, mechanism: Mechanism) -> Floats:
     """The family nearest to the raw lengths of each trip, around a mean with noise scaled by the raw maximum."""
     excess = np.maximum(lengths - _shortest(pair), 0)
     table = np.bincount(pair * LONGEST + excess, minlength=ACROSS**4 * LONGEST).reshape(-1, LONGEST).astype(float)
     count = table.sum(1)
     true_sum = table @ np.arange(LONGEST)
     largest = np.where(table > 0, np.arange(LONGEST), 0).max(1)
-    noise = door.sums("lengths", Features(pair[:0], pair[:0], np.zeros(0)), ACROSS**4)
+    noise = mechanism.sums("lengths", Features(pair[:0], pair[:0], np.zeros(0)), ACROSS**4)
     mean = np.maximum(true_sum + noise * largest, 0.0) / np.maximum(count, 1.0)
     raw_mean = true_sum / np.maximum(count, 1.0)
     distance = np.abs(_families(raw_mean) - table / np.maximum(count, 1.0)[:, None]).sum(2)
@@ -208,18 +221,18 @@ def _published_lengths(pair: Ints, lengths: Ints, door: Door) -> Floats:
     return nearest
 
 
-def _sound_lengths(pair: Ints, lengths: Ints, trips: Floats, door: Door) -> Floats:
+def _sound_lengths(pair: Ints, lengths: Ints, trips: Floats, mechanism: Mechanism) -> Floats:
     """Geometric around a noisy mean excess of each trip, shrunk towards the mean of its distance class.
 
     A trajectory adds excess / ACROSS ≤ 1 (a larger excess is cut) to its pair; the family is fixed beforehand and the
     counts are the noisy trips. Clipping before shrinking would turn the noise of rare trips into length.
     """
     excess = np.clip(lengths - _shortest(pair), 0, ACROSS)
-    noisy = door.sums("lengths", Features(np.arange(len(pair)), pair, excess / ACROSS), ACROSS**4) * ACROSS
+    noisy = mechanism.sums("lengths", Features(np.arange(len(pair)), pair, excess / ACROSS), ACROSS**4) * ACROSS
     kind = _shortest(np.arange(ACROSS**4))
     pooled = np.bincount(kind, noisy) / np.maximum(np.bincount(kind, trips), 1.0)
     prior = np.clip(pooled, 0.0, ACROSS)[kind]
-    strength = 5.0 * ACROSS / door.epsilon("lengths")
+    strength = 5.0 * ACROSS / mechanism.epsilon("lengths")
     lengths_by_pair: Floats = _families(np.clip((noisy + strength * prior) / (trips + strength), 0.0, ACROSS))[1]
     return lengths_by_pair
 
@@ -250,7 +263,7 @@ def _walk(model: _Model, n: int, scope: Scope, rng: np.random.Generator) -> Traj
     # A trip inside one cell still has a start and an end.
     visited[cells == 1, 1] = visited[cells == 1, 0]
     points = np.maximum(cells, 2)
-    offsets = np.r_[0, np.cumsum(points)]
+    offsets = ragged.offsets_of(points)
     cell = visited[np.arange(LONGEST)[None] < points[:, None]]
     x_m, y_m = model.grid.draw(_leaf_in(model, cell, rng), rng)
     return from_points(offsets, x_m, y_m, scope)

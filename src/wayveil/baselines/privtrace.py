@@ -11,17 +11,25 @@ scores like the authors' own code on public data; `research/benchmarks/baseline_
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.baselines.cells import Box, Routes, TwoLevelGrid, norm_sub, trace, uniform_grid
-from wayveil.baselines.chain import Chain, Edges, SecondOrder, make_chain, trip_distribution, walk
-from wayveil.baselines.door import Account, Door, Features, by_trajectory, published_door, sound_door
-from wayveil.baselines.frame import Metres, from_points, in_metres, output_size
+from wayveil.baselines.coordinates import Metres, from_points, in_metres, output_size
+from wayveil.baselines.grid import Box, Routes, TwoLevelGrid, norm_sub, trace, uniform_grid
+from wayveil.baselines.markov import Chain, Edges, SecondOrder, make_chain, trip_distribution, walk
+from wayveil.baselines.mechanism import (
+    Account,
+    Features,
+    Mechanism,
+    by_trajectory,
+    published_mechanism,
+    sound_mechanism,
+)
 from wayveil.baselines.result import NO_TIME, ONE_TRAJECTORY, BaselineResult
+from wayveil.core import ragged
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
 from wayveil.privacy.budget import Number
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import NoiseSource
 from wayveil.progress import Progress, quiet
-from wayveil.scope import Scope
-from wayveil.trajectories import Trajectories
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -59,61 +67,64 @@ def privtrace(
         False closes these leaks: the scope's box, a noisy count, noise on every transition between touching cells
         (a set that the noisy grid alone decides), integer noise.
     seed
-        Governs the walks, and in the published mode the noise too. The sound mode's noise has no seed.
+        Seed of the walks and, in the published mode, of the noise. The noise of the sound mode has no seed.
     n
-        How many trajectories to make; None = as many as were counted.
+        Number of trajectories to make; None = the (noisy) count.
     noise
         Source of the sound mode's noise; anything but the default makes the result not private.
     ledger, dataset
-        The account that pays. Without a ledger nothing is recorded, and the caller answers for composition.
+        The account that is charged. Without a ledger nothing is recorded, and the caller is responsible for
+        composition.
 
     Privacy: spends `epsilon` for one trajectory (add or remove); with `published`, not private.
     """
     rng = np.random.default_rng(seed)
     account = Account(noise, ledger, dataset)
-    door: Door
+    mechanism: Mechanism
     if published:
-        door = published_door(epsilon, PUBLISHED_SHARES, rng, account)
+        mechanism = published_mechanism(epsilon, PUBLISHED_SHARES, rng, account)
     else:
-        door = sound_door("privtrace", epsilon, SOUND_SHARES, account)
+        mechanism = sound_mechanism("privtrace", epsilon, SOUND_SHARES, account)
     progress("privtrace", 0.0)
     box, data = in_metres(trajectories, scope, published)
-    count = _count(len(data[0]) - 1, door, published)
-    grid = _grid(data, box, count, door)
+    count = _count(len(data[0]) - 1, mechanism, published)
+    grid = _grid(data, box, count, mechanism)
     # The authors look at the sample points only; a transition may then leap over cells.
     apart_m = np.inf if published else 0.5 * float(min(grid.rectangles[2].min(), grid.rectangles[3].min()))
     routes = trace(*data, grid, apart_m)
     progress("privtrace", 0.3)
-    chain = _first_order(routes, grid, count, door, published)
-    second = _second_order(routes, chain, door, published)
+    chain = _first_order(routes, grid, count, mechanism, published)
+    second = _second_order(routes, chain, mechanism, published)
     progress("privtrace", 0.5)
     size = output_size(n, count)
     offsets, leaf = walk(chain, second, trip_distribution(chain), size, rng)
     made = from_points(offsets, *grid.draw(leaf, rng), scope)
     progress("privtrace", 1.0)
-    return BaselineResult(made, door.private, tuple(door.lines), (_LEAKS if published else ONE_TRAJECTORY, NO_TIME))
+    return BaselineResult(
+        made, mechanism.private, tuple(mechanism.lines), (_LEAKS if published else ONE_TRAJECTORY, NO_TIME)
+    )
 
 
-def _count(m: int, door: Door, published: bool) -> float:
+def _count(m: int, mechanism: Mechanism, published: bool) -> float:
     if published:
         return float(m)
     everyone = np.arange(m)
-    return max(1.0, float(door.sums("count", Features(everyone, everyone * 0, np.ones(m)), 1)[0]))
+    return max(1.0, float(mechanism.sums("count", Features(everyone, everyone * 0, np.ones(m)), 1)[0]))
 
 
-def _grid(data: Metres, box: Box, count: float, door: Door) -> TwoLevelGrid:
+def _grid(data: Metres, box: Box, count: float, mechanism: Mechanism) -> TwoLevelGrid:
     """K = sqrt(m / 500) cells across; cells with many noisy visits are split again, in proportion to their root."""
     offsets, x_m, y_m = data
     across = int(np.clip(round(np.sqrt(count / _TRAJECTORIES_A_CELL)), 1, _MOST_ACROSS))
     coarse = uniform_grid(box, across)
-    owner = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-    visits = norm_sub(door.sums("grid", by_trajectory(owner, coarse.locate(x_m, y_m)), across**2), count)
+    owner = ragged.owners(np.diff(offsets))
+    visits = norm_sub(mechanism.sums("grid", by_trajectory(owner, coarse.locate(x_m, y_m)), across**2), count)
     a_leaf = max(_VISITS_A_LEAF, count / _LEAVES)  # the chain is inverted, so the leaves stay some thousands at most
     splits = np.clip(np.round(np.sqrt(visits / a_leaf)), 1, _MOST_SPLITS).astype(np.int64)
     return TwoLevelGrid(box, across, splits)
 
 
-def _first_order(routes: Routes, grid: TwoLevelGrid, count: float, door: Door, published: bool) -> Chain:
+def _first_order(routes: Routes, grid: TwoLevelGrid, count: float, mechanism: Mechanism, published: bool) -> Chain:
     """Starts, moves and ends of each trajectory, which weigh 1 together, over the states and the virtual ends."""
     owner, source, target = routes.moves()
     if published:
@@ -128,7 +139,7 @@ def _first_order(routes: Routes, grid: TwoLevelGrid, count: float, door: Door, p
         np.concatenate([everyone, everyone, owner[known]]),
         np.concatenate([routes.start, s + routes.end, 2 * s + edge[known]]),
     )
-    noisy = door.sums("first order", features, 2 * s + len(edges.source))
+    noisy = mechanism.sums("first order", features, 2 * s + len(edges.source))
     if published:
         occurs = np.bincount(features.bin, minlength=len(noisy)) > 0
         weight = np.zeros(len(noisy))
@@ -138,13 +149,13 @@ def _first_order(routes: Routes, grid: TwoLevelGrid, count: float, door: Door, p
     return make_chain(edges, weight[:s], weight[s : 2 * s], weight[2 * s :])
 
 
-def _second_order(routes: Routes, chain: Chain, door: Door, published: bool) -> SecondOrder:
+def _second_order(routes: Routes, chain: Chain, mechanism: Mechanism, published: bool) -> SecondOrder:
     """Counts of (before, at, after) for the chosen states; each trajectory's weigh 1 together."""
-    second = SecondOrder.choose(chain, 1.0 / door.epsilon("second order"))
+    second = SecondOrder.choose(chain, 1.0 / mechanism.epsilon("second order"))
     owner, before, at, after = routes.double_moves()
     code = second.code(before, at, after)
     known = code >= 0
-    noisy = door.sums("second order", by_trajectory(owner[known], code[known]), max(second.size, 1))
+    noisy = mechanism.sums("second order", by_trajectory(owner[known], code[known]), max(second.size, 1))
     if published:
         noisy = np.where(np.bincount(code[known], minlength=len(noisy)) > 0, noisy, 0.0)
     return second.with_counts(noisy[: second.size], chain)

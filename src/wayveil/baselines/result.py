@@ -1,17 +1,17 @@
-"""What a baseline gives back."""
+"""The result of a baseline."""
 
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wayveil.trajectories import Trajectories
+from wayveil.core.trajectories import Trajectories
 
-NO_TIME = "The method makes no times: t is a counter of one second a point from 0 and means nothing."
+NO_TIME = "The method makes no times: t counts points from 0, one second each, and has no meaning."
 ONE_TRAJECTORY = "One trajectory is protected, not one user with several."
 
 
 @dataclass(frozen=True)
 class LedgerLine:
-    """One spending: what was measured, the epsilon given to it, and what the mechanism's own map answers."""
+    """One entry: what was measured, its epsilon, and the scale of its noise."""
 
     name: str
     epsilon: Fraction

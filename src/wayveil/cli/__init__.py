@@ -1,1 +1,1 @@
-"""The command line: one verb a file, no logic."""
+"""The command line: one file per command, no logic."""

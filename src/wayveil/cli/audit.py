@@ -1,4 +1,4 @@
-"""`wayveil audit`: attacks on a synthetic file, and the audit of the audit."""
+"""`wayveil audit`: attacks on a synthetic file, and a self-check of the audit."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from wayveil.cli import columns as col
+from wayveil.cli import column_options as col
 from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
 
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")]
-Confidence = Annotated[float, typer.Option("--confidence", help="Of every interval and bound.")]
+Confidence = Annotated[float, typer.Option("--confidence", help="Confidence level of every interval and bound.")]
 FAILED = 4
 
 
@@ -26,7 +26,7 @@ class _FilesFirst(TyperGroup):
 audit_app = typer.Typer(
     cls=_FilesFirst,
     no_args_is_help=True,
-    help="Attack a synthetic file with the real data at hand: `wayveil audit REAL SYNTH --scope S`. The result is "
+    help="Attack a synthetic file, using the real data: `wayveil audit REAL SYNTH --scope S`. The result is "
     "computed from the private data and is not for publication.",
     epilog="Example: wayveil audit rides.parquet synthetic.parquet --scope san-francisco --epsilon 1 "
     "--holdout others.parquet -o audit.json",
@@ -34,7 +34,7 @@ audit_app = typer.Typer(
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.add_typer(audit_app, name="audit")
 
 
@@ -45,18 +45,22 @@ def register(app: typer.Typer) -> None:
 def files(
     real: Annotated[str, typer.Argument(metavar="REAL", help="The private trajectories.")],
     synthetic: Annotated[str, typer.Argument(metavar="SYNTH", help="The synthetic trajectories.")],
-    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped one.")],
-    epsilon: Annotated[float | None, typer.Option("--epsilon", help="What the synthetic file promises.")] = None,
+    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped scope.")],
+    epsilon: Annotated[
+        float | None, typer.Option("--epsilon", help="The epsilon that the synthetic file promises.")
+    ] = None,
     holdout: Annotated[
         str | None,
-        typer.Option("--holdout", help="Trajectories of the same people that were kept out, chosen at random."),
+        typer.Option(
+            "--holdout", help="Trajectories of the same population, held out at random before the measurement."
+        ),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Also write JSON, for `wayveil report --internal --audit`.")
     ] = None,
     confidence: Confidence = 0.999,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with code 4 where the audit fails, for pipelines.")
+        bool, typer.Option("--strict", help="Exit with code 4 if the audit fails, for pipelines.")
     ] = False,
     as_json: Json = False,
     format: col.Format = None,
@@ -68,9 +72,9 @@ def files(
     timezone: col.Timezone = None,
     drop_bad_rows: col.DropBadRows = False,
 ) -> None:
-    """Linkage, membership, reconstruction and the floor for one file. The word `files` may be left out."""
-    from wayveil.audit.judge import audit_files
-    from wayveil.result_file import AUDIT, check_result, write_result
+    """Run linkage, membership, reconstruction and floor tests on one file. The word `files` may be left out."""
+    from wayveil.audit.file_audit import audit_synthetic
+    from wayveil.io.result_file import AUDIT, check_result, write_result
 
     if output is not None:
         check_result(output, (real, synthetic, scope, holdout), AUDIT)
@@ -78,9 +82,9 @@ def files(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
     with progress_bar() as progress:
-        report = audit_files(
-            real, synthetic, scope, epsilon=epsilon, holdout=holdout, confidence=confidence, options=options,
-            progress=progress,
+        report = audit_synthetic(
+            real, synthetic, scope, epsilon=epsilon, holdout=holdout, confidence=confidence, progress=progress,
+            **options,
         )  # fmt: skip
     result = {"note": NOT_FOR_PUBLICATION, **report.to_dict()}
     note(NOT_FOR_PUBLICATION)
@@ -107,7 +111,7 @@ def self_check(
     confidence: Confidence = 0.999,
     as_json: Json = False,
 ) -> None:
-    """Audit methods that are known to be sound or broken, on the embedded city; exit code 1 if the audit is wrong."""
+    """Audit methods that are known to be sound or broken, on the simulated city; exit code 1 if the audit is wrong."""
     from wayveil.audit.selfcheck import self_check as check
 
     with progress_bar() as progress:

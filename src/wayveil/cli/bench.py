@@ -1,4 +1,4 @@
-"""`wayveil bench`: comparisons that anybody can repeat."""
+"""`wayveil bench`: reproducible comparisons."""
 
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ _EXAMPLE = (
     "Example: wayveil bench utility data/ -o comparison --epsilons 0.1,0.5,1 --seeds 2 "
     "--methods wayveil,adatrace,privtrace"
 )
-bench_app = typer.Typer(help="Comparisons that anybody can repeat.", epilog=_EXAMPLE, no_args_is_help=True)
+bench_app = typer.Typer(help="Reproducible comparisons of methods.", epilog=_EXAMPLE, no_args_is_help=True)
 
 
 def register(app: typer.Typer) -> None:
@@ -20,33 +20,40 @@ def register(app: typer.Typer) -> None:
 
 @bench_app.callback()
 def _bench() -> None:
-    """Keep the verbs as verbs even while there is one."""
+    """Keep `utility` a subcommand although it is the only one."""
 
 
 @bench_app.command(epilog=_EXAMPLE)
 def utility(
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for tables, pictures and finished cells.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for tables, plots and finished runs.")],
     data: Annotated[
         Path | None, typer.Argument(metavar="DATA_DIR", help="Holds <name>.parquet (traj_id, lat, lon, t) and roads/.")
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="The embedded city, three epsilons, one seed.")] = False,
-    epsilons: Annotated[str | None, typer.Option("--epsilons", help="Like 0.1,0.5,1; default 0.1 to 1.")] = None,
-    seeds: Annotated[int | None, typer.Option("--seeds", help="Runs of each cell; default 2.")] = None,
-    methods: Annotated[str | None, typer.Option("--methods", help="Names with commas; default all.")] = None,
-    datasets: Annotated[str | None, typer.Option("--datasets", help="Names with commas; default all.")] = None,
-    scope: Annotated[str | None, typer.Option("--scope", help="Scope of datasets that are not known by name.")] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Only the simulated city, three epsilons and one seed.")
+    ] = False,
+    epsilons: Annotated[
+        str | None, typer.Option("--epsilons", help="Comma-separated, such as 0.1,0.5,1; default 0.1 to 1.")
+    ] = None,
+    seeds: Annotated[int | None, typer.Option("--seeds", help="Number of runs per combination; default 2.")] = None,
+    methods: Annotated[str | None, typer.Option("--methods", help="Comma-separated names; default all.")] = None,
+    datasets: Annotated[str | None, typer.Option("--datasets", help="Comma-separated names; default all.")] = None,
+    scope: Annotated[
+        str | None, typer.Option("--scope", help="Scope of datasets that wayveil does not know by name.")
+    ] = None,
     all_metrics: Annotated[bool, typer.Option("--all-metrics", help="Every metric, not only five.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
     """Run every method on every dataset at every epsilon, and score the results.
 
-    Killed and started again with the same -o it does only what is missing. The results are computed from the private
+    If it was interrupted, the same command with the same -o runs only what is missing. The results are computed from
+    the private
     data and are not for publication.
     """
     from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
-    from wayveil.evaluation.comparison import compare_methods
+    from wayveil.evaluation.compare_methods import compare_methods
 
-    # A terminal shows the bar with the remaining time; a log gets a line a cell.
+    # A terminal shows the bar with the remaining time; a log gets one line per cell.
     say = (lambda line: None) if sys.stderr.isatty() else note
     with progress_bar() as progress:
         outcome, written = compare_methods(
@@ -61,7 +68,7 @@ def utility(
     elif outcome.rows:
         from rich.console import Console
 
-        from wayveil.evaluation.outputs import wins_table
+        from wayveil.evaluation.bench_outputs import wins_table
 
         Console().print(wins_table(outcome.rows))
         note(f"Wrote {', '.join(written)} to '{output.name}'.")

@@ -1,23 +1,23 @@
-"""`wayveil check`: what a file holds, and what is wrong with it."""
+"""`wayveil check`: what a file contains, and what is wrong with it."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wayveil.cli import columns as col
+from wayveil.cli import column_options as col
 
 if TYPE_CHECKING:
-    from wayveil.formats.check import CheckReport
+    from wayveil.io.check_report import CheckReport
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(epilog="Example: wayveil check rides.csv --scope san-francisco --timezone America/Los_Angeles")(check)
 
 
 def check(
     file: Annotated[str, typer.Argument(help="File or folder of trajectories.")],
-    scope: Annotated[str | None, typer.Option("--scope", help="Also count what lies outside this scope.")] = None,
+    scope: Annotated[str | None, typer.Option("--scope", help="Also count rows outside this scope.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     format: col.Format = None,
     traj_column: col.TrajColumn = None,
@@ -27,15 +27,16 @@ def check(
     time_column: col.TimeColumn = None,
     timezone: col.Timezone = None,
 ) -> None:
-    """Say what a file holds and what is wrong with it; spends nothing. Not for publication.
+    """Report what a file contains and what is wrong with it; spends nothing. Not for publication.
 
-    Run it before `wayveil measure`, which leaves bad rows out without a word: whether there were any is private. Ends
-    with exit code 2 if no row can be used: all are bad, or all lie outside the scope.
+    Run it before `wayveil measure`, which leaves bad rows out without a message, because whether there are any is
+    private. The exit code is 2 if no row can be used: all are bad, or all lie outside the scope.
     """
+    from wayveil.cli.argument_names import as_options
     from wayveil.cli.console import NOT_FOR_PUBLICATION, note_clocks, print_json, progress_bar
     from wayveil.errors import InputError
-    from wayveil.formats.check import check as check_data
-    from wayveil.scope import read_scope
+    from wayveil.io.check import check as check_data
+    from wayveil.io.scope_files import read_scope
 
     frame = None if scope is None else read_scope(scope)
     if frame is not None:
@@ -43,31 +44,25 @@ def check(
     options = col.read_options(format, traj_column, user_column, lon_column, lat_column, time_column, timezone)
     with progress_bar() as progress:
         report = check_data(file, frame, progress=progress, **options)
+    advice = {name: as_options(text) for name, text in report.advice.items()}
     if as_json:
-        print_json({"notice": NOT_FOR_PUBLICATION, **report.to_dict(), "advice": report.advice})
+        print_json({"notice": NOT_FOR_PUBLICATION, **report.to_dict(), "advice": advice})
     else:
-        _print_tables(report, NOT_FOR_PUBLICATION)
+        _print_tables(report, advice, NOT_FOR_PUBLICATION)
     if report.nothing_left:
         raise InputError(f"No row can be used; the likely cause: {report.likely_cause}.")
 
 
-def _print_tables(report: "CheckReport", notice: str) -> None:
-    import datetime as dt
-
+def _print_tables(report: "CheckReport", advice: dict[str, str], notice: str) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from wayveil.formats.check import PROBLEMS
-
-    def moment(seconds: float | None) -> str:
-        if seconds is None:
-            return "none"
-        return str(dt.datetime(1970, 1, 1) + dt.timedelta(seconds=round(seconds))) + " UTC"
+    from wayveil.io.check_report import PROBLEMS, moment
 
     found = Table(title="What was found", title_justify="left", show_header=False)
     found.add_row("rows", f"{report.rows:,}")
     found.add_row("trajectories", f"{report.trajectories:,}")
-    nobody = "no column; --user-column NAME if there is one"
+    nobody = "no user column recognized; if there is one, name it with --user-column"
     found.add_row("users", nobody if report.users is None else f"{report.users:,}")
     found.add_row("first time", moment(report.first_utc))
     found.add_row("last time", moment(report.last_utc))
@@ -76,7 +71,7 @@ def _print_tables(report: "CheckReport", notice: str) -> None:
         found.add_row("north, east", f"{report.north:.5f}, {report.east:.5f}")
     wrong = Table("problem", "how many", "what to do", title="Problems", title_justify="left")
     for name, count in report.problems.items():
-        wrong.add_row(name, f"{count:,} {PROBLEMS[name]}", report.advice[name])
+        wrong.add_row(name, f"{count:,} {PROBLEMS[name]}", advice[name])
     console = Console(highlight=False)
     console.print(notice)
     console.print(found)

@@ -1,4 +1,4 @@
-"""What every verb shares: results to stdout, progress and notes to stderr, JSON when asked."""
+"""What all commands share: results to stdout, progress and notes to stderr, JSON on request."""
 
 import json
 import os
@@ -11,64 +11,62 @@ from wayveil.errors import InputError, printable
 from wayveil.progress import Progress, plain_lines
 
 if TYPE_CHECKING:
-    from wayveil.scope import Scope
+    from wayveil.core.scope import Scope
 
 NOT_FOR_PUBLICATION = "Not for publication: this output was computed from the private data."
 
 
 def note(text: str) -> None:
-    """A remark for the person, on stderr; one that cannot be shown does not stop the work."""
+    """Print a note for the user to stderr; a note that cannot be printed does not stop the work."""
     with suppress(OSError):
         print("\n".join(map(printable, text.split("\n"))), file=sys.stderr, flush=True)
 
 
 def note_clocks(scope: "Scope") -> None:
-    """Say where a scope left its time zone out."""
-    from wayveil.scope import no_zone_words
+    """Print a note if the scope has no time zone."""
+    from wayveil.core.scope import no_zone_words
 
     if words := no_zone_words(scope):
         note(words)
 
 
 def print_json(value: Any) -> None:
-    """A machine-readable result on stdout."""
+    """Print a machine-readable result to stdout."""
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False), flush=True)
 
 
-def made_words(made: dict[str, Any]) -> str:
-    """What `wayveil.steps.synthesize_file` made, in a sentence: how many, and how many break a rule."""
+def synthesis_summary(made: dict[str, Any]) -> str:
+    """The result of `synthesize_file` in one sentence: how many trajectories, and how many violate a rule."""
     broken = {name: found["trajectories"] for name, found in made["diagnostics"]["violations_after"].items()}
-    rules = ", ".join(f"{count:,} break '{name}'" for name, count in broken.items() if count)
+    rules = ", ".join(f"{count:,} violate '{name}'" for name, count in broken.items() if count)
     if not rules and made.get("rules"):
         diagnostics = made["diagnostics"]
         rules = (
-            "none breaks a rule"
-            + _changed_words(diagnostics["changed"])
-            + _avoided_words(diagnostics.get("avoided", []))
+            "all obey the rules" + _changes_text(diagnostics["changed"]) + _avoided_text(diagnostics.get("avoided", []))
         )
     number = made["trajectories"]
     return f"{number:,} synthetic trajector{'y' if number == 1 else 'ies'}{'; ' + rules if rules else ''}."
 
 
-def _changed_words(changed: dict[str, int]) -> str:
-    """What obeying took, in brackets; nothing where it took nothing."""
-    words = {"retimed": "got other times", "moved": "were moved", "replaced": "were replaced", "left_out": "left out"}
-    took = ", ".join(f"{changed[kind]:,} {what}" for kind, what in words.items() if changed.get(kind))
-    return f" ({took} for it)" if took else ""
+def _changes_text(changed: dict[str, int]) -> str:
+    """How many trajectories were changed to obey the rules, in parentheses; empty if none was."""
+    verbs = {"retimed": "given other times", "moved": "moved", "replaced": "replaced", "left_out": "left out"}
+    changes = ", ".join(f"{changed[kind]:,} {verb}" for kind, verb in verbs.items() if changed.get(kind))
+    return f" (to obey them: {changes})" if changes else ""
 
 
-def _avoided_words(names: list[str]) -> str:
-    """Which areas were driven around though they are open at times."""
+def _avoided_text(names: list[str]) -> str:
+    """Which areas all trips avoid, although the areas are open at some hours."""
     areas = ", ".join(f"'{name}'" for name in names)
     return (
-        f"; too many trips pass {areas} at closed hours to depart at others, so it is avoided at all hours"
+        f"; too many trips cross {areas} at closed hours to move them all to open hours, so trips avoid it at all hours"
         if areas
         else ""
     )
 
 
 def _can_draw() -> bool:
-    """Whether stderr is a terminal that can be drawn over; `!wayveil` in a notebook has one that only seems to be."""
+    """Whether stderr is a terminal that supports a progress bar; `!wayveil` in a notebook only looks like one."""
     environment = os.environ
     notebook = "JPY_PARENT_PID" in environment or (
         environment.get("TERM") == "xterm-color" and environment.get("GIT_PAGER") == "cat"
@@ -78,9 +76,10 @@ def _can_draw() -> bool:
 
 @contextmanager
 def progress_bar() -> Iterator[Progress]:
-    """A listener that draws a bar on stderr; without a terminal, a line after two seconds and about every ten.
+    """A progress function that draws a bar on stderr.
 
-    Whoever tells it how far the work is hears of an interruption that was lost.
+    Without a terminal, it prints a line after two seconds and then about every ten. A call also raises an interruption
+    that a library swallowed.
     """
     from wayveil.cli.interrupts import stop_if_any
 
@@ -129,7 +128,7 @@ def ledger_warnings() -> Iterator[None]:
 
 
 class _Checked:
-    """A stream whose failures are told apart from those of other files."""
+    """A stream whose write errors can be distinguished from those of other files."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -148,7 +147,7 @@ class _Checked:
 
 @contextmanager
 def checked_stdout() -> Iterator[None]:
-    """Inside, a result that cannot be written to stdout (a full disk) is an InputError; at the end all is flushed."""
+    """Inside, a result that cannot be written to stdout (a full disk) is an InputError; flushes at the end."""
     before: Any = sys.stdout
     checked: Any = _Checked(before)
     sys.stdout = checked
@@ -173,12 +172,12 @@ def _as_input_error(stream: TextIO) -> Iterator[None]:
     except OSError as error:
         _discard(stream)
         raise InputError(
-            f"Cannot write the result to standard output: {error.strerror}; files named by options are not affected."
+            f"Cannot write the result to standard output: {error.strerror}; output files are not affected."
         ) from None
 
 
 def _discard(stream: TextIO) -> None:
-    """Send what is still in the buffer nowhere, so that the interpreter does not fail on it once more at its end."""
+    """Discard what is still in the buffer, so that the interpreter does not fail on it again when it exits."""
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from wayveil.cli import columns as col
+from wayveil.cli import column_options as col
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog="Example: wayveil convert vans.csv trips.parquet --traj-column van --time-column when "
         "--timezone Europe/Paris --split-minutes 10"
@@ -18,18 +18,18 @@ def register(app: typer.Typer) -> None:
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="File or folder of trajectories.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its ending says the format.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its extension selects the format.")],
     to: Annotated[str | None, typer.Option("--to", help="csv, parquet, geoparquet or gpx.")] = None,
     split_minutes: Annotated[
         float | None,
         typer.Option(
             "--split-minutes",
-            help="Cut recordings (--traj-column: the vehicle, phone or user) into trips wherever they are silent for "
-            "longer than this.",
+            help="Split recordings (--traj-column names the vehicle, phone or user) into trips at gaps longer than "
+            "this.",
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     format: col.Format = None,
     traj_column: col.TrajColumn = None,
     user_column: col.UserColumn = None,
@@ -41,11 +41,11 @@ def convert(
 ) -> None:
     """Read trajectories in any known format, sort them, and write them in another.
 
-    The output holds the same private data as the input. After --split-minutes what --traj-column named is the user
-    (unless there is a user column), for `wayveil measure --unit user`.
+    The output contains the same private data as the input. With --split-minutes, the column named by --traj-column
+    becomes the user (unless there is a user column), for `wayveil measure --unit user`.
     """
     from wayveil.cli.console import note, print_json, progress_bar
-    from wayveil.formats.convert import convert as convert_data
+    from wayveil.io.convert import convert as convert_data
 
     options = col.read_options(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows

@@ -1,4 +1,4 @@
-"""`wayveil describe`: the promise of a release in plain words."""
+"""`wayveil describe`: the privacy guarantee of a release in plain language."""
 
 from pathlib import Path
 from typing import Annotated
@@ -7,7 +7,7 @@ import typer
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(epilog="Example: wayveil describe rides.release.json")(describe)
 
 
@@ -15,7 +15,7 @@ def describe(
     file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
-    """Say what a release promises, to whom, what it does not promise, and what it cost."""
+    """Explain what a release promises, to whom, what it does not promise, and what it cost."""
     from wayveil.cli.console import print_json
     from wayveil.release import read_release
     from wayveil.release.describe import describe as words

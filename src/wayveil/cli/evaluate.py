@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from wayveil.cli import columns as col
+from wayveil.cli import column_options as col
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog="Example: wayveil evaluate rides.parquet synthetic.parquet --scope san-francisco "
         "--against adatrace.parquet"
@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def evaluate(
     real: Annotated[str, typer.Argument(metavar="REAL", help="The private trajectories.")],
     synthetic: Annotated[str, typer.Argument(metavar="SYNTH", help="The synthetic trajectories.")],
-    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped one.")],
+    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped scope.")],
     against: Annotated[
         list[str] | None, typer.Option("--against", help="Another synthetic file to compare with; may be repeated.")
     ] = None,
@@ -28,7 +28,16 @@ def evaluate(
         typer.Option("-o", "--output", help="Also write JSON, for `wayveil report --internal --evaluation`."),
     ] = None,
     headline: Annotated[bool, typer.Option("--headline", help="Only the five main metrics; fast.")] = False,
-    no_time: Annotated[bool, typer.Option("--no-time", help="Leave out the metrics of time.")] = False,
+    no_time: Annotated[bool, typer.Option("--no-time", help="Leave out the metrics that use times.")] = False,
+    trips: Annotated[
+        bool,
+        typer.Option(
+            "--trips", help="Also judge single trips: classifier, models, flows, speeds; needs wayveil[evaluate]."
+        ),
+    ] = False,
+    roads: Annotated[
+        Path | None, typer.Option("--roads", help="A public road map, for street flows (with --trips).")
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")] = False,
     format: col.Format = None,
     traj_column: col.TrajColumn = None,
@@ -42,26 +51,27 @@ def evaluate(
     """Compare synthetic trajectories with the real ones: every metric, its 95 % interval, and the floor.
 
     The floor is what a perfect, honest release would score: the metric between disjoint samples of the real data, at
-    the sizes compared. What is clearly below it has copied records. The output is computed from the private
+    the sizes compared. A score clearly below the floor means that records were copied. The output is computed from the
+    private
     data and is not for publication.
     """
     from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
-    from wayveil.evaluation.compare import compare_files, exchanged_words
-    from wayveil.result_file import EVALUATION, check_result, write_result
+    from wayveil.evaluation.compare_files import compare_files, swapped_files_text
+    from wayveil.io.result_file import EVALUATION, check_result, write_result
 
     if output is not None:
-        check_result(output, (real, synthetic, scope, *(against or [])), EVALUATION)
+        check_result(output, (real, synthetic, scope, *([str(roads)] if roads else []), *(against or [])), EVALUATION)
     options = col.read_options(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
-    # Before the work, which takes a while, and which may fail just because the files are exchanged.
-    exchanged = exchanged_words(real)
+    # Before the work, which takes a while and may fail because the two files are swapped.
+    exchanged = swapped_files_text(real)
     if exchanged is not None:
         note(exchanged)
     with progress_bar() as progress:
         comparison = compare_files(
-            real, [synthetic, *(against or [])], scope, headline=headline, with_time=not no_time, options=options,
-            progress=progress,
+            real, [synthetic, *(against or [])], scope, headline=headline, with_time=not no_time, trips=trips,
+            roads=roads, options=options, progress=progress,
         )  # fmt: skip
     note(NOT_FOR_PUBLICATION)
     for warning in comparison.warnings:
@@ -76,10 +86,14 @@ def evaluate(
         return
     from rich.console import Console
 
-    from wayveil.evaluation.table import score_table
+    from wayveil.evaluation.score_table import score_table, trip_tables
 
     Console().print(score_table(comparison.evaluations))
+    for name, evaluation in comparison.evaluations.items():
+        for table in trip_tables(name, evaluation.trips):
+            Console().print(table)
     note(
-        "Floor: what a fresh sample of the same data would score; the closer a value is to it, the better. Divergences "
-        "go from 0 (equal) to 0.69 (nothing in common); what nobody can know well (cells of 100 m) is near that anyway."
+        "Floor: the score of a fresh sample of the same population; the closer a value is to it, the better. "
+        "Divergences range from 0 (equal) to 0.69 (nothing in common); for trips between cells of 100 m "
+        "(trip_100) even the floor can be close to 0.69."
     )

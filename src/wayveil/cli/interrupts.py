@@ -1,7 +1,7 @@
 """Ctrl-C and SIGTERM as exceptions that unwind the stack, so that temporary files are removed.
 
 Each raises KeyboardInterrupt (SIGTERM: its subclass `Terminated`). A library with a bare `except:` may swallow it, so
-the signal is also remembered, and `stop_if_any` raises it again at the next step of the work.
+the signal is also remembered, and `stop_if_any` raises it again at the next progress report.
 """
 
 import signal
@@ -15,7 +15,7 @@ _arrived: list[int] = []
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was asked to end, by SIGTERM or because its terminal was closed."""
+    """The process was told to terminate, by SIGTERM or because its terminal was closed."""
 
 
 @contextmanager
@@ -39,7 +39,7 @@ def remembered() -> Iterator[None]:
 
 
 def stop_if_any() -> None:
-    """Raise the interruption again if it was lost on its way up."""
+    """Raise the interruption again if it was swallowed."""
     if _arrived:
         raise _exception(_arrived[-1])
 

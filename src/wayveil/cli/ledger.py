@@ -1,27 +1,27 @@
-"""`wayveil ledger`: see, open and change the account of spent privacy."""
+"""`wayveil ledger`: show, open and change the privacy budget of datasets."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-from wayveil.cli import columns as col
+from wayveil.cli import column_options as col
 from wayveil.cli.console import note, print_json, progress_bar
 
 if TYPE_CHECKING:
     from wayveil.privacy.accounts import Dataset
 
 _LEDGER = typer.Option(None, "--ledger", metavar="PATH", help="The ledger file; the default is in your data folder.")
-_REASON = typer.Option(..., "--reason", help="Why; it stays on the ledger.")
+_REASON = typer.Option(..., "--reason", help="The reason; it is recorded on the ledger.")
 _JSON = typer.Option(False, "--json", help="Machine-readable output.")
 _EXAMPLE = "Example: wayveil ledger open rides.csv --dataset rides --unit trajectory --total 2"
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb and its four parts."""
+    """Add the command and its four subcommands."""
     group = typer.Typer(
         name="ledger",
-        help="The account of spent privacy: how much may be spent on which dataset, and what was spent.",
+        help="The privacy ledger: how much may be spent on each dataset, and what was spent.",
         epilog=_EXAMPLE,
         no_args_is_help=True,
     )
@@ -33,11 +33,13 @@ def register(app: typer.Typer) -> None:
 
 
 def open_(
-    file: str = typer.Argument(..., help="The private trajectories; their content is remembered by a keyed digest."),
-    dataset: str = typer.Option(..., "--dataset", help="The name under which everything about this data is spent."),
-    unit: str = typer.Option(..., "--unit", help="Whose total this is: trajectory or user."),
-    total: str = typer.Option(..., "--total", help="The epsilon that each of them may ever lose."),
-    total_delta: str = typer.Option("0", "--total-delta", help="The delta that each of them may ever lose."),
+    file: str = typer.Argument(
+        ..., help="The private trajectories; the ledger stores a keyed digest of their content."
+    ),
+    dataset: str = typer.Option(..., "--dataset", help="The name of the dataset on the ledger."),
+    unit: str = typer.Option(..., "--unit", help="What the total applies to: trajectory or user."),
+    total: str = typer.Option(..., "--total", help="The total epsilon that may ever be spent per unit."),
+    total_delta: str = typer.Option("0", "--total-delta", help="The total delta that may ever be spent per unit."),
     ledger: Path | None = _LEDGER,
     as_json: bool = _JSON,
     format: col.Format = None,
@@ -49,38 +51,38 @@ def open_(
     timezone: col.Timezone = None,
     drop_bad_rows: col.DropBadRows = False,
 ) -> None:
-    """Name a dataset and say how much privacy may ever be spent on it."""
-    from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
-    from wayveil.privacy.digest import digest_of
-    from wayveil.privacy.ledger import Ledger, clean_name, kind_of
-    from wayveil.source import measured_source
+    """Open a dataset and set how much privacy may ever be spent on it."""
+    from wayveil.privacy.budget import decimal_text, exact_epsilon
+    from wayveil.privacy.ledger import kind_of
+    from wayveil.workflow.datasets import open_dataset
 
-    kind = kind_of(unit)
-    name, epsilon, delta = clean_name(dataset), exact_epsilon(total, "--total"), exact_delta(total_delta)
+    kind, epsilon = kind_of(unit), exact_epsilon(total, "--total")
     columns = traj_column, user_column, lon_column, lat_column, time_column
     options = col.read_options(format, *columns, timezone, drop_bad_rows)
-    source, account = measured_source(file, "trajectory", **options), Ledger(ledger)
     with progress_bar() as progress:
-        digest = digest_of(source.batches(progress), account.secret)
-    opened = account.open_dataset(name, epsilon, digest, unit=kind, total_delta=delta)
+        opened = open_dataset(
+            file, dataset, epsilon, unit=kind, total_delta=total_delta, ledger=ledger, progress=progress, **options
+        )
     for warning in opened.warnings:
         note(f"Warning: {warning}")
     if as_json:
         print_json(_account(opened))
         return
-    print(f"Dataset '{opened.name}' is open; {decimal_text(epsilon)} per {kind} may be spent on it.")
+    print(f"Dataset '{opened.name}' is open; epsilon {decimal_text(epsilon)} per {kind} may be spent on it.")
 
 
 def allow(
     name: str = typer.Argument(..., help="A dataset on the ledger."),
     total: str = typer.Option(
-        ..., "--total", help="The new total epsilon, what is spent already included; `none` withdraws the promise."
+        ..., "--total", help="The new total epsilon, including what is already spent; `none` withdraws the promise."
     ),
     reason: str = _REASON,
     unit: str | None = typer.Option(
-        None, "--unit", help="Whose total this is: trajectory or user; needed unless only one of them has a total."
+        None,
+        "--unit",
+        help="What the total applies to: trajectory or user; needed unless only one of them has a total.",
     ),
-    total_delta: str | None = typer.Option(None, "--total-delta", help="The new total delta; unchanged without it."),
+    total_delta: str | None = typer.Option(None, "--total-delta", help="The new total delta; by default unchanged."),
     ledger: Path | None = _LEDGER,
     as_json: bool = _JSON,
 ) -> None:
@@ -100,7 +102,7 @@ def allow(
 
 def _account(known: "Dataset") -> dict[str, Any]:
     from wayveil.privacy.accounts import KINDS
-    from wayveil.privacy.ledger import account_table
+    from wayveil.privacy.ledger_table import account_table
 
     return {"name": known.name, **{kind: account_table(known, kind) for kind in KINDS}}
 
@@ -113,9 +115,9 @@ def show(
 ) -> None:
     """Print every dataset with its totals, what was spent on it, when and for what."""
     from wayveil.errors import InputError
-    from wayveil.privacy.ledger import as_table, default_path
+    from wayveil.privacy.ledger import Ledger, default_path
 
-    datasets = [account for account in as_table(ledger) if name in (None, account["name"])]
+    datasets = [account for account in Ledger(ledger).table() if name in (None, account["name"])]
     if name is not None and not datasets:
         raise InputError(f"Dataset '{name}' is not on the ledger; see: wayveil ledger show.")
     note(f"Ledger: {ledger or default_path()}")
@@ -135,7 +137,7 @@ def show(
 
 
 def _by_measurement(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The lines of one measurement as one, their costs added up."""
+    """One line per measurement, with its costs added up."""
     from wayveil.privacy.budget import decimal_text, read_fraction
 
     merged: dict[str, dict[str, Any]] = {}
@@ -162,8 +164,8 @@ def _line_words(line: dict[str, Any]) -> str:
 
 
 def accept(reason: str = _REASON, ledger: Path | None = _LEDGER) -> None:
-    """Go on with a ledger that was moved, restored from a copy, or begun anew."""
+    """Continue with a ledger that was moved, restored from a copy, or started again."""
     from wayveil.privacy.ledger import Ledger
 
     Ledger(ledger).accept(reason)
-    print("The ledger is accepted as it is; the reason is on it.")
+    print("The ledger is accepted as it is; the reason is recorded on it.")

@@ -1,4 +1,4 @@
-"""`wayveil`: the verbs put together, and the one place where errors become exit codes."""
+"""`wayveil`: all commands together, and the one place where errors become exit codes."""
 
 import importlib
 import sys
@@ -8,33 +8,35 @@ from typing import Annotated, Any, TextIO
 import typer
 from typer.core import TyperGroup
 
-from wayveil import outcome
 from wayveil.cli import interrupts
+from wayveil.cli.argument_names import as_options
 from wayveil.cli.console import checked_stdout, note
+from wayveil.core import outcome
 from wayveil.errors import InputError, WayveilError
 
-EXIT_CODES = """Exit codes: 0 done; 1 something unexpected; 2 bad input (one sentence says which and the cure);
-3 refused by the privacy budget; 4 failed (`audit --strict`); 130 interrupted (Ctrl-C); 143 terminated (SIGTERM)."""
+EXIT_CODES = """Exit codes: 0 success; 1 unexpected error; 2 bad input (the message says what to change);
+3 refused by the privacy budget; 4 failed audit (`audit --strict`); 130 interrupted (Ctrl-C); 143 terminated
+(SIGTERM)."""
 
 
-class Interrupted(Exception):
-    """Ctrl-C or SIGTERM, in a form that the library of the command line does not answer by itself."""
+class InterruptedCommandError(Exception):
+    """Ctrl-C or SIGTERM, as an exception that the command line library does not handle itself."""
 
 
-class _Verbs(TyperGroup):
-    """The verbs; an interruption of any of them reaches `main` with what was noted on it."""
+class _Commands(TyperGroup):
+    """The commands; an interruption of any of them reaches `main` with the notes attached to it."""
 
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt as error:
-            raise Interrupted from error
+            raise InterruptedCommandError from error
 
 
 app = typer.Typer(
     name="wayveil",
-    cls=_Verbs,
-    help="Private GPS trajectories in, synthetic ones that anybody may have out.\n\n" + EXIT_CODES,
+    cls=_Commands,
+    help="Turn private GPS trajectories into synthetic ones that can be published.\n\n" + EXIT_CODES,
     epilog="Example: wayveil measure rides.csv --dataset rides --scope my-city.toml --epsilon 1 --unit trajectory "
     "-o rides.release.json",
     no_args_is_help=True,
@@ -42,16 +44,16 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
-VERBS = (
+COMMANDS = (
     "demo", "check", "convert", "scope", "measure", "describe", "synthesize", "evaluate", "audit", "report", "ledger",
     "rules", "bench", "paper", "run", "simulate",
 )  # fmt: skip
 
-for _verb in VERBS:
-    # A verb's module has `register(app)`; it imports nothing heavy until the verb runs.
-    importlib.import_module(f"wayveil.cli.{_verb}").register(app)
+for _command in COMMANDS:
+    # The module of a command has `register(app)`; it imports nothing heavy until the command runs.
+    importlib.import_module(f"wayveil.cli.{_command}").register(app)
 
-REVEALS = "A traceback may show coordinates, times and identifiers of the private data; keep it to yourself."
+REVEALS = "A traceback may show coordinates, times and identifiers of the private data; do not share it."
 _CONFIRMED = "--debug=yes"
 _state = {"debug": False, "confirmed": False}
 
@@ -69,7 +71,9 @@ def _options(
     debug: Annotated[
         bool,
         typer.Option(
-            "--debug", help=f"Show tracebacks of unexpected errors. {REVEALS} Asks first; {_CONFIRMED} answers."
+            "--debug",
+            help=f"Show tracebacks of unexpected errors. {REVEALS} Asks for confirmation; {_CONFIRMED} "
+            "skips the question.",
         ),
     ] = False,
     version: Annotated[
@@ -78,7 +82,7 @@ def _options(
 ) -> None:
     if debug and not _state["confirmed"]:
         if not sys.stdin.isatty():
-            raise InputError(f"{REVEALS} If that is wanted, write {_CONFIRMED}.")
+            raise InputError(f"{REVEALS} To show it anyway, use {_CONFIRMED}.")
         if not typer.confirm(f"{REVEALS} Show tracebacks?", err=True):
             raise typer.Exit(0)
     _state["debug"] = debug
@@ -89,7 +93,7 @@ def main() -> None:
     words = sys.argv[1:]
     warnings.showwarning = _as_note
     _state.update(debug=False, confirmed=_CONFIRMED in words)
-    # Around the handlers of signals: whatever stops the command, the message states what it has done already.
+    # Outside the signal handlers: whatever stops the command, the message states what was already done.
     with outcome.collect() as facts:
         _run(words, facts)
 
@@ -99,8 +103,8 @@ def _run(words: list[str], facts: list[str]) -> None:
         with interrupts.remembered(), checked_stdout():
             code = app(["--debug" if word == _CONFIRMED else word for word in words], standalone_mode=False)
     except WayveilError as error:
-        _stop(" ".join((str(error), *(fact for fact in facts if fact not in str(error)))), error.exit_code)
-    except (KeyboardInterrupt, Interrupted, typer.Abort):
+        _stop(" ".join((as_options(error), *(fact for fact in facts if fact not in str(error)))), error.exit_code)
+    except (KeyboardInterrupt, InterruptedCommandError, typer.Abort):
         what = "terminated" if interrupts.exit_code() != 130 else "interrupted"
         _stop(" ".join((f"{what}; no file was left half-written.", *facts)), interrupts.exit_code())
     except BrokenPipeError:
@@ -120,20 +124,20 @@ def _run(words: list[str], facts: list[str]) -> None:
 
 
 _CHOICES = {
-    "epsilon": "How much privacy to spend is your choice: --epsilon 1 is a usual start; see "
+    "epsilon": "How much privacy to spend is your choice: --epsilon 1 is a common start; see "
     "docs/explanation/which-epsilon.md.",
     "unit": "Who is protected is your choice: --unit trajectory hides each trip, --unit user all trips of a person.",
-    "scope": "The scope is the public frame, the city's box and days: a shipped one such as --scope san-francisco, or "
-    "a file of your own, which `wayveil scope new` begins.",
-    "dataset": "What is spent is booked under a name of yours for the data, such as --dataset rides.",
+    "scope": "The scope is the public frame of the data (box and days): a shipped scope such as --scope "
+    "san-francisco, or a file of your own; `wayveil scope new` writes a template.",
+    "dataset": "The ledger records the spending under a name that you choose for the data, such as --dataset rides.",
 }
 
 
 def _hint(error: Any) -> str:
-    """What helps with the choices that nobody can guess."""
-    verb = getattr(getattr(error, "ctx", None), "info_name", None)
+    """Help with the choices that have no default."""
+    command = getattr(getattr(error, "ctx", None), "info_name", None)
     option = getattr(getattr(error, "param", None), "name", None)
-    if type(error).__name__ != "MissingParameter" or (verb != "measure" and option != "scope"):
+    if type(error).__name__ != "MissingParameter" or (command != "measure" and option != "scope"):
         return ""
     return _CHOICES.get(str(option), "")
 
@@ -146,9 +150,9 @@ def _as_note(
     file: TextIO | None = None,
     line: str | None = None,
 ) -> None:
-    """Our own warnings as one line; those of libraries, which may quote values of the data, are not shown."""
+    """Show wayveil's own warnings as one line each; those of other libraries may quote data and are not shown."""
     if category.__module__.startswith("wayveil"):
-        note(f"Note: {message}")
+        note(f"Note: {as_options(message)}")
 
 
 def _stop(sentence: str, code: int) -> None:

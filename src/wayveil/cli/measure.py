@@ -1,17 +1,17 @@
-"""`wayveil measure`: the only verb that touches private data and spends its budget."""
+"""`wayveil measure`: the only command that spends privacy budget."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from wayveil.cli import columns as col
-from wayveil.cli import engines
+from wayveil.cli import column_options as col
+from wayveil.cli import engine_options
 from wayveil.cli.numbers import whole_number
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog="Example: wayveil measure rides.csv --dataset rides --scope my-city.toml --epsilon 1 --unit user "
         "--max-per-user 10 -o rides.release.json"
@@ -20,8 +20,8 @@ def register(app: typer.Typer) -> None:
 
 def measure(
     file: Annotated[str, typer.Argument(metavar="FILE", help="File or folder of private trajectories.")],
-    dataset: Annotated[str, typer.Option("--dataset", help="The name on the ledger whose budget pays.")],
-    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped one.")],
+    dataset: Annotated[str, typer.Option("--dataset", help="The dataset on the ledger whose budget is spent.")],
+    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped scope.")],
     epsilon: Annotated[str, typer.Option("--epsilon", help="How much privacy to spend; 1 is a common choice.")],
     unit: Annotated[str, typer.Option("--unit", help="What is protected: trajectory or user.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The release to write, X.release.json.")],
@@ -35,22 +35,23 @@ def measure(
         ),
     ] = None,
     roads: Annotated[
-        Path | None, typer.Option("--roads", help="The public road map for synthesis; checked before the spend.")
+        Path | None,
+        typer.Option("--roads", help="The public road map for synthesis; checked before anything is spent."),
     ] = None,
     delta: Annotated[
-        str, typer.Option("--delta", help="Above 0 (like 1e-6): Gaussian noise, for an (epsilon, delta) promise.")
+        str, typer.Option("--delta", help="Above 0 (such as 1e-6): Gaussian noise, for an (epsilon, delta) guarantee.")
     ] = "0",
     ledger: Annotated[
         Path | None, typer.Option("--ledger", metavar="PATH", help="The ledger file; by default in your data folder.")
     ] = None,
     expected_trips: Annotated[
-        int | None, typer.Option("--expected-trips", metavar="N", help="About how many trajectories you expect.")
+        int | None, typer.Option("--expected-trips", metavar="N", help="Roughly how many trajectories you expect.")
     ] = None,
-    yes: Annotated[bool, typer.Option("--yes", help="Measure even where the noise would hide the data.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Measure even if the noise would hide the data.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing release.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
-    engine: engines.EngineName = "serial",
-    address: engines.Address = None,
+    engine: engine_options.EngineName = "serial",
+    address: engine_options.Address = None,
     format: col.Format = None,
     traj_column: col.TrajColumn = None,
     user_column: col.UserColumn = None,
@@ -62,25 +63,26 @@ def measure(
 ) -> None:
     """Compute a fixed set of statistics on the private data, add noise, and write a release that may be published.
 
-    The ledger is charged with epsilon, and refuses (exit code 3) where the dataset's total does not allow it. A
-    dataset that is not on the ledger yet is opened with this epsilon as its total. How large the noise will be is
-    printed first; where it would hide the data, nothing is read or spent without --yes.
+    Epsilon is charged to the ledger, which refuses (exit code 3) if the dataset's total would be exceeded. A dataset
+    that is not on the ledger yet is opened with this epsilon as its total. With --expected-trips N,
+    nothing is read or spent without --yes if the noise would hide N trips.
 
     Run `wayveil check` first: rows that cannot be used contribute nothing here, without a message, because whether
     there are any is private.
     """
     from shlex import quote
 
+    from wayveil.cli.argument_names import as_options
     from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar
-    from wayveil.formats.reading import says_synthetic
+    from wayveil.io.readers.dispatch import says_synthetic
+    from wayveil.io.scope_files import read_scope
+    from wayveil.measurement.signal_check import OPTIONS, check_signal, count_noise, delta_advice, noise_words
     from wayveil.privacy.accounts import left_words
     from wayveil.privacy.budget import decimal_text, exact_delta
     from wayveil.privacy.ledger import Ledger, clean_name
     from wayveil.privacy.unit import parse_unit
-    from wayveil.release.words import few_words, large_words
-    from wayveil.scope import read_scope
-    from wayveil.signal_check import OPTIONS, check_signal, count_noise, noise_words
-    from wayveil.steps import measure_file
+    from wayveil.release.statements import large_epsilon_text, low_count_text
+    from wayveil.workflow.files import measure_file
 
     options = col.read_options(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
@@ -91,13 +93,25 @@ def measure(
     protects = parse_unit(unit, max_per_user)
     noise, gaussian = count_noise(epsilon=epsilon, unit=protects, delta=delta), exact_delta(delta) > 0
     check_signal(noise, protects, expected_trips=expected_trips, accept=yes, delta=gaussian, wording=OPTIONS)
-    note(noise_words(noise))
-    with ledger_warnings(), progress_bar() as progress:
+    announce = [noise_words(noise), *_weak_signal(noise, expected_trips)]
+    if advice := delta_advice(protects, gaussian, OPTIONS):
+        announce.append(advice)
+
+    with ledger_warnings(), progress_bar() as bar:
+
+        def progress(stage: str, done: float) -> None:
+            # The first report comes after all checks of files and options, so that no error follows the announcement.
+            while announce:
+                note(announce.pop(0))
+            bar(stage, done)
+
         release = measure_file(
             file, output, scope=scope, epsilon=epsilon, unit=protects, dataset=dataset,
-            ledger=ledger, delta=delta, roads=roads, engine=engines.engine_named(engine, address), force=force,
+            ledger=ledger, delta=delta, roads=roads, engine=engine_options.engine_named(engine, address), force=force,
             read_options=options, progress=progress,
         )  # fmt: skip
+    for sentence in announce:
+        note(sentence)
     spent = decimal_text(release.epsilon)
     if as_json:
         print_json({"release": str(output), "dataset": dataset, "epsilon": spent, "delta": release.delta,
@@ -107,11 +121,23 @@ def measure(
     account = next(one for one in Ledger(ledger).datasets() if one.name == clean_name(dataset))
     left = " and ".join(left_words(account)) or "no total is set"
     note(f"Epsilon {spent} of '{dataset}' is spent at {release.unit} level; {left} (wayveil ledger show).")
-    for words in (few_words(release, cure=True), large_words(release)):
+    for words in (low_count_text(release, advice=True), large_epsilon_text(release)):
         if words:
-            note(words)
+            note(as_options(words))
     release_file, streets = quote(str(output)), "" if roads is None else f" --roads {quote(str(roads))}"
     note(
         f"What was promised: wayveil describe {release_file}. "
         f"Next: wayveil synthesize {release_file}{streets} -o synthetic.parquet"
     )
+
+
+def _weak_signal(noise: float, expected_trips: int | None) -> list[str]:
+    """A sentence if the noise is large compared with the expected number of trajectories."""
+    if expected_trips is None or noise < _WEAK_SHARE * expected_trips:
+        return []
+    share = 100 * noise / expected_trips
+    return [f"That is {share:.0f} % of the {expected_trips:,} that you expect: much of the release will be noise."]
+
+
+_WEAK_SHARE = 0.1
+"""Noise on the count, as a share of the expected count, from which on most of the detail is hidden."""

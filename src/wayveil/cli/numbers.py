@@ -1,4 +1,4 @@
-"""Numbers as people write them on a command line."""
+"""Numbers on the command line."""
 
 import re
 

@@ -1,20 +1,20 @@
 """`wayveil paper`: the published method and its three experiments."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from wayveil.cli import columns as col
+from wayveil.cli import column_options as col
 
 paper_app = typer.Typer(
-    help="The published method (DPE) as it was printed, and its experiments. Its output is not private.",
+    help="The published method DPE, exactly as described in its paper, and its experiments. Its output is not private.",
     epilog="Example: wayveil paper constraints --quick -o constraints",
     no_args_is_help=True,
 )
 
-Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for table.json, table.csv and the pictures.")]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random, the paper's noise included.")]
+Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for table.json, table.csv and the plots.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of all randomness, including the paper's noise.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 
 
@@ -31,20 +31,26 @@ def synthesize(
     scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped scope.")],
     epsilon: Annotated[float, typer.Option("--epsilon", help="The paper's epsilon; it promises nothing.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="File to write.")],
-    dim: Annotated[int | None, typer.Option("--dim", help="D'; left out: D, started from the originals.")] = None,
+    dim: Annotated[int | None, typer.Option("--dim", help="D'; by default D, starting from the originals.")] = None,
     rules: Annotated[Path | None, typer.Option("--rules", help="Traffic rules (GeoJSON) as penalty terms.")] = None,
     rules_factor: Annotated[float, typer.Option("--rules-factor", help="Factor of the penalty terms.")] = 1.0,
-    iterations: Annotated[int, typer.Option("--iterations", help="Steps of each descent, at most.")] = 100,
-    learning_rate: Annotated[float, typer.Option("--learning-rate", help="Of both descents.")] = 0.1,
+    iterations: Annotated[
+        int, typer.Option("--iterations", help="Maximum number of steps of each gradient descent.")
+    ] = 100,
+    learning_rate: Annotated[
+        float, typer.Option("--learning-rate", help="Learning rate of both gradient descents.")
+    ] = 0.1,
     loss: Annotated[str, typer.Option("--loss", help="mean-square, absolute, signed or sum-square.")] = "mean-square",
     metric: Annotated[str, typer.Option("--metric", help="euclidean, frechet or soft-dtw.")] = "euclidean",
-    smoothing: Annotated[float, typer.Option("--smoothing", help="Of frechet and soft-dtw, in metres.")] = 50.0,
+    smoothing: Annotated[
+        float, typer.Option("--smoothing", help="Smoothing of frechet and soft-dtw, in metres.")
+    ] = 50.0,
     time_scale: Annotated[
         float | None,
-        typer.Option("--time-scale", help="Metres that one second counts as; left out: map diameter / time span."),
+        typer.Option("--time-scale", help="Metres that one second counts as; by default map diameter / time span."),
     ] = None,
-    no_align: Annotated[bool, typer.Option("--no-align", help="Do not extend trajectories to one length.")] = False,
-    subset: Annotated[int | None, typer.Option("--subset", help="Take this many trajectories at random.")] = None,
+    no_align: Annotated[bool, typer.Option("--no-align", help="Do not pad trajectories to equal length.")] = False,
+    subset: Annotated[int | None, typer.Option("--subset", help="Use a random subset of this size.")] = None,
     precision: Annotated[str | None, typer.Option("--precision", help="float64, float32, tf32 or bf16.")] = None,
     seed: Seed = 0,
     format: col.Format = None,
@@ -58,9 +64,9 @@ def synthesize(
 ) -> None:
     """Run the published method on a file. The output is NOT private and its files say so."""
     from wayveil.cli.console import note, progress_bar
-    from wayveil.paper import NOT_PRIVATE
-    from wayveil.paper.files import synthesize_file
-    from wayveil.paper.method import options_of
+    from wayveil.dpe import NOT_PRIVATE
+    from wayveil.dpe.files import synthesize_file
+    from wayveil.dpe.method import options_of
 
     note(NOT_PRIVATE)
     options = options_of(epsilon, dim, loss, learning_rate, iterations, metric, smoothing, precision, seed)
@@ -74,25 +80,27 @@ def synthesize(
         )  # fmt: skip
     note(f"Wrote '{output.name}' and '{output.name}.json', both stamped as not private.")
     if summary["points_breaking_rules"] is not None:
-        note(f"Points of the output that break a rule: {summary['points_breaking_rules']}.")
+        note(f"Points of the output that violate a rule: {summary['points_breaking_rules']}.")
 
 
 @paper_app.command(epilog="Example: wayveil paper comparison data/ -o comparison --quick")
 def comparison(
     data: Annotated[Path, typer.Argument(metavar="DATA_DIR", help="Folder with cabspotting, tdrive, geolife files.")],
     output: Output,
-    methods: Annotated[str | None, typer.Option("--methods", help="Names by commas; all if left out.")] = None,
-    subset: Annotated[int | None, typer.Option("--subset", help="Trajectories of each dataset, at random.")] = None,
-    iterations: Annotated[int | None, typer.Option("--iterations", help="Steps of DPE's descent.")] = None,
-    time_scale: Annotated[float | None, typer.Option("--time-scale", help="Metres a second counts as.")] = None,
-    jobs: Annotated[int, typer.Option("--jobs", help="Processes for the private methods.")] = 1,
+    methods: Annotated[str | None, typer.Option("--methods", help="Comma-separated names; default all.")] = None,
+    subset: Annotated[int | None, typer.Option("--subset", help="Size of the random subset of each dataset.")] = None,
+    iterations: Annotated[
+        int | None, typer.Option("--iterations", help="Number of steps of DPE's gradient descent.")
+    ] = None,
+    time_scale: Annotated[float | None, typer.Option("--time-scale", help="Metres that one second counts as.")] = None,
+    jobs: Annotated[int, typer.Option("--jobs", help="Number of processes for the private methods.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Three epsilons, small subsets, few steps.")] = False,
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:
-    """DPE against AdaTrace, PrivTrace and the sound method on Cabspotting, T-Drive and Geolife."""
+    """Compare DPE with AdaTrace, PrivTrace and wayveil on Cabspotting, T-Drive and Geolife."""
     from wayveil.cli.console import progress_bar
-    from wayveil.paper.experiments.comparison import run
+    from wayveil.reproduction.comparison import run
 
     _announce()
     with progress_bar() as progress:
@@ -109,9 +117,9 @@ def parameters(
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:
-    """Error against D' and epsilon on 500 simulated trajectories of 100 points."""
+    """Plot the error against D' and epsilon on 500 simulated trajectories of 100 points."""
     from wayveil.cli.console import progress_bar
-    from wayveil.paper.experiments.parameters import run
+    from wayveil.reproduction.parameters import run
 
     _announce()
     with progress_bar() as progress:
@@ -126,9 +134,9 @@ def constraints(
     seed: Seed = 1,
     as_json: Json = False,
 ) -> None:
-    """A closed disc and a box on 50 simulated trajectories, with and without penalty terms."""
+    """Run 50 simulated trajectories with a closed disc and a box, with and without penalty terms."""
     from wayveil.cli.console import progress_bar
-    from wayveil.paper.experiments.constraints import run
+    from wayveil.reproduction.constraints import run
 
     _announce()
     with progress_bar() as progress:
@@ -138,14 +146,14 @@ def constraints(
 
 def _announce() -> None:
     from wayveil.cli.console import note
-    from wayveil.paper import NOT_PRIVATE
+    from wayveil.dpe import NOT_PRIVATE
 
     note(NOT_PRIVATE)
 
 
-def _finish(rows: list, output: Path, as_json: bool) -> None:
+def _finish(rows: list[Any], output: Path, as_json: bool) -> None:
     from wayveil.cli.console import note, print_json
 
     if as_json:
         print_json([dict(row) for row in rows])
-    note(f"Wrote table.json, table.csv and pictures into '{output.name}'.")
+    note(f"Wrote table.json, table.csv and plots to '{output.name}'.")

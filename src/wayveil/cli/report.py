@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
-from wayveil.cli import columns as col
+from wayveil.cli import column_options as col
 from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         name="report",
         epilog="Example: wayveil report rides.release.json synthetic.parquet --roads roads.parquet "
@@ -21,11 +21,14 @@ def register(app: typer.Typer) -> None:
 def report(
     release_file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
     synthetic_file: Annotated[Path, typer.Argument(metavar="SYNTH", help="What `wayveil synthesize` wrote.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write; an earlier one is replaced.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write; replaces an existing page.")],
     roads_file: Annotated[Path | None, typer.Option("--roads", help="A public road map to draw.")] = None,
-    rules_file: Annotated[Path | None, typer.Option("--rules", help="Rules (GeoJSON) to draw and to count.")] = None,
+    rules_file: Annotated[
+        Path | None, typer.Option("--rules", help="Traffic rules (GeoJSON) to draw; violations are counted.")
+    ] = None,
     internal: Annotated[
-        bool, typer.Option("--internal", help="The report that sees the private data; not for publication.")
+        bool,
+        typer.Option("--internal", help="Make the internal report, which uses the private data; not for publication."),
     ] = False,
     real_file: Annotated[Path | None, typer.Option("--real", help="The private data (with --internal).")] = None,
     audit_file: Annotated[
@@ -33,7 +36,7 @@ def report(
     ] = None,
     evaluation_file: Annotated[
         Path | None,
-        typer.Option("--evaluation", help="JSON of `wayveil evaluate` (with --internal); computed where not given."),
+        typer.Option("--evaluation", help="JSON of `wayveil evaluate` (with --internal); computed if not given."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
     format: col.Format = None,
@@ -45,18 +48,18 @@ def report(
     timezone: col.Timezone = None,
     drop_bad_rows: col.DropBadRows = False,
 ) -> None:
-    """One self-contained page that opens offline: the public data sheet, or with --internal the internal report.
+    """Write one self-contained page that opens offline: the public data sheet, or the internal report (--internal).
 
     The data sheet is made from the release and the synthetic data only, so it may be published with them. The options
-    on how the data is read are about the file of --real.
+    for how the data is read apply to the file given with --real.
     """
-    from wayveil.report.make import make_page
+    from wayveil.report.from_files import write_report
 
     options = col.read_options(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
     with progress_bar() as progress:
-        make_page(
+        write_report(
             release_file, synthetic_file, output, roads=roads_file, rules=rules_file, internal=internal,
             real=real_file, audit=audit_file, evaluation=evaluation_file,
             real_options=options, progress=progress,

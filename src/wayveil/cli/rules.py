@@ -1,4 +1,4 @@
-"""`wayveil rules check`: a rules file in words and as a picture."""
+"""`wayveil rules check`: explain and draw a rules file."""
 
 from pathlib import Path
 
@@ -27,30 +27,36 @@ def _rules() -> None:
 def check(
     file: Path = typer.Argument(..., help="GeoJSON; the properties of each feature name its rule."),
     scope: str | None = typer.Option(None, "--scope", help="Scope file, or the name of a shipped scope, to check in."),
-    roads: Path | None = typer.Option(None, "--roads", help="Road map, for rules that need one and under the picture."),
-    output: Path | None = typer.Option(
-        None, "-o", "--output", help="Draw into this .png or .svg instead of FILE's name with .check.png, here."
+    roads: Path | None = typer.Option(
+        None, "--roads", help="Road map, for rules that need one and as the background of the picture."
     ),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON; draws only with -o."),
+    output: Path | None = typer.Option(
+        None,
+        "-o",
+        "--output",
+        help="Picture to write (.png or .svg); by default FILE's name with .check.png in the current folder.",
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON; draw only with -o."),
     no_picture: bool = typer.Option(False, "--no-picture", help="Draw nothing."),
 ) -> None:
-    """Explain a rules file in words, refuse contradictions, and draw it.
+    """Explain a rules file in plain language, find contradictions, and draw it.
 
     A rule is a GeoJSON feature with properties like {"rule": "closed", "from": "22:00", "to": "06:00"} on a polygon,
-    or {"rule": "speed_limit", "kmh": 50} with geometry null for everywhere. FILE alone is enough; a scope adds its
-    box and the time zone of the hours, a road map the streets that rules are about.
+    or {"rule": "speed_limit", "kmh": 50} with geometry null for everywhere. FILE alone is enough; a scope adds its box
+    and the time zone of the hours, and a road map adds the streets that the rules refer to.
     """
+    from wayveil.cli.argument_names import as_options
     from wayveil.cli.console import note, note_clocks, print_json, progress_bar
     from wayveil.errors import InputError
-    from wayveil.outputs import check_outputs
+    from wayveil.io.outputs import check_outputs
+    from wayveil.io.scope_files import in_short, read_scope
     from wayveil.rules import check as check_rules
     from wayveil.rules.picture import check_picture_name, picture_of
-    from wayveil.scope import in_short, read_scope
 
     if output is not None:
         check_picture_name(output)
         if no_picture:
-            raise InputError("-o asks for a picture and --no-picture for none; leave one of them out.")
+            raise InputError("-o and --no-picture contradict each other; leave one of them out.")
     picture = None if no_picture or (as_json and output is None) else output or picture_of(file)
     not_drawn = None
     try:
@@ -58,14 +64,14 @@ def check(
     except InputError as error:
         if output is not None:
             raise
-        picture, not_drawn = None, f"{error} The rules were not drawn."
+        picture, not_drawn = None, f"{as_options(error)} The rules were not drawn."
     frame = None if scope is None else read_scope(scope)
     if frame is not None:
         note_clocks(frame)
     with progress_bar() as progress:
         roadmap = None
         if roads is not None:
-            from wayveil.formats.roads import read_roads
+            from wayveil.io.roads import read_roads
 
             roadmap = read_roads(roads)
         checked = check_rules(file, frame, roadmap, progress)
@@ -76,13 +82,13 @@ def check(
             except InputError as error:
                 if output is not None:
                     raise
-                not_drawn = f"{error} The rules were not drawn."
+                not_drawn = f"{as_options(error)} The rules were not drawn."
     if as_json:
         print_json(checked.to_dict("--roads"))
     else:
         print(checked.text("--scope", "--roads"))
     if picture is not None and not not_drawn:
-        drawn = f"Drew the rules into {in_short(picture.name)}."
+        drawn = f"Drew the rules to {in_short(picture.name)}."
         note(drawn) if as_json or output is not None else print(drawn)
     elif not_drawn and not no_picture:
         note(not_drawn)

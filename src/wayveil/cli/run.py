@@ -7,7 +7,7 @@ import typer
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(epilog="Example: wayveil run --template > rides.toml; wayveil run rides.toml")(run)
 
 
@@ -16,39 +16,40 @@ def run(
     template: Annotated[bool, typer.Option("--template", help="Print a commented run file to fill in.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
 ) -> None:
-    """Measure, synthesize and write the data sheet, as one TOML file says.
+    """Measure, synthesize and write the data sheet, configured by one TOML file.
 
-    If the release is there already, the run goes on from it and spends nothing. Its trips are others each time, unless
-    the file has a seed.
+    If the release already exists, the run continues from it and spends nothing. Without a seed in the file, every run
+    makes different trips.
     """
-    from wayveil.cli.console import ledger_warnings, made_words, note, note_clocks, print_json, progress_bar
+    from wayveil.cli.argument_names import as_options
+    from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar, synthesis_summary
     from wayveil.errors import InputError
+    from wayveil.io.scope_files import read_scope
     from wayveil.release.describe import NOT_PRIVATE
-    from wayveil.runfile import TEMPLATE, do_run, read_run
-    from wayveil.scope import read_scope
+    from wayveil.workflow.run_file import do_run, read_run
+    from wayveil.workflow.templates import template as text_of
 
     if template:
-        print(TEMPLATE, end="")
+        print(text_of("run"), end="")
         return
     if file is None:
-        raise InputError("Name a run file, or print one to fill in with: wayveil run --template.")
+        raise InputError("Give a run file; `wayveil run --template` prints one to fill in.")
     plan = read_run(file)
     note_clocks(read_scope(plan.measure.scope))
     with ledger_warnings(), progress_bar() as progress:
         done = do_run(plan, say=note, progress=progress)
     if not done["spent"]:
-        note("The release was there already; nothing was spent.")
+        note("The release already exists; nothing was spent.")
     if done["other_trips"]:
-        name = Path(done["synthetic"]).name
-        note(f"'{name}' was there already and holds other trips now; for the same ones in every run give a seed.")
+        note("Its trips differ from the earlier ones; to get the same trips in every run, set a seed.")
     if not done["private"]:
         note(NOT_PRIVATE)
     if done["few"]:
-        note(done["few"])
+        note(as_options(done["few"]))
     if as_json:
         print_json(done)
         return
     for name in ("release", "synthetic", "report"):
         if done[name] is not None:
             print(f"{name}: {done[name]}", flush=True)
-    note(made_words(done))
+    note(synthesis_summary(done))

@@ -7,7 +7,7 @@ import typer
 
 
 def register(app: typer.Typer) -> None:
-    """Add the group of verbs."""
+    """Add the group of commands."""
     group = typer.Typer(
         help="The public frame of a dataset: box, time zone, days, caps.",
         epilog="Example: wayveil scope new -o my-city.toml",
@@ -20,30 +20,32 @@ def register(app: typer.Typer) -> None:
 
 
 def new(
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="File to write; without it, stdout.")] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite a file that is there.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File to write; by default standard output.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write a commented template to fill in from public knowledge."""
-    from wayveil.atomic import write_text
     from wayveil.cli.console import note
-    from wayveil.outputs import check_output
-    from wayveil.scope import TEMPLATE
+    from wayveil.io.atomic import write_text
+    from wayveil.io.outputs import check_output
+    from wayveil.workflow.templates import template
 
     if output is None:
-        print(TEMPLATE, end="")
+        print(template("scope"), end="")
         return
     check_output(output, force=force)
-    write_text(output, TEMPLATE, private=False)
+    write_text(output, template("scope"), private=False)
     note(f"Wrote '{output.name}'; fill it in from public knowledge, never from the data.")
 
 
 def show(
     name: Annotated[str, typer.Argument(help="A scope file, or the name of a shipped scope.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON, defaults filled in.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON, including defaults.")] = False,
 ) -> None:
-    """Print a scope, after checking that it is a valid one."""
+    """Validate and print a scope."""
     from wayveil.cli.console import print_json
-    from wayveil.scope import read_scope, scope_text
+    from wayveil.io.scope_files import read_scope, scope_text
 
     scope = read_scope(name)
     if as_json:
@@ -53,9 +55,9 @@ def show(
 
 
 def list_scopes(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
-    """Name the scopes that come with wayveil."""
+    """List the scopes that come with wayveil."""
     from wayveil.cli.console import print_json
-    from wayveil.scope import shipped_scopes
+    from wayveil.io.scope_files import shipped_scopes
 
     if as_json:
         print_json({"scopes": list(shipped_scopes())})

@@ -5,11 +5,11 @@ from typing import Annotated
 
 import typer
 
-from wayveil.cli import engines
+from wayveil.cli import engine_options
 
 
 def register(app: typer.Typer) -> None:
-    """Add the verb."""
+    """Add the command."""
     app.command(
         epilog="Example: wayveil synthesize rides.release.json --roads roads.parquet --rules rules.geojson "
         "-o synthetic.parquet"
@@ -24,49 +24,52 @@ def synthesize(
     roads: Annotated[Path | None, typer.Option("--roads", help="A public road map to drive on.")] = None,
     rules: Annotated[Path | None, typer.Option("--rules", help="Traffic rules (GeoJSON) to obey.")] = None,
     n: Annotated[
-        int | None, typer.Option("-n", min=1, help="How many trajectories; by default the release's noisy count.")
+        int | None, typer.Option("-n", min=1, help="Number of trajectories; by default the release's noisy count.")
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The same seed gives the same output.")] = None,
     estimator: Annotated[str | None, typer.Option("--estimator", help="learned (the default) or bayes.")] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Overwrite a file that is there and is not a synthetic one.")
+        bool, typer.Option("--force", help="Overwrite an existing file even if it is not a synthetic one.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Without -n: make the noisy count even if it is inexact or very large.")
+        bool, typer.Option("--yes", help="Without -n: use the noisy count even if it is inexact or very large.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
-    engine: engines.EngineName = "serial",
-    address: engines.Address = None,
+    engine: engine_options.EngineName = "serial",
+    address: engine_options.Address = None,
 ) -> None:
-    """Make synthetic trajectories from a release; the private data is not looked at again, and nothing is spent.
+    """Make synthetic trajectories from a release. The private data is not read again, and nothing is spent.
 
-    Columns: traj_id, lat, lon, t (Unix seconds, UTC). To Parquet it goes shard by shard: the same command after an
-    interruption goes on where it was.
+    Columns: traj_id, lat, lon, t (Unix seconds, UTC). Parquet is written shard by shard: after an interruption, the
+    same command continues where it stopped.
     """
-    from wayveil.cli.console import made_words, note, print_json, progress_bar
+    from wayveil.cli.argument_names import as_options
+    from wayveil.cli.console import note, print_json, progress_bar, synthesis_summary
     from wayveil.release.describe import NOT_PRIVATE
-    from wayveil.steps import synthesize_file
+    from wayveil.workflow.files import synthesize_file
 
     try:
         with progress_bar() as progress:
             made = synthesize_file(
                 release_file, output, roads=roads, rules=rules, n=n, seed=seed, estimator=estimator,
-                engine=engines.engine_named(engine, address), force=force, yes=yes, say=note,
+                engine=engine_options.engine_named(engine, address), force=force, yes=yes, say=note,
                 progress=progress,
             )  # fmt: skip
     except KeyboardInterrupt:
         parts = output.with_name(output.name + ".parts")
         if parts.exists():
-            note(f"'{parts.name}' keeps what is done: the same command goes on from there; to start anew, remove it.")
+            note(
+                f"'{parts.name}' keeps what is done; the same command continues from there. To start again, delete it."
+            )
         raise
     if made["resumed"]:
-        note("An earlier run was interrupted; it was continued.")
+        note("Continued an earlier run that was interrupted.")
     if not made["private"]:
         note(NOT_PRIVATE)
     if made["few"]:
-        note(made["few"])
+        note(as_options(made["few"]))
     if as_json:
         print_json(made)
         return
     print(f"synthetic: {output}")
-    note(made_words(made))
+    note(synthesis_summary(made))

@@ -1,4 +1,4 @@
-"""Where the work runs. An engine is two methods: add exact sums over a source, and map a function over pieces."""
+"""Engines run the work. An engine has two methods: exact `sums` over a source, and `map` over pieces of work."""
 
 from typing import TYPE_CHECKING
 
@@ -11,10 +11,27 @@ ENGINES = ("serial", "ray")
 
 
 def engine_named(name: str, address: str | None = None, workers: int | None = None) -> "Engine":
-    """The engine of `--engine NAME [--address …]`; Ray starts, or is reached, here."""
+    """Return the engine of that name; for "ray", start Ray or connect to it.
+
+    Parameters
+    ----------
+    name
+        "serial", or "ray" (needs the extra wayveil[ray]).
+    address, workers
+        The address of a Ray cluster (None for this machine) and the number of workers.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> wayveil.measure(..., engine=wayveil.engine.engine_named("ray"))  # doctest: +SKIP
+
+    Privacy
+    -------
+    Free (nothing is read).
+    """
     if name == "serial":
         if address is not None:
-            raise InputError("--address goes with --engine ray.")
+            raise InputError("address= needs engine='ray'.")
         from wayveil.engine.serial import Serial
 
         return Serial()
@@ -22,4 +39,4 @@ def engine_named(name: str, address: str | None = None, workers: int | None = No
         from wayveil.engine.ray import RayEngine
 
         return RayEngine(address, workers)
-    raise InputError(f"Engine '{name}' is unknown; use {' or '.join(ENGINES)}.")
+    raise InputError(f"Unknown engine '{name}'; use {' or '.join(ENGINES)}.")

@@ -1,4 +1,4 @@
-"""Parts of a source: what one worker reads at a time, and which of its trajectories take part."""
+"""Parts of a source: the partitions that one worker reads at a time, and which of their trajectories are selected."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.errors import InputError
-from wayveil.source import Source
+from wayveil.io.source import Source
 
 MOST_PARTS = 4096
-"""Each part sends back a few megabytes of sums; more parts than this would only flood whoever adds them up."""
+"""Each part returns a few megabytes of sums; more parts would overload the process that adds them."""
 
 Map = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 """The `map` of an engine."""
@@ -19,7 +19,7 @@ Map = Callable[[Callable[[Any], Any], Sequence[Any]], Iterator[Any]]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Partitions that follow each other in the source, and a mask over their trajectories (None: all take part).
+    """Consecutive partitions of the source, and a mask that selects trajectories (None: all of them).
 
     Privacy: not private (trusted side only).
     """
@@ -29,7 +29,7 @@ class Part:
 
 
 def parts_of(source: Source, kept: NDArray[np.bool_] | None, run: Map) -> list[Part]:
-    """Every trajectory in exactly one part, in the order of the source; `kept` is cut to fit."""
+    """Parts in the order of the source, with each trajectory in exactly one, and with their slices of `kept`."""
     partitions = source.partitions()
     together = -(-len(partitions) // MOST_PARTS)
     parts = [Part(tuple(partitions[k : k + together])) for k in range(0, len(partitions), together or 1)]
@@ -37,7 +37,7 @@ def parts_of(source: Source, kept: NDArray[np.bool_] | None, run: Map) -> list[P
         return parts
     sizes = list(run(_size, parts))
     if sum(sizes) != len(kept):
-        raise InputError("The data changed while it was read; start again.")
+        raise InputError("The data changed while it was read; try again.")
     return [Part(part.sources, mask) for part, mask in zip(parts, np.split(kept, np.cumsum(sizes)[:-1]))]
 
 

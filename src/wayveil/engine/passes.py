@@ -1,8 +1,8 @@
 """Several passes over one source that must all read the same content.
 
-At user level the first pass finds which trajectories of each user take part, and the second one measures them. If the
-file is replaced in between, the selection of the first pass fits other trajectories, and the cap of the second one is
-void. So every pass is digested, and a pass that differs from the first one is refused.
+At user level the first pass selects the trajectories of each user, and the second one measures them. If the file is
+replaced in between, the selection applies to other trajectories, and the cap per user no longer holds. So a digest of
+every pass is computed, and a pass that differs from the first one is refused.
 """
 
 import secrets
@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from wayveil.core.trajectories import Trajectories
 from wayveil.engine.parts import Part, parts_of
 from wayveil.engine.serial import Engine, Kept, Serial
 from wayveil.errors import InputError
+from wayveil.io.source import Source
 from wayveil.privacy.digest import PassDigest
 from wayveil.progress import Progress, quiet
-from wayveil.source import Source
-from wayveil.trajectories import Trajectories
 
 if TYPE_CHECKING:
-    from wayveil.formats.points import Points
+    from wayveil.io.readers.points import Points
 
 CHANGED = "The data changed while it was read; measure a copy that no other program writes to."
 
@@ -30,7 +30,7 @@ PartWork = Callable[[tuple[Any, ...], Part, Progress], Any]
 
 
 class Watcher(Protocol):
-    """Something that looks at every batch that is read."""
+    """An object that receives every batch that is read."""
 
     def add(self, trajectories: Trajectories) -> None: ...
 
@@ -44,7 +44,7 @@ class _Found:
 
 
 class Passes:
-    """Passes over one source by one engine; the first one binds all later ones.
+    """Passes over one source by one engine; all later passes must read the same data as the first.
 
     Privacy: not private (trusted side only).
     """
@@ -58,7 +58,7 @@ class Passes:
 
     @property
     def serial(self) -> bool:
-        """Whether the data is read here and not by workers."""
+        """Whether this process reads the data, and not workers."""
         return isinstance(self._engine, Serial)
 
     def run(
@@ -72,8 +72,8 @@ class Passes:
     ) -> Iterator[Any]:
         """The result of `work` for each part, in the order of the source.
 
-        InputError after the last one if the data is not what the first pass read. `watchers` also see each batch, where
-        the data is read here.
+        Raises InputError after the last one if the data differs from what the first pass read. `watchers` receive each
+        batch if this process reads the data.
         """
         if self._parts is None:
             self._parts = [Part((self._source,))] if self.serial else parts_of(self._source, None, self._engine.map)
@@ -95,7 +95,7 @@ class Passes:
             raise InputError(CHANGED)
 
     def _with_kept(self, parts: list[Part], kept: Kept) -> list[Part]:
-        """The parts, each with its own piece of the mask over all trajectories."""
+        """The parts, each with its slice of the mask over all trajectories."""
         if kept is None:
             return parts
         if len(parts) == 1:
@@ -127,7 +127,7 @@ class _Counter:
 
 @dataclass(frozen=True, eq=False)
 class _Watched:
-    """A source whose batches are shown to watchers as they go by."""
+    """A source that passes each batch to watchers as it is read."""
 
     source: Source
     watchers: Sequence[Watcher]

@@ -1,4 +1,4 @@
-"""The half of an engine that synthesis may know: map a function over pieces. It sees no data."""
+"""The part of an engine that synthesis may use: map a function over pieces. It reads no data."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeVar

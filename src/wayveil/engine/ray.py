@@ -1,8 +1,8 @@
 """Ray: the same two methods on the workers of a cluster, or of this machine.
 
-Workers read their own partitions, prepare them and send back whole numbers; adding whole numbers gives the same answer
-in any order, so a partition that is measured again after its worker died changes nothing. Noise is drawn by the caller,
-once, after everything has been added: nothing here spends.
+Workers read their own partitions, prepare them and return integers. The sum of integers does not depend on the order,
+so a partition that is measured again after its worker died does not change the result. The caller draws noise once,
+after all sums are added: nothing here spends privacy budget.
 """
 
 import logging
@@ -13,13 +13,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.scope import Scope
 from wayveil.engine.parts import Part, parts_of
 from wayveil.engine.serial import Kept, part_batches
 from wayveil.errors import InputError, WayveilError
+from wayveil.io.source import Source
 from wayveil.progress import Progress, quiet
 from wayveil.questions.question import Query, exact_sums, size_of
-from wayveil.scope import Scope
-from wayveil.source import Source
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
@@ -28,18 +28,18 @@ Sums = list[NDArray[np.int64]]
 RETRIES = 4
 """How often a task is started again after its worker died."""
 _AHEAD = 2
-"""Tasks in flight for each worker: enough that none waits, few enough that results do not pile up."""
+"""Tasks in flight per worker: enough that no worker waits, few enough that results do not accumulate."""
 
 
 class RayEngine:
-    """Partitions on workers, integers added here.
+    """Workers read the partitions, and this process adds the integers that they return.
 
     Parameters
     ----------
     address
-        Of a running cluster ('auto', 'ray://host:10001'); without one, workers are started on this machine.
+        Address of a running cluster ('auto', 'ray://host:10001'); None starts workers on this machine.
     workers
-        How many tasks run at a time; without it, as many as the cluster has cores.
+        Number of tasks that run at a time; None for the number of the cluster's cores.
 
     Privacy: not private (trusted side only). The workers see the data: they belong to the trusted side.
     """
@@ -68,7 +68,7 @@ class RayEngine:
         return totals
 
     def map(self, function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
-        """function(piece) for each piece, results in order; what the pieces share is sent once."""
+        """function(piece) for each piece, results in order; objects that all pieces share are sent once."""
         shared, rest = _factored(pieces)
         return self._run(_Applied(function), rest, self._ray.put(shared), ordered=True)
 
@@ -79,25 +79,25 @@ class RayEngine:
         function_ref = ray.put(function)
         waiting = iter(enumerate(pieces))
         ready: dict[int, Any] = {}
-        flying: dict[Any, int] = {}
+        in_flight: dict[Any, int] = {}
         due, ahead = 0, _AHEAD * self._workers
-        # After an error what is in flight runs out by itself, and tasks end with their driver. They are not cancelled:
-        # cancelling a task that is just finishing brings Ray 2.60 down, driver and all.
+        # After an error the tasks in flight finish on their own, or end with their driver. They are not cancelled,
+        # because cancelling a task that is about to finish crashes Ray 2.60 and the driver.
         while True:
-            # A slow first piece must not let the later ones pile up, so those that wait count as well.
-            while len(flying) + len(ready) < ahead and (entry := next(waiting, None)) is not None:
-                flying[task.remote(function_ref, shared, entry[1])] = entry[0]
-            if not flying:
+            # Results that wait for a slow first piece count as well, so that they do not accumulate.
+            while len(in_flight) + len(ready) < ahead and (entry := next(waiting, None)) is not None:
+                in_flight[task.remote(function_ref, shared, entry[1])] = entry[0]
+            if not in_flight:
                 return
-            (one,), _ = ray.wait(list(flying), num_returns=1)
-            ready[flying.pop(one)] = _fetched(ray, one)
+            (one,), _ = ray.wait(list(in_flight), num_returns=1)
+            ready[in_flight.pop(one)] = _fetched(ray, one)
             while ready and (not ordered or due in ready):
                 yield ready.pop(due if ordered else next(iter(ready)))
                 due += 1
 
 
 class _Applied:
-    """function(piece) where the shared half of the piece came by another way."""
+    """function(piece), where the shared part of the piece was sent separately."""
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
@@ -107,7 +107,7 @@ class _Applied:
 
 
 def _factored(pieces: Sequence[Any]) -> tuple[tuple[Any, ...] | None, list[Any]]:
-    """Pieces that are tuples beginning with the same objects: those objects once, and what differs of each piece."""
+    """The leading objects that all pieces (tuples) have in common, and the rest of each piece."""
     pieces = list(pieces)
     if not pieces or not all(type(piece) is tuple and len(piece) == len(pieces[0]) for piece in pieces):
         return None, pieces
@@ -123,9 +123,9 @@ def _part_sums(shared: tuple[Scope, list[Query]], part: Part) -> Sums:
 
 
 def _guarded(function: Callable[..., Any], shared: Any, piece: Any) -> tuple[bool, Any]:
-    """(True, result), or (False, the error) for errors that are meant to be read.
+    """(True, result), or (False, error) for errors with a message for the user.
 
-    Any other error would travel as a traceback with values of the data in it; it is replaced by its kind.
+    Any other error would be sent as a traceback with values of the data; only its type is sent.
     """
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     try:
@@ -134,21 +134,21 @@ def _guarded(function: Callable[..., Any], shared: Any, piece: Any) -> tuple[boo
         return False, error
     except Exception as error:
         kind = type(error).__name__
-        return False, InputError(f"A worker failed with {kind}; use --engine serial to see why.")
+        return False, InputError(f"A worker failed with {kind}; use engine='serial' to see why.")
 
 
 def _fetched(ray: Any, reference: Any) -> Any:
     try:
         fine, value = ray.get(reference)
     except ray.exceptions.OutOfMemoryError:
-        raise InputError("A worker ran out of memory; give it fewer workers or more memory.") from None
+        raise InputError("A worker ran out of memory; use fewer workers or more memory.") from None
     except (ray.exceptions.WorkerCrashedError, ray.exceptions.NodeDiedError, ray.exceptions.ObjectLostError):
         raise InputError(
-            f"A worker was lost {RETRIES + 1} times in a row; look after the cluster and start again."
+            f"A worker was lost {RETRIES + 1} times in a row; check the cluster and start again."
         ) from None
     except ray.exceptions.RayError:
         raise InputError(
-            "A worker could not take up its task; every machine needs the same Python, wayveil and access to the data."
+            "A worker could not start its task; every machine needs the same Python, wayveil and access to the data."
         ) from None
     if not fine:
         raise value
@@ -156,24 +156,24 @@ def _fetched(ray: Any, reference: Any) -> Any:
 
 
 def _import_ray() -> Any:
-    # Nothing about a run leaves the cluster: no usage statistics, no log lines of workers on this terminal.
+    # No information about a run leaves the cluster: no usage statistics, no log lines of workers on this terminal.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
         import ray
     except ImportError:
-        raise InputError("--engine ray needs the extra: pip install 'wayveil[ray]'.") from None
+        raise InputError("engine='ray' needs an extra: pip install 'wayveil[ray]'.") from None
     return ray
 
 
 def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     if ray.is_initialized():
         return
-    quietly: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
+    options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
     if address is None:
-        quietly |= {"num_cpus": workers, "include_dashboard": False}
+        options |= {"num_cpus": workers, "include_dashboard": False}
     try:
-        ray.init(address=address, ignore_reinit_error=True, **quietly)
+        ray.init(address=address, ignore_reinit_error=True, **options)
     except (ConnectionError, RuntimeError, ValueError, OSError):
         where = "a local Ray" if address is None else "the Ray cluster"
-        raise InputError(f"Cannot reach {where}; check --address, and that the cluster runs.") from None
+        raise InputError(f"Cannot reach {where}; check address=, and that the cluster is running.") from None

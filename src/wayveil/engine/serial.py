@@ -1,4 +1,4 @@
-"""One process, one batch at a time; also the definition of what every other engine must equal."""
+"""The serial engine: one process, one batch at a time; other engines must reproduce its results."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
@@ -6,23 +6,23 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.prepare import Prepared, prepare
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories, select
 from wayveil.engine.parts import Part
-from wayveil.prepare import Prepared, prepare
+from wayveil.io.source import Source
 from wayveil.progress import Progress, quiet
 from wayveil.questions.question import Query, exact_sums
-from wayveil.scope import Scope
-from wayveil.source import Source
-from wayveil.trajectories import Trajectories, select
 
 Piece = TypeVar("Piece")
 Result = TypeVar("Result")
 
 Kept = NDArray[np.bool_] | None
-"""Which trajectories of the source take part, in its order; None means all."""
+"""A mask that selects trajectories, in the order of the source; None selects all."""
 
 
 class Engine(Protocol):
-    """Two methods. Integer sums are exact, so every engine gives the same answer to the first one."""
+    """Two methods. Integer sums are exact, so `sums` gives the same result with every engine."""
 
     def sums(
         self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
@@ -32,7 +32,7 @@ class Engine(Protocol):
 
 
 class Serial:
-    """Everything here, in order."""
+    """Runs everything in this process, in order."""
 
     def sums(
         self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
@@ -49,27 +49,27 @@ class Serial:
 
 
 def prepared_batches(source: Source, scope: Scope, kept: Kept, progress: Progress = quiet) -> Iterator[Prepared]:
-    """The source's trajectories that take part, prepared, batch by batch."""
+    """The selected trajectories of the source, prepared, batch by batch."""
     position = 0
     for batch in source.batches(progress):
-        taking_part: Trajectories = batch
+        selected: Trajectories = batch
         if kept is not None:
-            taking_part = select(batch, kept[position : position + len(batch)])
+            selected = select(batch, kept[position : position + len(batch)])
         position += len(batch)
-        if len(taking_part):
-            yield prepare(taking_part, scope)
+        if len(selected):
+            yield prepare(selected, scope)
 
 
 def part_batches(part: Part, scope: Scope, progress: Progress = quiet) -> Iterator[Prepared]:
-    """The same for one part of a source."""
+    """`prepared_batches` for one part of a source."""
     position = 0
     for source in part.sources:
         for batch in source.batches(progress):
             mask = slice(position, position + len(batch))
             position += len(batch)
-            taking_part = batch if part.kept is None else select(batch, part.kept[mask])
-            if len(taking_part):
-                yield prepare(taking_part, scope)
+            selected = batch if part.kept is None else select(batch, part.kept[mask])
+            if len(selected):
+                yield prepare(selected, scope)
 
 
 def gather(engine: Engine, function: Callable[[Any], Any], pieces: Sequence[Any]) -> list[Any]:

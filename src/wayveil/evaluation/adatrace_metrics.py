@@ -1,6 +1,6 @@
 """The seven measures of the AdaTrace evaluation (Gursoy et al., CCS 2018), each one pure function.
 
-Where that paper leaves a choice open (number of queries, of locations, of patterns), the docstring says ours.
+Where the paper leaves a choice open (number of queries, of locations, of patterns), the docstring states ours.
 
 Privacy: not private (trusted side only).
 """
@@ -122,7 +122,7 @@ def _pattern_tally(real: Paths, synthetic: Paths, compare: Compare) -> Tally:
     (a, owner_a), (b, owner_b) = _patterns(real), _patterns(synthetic)
     if len(a) == 0 and len(b) == 0:
         return Counts(np.zeros((GROUPS, 1)), np.zeros((GROUPS, 1)), compare)
-    # One sentinel on each side keeps the table defined where one side never leaves a cell; it counts nothing.
+    # One sentinel on each side keeps the table defined if one side never leaves a cell; it has no weight.
     tally = tabulate(np.r_[a, 0], np.r_[_group(real)[owner_a], 0], np.r_[b, 0], np.r_[_group(synthetic)[owner_b], 0])
     return Counts(tally.real[:, 1:], tally.synthetic[:, 1:], compare)
 
@@ -182,7 +182,7 @@ def _diameters(paths: Paths) -> NDArray[np.float64]:
 def diameter(real: Paths, synthetic: Paths) -> Tally:
     """JSD of trajectory diameters (largest distance between two points) in 20 equal bins from 0 to the largest real.
 
-    The diameter is the widest shadow over 16 directions: at most 0.5 % too small.
+    The diameter is approximated by the largest extent over 16 directions, at most 0.5 % too small.
     """
     a, b = _diameters(real), _diameters(synthetic)
     return histogram(real, synthetic, a, b, float(a.max()), 20)

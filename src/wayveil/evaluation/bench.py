@@ -1,4 +1,4 @@
-"""The comparison: datasets × epsilons × methods × seeds, one small file a cell, resumable.
+"""The comparison: datasets × epsilons × methods × seeds, one small result file per cell, resumable.
 
 Privacy: not private (trusted side only); everything here is computed from the private data.
 """
@@ -10,15 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wayveil.atomic import write_text
+from wayveil.core.roads import RoadMap
+from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError, WayveilError
 from wayveil.evaluation.datasets import Dataset
 from wayveil.evaluation.methods import METHODS, Method
 from wayveil.evaluation.paths import Paths, project
-from wayveil.evaluation.score import HEADLINE, METRICS, chosen, floors
+from wayveil.evaluation.score import HEADLINE, METRICS, floors, selected_metrics
+from wayveil.io.atomic import write_text
 from wayveil.progress import Progress, quiet
-from wayveil.roads import RoadMap
-from wayveil.trajectories import Trajectories
 
 Row = dict[str, Any]
 
@@ -39,7 +39,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Failure:
-    """A cell without a result, and why."""
+    """A cell without a result, and the reason."""
 
     cell: str
     reason: str
@@ -47,7 +47,7 @@ class Failure:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Every row of the tidy table, and the cells that gave none."""
+    """Every row of the tidy table, and the cells without a result."""
 
     rows: list[Row]
     failures: tuple[Failure, ...]
@@ -56,10 +56,10 @@ class Outcome:
 def plan_cells(
     datasets: Iterable[Dataset], epsilons: Sequence[float], methods: Sequence[str], seeds: int
 ) -> list[Cell]:
-    """Cells in the order they are run: a dataset after the other, all seeds of one before the next epsilon."""
+    """Cells in the order in which they run: by dataset, then by epsilon, then all seeds."""
     unknown = [name for name in methods if name not in METHODS]
     if unknown:
-        raise InputError(f"No method '{unknown[0]}'; known are {', '.join(METHODS)}.")
+        raise InputError(f"Unknown method '{unknown[0]}'; choose from {', '.join(METHODS)}.")
     if seeds < 1 or not epsilons or min(epsilons) <= 0:
         raise InputError("The comparison needs at least one seed and epsilons above 0.")
     return [
@@ -80,10 +80,10 @@ def run_cells(
     progress: Progress = quiet,
     say: Callable[[str], None] = lambda line: None,
 ) -> Outcome:
-    """Run what is missing in `folder`/cells, and give the tidy table of all.
+    """Run the cells that are missing in `folder`/cells, and return the tidy table of all.
 
-    A cell's file is written when it is done, whole or not at all; so a run that was killed goes on where it stopped. A
-    cell that failed leaves no file and is tried again. `say` hears one line a cell, with the remaining time.
+    The file of a cell appears when the cell is complete, so a run that was killed continues where it stopped. A cell
+    that failed leaves no file and is tried again. `say` is called with one line per cell and the remaining time.
 
     Privacy: not private (trusted side only).
     """
@@ -91,19 +91,19 @@ def run_cells(
     try:
         store.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"Cannot write into '{folder.name}': {error.strerror}; choose another -o.") from None
-    chosen(metrics, True)
+        raise InputError(f"Cannot write to '{folder.name}': {error.strerror}; choose another output.") from None
+    selected_metrics(metrics, True)
     found = {cell.file_name: _stored(store / cell.file_name, cell, metrics) for cell in cells}
     missing = [cell for cell in cells if found[cell.file_name] is None]
     if len(missing) < len(cells):
-        say(f"{len(cells) - len(missing)} of {len(cells)} cells are there already.")
-    failures, workshop, begin = [], _Workshop(), time.monotonic()
+        say(f"{len(cells) - len(missing)} of {len(cells)} cells are already complete.")
+    failures, current, begin = [], _CurrentDataset(), time.monotonic()
     for position, cell in enumerate(missing):
         progress("cells", (len(cells) - len(missing) + position) / max(len(cells), 1))
         try:
-            fresh = _run(cell, workshop, metrics)
+            fresh = _run(cell, current, metrics)
         except Exception as error:
-            # One method's fault must not cost the others' results; a foreign message may quote the data.
+            # An error in one method must not stop the others; the message of another library may quote the data.
             reason = str(error) if isinstance(error, WayveilError) else f"{type(error).__name__} in the method"
             failures.append(Failure(cell.file_name.removesuffix(".json"), reason))
         else:
@@ -113,25 +113,25 @@ def run_cells(
         say(f"{position + 1} of {len(missing)}: {cell.file_name.removesuffix('.json')}; about {_span(left_s)} left")
     progress("cells", 1.0)
     done = [(cell, record) for cell in cells if (record := found[cell.file_name]) is not None]
-    return Outcome(_tidy(done, store, workshop, metrics), tuple(failures))
+    return Outcome(_tidy(done, store, current, metrics), tuple(failures))
 
 
 def _stored(path: Path, cell: Cell, metrics: Sequence[str]) -> Row | None:
-    """The record of a cell, if it is whole, of the same data, and has every metric."""
+    """The stored result of a cell, if it is complete, belongs to the same data, and has every metric."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         same = record["fingerprint"] == cell.dataset.fingerprint
-        return record if same and set(_wanted(cell.method, metrics)) <= set(record["values"]) else None
+        return record if same and set(_metrics_of(cell.method, metrics)) <= set(record["values"]) else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _wanted(method: Method, metrics: Sequence[str]) -> list[str]:
-    return chosen(metrics, method.has_time)
+def _metrics_of(method: Method, metrics: Sequence[str]) -> list[str]:
+    return selected_metrics(metrics, method.has_time)
 
 
-class _Workshop:
-    """The dataset at hand, read and projected once."""
+class _CurrentDataset:
+    """The dataset in use, read and projected once."""
 
     def __init__(self) -> None:
         self._name = ""
@@ -151,9 +151,9 @@ class _Workshop:
         return self._roads
 
 
-def _run(cell: Cell, workshop: _Workshop, metrics: Sequence[str]) -> Row:
-    data, paths = workshop.open(cell.dataset)
-    roads = workshop.roads(cell.dataset) if cell.method.needs_roads else None
+def _run(cell: Cell, current: _CurrentDataset, metrics: Sequence[str]) -> Row:
+    data, paths = current.open(cell.dataset)
+    roads = current.roads(cell.dataset) if cell.method.needs_roads else None
     wall, cpu = time.perf_counter(), time.process_time()
     made = cell.method.run(data, cell.dataset.scope, cell.epsilon, cell.seed, roads)
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
@@ -162,27 +162,29 @@ def _run(cell: Cell, workshop: _Workshop, metrics: Sequence[str]) -> Row:
         "dataset": cell.dataset.name, "method": cell.method.name, "private": cell.method.private,
         "epsilon": cell.epsilon, "seed": cell.seed, "trajectories": len(made), "wall_s": round(wall, 3),
         "cpu_s": round(cpu, 3), "fingerprint": cell.dataset.fingerprint,
-        "values": {name: METRICS[name](paths, synthetic) for name in _wanted(cell.method, metrics)},
+        "values": {name: METRICS[name](paths, synthetic) for name in _metrics_of(cell.method, metrics)},
     }  # fmt: skip
 
 
-def _tidy(done: list[tuple[Cell, Row]], store: Path, workshop: _Workshop, metrics: Sequence[str]) -> list[Row]:
-    """One row a (cell, metric), with the floor at the cell's size."""
+def _tidy(done: list[tuple[Cell, Row]], store: Path, current: _CurrentDataset, metrics: Sequence[str]) -> list[Row]:
+    """One row per (cell, metric), with the floor for the size of the cell's output."""
     rows, floor_at = [], {}
     for cell, record in done:
         key = cell.dataset.name, record["trajectories"]
         if key not in floor_at:
-            floor_at[key] = _floor(cell.dataset, record["trajectories"], store, workshop, metrics)
+            floor_at[key] = _floor(cell.dataset, record["trajectories"], store, current, metrics)
         kept = ("dataset", "method", "private", "epsilon", "seed", "trajectories", "wall_s", "cpu_s")
         rows += [
             {**{name: record[name] for name in kept}, "metric": name, "value": record["values"][name],
              "floor": floor_at[key][name]}
-            for name in _wanted(cell.method, metrics)
+            for name in _metrics_of(cell.method, metrics)
         ]  # fmt: skip
     return rows
 
 
-def _floor(dataset: Dataset, size: int, store: Path, workshop: _Workshop, metrics: Sequence[str]) -> dict[str, float]:
+def _floor(
+    dataset: Dataset, size: int, store: Path, current: _CurrentDataset, metrics: Sequence[str]
+) -> dict[str, float]:
     path = store / f"{dataset.name}__floor__{size}.json"
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -190,7 +192,7 @@ def _floor(dataset: Dataset, size: int, store: Path, workshop: _Workshop, metric
             return dict(record["values"])
     except (OSError, ValueError, KeyError, TypeError):
         pass
-    _, paths = workshop.open(dataset)
+    _, paths = current.open(dataset)
     values = floors(paths, dataset.scope, size, metrics)
     write_text(path, json.dumps({"fingerprint": dataset.fingerprint, "values": values}, indent=1), private=True)
     return values

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from wayveil.core.roads import RoadMap
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
-from wayveil.roads import RoadMap
-from wayveil.scope import Scope, read_scope
-from wayveil.trajectories import Trajectories
+from wayveil.io.scope_files import read_scope
 
 _KNOWN_SCOPES = (("cabspotting", "san-francisco"), ("geolife", "beijing"), ("tdrive", "beijing"))
 _KNOWN_ROADS = {"san-francisco": "sf_roads.parquet", "beijing": "beijing_roads.parquet"}
@@ -24,25 +25,25 @@ class Dataset:
     read: Callable[[], Trajectories]
     roads: Callable[[], RoadMap] | None
     fingerprint: str
-    """Changes when the file changes, so that results of other data are not taken for this one's."""
+    """Changes when the file changes, so that results of other data are not reused."""
 
 
 def find_datasets(folder: Path, scope: str | None, wanted: list[str] | None = None) -> list[Dataset]:
-    """Every <name>.parquet of the folder (<name>_trips.parquet apart), smallest first.
+    """Every <name>.parquet of the folder (except <name>_trips.parquet), smallest first.
 
     The scope is known for cabspotting*, geolife* and tdrive*; others take `scope`. A road map is roads/<name>.parquet,
     roads/<name>_roads.parquet, or the one of a known scope.
     """
     if not folder.is_dir():
-        raise InputError(f"'{folder.name}' is not a folder; give one that holds <name>.parquet files.")
+        raise InputError(f"'{folder.name}' is not a folder; give a folder with <name>.parquet files.")
     files = [path for path in sorted(folder.glob("*.parquet")) if not path.stem.endswith("_trips")]
     if wanted:
         missing = [name for name in wanted if name not in {path.stem for path in files}]
         if missing:
-            raise InputError(f"The folder has no '{missing[0]}.parquet'; leave --datasets out to take all.")
+            raise InputError(f"The folder has no '{missing[0]}.parquet'; leave out datasets= to use all.")
         files = [path for path in files if path.stem in wanted]
     if not files:
-        raise InputError(f"'{folder.name}' holds no <name>.parquet; see `wayveil convert`.")
+        raise InputError(f"'{folder.name}' contains no <name>.parquet; make one with `wayveil convert`.")
     return [_dataset(path, scope) for path in sorted(files, key=lambda path: path.stat().st_size)]
 
 
@@ -50,12 +51,12 @@ def _dataset(path: Path, scope: str | None) -> Dataset:
     known = next((name for prefix, name in _KNOWN_SCOPES if path.stem.startswith(prefix)), None)
     chosen = known or scope
     if chosen is None:
-        raise InputError(f"The scope of '{path.stem}' is not known; give it with --scope.")
+        raise InputError(f"The scope of '{path.stem}' is unknown; set it with scope=.")
 
     def read() -> Trajectories:
-        from wayveil import formats
+        from wayveil.io import files
 
-        return formats.read(path)
+        return files.read(path)
 
     folder = path.parent / "roads"
     candidates = [folder / f"{path.stem}.parquet", folder / f"{path.stem}_roads.parquet"]
@@ -74,7 +75,7 @@ def _roads(file: Path | None) -> Callable[[], RoadMap] | None:
         return None
 
     def read() -> RoadMap:
-        from wayveil.formats.roads import read_roads
+        from wayveil.io.roads import read_roads
 
         return read_roads(file)
 
@@ -82,9 +83,9 @@ def _roads(file: Path | None) -> Callable[[], RoadMap] | None:
 
 
 def quick_dataset() -> Dataset:
-    """A small embedded city, so that the comparison runs without a download.
+    """A small simulated city, so that the comparison runs without a download.
 
-    Privacy: free (nobody lives there).
+    Privacy: free (simulated data).
     """
     from wayveil.simulate import simulate_city, simulate_trajectories
 

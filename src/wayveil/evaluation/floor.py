@@ -1,4 +1,4 @@
-"""The floor of a metric: what a fresh sample of the same population would score, measured on the real data alone."""
+"""The floor of a metric: the score of a new sample of the same population, estimated from the real data only."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from wayveil.evaluation.paths import Paths
 from wayveil.evaluation.tally import GROUPS, Tally
 
 FEWEST = 20
-"""Of fewer trajectories on either side no interval and no floor is worth showing."""
+"""With fewer trajectories on either side, intervals and floors are meaningless."""
 _SPLITS = 8
 _MORE_SPLITS = 32
 _SMALL = 8
@@ -19,35 +19,39 @@ _SMALL = 8
 
 @dataclass(frozen=True)
 class Floor:
-    """The floor, the error of a value about it, and the best that an honest value could be expected to be."""
+    """The floor, the standard error of a value around it, and the best expected value without copied records."""
 
     value: float
     error: float
     best: float
 
 
-def alike(n_real: int, n_synthetic: int) -> bool:
-    """Whether the law of sampling error holds between these sizes; smaller samples are measured instead."""
+def similar_sizes(n_real: int, n_synthetic: int) -> bool:
+    """Whether the scaling law of the sampling error holds for these sizes; otherwise the floor is measured."""
     return 2 * n_synthetic >= n_real
 
 
 def in_samples(real: Paths, size: int) -> Paths | None:
-    """The real paths in groups of `size`, or None where so large a sample is better put together of equal groups."""
+    """The real paths in groups of `size`, or None if equal groups can be combined to a sample of that size."""
     return replace(real, sample_size=size) if 0 < _SMALL * size <= len(real) else None
 
 
 def floor_of(metric: Metric, tally: Tally, n_real: int, n_synthetic: int, sampled: Tally | None = None) -> Floor:
-    """The metric between disjoint samples of the real data, at the sizes compared; and a value's error about it.
+    """The metric between disjoint samples of the real data, scaled to the compared sizes; and its standard error.
 
-    Disjoint samples of an eighth, a quarter and a half of the real data each are compared (repeated splits). Sampling
-    error depends on h = 2 / (1/n_real + 1/n_synthetic), so the mean loss is read at h on the log-log line through
-    those sizes: between them inside, by the outermost slope outside. That law holds for sizes that are alike. Of
-    synthetic data with less than half as many trajectories the floor is measured as it is: samples of that size, each
-    against all other real trajectories, and the line only makes up for those being fewer than all. `sampled` is the
-    tally of `in_samples`, which such a small sample needs. Of synthetic data with more trajectories than the real data
-    nothing can be measured: how far a saturated loss falls is not to be seen in the real data, so the best to expect
-    falls with 1/h from equal sizes on, as fast as any sampling error does. A metric whose floor is 0 by construction
-    (`unbiased`) is not scaled, but its error is.
+    Pairs of disjoint samples, each with an eighth, a quarter or a half of the real data, are compared in repeated
+    splits. The sampling error depends on h = 2 / (1/n_real + 1/n_synthetic). So the mean loss is interpolated at h on
+    the log-log line through these sizes, and extrapolated with the outermost slope. This scaling law holds for similar
+    sizes.
+
+    If the synthetic data has less than half as many trajectories as the real data, the floor is measured directly:
+    samples of that size are compared with all other real trajectories, and the line only corrects for their number,
+    which is smaller than that of all. `sampled` is the tally of `in_samples`, which a small sample needs.
+
+    If the synthetic data has more trajectories than the real data, the floor cannot be measured: the real data does
+    not show how far a saturated loss falls. The best expected value then falls with 1/h from equal sizes on, the
+    fastest rate of any sampling error. A metric with the floor 0 by construction (`unbiased`) is not scaled, but its
+    error is.
     """
     used = min(GROUPS, n_real)
     if used < 2:
@@ -60,38 +64,38 @@ def floor_of(metric: Metric, tally: Tally, n_real: int, n_synthetic: int, sample
     at = _equal_size(n_real, n_synthetic)
     if metric.unbiased:
         halves = losses[:, -1]
-        if not alike(n_real, n_synthetic):
+        if not similar_sizes(n_real, n_synthetic):
             orders = [rng.permutation(used) for _ in range(_MORE_SPLITS)]
             halves = np.array([tally.split(order[: used // 2], order[used // 2 :]) for order in orders])
         error = float(np.std(halves, ddof=1)) * _wider(metric, n_real, n_synthetic)
         return Floor(float(means[-1]), error, float(means[-1]))
     trajectories = np.array(sizes) * (n_real / used)
-    if alike(n_real, n_synthetic):
+    if similar_sizes(n_real, n_synthetic):
         loss = best = _on_log_line(trajectories, means, at)
         if n_synthetic > n_real:
             best = _on_log_line(trajectories, means, n_real) * n_real / at
-        # How far one comparison strays (a half strays more than the whole), and how far the mean of the scaled splits
-        # does.
+        # The standard deviation of one comparison (larger for halves than for all data), and that of the mean over
+        # the scaled splits.
         scaled = [_on_log_line(trajectories, split, at) for split in losses]
-        strays, mean_strays = np.std(losses[:, -1], ddof=1), np.std(scaled, ddof=1) / np.sqrt(_SPLITS)
+        spread, mean_spread = np.std(losses[:, -1], ddof=1), np.std(scaled, ddof=1) / np.sqrt(_SPLITS)
     else:
-        size, found = _sample_losses(metric, tally, n_real, n_synthetic, sampled)
+        size, values = _sample_losses(metric, tally, n_real, n_synthetic, sampled)
         whole, measured = (_on_log_line(trajectories, means, h) for h in (at, _equal_size(n_real - size, size)))
-        found = found * (whole / measured if measured > 0 else 1.0)
-        loss = best = float(found.mean())
-        strays = np.std(found, ddof=1)
-        mean_strays = strays / np.sqrt(_SPLITS)  # the samples may overlap, so more of them say little more
-    error = float(np.hypot(strays, mean_strays))
+        values = values * (whole / measured if measured > 0 else 1.0)
+        loss = best = float(values.mean())
+        spread = np.std(values, ddof=1)
+        mean_spread = spread / np.sqrt(_SPLITS)  # the samples may overlap, so more of them add little information
+    error = float(np.hypot(spread, mean_spread))
     return Floor(1.0 - loss, error, 1.0 - best) if metric.higher_is_better else Floor(loss, error, best)
 
 
 def _equal_size(one: float, other: float) -> float:
-    """The size of two equal samples that err as much as two of these sizes."""
+    """The size of two equal samples with the same sampling error as two samples of these sizes."""
     return 2.0 / (1.0 / one + 1.0 / other)
 
 
 def _wider(metric: Metric, n_real: int, n_synthetic: int) -> float:
-    """How much more than between halves an unbiased metric strays at these sizes: its error goes with 1/h."""
+    """Standard deviation of an unbiased metric at these sizes over that between halves: its error scales with 1/h."""
     most = metric.draws or max(n_real, n_synthetic)
     real, synthetic = min(n_real, most), min(n_synthetic, most)
     return max(1.0, (real / 2) / _equal_size(real, synthetic))
@@ -107,13 +111,13 @@ def _sample_losses(
         size = part * n_real / used
         rng = np.random.default_rng(8)
         orders = [rng.permutation(used) for _ in range(_MORE_SPLITS)]
-        found = [tally.split(order[part:], order[:part]) for order in orders]
+        values = [tally.split(order[part:], order[:part]) for order in orders]
     else:
         size = float(n_synthetic)
         everything = np.arange(GROUPS)
         whole_groups = min(GROUPS - 1, n_real // n_synthetic)
-        found = [sampled.split(np.delete(everything, g), everything[g : g + 1]) for g in range(whole_groups)]
-    losses = np.array(found)
+        values = [sampled.split(np.delete(everything, g), everything[g : g + 1]) for g in range(whole_groups)]
+    losses = np.array(values)
     return size, 1.0 - losses if metric.higher_is_better else losses
 
 
@@ -122,8 +126,8 @@ def _split_losses(metric: Metric, tally: Tally, order: NDArray[np.int64], sizes:
     losses = []
     for size in sizes:
         pairs = range(0, min(len(order) - 2 * size, 2 * size) + 1, 2 * size)
-        found = [tally.split(order[at : at + size], order[at + size : at + 2 * size]) for at in pairs]
-        losses.append(float(np.mean(found)))
+        values = [tally.split(order[at : at + size], order[at + size : at + 2 * size]) for at in pairs]
+        losses.append(float(np.mean(values)))
     return [1.0 - loss for loss in losses] if metric.higher_is_better else losses
 
 
@@ -132,8 +136,8 @@ def _on_log_line(size: np.ndarray, loss: np.ndarray, at: float) -> float:
         return float(max(loss[-1], 0.0))
     x, y, to = np.log(size), np.log(loss), np.log(at)
     if to >= x[-1]:
-        # The slope itself steepens by the same amount a doubling where the loss leaves saturation (a parabola in
-        # log-log), but never beyond 1/n, the law of sparse sampling error.
+        # As the loss leaves saturation, its slope steepens by the same amount with each doubling (a parabola in
+        # log-log), but never beyond 1/n, the rate of sparse sampling error.
         slope = (y[-1] - y[-2]) / (x[-1] - x[-2])
         bend = slope - (y[-2] - y[-3]) / (x[-2] - x[-3]) if len(size) > 2 else 0.0
         slope = float(np.clip(slope + min(bend, 0.0), -1.0, 0.0))

@@ -1,20 +1,20 @@
 """The methods that the comparison runs, by name.
 
-Each is a callable (trajectories, scope, epsilon, seed, roads) -> Trajectories. They make as many trajectories as the
-data has, because divergences move with the number; a comparison stays on the trusted side.
+Each is a callable (trajectories, scope, epsilon, seed, roads) -> Trajectories. They generate as many trajectories as
+the data has, because divergences depend on the number. This uses the exact number, so the results are not private.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from wayveil.roads import RoadMap
-from wayveil.scope import Scope
-from wayveil.trajectories import Trajectories
+from wayveil.core.roads import RoadMap
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
 
 Run = Callable[[Trajectories, Scope, float, int, RoadMap | None], Trajectories]
 
 DPE_SUBSET = 500
-"""The published DPE compares all pairs of trajectories; it gets a random subset, and is scored at that size."""
+"""The published DPE compares all pairs of trajectories, so it runs on a random subset of this size."""
 
 
 @dataclass(frozen=True)
@@ -42,8 +42,8 @@ def _ours(estimator: str, with_map: bool) -> Run:
 
 
 def _dpe(data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap | None) -> Trajectories:
-    from wayveil.paper.frame import random_subset, synthesize_published
-    from wayveil.paper.method import Options
+    from wayveil.dpe.coordinates import random_subset, synthesize_published
+    from wayveil.dpe.method import Options
 
     some = random_subset(data, DPE_SUBSET, seed)
     return synthesize_published(some, scope, Options(epsilon=epsilon, seed=seed)).trajectories

@@ -1,8 +1,8 @@
 """The utility metrics: each one a pure function of (real, synthetic).
 
-All Jensen–Shannon divergences are in nats and the divergence itself, not its root: 0 = equal, ln 2 = 0.6931 =
-disjoint. Cells are squares in metres anchored at the scope's south-west corner. Every JSD moves with the sample
-size: compare equal numbers of trajectories, and read each value beside its floor.
+Jensen–Shannon divergences (JSD) are in nats, without a square root: 0 = equal, ln 2 = 0.6931 = disjoint.
+Cells are squares in metres anchored at the scope's south-west corner. Every JSD depends on the sample size, so compare
+equal numbers of trajectories, and compare each value with its floor.
 
 Call a metric with two `Paths`, or with two `Trajectories` and a scope: `length(real, synthetic, scope)`.
 
@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
 from wayveil.evaluation.paths import Paths, groups, project, waypoints
 from wayveil.evaluation.tally import GROUPS, Counts, Mean, Tally, energy_tally, tabulate
-from wayveil.scope import Scope
-from wayveil.trajectories import Trajectories
 
 _WAYPOINTS = 16
 _RELATION_SAMPLE = 3_000
@@ -31,7 +31,7 @@ _WHOLE_S = 10
 
 @dataclass(frozen=True)
 class Metric:
-    """A metric: calling it gives its value; `tally` gives what it counted, by groups of trajectories."""
+    """A metric: calling it returns its value; `tally` returns its counts by groups of trajectories."""
 
     tally: Callable[..., Tally]
     doc: str
@@ -40,7 +40,7 @@ class Metric:
     unbiased: bool = False
     """Its expected floor is 0 at every sample size."""
     draws: int | None = None
-    """It looks at this many trajectories of each side at most."""
+    """The largest number of trajectories of each side that it uses; None = all."""
 
     def __call__(
         self, real: Paths | Trajectories, synthetic: Paths | Trajectories, scope: Scope | None = None, **options: Any
@@ -59,12 +59,12 @@ def as_paths(data: Paths | Trajectories, scope: Scope | None) -> Paths:
     if isinstance(data, Paths):
         return data
     if scope is None:
-        raise TypeError("trajectories are compared in the metres of a scope; give one")
+        raise TypeError("scope= is needed to compare trajectories in metres")
     return project(data, scope)
 
 
 def metric(**flags: Any) -> Callable[[Callable[..., Tally]], Metric]:
-    """Make a metric of the function that counts for it."""
+    """Make a metric from the function that computes its counts."""
 
     def wrap(function: Callable[..., Tally]) -> Metric:
         made = Metric(function, function.__doc__ or "", **flags)
@@ -79,7 +79,7 @@ def _group(paths: Paths) -> NDArray[np.int64]:
 
 
 def equal_bins(value: NDArray[np.float64], top: float, bins: int) -> NDArray[np.int64]:
-    """Index among `bins` equal bins from 0 to `top`; what is outside goes to the first or last bin."""
+    """Index among `bins` equal bins from 0 to `top`; values outside go to the first or last bin."""
     return np.clip(np.floor(value * (bins / max(top, 1e-12))), 0, bins - 1).astype(np.int64)
 
 
@@ -87,14 +87,14 @@ def histogram(
     real: Paths, synthetic: Paths, real_value: NDArray[np.float64], synthetic_value: NDArray[np.float64],
     top: float, bins: int,
 ) -> Counts:  # fmt: skip
-    """JSD between one number a trajectory, in equal bins."""
+    """JSD of one number per trajectory, in equal bins."""
     codes = equal_bins(real_value, top, bins), equal_bins(synthetic_value, top, bins)
     return tabulate(codes[0], _group(real), codes[1], _group(synthetic))
 
 
 @metric()
 def length(real: Paths, synthetic: Paths, *, bins: int = 400) -> Tally:
-    """JSD of polyline lengths in 400 equal bins from 0 to the longest real one, larger ones in the last bin."""
+    """JSD of polyline lengths in 400 equal bins from 0 to the longest real one; longer ones are in the last bin."""
     return histogram(real, synthetic, real.length_m, synthetic.length_m, float(real.length_m.max()), bins)
 
 
@@ -122,7 +122,7 @@ def density(real: Paths, synthetic: Paths, *, cell_m: float) -> Tally:
 
 @metric()
 def path_density(real: Paths, synthetic: Paths, *, cell_m: float) -> Tally:
-    """JSD of the share of points taken every 50 m along the paths in each square cell: independent of sampling."""
+    """JSD of the share of path length (points every 50 m) in each square cell; independent of the sampling interval."""
     (xr, yr, owner_r), (xs, ys, owner_s) = real.every_50_m, synthetic.every_50_m
     a, b, _ = _cells((xr, yr), (xs, ys), cell_m)
     return tabulate(a, _group(real)[owner_r], b, _group(synthetic)[owner_s])
@@ -173,7 +173,7 @@ def _vectors(paths: Paths, which: NDArray[np.int64], with_time: bool) -> NDArray
 
 def _relation(real: Paths, synthetic: Paths, with_time: bool) -> Tally:
     rng = np.random.default_rng(0)
-    # One generator for both, real first: the sampling rule is part of the definition.
+    # One generator for both sides, real first: the subsampling is part of the definition.
     which = [rng.permutation(len(paths))[:_RELATION_SAMPLE] for paths in (real, synthetic)]
     a, b = (_vectors(paths, index, with_time) for paths, index in zip((real, synthetic), which))
     return energy_tally(a, b, _group(real)[which[0]], _group(synthetic)[which[1]])
@@ -184,7 +184,7 @@ def relation(real: Paths, synthetic: Paths) -> Tally:
     """(2·E d(X,Y) − E d(X,X') − E d(Y,Y')) / E d(X,Y), the energy distance between whole trajectories.
 
     Each trajectory is the vector of 16 way-points at equal arc length, in km and divided by √16; d is Euclidean;
-    3,000 trajectories of each side are drawn by a fixed rule. 0 = the same law of whole trajectories.
+    3,000 trajectories of each side are drawn with a fixed seed. 0 = the same distribution of whole trajectories.
     """
     return _relation(real, synthetic, with_time=False)
 
@@ -194,7 +194,7 @@ def relation_time(real: Paths, synthetic: Paths) -> Tally:
     """`relation` with the time of each way-point added to the vectors.
 
     Time enters twice, in metres: the time since the start at 5 m/s, and the local clock as a position on a circle
-    of 5 km radius, so that both how long and at what hour are seen together with where.
+    of 5 km radius, so that duration and hour are compared together with the place.
     """
     return _relation(real, synthetic, with_time=True)
 
@@ -243,13 +243,13 @@ def speed(real: Paths, synthetic: Paths) -> Tally:
 
 @metric(needs_time=True)
 def interval(real: Paths, synthetic: Paths) -> Tally:
-    """JSD of the seconds from one point to the next: whole seconds up to 10, then bins that are a tenth wide."""
+    """JSD of the sampling intervals: whole seconds up to 10, then bins with a width of 10 %."""
     a, b = (_gaps(paths) for paths in (real, synthetic))
     return tabulate(*a, *b)
 
 
 def _gaps(paths: Paths) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """(bin, group) of every gap between two points; a single point counts as a gap of nothing."""
+    """(bin, group) of every gap between two points; a single point counts as a gap of 0."""
     seconds = np.diff(paths.t_utc, append=0.0)
     counted = np.ones(len(seconds), bool)
     counted[paths.last] = False
@@ -265,7 +265,7 @@ def _gaps(paths: Paths) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 def longest_step(real: Paths, synthetic: Paths) -> Tally:
     """JSD of each trajectory's longest step between two points, 100 equal bins to the 99.5 % quantile of the real ones.
 
-    Lengths and densities may be right while points gather in some places and jump between them; this sees it.
+    It detects points that cluster in some places with long steps between them; lengths and densities do not show that.
     """
     a, b = (np.maximum.reduceat(paths.steps_m, paths.first) for paths in (real, synthetic))
     return histogram(real, synthetic, a, b, float(np.quantile(a, 0.995)), 100)
@@ -279,7 +279,7 @@ def top_speed(real: Paths, synthetic: Paths) -> Tally:
 
 
 def _fastest_mps(paths: Paths) -> NDArray[np.float64]:
-    """(n,) speed of each trajectory's fastest step, at least a second long."""
+    """(n,) speed of each trajectory's fastest step; steps count as lasting at least one second."""
     seconds = np.ones(len(paths.t_utc))
     np.maximum(np.diff(paths.t_utc), 1.0, out=seconds[:-1])
     seconds[paths.last] = 1.0

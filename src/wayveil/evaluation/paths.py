@@ -1,4 +1,4 @@
-"""Paths: trajectories in metres of the scope, with their arc length, ready to be compared."""
+"""Paths: trajectories in the scope's metres, with their arc lengths, for comparison."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -6,10 +6,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core import ragged
+from wayveil.core.polylines import step_lengths
+from wayveil.core.prepare import inside_scope, offsets_of_kept
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
-from wayveil.prepare import inside_scope, offsets_of_kept
-from wayveil.scope import Scope
-from wayveil.trajectories import Trajectories
 
 PATH_STEP_M = 50.0
 
@@ -30,7 +32,7 @@ class Paths:
     width_m: float
     height_m: float
     sample_size: int = 0
-    """Trajectories in a group, and all others in the last one (see `groups`); 0 = groups of equal size."""
+    """Size of each group except the last (see `groups`); 0 = groups of equal size."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -53,24 +55,21 @@ class Paths:
     @cached_property
     def owner(self) -> NDArray[np.int64]:
         """Trajectory of each point."""
-        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+        return ragged.owners(np.diff(self.offsets))
 
     @cached_property
     def steps_m(self) -> NDArray[np.float64]:
         """(points,) distance to the next point of the same trajectory; 0 at a last point."""
-        steps = np.zeros(len(self.x_m))
-        np.hypot(np.diff(self.x_m), np.diff(self.y_m), out=steps[:-1])
-        steps[self.last] = 0.0
-        return steps
+        return np.roll(step_lengths(self.offsets, self.x_m, self.y_m), -1)
 
     @cached_property
     def length_m(self) -> NDArray[np.float64]:
         """(n,) length of each polyline."""
-        return np.add.reduceat(self.steps_m, self.first)
+        return ragged.sums(self.steps_m, self.offsets)
 
     @cached_property
     def arc_m(self) -> NDArray[np.float64]:
-        """(points,) arc length along all polylines laid end to end, one metre apart: one sorted axis for all."""
+        """(points,) arc length along all polylines, placed end to end with a metre between them: one sorted axis."""
         steps = self.steps_m.copy()
         steps[self.last] = 1.0
         arc_m: NDArray[np.float64] = np.r_[0.0, np.cumsum(steps[:-1])]
@@ -80,9 +79,9 @@ class Paths:
     def every_50_m(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
         """x, y and trajectory of the points at 0, 50, 100, … metres along each polyline."""
         counts = np.floor((self.length_m + 1e-9) / PATH_STEP_M).astype(np.int64) + 1
-        owner = np.repeat(np.arange(len(self)), counts)
-        # Position along the one axis: each trajectory's own start minus what the running rank has already counted.
-        begin = self.arc_m[self.first] - PATH_STEP_M * (np.cumsum(counts) - counts)
+        owner = ragged.owners(counts)
+        # Position on the common axis: the trajectory's start, plus 50 m times the rank within the trajectory.
+        begin = self.arc_m[self.first] - PATH_STEP_M * ragged.offsets_of(counts)[:-1]
         at = np.arange(len(owner)) * PATH_STEP_M + begin[owner]
         np.minimum(at, self.arc_m[self.last][owner], out=at)
         return np.interp(at, self.arc_m, self.x_m), np.interp(at, self.arc_m, self.y_m), owner
@@ -101,9 +100,9 @@ def project(trajectories: Trajectories, scope: Scope) -> Paths:
 
 
 def as_measured(paths: Paths, scope: Scope) -> Paths:
-    """The paths without what `measure` leaves out: points outside the scope's box and days.
+    """The paths without the points outside the scope's box and days, which `measure` ignores too.
 
-    A few positions at (0, 0) would stretch every bin that reaches to the longest trip.
+    Otherwise a few positions at (0, 0) would widen all bins of metrics that extend to the longest trip.
     """
     inside = inside_scope(paths.x_m, paths.y_m, paths.t_utc, scope)
     if not inside.any():
@@ -117,7 +116,7 @@ def as_measured(paths: Paths, scope: Scope) -> Paths:
 
 
 def check_in_scope(paths: Paths, what: str) -> None:
-    """InputError where not one point lies inside the scope: every score would compare nothing with nothing."""
+    """Raise InputError if no point lies inside the scope: every score would be meaningless."""
     inside = (paths.x_m >= 0) & (paths.x_m <= paths.width_m) & (paths.y_m >= 0) & (paths.y_m <= paths.height_m)
     if not inside.any():
         raise InputError(f"No point of {what} lies inside the scope; check its box and the column names.")
@@ -126,7 +125,7 @@ def check_in_scope(paths: Paths, what: str) -> None:
 def along(
     paths: Paths, which: NDArray[np.int64], distance_m: NDArray[np.float64], value: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """`value` (one a point) at `distance_m` from the start of each trajectory in `which`, by linear interpolation."""
+    """`value` (one per point) at `distance_m` from the start of each trajectory in `which`, by linear interpolation."""
     begin = paths.arc_m[paths.first[which]]
     at = np.minimum(begin + distance_m, paths.arc_m[paths.last[which]])
     return np.interp(at, paths.arc_m, value)
@@ -142,7 +141,7 @@ def waypoints(paths: Paths, which: NDArray[np.int64], count: int, value: NDArray
 def groups(count: int, number: int, size: int = 0) -> NDArray[np.int64]:
     """(count,) a fixed pseudo-random label in 0..number-1 for each trajectory, in groups of equal size.
 
-    With `size` each group has that many as far as they reach, and the last one takes what is left.
+    With `size` each group has that many trajectories, and the last group takes the rest.
     """
     order = np.random.default_rng(20_181_018).permutation(count)
     return order % number if size == 0 else np.minimum(order // size, number - 1)

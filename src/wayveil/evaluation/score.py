@@ -7,16 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.evaluation import adatrace_metrics as ada
 from wayveil.evaluation import metrics as m
-from wayveil.evaluation.floor import FEWEST, Floor, alike, floor_of, in_samples
+from wayveil.evaluation.floor import FEWEST, Floor, floor_of, in_samples, similar_sizes
 from wayveil.evaluation.metrics import Metric, as_paths
 from wayveil.evaluation.paths import Paths, as_measured, check_in_scope
 from wayveil.evaluation.tally import GROUPS, Tally
+from wayveil.evaluation.trips import TripEvaluation, evaluate_trips
+from wayveil.evaluation.trips.classifier import require_sklearn
+from wayveil.io.roads import Roads, roads_of
+from wayveil.io.scope_files import scope_of
 from wayveil.progress import Progress, quiet
-from wayveil.scope import Scope, scope_of
-from wayveil.trajectories import Trajectories
 
 METRICS: dict[str, Metric] = {
     "length": m.length,
@@ -58,7 +62,7 @@ _CLEARLY = 3.0
 
 @dataclass(frozen=True)
 class Score:
-    """One metric: value, 95 % interval, the floor with the error of a value about it, and if it is clearly below."""
+    """One metric: value, 95 % interval, floor with its standard error, and whether the value is clearly below it."""
 
     value: float
     low: float
@@ -71,14 +75,27 @@ class Score:
 
 @dataclass(frozen=True)
 class Evaluation:
-    """Scores by metric.
+    """Scores by metric, the result of `wayveil.evaluate`.
 
-    Privacy: not private (trusted side only); computed from the private data.
+    `print` it for a table; a notebook displays one automatically.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> scores = wayveil.evaluate("rides.csv", "synthetic.parquet", "my-city.toml")  # doctest: +SKIP
+    >>> print(scores)  # doctest: +SKIP
+    >>> scores.values["density_500"], scores.floors["density_500"]  # doctest: +SKIP
+
+    Privacy
+    -------
+    Not private (trusted side only); computed from the private data.
     """
 
     scores: dict[str, Score]
     too_few: bool = False
-    """One side has so few trajectories that intervals and floors mean nothing; nothing is below the floor then."""
+    """Whether one side has too few trajectories for intervals and floors; then no metric counts as below the floor."""
+    trips: TripEvaluation | None = None
+    """Scores of single trips, where they were requested."""
 
     @property
     def values(self) -> dict[str, float]:
@@ -97,11 +114,32 @@ class Evaluation:
 
     @property
     def below_floor(self) -> tuple[str, ...]:
-        """Metrics that are clearly better than a fresh sample of the same population: a sign of copied records."""
+        """Metrics that are clearly better than for a new sample of the population: a sign of copied records."""
         return tuple(name for name, score in self.scores.items() if score.below_floor)
 
+    def __repr__(self) -> str:
+        few = ", too few trajectories for intervals" if self.too_few else ""
+        return f"Evaluation({len(self.scores)} metrics, {len(self.below_floor)} below the floor{few}; print it)"
+
+    def _repr_html_(self) -> str:
+        from wayveil.core.html import PRIVATE_NOTICE, card, table_of_text
+
+        if self.too_few:
+            header = ["metric", "value"]
+            rows = [[name, f"{score.value:.4f}"] for name, score in self.scores.items()]
+        else:
+            header = ["metric", "value", "± (95 %)", "floor", ""]
+            rows = [
+                [name, f"{score.value:.4f}", f"{(score.high - score.low) / 2:.4f}", f"{score.floor:.4f}",
+                 "below the floor" if score.below_floor else ""]
+                for name, score in self.scores.items()
+            ]  # fmt: skip
+        facts = [("metrics", str(len(self.scores))), ("below the floor", ", ".join(self.below_floor) or "none")]
+        facts += [("note", "too few trajectories for intervals and floors")] if self.too_few else []
+        return card("Evaluation", facts, notice=PRIVATE_NOTICE, table=table_of_text(header, rows))
+
     def __str__(self) -> str:
-        """One line a metric: value, half of the 95 % interval, floor; of too few trajectories the value alone."""
+        """One line per metric: value, half of the 95 % interval, floor; only the value for too few trajectories."""
         wide = max(map(len, self.scores), default=6)
         if self.too_few:
             values = [f"{name:<{wide}}  {score.value:7.4f}" for name, score in self.scores.items()]
@@ -110,20 +148,24 @@ class Evaluation:
         for name, score in self.scores.items():
             half = (score.high - score.low) / 2
             lines.append(f"{name:<{wide}}  {score.value:7.4f} ± {half:.4f}  {score.floor:7.4f}")
-        return "\n".join(lines)
+        return "\n".join(lines if self.trips is None else [*lines, "", str(self.trips)])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return {"scores": {name: asdict(score) for name, score in self.scores.items()},
-                "below_floor": list(self.below_floor), "too_few": self.too_few}  # fmt: skip
+        return {
+            "scores": {name: asdict(score) for name, score in self.scores.items()},
+            "below_floor": list(self.below_floor),
+            "too_few": self.too_few,
+            **({} if self.trips is None else {"trips": self.trips.to_dict()}),
+        }
 
 
-def chosen(names: Iterable[str] | None, with_time: bool) -> list[str]:
+def selected_metrics(names: Iterable[str] | None, with_time: bool) -> list[str]:
     """The metrics to compute, in the order of the table."""
     wanted = list(METRICS) if names is None else list(names)
     unknown = [name for name in wanted if name not in METRICS]
     if unknown:
-        raise InputError(f"No metric '{unknown[0]}'; known are {', '.join(METRICS)}.")
+        raise InputError(f"Unknown metric '{unknown[0]}'; choose from {', '.join(METRICS)}.")
     return [name for name in wanted if with_time or not METRICS[name].needs_time]
 
 
@@ -134,20 +176,23 @@ def evaluate(
     *,
     metrics: Iterable[str] | None = None,
     with_time: bool = True,
+    trips: bool = False,
+    roads: Roads = None,
     progress: Progress = quiet,
     **columns: Any,
 ) -> Evaluation:
-    """Compare synthetic with real trajectories: values, 95 % intervals, floors.
+    """Compare synthetic with real trajectories: every metric with its 95 % interval and its floor.
 
-    Of the real data what `measure` leaves out (points outside the scope) is left out here too. The interval is value
-    ± 1.96 standard errors of a delete-one-of-16-groups jackknife over repeated splits of both sides. The floor is what
-    a perfect, honest release of this size would score: see `floor_of`. With fewer than 20 trajectories on one side both
-    mean nothing, and the result says so (`too_few`).
+    Points of the real data outside the scope are ignored, as in `measure`. The interval is value ± 1.96 standard errors
+    of a delete-one-of-16-groups jackknife over repeated splits of both sides. The floor is the score of a new sample of
+    the same population with this size: see `floor_of`. With fewer than 20 trajectories on one side, intervals and
+    floors are meaningless, and `too_few` is True.
 
     Parameters
     ----------
     real, synthetic
-        Trajectories, or a file or frame as `wayveil.read` takes it; `synthetic` also as `wayveil.synthesize` gives it.
+        Trajectories, or a file or frame that `wayveil.read` accepts; `synthetic` may be a result of
+        `wayveil.synthesize`.
     scope
         A `Scope`, a file, or the name of a shipped one.
     columns
@@ -155,13 +200,27 @@ def evaluate(
     metrics
         Names of `METRICS`; None = all of them; `HEADLINE` = the five that benchmarks need.
     with_time
-        False leaves out the metrics of time, for synthetic data whose times mean nothing.
+        False leaves out the metrics of time, for synthetic data without meaningful times.
+    trips
+        Also judge single trips (`Evaluation.trips`, see `evaluate_trips`); needs `pip install 'wayveil[evaluate]'`.
+    roads
+        With `trips`, a road map or its file: adds street flows and the relation of trips to roads.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> city = wayveil.simulate.simulate_city(size_km=(3, 3))
+    >>> rides = wayveil.simulate.simulate_trajectories(city, 60)
+    >>> others = wayveil.simulate.simulate_trajectories(city, 60, seed=1)
+    >>> wayveil.evaluate(rides, others, city.scope, metrics=wayveil.evaluation.HEADLINE)
+    Evaluation(5 metrics, 0 below the floor; print it)
 
     Privacy
     -------
     Not private (trusted side only).
     """
-    names = chosen((metrics,) if isinstance(metrics, str) else metrics, with_time)
+    names = selected_metrics((metrics,) if isinstance(metrics, str) else metrics, with_time)
+    check_trips(trips, roads)
     inside: Any = getattr(synthetic, "trajectories", None)
     synthetic = inside if isinstance(inside, Trajectories) else synthetic
     scope = scope_of(scope)
@@ -177,13 +236,24 @@ def evaluate(
         progress("evaluate", (position + 0.5) / len(names))
         scores[name] = _score(METRICS[name], tally, a, b, samples)
     progress("evaluate", 1.0)
-    return Evaluation(scores, min(len(a), len(b)) < FEWEST)
+    single = None
+    if trips:
+        single = evaluate_trips(a, b, scope, roads=roads_of(roads), with_time=with_time, progress=progress)
+    return Evaluation(scores, min(len(a), len(b)) < FEWEST, single)
+
+
+def check_trips(trips: bool, roads: Roads) -> None:
+    """InputError if single trips cannot be judged; before the data are read."""
+    if trips:
+        require_sklearn()
+    elif roads is not None:
+        raise InputError("roads= is used to judge single trips; add trips=True.")
 
 
 def _opened(data: Any, columns: dict[str, Any]) -> Trajectories | Paths:
     if isinstance(data, Trajectories | Paths):
         return data
-    from wayveil.formats import read
+    from wayveil.io.files import read
 
     return read(data, **columns)
 
@@ -209,11 +279,11 @@ def floors(
     a = as_paths(real, scope)
     samples = in_samples(a, size)
     return {name: _floor(METRICS[name], METRICS[name].tally(a, a), a, a, size, samples).value
-            for name in chosen(metrics, True)}  # fmt: skip
+            for name in selected_metrics(metrics, True)}  # fmt: skip
 
 
 def _floor(metric: Metric, tally: Tally, real: Paths, synthetic: Paths, size: int, samples: Paths | None) -> Floor:
-    # An unbiased metric's floor is known without samples of its own.
+    # The floor of an unbiased metric is 0, so it needs no samples.
     sampled = None if samples is None or metric.unbiased else metric.tally(samples, synthetic)
     return floor_of(metric, tally, len(real), size, sampled)
 
@@ -227,9 +297,9 @@ def _score(metric: Metric, tally: Tally, real: Paths, synthetic: Paths, samples:
     error = float(np.sqrt((used - 1) * np.var([tally.score(kept, kept) for kept in without])))
     floor = _floor(metric, tally, real, synthetic, n_synthetic, samples)
     better_by = (value - floor.best) if metric.higher_is_better else (floor.best - value)
-    # Three standard errors, and a twentieth of it for what the scaling law leaves open.
+    # Three standard errors, and 5 % of the floor for the uncertainty of the scaling law.
     slack = _CLEARLY * floor.error + 0.05 * abs((1.0 - floor.value) if metric.higher_is_better else floor.value)
-    # A small file that is dealt out evenly is closer than a random sample of its size, and has copied nothing.
-    below = min(n_real, n_synthetic) >= FEWEST and alike(n_real, n_synthetic) and bool(better_by > slack)
+    # A small file with evenly spread records may be closer than a random sample of its size, without any copying.
+    below = min(n_real, n_synthetic) >= FEWEST and similar_sizes(n_real, n_synthetic) and bool(better_by > slack)
     low, high = value - 1.96 * error, value + 1.96 * error
     return Score(value, low, high, floor.value, floor.error, below, metric.higher_is_better)

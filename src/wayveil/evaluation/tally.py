@@ -1,8 +1,8 @@
-"""Tallies: what a metric counts, kept by groups of trajectories.
+"""Tallies: the counts of a metric by groups of trajectories.
 
-A metric is a score of two tables of counts. Keeping each table by groups of trajectories gives, from one pass over
-the points, the value itself, a jackknife interval (leave one group out) and the floor (some groups of the real data
-against others).
+A metric is a score of two tables of counts. With each table divided by groups of trajectories, one pass over the points
+yields the value, a jackknife interval (leave one group out) and the floor (some groups of the real data against
+others).
 """
 
 import itertools
@@ -13,6 +13,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core import ragged
+
 GROUPS = 16
 _MOST_DENSE = 500_000
 
@@ -21,7 +23,7 @@ Groups = NDArray[np.int64]
 
 
 class Tally(Protocol):
-    """A comparison that can be asked again on some of its groups."""
+    """A comparison that can be repeated on a subset of its groups."""
 
     def score(self, real: Groups, synthetic: Groups) -> float:
         """The metric on these groups of the real and of the synthetic trajectories."""
@@ -128,9 +130,9 @@ def _distances(one: Table, other: Table) -> Table:
 
 def _blocks(matrix: Table, row_sizes: NDArray[np.int64], column_sizes: NDArray[np.int64]) -> Table:
     # Groups may be empty, so prefix sums take the place of reduceat.
-    rows = np.r_[0, np.cumsum(row_sizes)]
+    rows = ragged.offsets_of(row_sizes)
     by_row = np.stack([matrix[a:b].sum(0) for a, b in itertools.pairwise(rows)])
-    columns = np.r_[0, np.cumsum(column_sizes)]
+    columns = ragged.offsets_of(column_sizes)
     return np.stack([by_row[:, a:b].sum(1) for a, b in itertools.pairwise(columns)], 1)
 
 

@@ -4,9 +4,11 @@ The noisy count is drawn first. It decides how the ε of each ledger line is div
 decides the size of every other question. Nothing else about the data does.
 """
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from wayveil.grid import base_grid
+from wayveil.core.grid import base_grid
+from wayveil.core.scope import Scope
 from wayveil.measurement.exact import Exact
 from wayveil.privacy.mechanism import Mechanism
 from wayveil.progress import Progress, quiet
@@ -36,9 +38,15 @@ def draw_release(mechanism: Mechanism, exact: Exact, progress: Progress) -> Rele
             sized = context.once(question.sized)
             answers[sized.name] = _answer(mechanism, sized, summed, exact, progress)
         progress("drawing noise", position / len(asked))
+    return release_of(scope, tuple(answers.values()), mechanism)
+
+
+def release_of(scope: Scope, answers: tuple[Answer, ...], mechanism: Mechanism) -> Release:
+    """The release of these answers, with the promise that was paid for."""
+    cost, unit = mechanism.cost, mechanism.unit
     return Release(
         scope=scope,
-        answers=tuple(answers.values()),
+        answers=answers,
         epsilon=cost.budget.epsilon,
         delta=float(cost.delta),
         unit=unit.kind,
@@ -49,12 +57,13 @@ def draw_release(mechanism: Mechanism, exact: Exact, progress: Progress) -> Rele
     )
 
 
-def line_signals(mechanism: Mechanism, count: float) -> dict[str, float]:
-    """Noise units that the questions of each ledger line are worth together."""
+def line_signals(mechanism: Mechanism, count: float, norms: Mapping[str, float] | None = None) -> dict[str, float]:
+    """Noise units that the questions of each ledger line are worth together; Gaussian noise follows the norms."""
     signals: dict[str, float] = {}
     for name in mechanism.cost.budget.shares:
-        line = QUESTIONS[name].line
-        signals[line] = signals.get(line, 0.0) + count / mechanism.cost.noise(name, mechanism.unit)
+        cost, line = mechanism.cost, QUESTIONS[name].line
+        noise = cost.noise(name, mechanism.unit) if norms is None else cost.gaussian_noise(name, norms[name])
+        signals[line] = signals.get(line, 0.0) + count / noise
     return signals
 
 

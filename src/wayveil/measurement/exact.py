@@ -13,11 +13,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.grid import base_grid
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import user_codes
 from wayveil.engine.parts import Part
 from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Engine, Kept, Serial, part_batches
 from wayveil.errors import InputError
-from wayveil.grid import base_grid
+from wayveil.io.source import Source, open_source
 from wayveil.privacy.digest import ContentDigest
 from wayveil.privacy.fixedpoint import exact_bincount
 from wayveil.privacy.unit import Unit
@@ -25,9 +28,6 @@ from wayveil.progress import Progress, quiet
 from wayveil.questions.catalogue import finest_questions
 from wayveil.questions.flow import Ends, Flow
 from wayveil.questions.question import Query, Question, batch_sums, exact_sums, size_of
-from wayveil.scope import Scope
-from wayveil.source import Source, open_source
-from wayveil.trajectories import user_codes
 
 MOST_REMEMBERED = 1 << 25
 """Trajectories whose ends are kept in memory (300 MB); a larger source is read again for each question about them."""
@@ -61,7 +61,10 @@ class Exact:
     def _sums_of_ends(self, question: Question, progress: Progress) -> NDArray[np.int64]:
         if self.ends is None or not isinstance(question, Flow):
             parts = self.passes.run(_sums, (self.scope, [question]), kept=self.kept, progress=progress)
-            return np.sum([np.zeros(size_of(question), np.int64), *(sums for (sums,) in parts)], axis=0)
+            result: NDArray[np.int64] = np.sum(
+                [np.zeros(size_of(question), np.int64), *(sums for (sums,) in parts)], axis=0
+            )
+            return result
         features = question.of_ends(self.ends)
         return exact_bincount(features.column, features.weight, size_of(question))
 
@@ -158,9 +161,7 @@ def _users(shared: tuple[()], part: Part, progress: Progress) -> list[NDArray[np
             if len(batch) == 0:
                 continue
             if batch.user is None:
-                raise InputError(
-                    "--unit user needs a user column; name it with --user-column, or use --unit trajectory."
-                )
+                raise InputError("unit='user' needs a user column; name it with user=, or use unit='trajectory'.")
             labels.append(batch.user)
     return labels
 

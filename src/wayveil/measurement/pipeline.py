@@ -10,29 +10,30 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from wayveil.callers import measuring_level
+from wayveil.core.outcome import stated_in_errors
+from wayveil.core.roads import check_inside
+from wayveil.core.scope import Scope
+from wayveil.core.warning_location import measuring_level
 from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import InputError, LedgerWarning, UnaccountedSpendWarning
-from wayveil.formats.roads import Roads, roads_of
+from wayveil.io.outputs import remember_private
+from wayveil.io.roads import Roads, roads_of
+from wayveil.io.scope_files import scope_of
+from wayveil.io.source import measured_source
 from wayveil.measurement.draw import draw_release
 from wayveil.measurement.exact import draw_kept, exact_answers, kept_trajectories, read_exact
-from wayveil.outcome import stated_in_errors
-from wayveil.outputs import remember_private
+from wayveil.measurement.gaussian import draw_clipped_release, read_units
+from wayveil.measurement.signal_check import check_signal
 from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger, Spend, clean_name
 from wayveil.privacy.mechanism import Cost, Mechanism
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
-from wayveil.questions.catalogue import ledger_lines, measurement_cost
-from wayveil.questions.count import Count
+from wayveil.questions.catalogue import count_noise_of, ledger_lines, measurement_cost
 from wayveil.release import Release
-from wayveil.release.words import warn_few
-from wayveil.roads import check_inside
-from wayveil.scope import Scope, scope_of
-from wayveil.signal_check import check_signal
-from wayveil.source import measured_source
+from wayveil.release.statements import warn_few
 
 __all__ = [
     "SameContentWarning",
@@ -64,14 +65,18 @@ def measure(
     progress: Progress = quiet,
     **read_options: Any,
 ) -> Release:
-    """Σ φ(T) + Lap(c/ε_q) for every question of the catalogue, Σ ε_q = ε.
+    """Measure private trajectories once, with noise, and return a release that may be published.
+
+    Every question of the catalogue is answered by Σ φ(T) + Lap(c/ε_q), with Σ ε_q = ε.
+
+    With a `delta`, Σ clip(Σ φ(T), B_q) + N(0, B_q²/2ρ_q): the inner sum is over the trajectories of one unit.
 
     Parameters
     ----------
     data
         Trajectories, a frame, a path, or an open source; `read_options` are those of `wayveil.read`. Rows,
         trajectories and users that cannot be used contribute nothing, whatever `on_bad_rows` says: a refusal would
-        tell others that there were some. `wayveil.formats.check.check` counts them for the owner.
+        tell others that there were some. `wayveil.check` counts them for the owner.
     scope
         The public frame, or the file or name of one; nothing else about the world is known.
     epsilon, unit
@@ -80,7 +85,8 @@ def measure(
     dataset, ledger
         The account that pays. Without a dataset nothing is recorded, and an `UnaccountedSpendWarning` says so.
     delta
-        Above 0: Gaussian noise with zCDP accounting instead of pure ε.
+        Above 0: what each unit adds is clipped in L2 and gets Gaussian noise, with zCDP accounting instead of pure ε.
+        Recommended at user level, where the noise then follows the bound and not `max_per_user`.
     roads
         The public map that synthesis will use, or its file; it is only looked at, so that a wrong one is noticed
         before the spend.
@@ -88,6 +94,31 @@ def measure(
         About how many trajectories the owner expects. Where the noise on their number would hide them, `measure`
         refuses before it reads anything (`LowSignalError`), unless `accept_low_signal` is True. `wayveil.count_noise`
         gives that noise.
+    engine
+        Where the work runs; `wayveil.engine.engine_named("ray")` distributes it.
+
+    Returns
+    -------
+    Release
+        `wayveil.write_release` stores it, `wayveil.synthesize` makes trajectories from it.
+
+    Raises
+    ------
+    BudgetError
+        If the dataset's total does not allow the spend; nothing was spent.
+    LowSignalError
+        If the noise would hide the data; nothing was read or spent.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> release = wayveil.measure(
+    ...     "rides.csv", "my-city.toml", epsilon=1, unit="trajectory", dataset="rides"
+    ... )  # doctest: +SKIP
+    >>> city = wayveil.simulate.simulate_city(size_km=(3, 3))
+    >>> rides = wayveil.simulate.simulate_trajectories(city, 50)
+    >>> wayveil.measure(rides, city.scope, epsilon=2, unit="trajectory").unit
+    'trajectory'
 
     Privacy
     -------
@@ -97,7 +128,7 @@ def measure(
     unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
     cost = measurement_cost(exact_epsilon(epsilon), exact_delta(delta), unit)
     check_signal(
-        cost.noise(Count.name, unit), unit, expected_trips=expected_trips, accept=accept_low_signal, delta=delta != 0
+        count_noise_of(cost, unit), unit, expected_trips=expected_trips, accept=accept_low_signal, delta=delta != 0
     )
     account = _account(ledger, dataset)
     if account is None:
@@ -111,11 +142,22 @@ def measure(
     # Read before the data: a ledger that is locked, lost or rolled back is known at once.
     secret = None if account is None else account.secret
     passes = Passes(source, engine or Serial())
-    exact = read_exact(passes, scope, draw_kept(passes, unit), secret, progress)
-    with stated_in_errors():
+    kept = draw_kept(passes, unit)
+    mechanism = Mechanism(cost, unit, noise or OpenDPNoise())
+
+    def pay(digest: str | None) -> None:
         if account is not None:
-            _pay(account, dataset or "", cost, unit, exact.digest)
-        release = draw_release(Mechanism(cost, unit, noise or OpenDPNoise()), exact, progress)
+            _pay(account, dataset or "", cost, unit, digest)
+
+    if cost.rho is None:
+        exact = read_exact(passes, scope, kept, secret, progress)
+        with stated_in_errors():
+            pay(exact.digest)
+            release = draw_release(mechanism, exact, progress)
+    else:
+        with read_units(passes, scope, kept, unit, secret, progress) as (units, first, digest), stated_in_errors():
+            pay(digest)
+            release = draw_clipped_release(mechanism, units, scope, first, progress)
     warn_few(release)
     return release
 

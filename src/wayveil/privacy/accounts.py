@@ -1,7 +1,7 @@
 """What measurements cost one trajectory and one user, and what a dataset's totals still allow.
 
 A measurement is made for one unit. What it costs the other unit follows from the mechanism, which adds noise to a sum
-of features of norm at most 1 per trajectory, scaled to the unit's sensitivity (1, or c per user).
+of features of norm at most 1 per trajectory, scaled to the unit's sensitivity (1, or c per user; with a δ, a bound).
 
 *A trajectory-level measurement at ε* costs a user with k trajectories kε (group privacy). The ledger does not know k,
 so it knows no bound per user.
@@ -13,6 +13,9 @@ is displaced; nothing else changes. So the sum moves by at most 2 in the norm to
 distance of c. For c >= 2 that is within the sensitivity, and the (ε, δ) guarantee holds for these keys; for c = 1 it is
 two steps of distance 1 (remove the one, add the other), and group privacy gives (2ε, (1 + e^ε)δ). Both hold for every
 choice of keys, hence for their average, because the divergence that defines (ε, δ) is jointly convex.
+
+With a δ the contribution of a user is clipped as a whole, to a bound that may be smaller than what two trajectories can
+add. Then it is two steps of distance 1 for every c: remove the user, and add the user again with the other choice.
 """
 
 from collections.abc import Iterable
@@ -52,7 +55,7 @@ class Charge:
             return self.loss
         if kind == "user":
             return None
-        if self.unit.max_per_user >= 2:
+        if self.unit.max_per_user >= 2 and not self.loss.delta:
             return self.loss
         epsilon, delta = self.loss.epsilon, self.loss.delta
         return Loss(2 * epsilon, min(Fraction(1), delta * (1 + exp_above(epsilon))) if delta else Fraction(0))
@@ -171,7 +174,7 @@ def refusal(known: Dataset, asked: Charge) -> str | None:
         return (
             f"Dataset '{name}' promises each user a total of {decimal_text(known.user.total.epsilon)}, and a "
             "trajectory-level measurement costs a user with k trajectories k times its epsilon, without a bound; "
-            f"measure with --unit user, or withdraw that promise with: {waive}."
+            f"measure with unit='user', or withdraw that promise with: {waive}."
         )
     kinds = {charge.unit.kind for charge in known.charges} | {asked.unit.kind}
     if len(kinds) == 2 and not known.user.waived:
@@ -200,8 +203,9 @@ def _beyond(known: Dataset, asked: Charge, kind: Kind) -> str | None:
     left = account.total.epsilon - account.spent.epsilon
     allow = f'wayveil ledger allow "{known.name}" --unit {kind}'
     if after.epsilon > account.total.epsilon:
-        remedy = "lower --epsilon" if left > 0 else "make more trajectories from the existing release, which is free"
-        twice = " (twice its epsilon, because of --max-per-user 1)" if cost.epsilon != asked.loss.epsilon else ""
+        remedy = "lower epsilon=" if left > 0 else "make more trajectories from the existing release, which is free"
+        why = "delta=" if asked.loss.delta else "max_per_user=1"
+        twice = f" (twice its epsilon, because of {why})" if cost.epsilon != asked.loss.epsilon else ""
         return (
             f"This measurement costs dataset '{known.name}' {decimal_text(cost.epsilon)} per {kind}{twice}, but "
             f"{decimal_text(max(left, Fraction(0)))} of {decimal_text(account.total.epsilon)} remains "
@@ -211,7 +215,7 @@ def _beyond(known: Dataset, asked: Charge, kind: Kind) -> str | None:
     if after.delta > account.total.delta:
         return (
             f"This measurement costs dataset '{known.name}' a delta of {_short(cost.delta)} per {kind}, but its total "
-            f"is {_short(account.total.delta)} ({_short(account.spent.delta)} is spent); leave --delta out, or raise "
+            f"is {_short(account.total.delta)} ({_short(account.spent.delta)} is spent); leave delta= out, or raise "
             f'the total with: {allow} --total {decimal_text(account.total.epsilon)} --total-delta D --reason "...".'
         )
     return None

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.trajectories import Trajectories
+from wayveil.core import ragged
+from wayveil.core.trajectories import Trajectories
 
 _MODULUS = 2**64
 _KEYS = 6
@@ -43,7 +44,7 @@ class ContentDigest:
         points += _whole(trajectories.lat, 1e7) * keys[1]
         points += _whole(trajectories.t_utc, 1e3) * keys[2]
         points += keys[3]
-        each = np.add.reduceat(_mixed(points, keys[4]), trajectories.offsets[:-1])
+        each = ragged.sums(_mixed(points, keys[4]), trajectories.offsets)
         each += np.diff(trajectories.offsets).view(np.uint64)
         self.merge(int(_mixed(each, keys[5]).sum(dtype=np.uint64)))
 

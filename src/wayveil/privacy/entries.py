@@ -145,10 +145,13 @@ class Entries:
             "SELECT DISTINCT other.dataset FROM entries mine JOIN entries other USING (digest) WHERE digest <> '' "
             "AND mine.dataset = ? AND other.dataset <> ? AND (? IS NULL OR digest = ?) ORDER BY other.dataset"
         )
-        return tuple(
-            f"The same content is on the ledger as '{other}' and as '{name}'; what both spend adds up for the people "
-            "in it, so measure it under one name."
-            for (other,) in self._db.execute(query, (name, name, digest, digest))
+        names = [other for (other,) in self._db.execute(query, (name, name, digest, digest))]
+        if not names:
+            return ()
+        listed = " and as ".join(f"'{one}'" for one in (*names, name))
+        return (
+            f"The same content is on the ledger as {listed}; what is spent under these names adds up for the people "
+            "in it, so measure it under one name.",
         )
 
     def is_sound(self) -> bool:
@@ -188,5 +191,5 @@ def _same(one: str, other: str) -> bool:
 
 
 def now_utc() -> str:
-    """This second."""
+    """The present second, as the ledger writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

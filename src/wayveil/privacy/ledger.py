@@ -16,22 +16,24 @@ import sqlite3
 import unicodedata
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from wayveil import outcome
+from wayveil.core import outcome
+from wayveil.core.signals import deferred_signals
 from wayveil.errors import CHARGED, UNKNOWN_CHARGE, BudgetError, InputError, LedgerWarning
-from wayveil.privacy import places, store, witness
+from wayveil.io import ledger_paths
+from wayveil.io.ledger_paths import default_path, ledger_files
+from wayveil.privacy import store, witness
 from wayveil.privacy.accounts import KINDS, Charge, Dataset, Kind, Loss, refusal
-from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
+from wayveil.privacy.budget import Number, decimal_text, exact_delta, exact_epsilon
 from wayveil.privacy.entries import Entries, Line, now_utc
-from wayveil.privacy.places import default_path, ledger_files
+from wayveil.privacy.ledger_table import dataset_table
 from wayveil.privacy.unit import Unit
-from wayveil.signals import deferred_signals
 
-__all__ = ["Ledger", "Receipt", "Spend", "as_table", "clean_name", "default_path", "ledger_files"]
+__all__ = ["Ledger", "Receipt", "Spend", "clean_name", "default_path", "ledger_files"]
 
 LONGEST_NAME = 100
 LONGEST_REASON = 1000
@@ -63,12 +65,26 @@ class Receipt:
 
 
 class Ledger:
-    """The account at `path` (created on first use, mode 0600); it holds no connection between calls.
+    """The account of spent privacy: how much may be spent on which dataset, and what was spent.
+
+    The file is created on first use, with mode 0600; no connection is held between calls.
+
+    Parameters
+    ----------
+    path
+        The ledger file; by default in your data folder.
+    timeout_s
+        How long to wait for another process that uses it.
 
     Examples
     --------
-    >>> ledger = Ledger("ledger.sqlite")
-    >>> ledger.open_dataset("rides", Fraction(2), unit="trajectory")  # doctest: +SKIP
+    >>> import wayveil
+    >>> ledger = wayveil.Ledger("ledger.sqlite")
+    >>> ledger
+    Ledger('ledger.sqlite')
+    >>> wayveil.open_dataset("rides.csv", "rides", 2, unit="trajectory", ledger=ledger)  # doctest: +SKIP
+    >>> ledger.allow("rides", 3, "yearly report")  # doctest: +SKIP
+    >>> ledger.table()  # doctest: +SKIP
 
     Privacy
     -------
@@ -76,8 +92,11 @@ class Ledger:
     """
 
     def __init__(self, path: str | os.PathLike[str] | None = None, *, timeout_s: float = 30.0) -> None:
-        self.path = places.resolved(path)
+        self.path = ledger_paths.resolved(path)
         self.timeout_s = timeout_s
+
+    def __repr__(self) -> str:
+        return f"Ledger('{self.path.name}')"
 
     @property
     def secret(self) -> bytes:
@@ -88,14 +107,14 @@ class Ledger:
     def open_dataset(
         self,
         name: str,
-        total: Fraction,
+        total: Number,
         digest: str | None = None,
         *,
         unit: Unit | str,
-        total_delta: Fraction = Fraction(0),
+        total_delta: Number = 0,
     ) -> Dataset:
         """Name a dataset and set its total per trajectory or per user; later changes go through `allow`."""
-        name, total, total_delta = clean_name(name), exact_epsilon(total, "total"), exact_delta(total_delta)
+        name, epsilon, delta = clean_name(name), exact_epsilon(total, "total"), exact_delta(total_delta)
         kind = kind_of(unit)
         with self._transaction() as entries:
             known = entries.dataset(name)
@@ -104,18 +123,18 @@ class Ledger:
                     f"Dataset '{name}' is open already; change its total with: "
                     f'wayveil ledger allow "{name}" --unit {kind} --total E --reason "...".'
                 )
-            entries.append("open", name, epsilon=total, delta=total_delta, unit=kind)
+            entries.append("open", name, epsilon=epsilon, delta=delta, unit=kind)
             entries.remember(name, digest)
             return entries.require(name, digest)
 
     def allow(
         self,
         name: str,
-        total: Fraction | None,
+        total: Number | None,
         reason: str,
         *,
         unit: Unit | str | None = None,
-        total_delta: Fraction | None = None,
+        total_delta: Number | None = None,
     ) -> Dataset:
         """Change the total per trajectory or per user; the reason stays on the ledger.
 
@@ -123,12 +142,12 @@ class Ledger:
         unit has a total.
         """
         name, reason = clean_name(name), _clean_reason(reason)
-        total = None if total is None else exact_epsilon(total, "total")
+        epsilon = None if total is None else exact_epsilon(total, "total")
         kind = None if unit is None else kind_of(unit)
         with self._transaction() as entries:
             known = entries.require(name)
             kind = kind or _only_total(known)
-            if total is None:
+            if epsilon is None:
                 entries.append("waive", name, purpose=reason, unit=kind)
                 return entries.require(name)
             before = known.account(kind)
@@ -142,15 +161,15 @@ class Ledger:
                     "which cost a user with k trajectories k times their epsilon; state that nothing is promised "
                     f'per user with: wayveil ledger allow "{name}" --unit user --total none --reason "...".'
                 )
-            if total < before.spent.epsilon or delta < before.spent.delta:
+            if epsilon < before.spent.epsilon or delta < before.spent.delta:
                 raise BudgetError(
                     f"Dataset '{name}' has spent {decimal_text(before.spent.epsilon)} per {kind} already; "
-                    f"a total of {decimal_text(total)} is below that, choose a higher one."
-                    if total < before.spent.epsilon
+                    f"a total of {decimal_text(epsilon)} is below that, choose a higher one."
+                    if epsilon < before.spent.epsilon
                     else f"Dataset '{name}' has spent a delta of {decimal_text(before.spent.delta)} per {kind} "
-                    "already; choose a higher --total-delta."
+                    "already; choose a higher total_delta=."
                 )
-            entries.append("allow", name, epsilon=total, delta=delta, purpose=reason, unit=kind)
+            entries.append("allow", name, epsilon=epsilon, delta=delta, purpose=reason, unit=kind)
             return entries.require(name)
 
     def spend(
@@ -218,6 +237,10 @@ class Ledger:
             entries.require(name)
             return entries.lines(name)
 
+    def table(self) -> list[dict[str, Any]]:
+        """Every dataset with its totals, what was spent on it, when and for what, as plain values."""
+        return [dataset_table(dataset, self.lines(dataset.name)) for dataset in self.datasets()]
+
     def accept(self, reason: str) -> None:
         """Go on with a ledger that was moved, restored or begun anew; the reason stays on the ledger."""
         with self._transaction(accept=True) as entries:
@@ -236,7 +259,7 @@ class Ledger:
                 with self._begun() as entries:
                     yield entries
                 return
-            seen = witness.read(places.near_witness(self.path))
+            seen = witness.read(ledger_paths.near_witness(self.path))
             if seen is not None and seen.count > 0:
                 raise self._lost(f"lacks {seen.count} entries that it once had: it was deleted or moved away")
             yield None
@@ -244,9 +267,11 @@ class Ledger:
     @contextmanager
     def _transaction(self, *, accept: bool = False, spends: bool = False) -> Iterator[Entries]:
         """All or nothing, with every other thread and process kept out until the witnesses are written."""
-        with store.exclusive(self.path, self.timeout_s, create=True):
-            with self._begun(accept=accept, spends=spends) as entries:
-                yield entries
+        with (
+            store.exclusive(self.path, self.timeout_s, create=True),
+            self._begun(accept=accept, spends=spends) as entries,
+        ):
+            yield entries
 
     @contextmanager
     def _begun(self, *, accept: bool = False, spends: bool = False) -> Iterator[Entries]:
@@ -293,8 +318,8 @@ class Ledger:
     def _compare(self, entries: Entries) -> None:
         """Refuse a ledger that its witnesses do not recognise, or whose chain is broken."""
         head = entries.head()
-        far_place = places.far_witness(head.ledger)
-        near = witness.read(places.near_witness(self.path))
+        far_place = ledger_paths.far_witness(head.ledger)
+        near = witness.read(ledger_paths.near_witness(self.path))
         far = None if far_place is None else witness.read(far_place)
         seen = [found for found in (near, far) if found is not None]
         if not seen and head.count == 0:
@@ -330,7 +355,7 @@ class Ledger:
     def _testify(self, entries: Entries, *, needed: bool = False, replace: bool = False) -> None:
         """Write both witnesses; one that the chain does not contain is only replaced if the owner accepts that."""
         head = entries.head()
-        near, far = places.near_witness(self.path), places.far_witness(head.ledger)
+        near, far = ledger_paths.near_witness(self.path), ledger_paths.far_witness(head.ledger)
         for place in (near, far):
             seen = None if place is None else witness.read(place)
             if seen is not None and not replace and not entries.had(seen):
@@ -341,7 +366,7 @@ class Ledger:
             if needed:
                 raise InputError(
                     f"Cannot write next to the ledger '{self.path.name}': {error.strerror}; free space or choose "
-                    "another --ledger."
+                    "another ledger=."
                 ) from None
         if far is None:
             warnings.warn(
@@ -351,64 +376,16 @@ class Ledger:
                 stacklevel=2,
             )
             return
-        try:
+        # If the state folder cannot be written (a container), the witness next to the ledger remains.
+        with suppress(OSError):
             witness.write(far, head)
-        except OSError:
-            pass  # The state folder cannot be written (a container): the witness next to the ledger remains.
-
-
-def as_table(path: str | os.PathLike[str] | None = None) -> list[dict[str, Any]]:
-    """The verified ledger as plain values for `ledger show`; a ledger that does not exist is empty and stays so."""
-    ledger = Ledger(path)
-    return [
-        {
-            "name": dataset.name,
-            "opened": dataset.opened_utc,
-            "trajectory": account_table(dataset, "trajectory"),
-            "user": account_table(dataset, "user"),
-            "lines": [_line_table(line) for line in ledger.lines(dataset.name)],
-            "warnings": list(dataset.warnings),
-        }
-        for dataset in ledger.datasets()
-    ]
-
-
-def account_table(dataset: Dataset, kind: Kind) -> dict[str, Any]:
-    """One unit's account as plain values."""
-    account, at_level = dataset.account(kind), dataset.spent_at(kind)
-    total, spent = account.total, account.spent
-    return {
-        "total": None if total is None else decimal_text(total.epsilon),
-        "spent": None if spent is None else decimal_text(spent.epsilon),
-        "left": None if account.left is None else decimal_text(account.left),
-        "total_delta": None if total is None else decimal_text(total.delta),
-        "spent_delta": None if spent is None else decimal_text(spent.delta),
-        "bounded": spent is not None,
-        "spent_at_this_level": decimal_text(at_level.epsilon),
-        "words": dataset.words(kind),
-    }
-
-
-def _line_table(line: Line) -> dict[str, Any]:
-    user_spend = line.kind == "spend" and line.unit.kind == "user"
-    return {
-        "kind": line.kind,
-        "name": line.name,
-        "epsilon": decimal_text(line.epsilon),
-        "delta": decimal_text(line.delta),
-        "unit": line.unit.kind,
-        "max_per_user": line.unit.max_per_user if user_spend else None,
-        "time": line.time_utc,
-        "purpose": line.purpose,
-        "measurement": line.measurement,
-    }
 
 
 def kind_of(unit: Unit | str) -> Kind:
     """'trajectory' or 'user'."""
     kind = unit.kind if isinstance(unit, Unit) else str(unit).strip().lower()
     if kind not in KINDS:
-        raise InputError("The unit of a total is unknown; use --unit trajectory or --unit user.")
+        raise InputError("The unit of a total is unknown; use unit='trajectory' or unit='user'.")
     return kind
 
 
@@ -416,7 +393,7 @@ def clean_name(name: str) -> str:
     """The name of a dataset in one spelling; it may end up in logs, so it is kept short and printable."""
     name = unicodedata.normalize("NFC", name).strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
-        raise InputError(f"A dataset's name has 1 to {LONGEST_NAME} printable characters; choose another --dataset.")
+        raise InputError(f"A dataset's name has 1 to {LONGEST_NAME} printable characters; choose another dataset=.")
     return name
 
 
@@ -431,7 +408,7 @@ def _only_total(known: Dataset) -> Kind:
     kinds = [kind for kind in KINDS if known.account(kind).total is not None]
     if len(kinds) != 1:
         how_many = "a total per trajectory and one per user" if kinds else "no total"
-        raise InputError(f"Dataset '{known.name}' has {how_many}; add --unit trajectory or --unit user.")
+        raise InputError(f"Dataset '{known.name}' has {how_many}; add unit='trajectory' or unit='user'.")
     return kinds[0]
 
 

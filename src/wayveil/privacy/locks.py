@@ -83,7 +83,7 @@ def held(name: str) -> InputError:
 
 def cannot_open(name: str, error: OSError) -> InputError:
     """The refusal of a folder that cannot be used."""
-    return InputError(f"Cannot open the ledger '{name}' for writing: {error.strerror}; choose another --ledger.")
+    return InputError(f"Cannot open the ledger '{name}' for writing: {error.strerror}; choose another ledger=.")
 
 
 def _locked_handle(path: Path, name: str, deadline: float) -> int:

@@ -47,7 +47,7 @@ class Cost:
         cost = cls(Budget.split(epsilon, shares), delta, rho_for(epsilon, delta) if delta else None)
         check_overflow(_MOST_TRAJECTORIES, resolution)
         if _SCALES * resolution * max(cost.noise(name, unit) for name in cost.budget.shares) >= LARGEST_SUM:
-            raise InputError("epsilon is too small for this --max-per-user: only noise would be left; raise it.")
+            raise InputError("epsilon is too small for this max_per_user=: only noise would be left; raise it.")
         return cost
 
     def rho_of(self, name: str) -> Fraction:
@@ -56,10 +56,14 @@ class Cost:
         return self.rho * self.budget[name] / self.budget.epsilon
 
     def noise(self, name: str, unit: Unit) -> float:
-        """Scale of the noise in trajectories, c/ε_q; a Gaussian's as the Laplace of equal variance, c/(2·sqrt(ρ_q))."""
+        """Scale of the noise in trajectories, c/ε_q; with a δ the largest that any bound can give."""
         if self.rho is None:
             return unit.sensitivity / float(self.budget[name])
-        return unit.sensitivity / (2.0 * math.sqrt(self.rho_of(name)))
+        return self.gaussian_noise(name, unit.sensitivity)
+
+    def gaussian_noise(self, name: str, bound: float, part: Fraction = Fraction(1)) -> float:
+        """Scale of the Laplace noise that has the variance of the Gaussian noise: B/(2·sqrt(part·ρ_q))."""
+        return bound / (2.0 * math.sqrt(part * self.rho_of(name)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,18 +91,19 @@ class Mechanism:
     noise: NoiseSource
 
     def answer(self, name: str, sums: NDArray[np.int64], resolution: int) -> NoisySums:
-        """Noise for one question, of which one trajectory moves the sums by at most `resolution` in L1."""
+        """Laplace noise for one question, of which one trajectory moves the sums by at most `resolution` in L1."""
+        assert self.cost.rho is None
         share = self.cost.budget[name]
-        sensitivity = resolution * self.unit.sensitivity
         flat = np.ascontiguousarray(sums, np.int64).ravel()
-        if self.cost.rho is None:
-            mechanism, noisy = "laplace", self.noise.laplace(flat, sensitivity, share)
-            exceeded = noisy.epsilon_spent > share
-        else:
-            # ‖x‖₂ ≤ ‖x‖₁, so the L1 bound serves as the L2 bound.
-            rho = self.cost.rho_of(name)
-            mechanism, noisy = "gaussian", self.noise.gaussian(flat, float(sensitivity), rho)
-            exceeded = noisy.rho_spent > rho
-        if exceeded:
+        noisy = self.noise.laplace(flat, resolution * self.unit.sensitivity, share)
+        if noisy.epsilon_spent > share:
             raise BudgetError(f"'{name}' would cost more than its share; nothing was released.")
-        return NoisySums(mechanism, noisy.scale, share, noisy.values)
+        return NoisySums("laplace", noisy.scale, share, noisy.values)
+
+    def clipped_answer(self, name: str, sums: NDArray[np.int64], bound: int, part: Fraction) -> NoisySums:
+        """Gaussian noise for `part` of a question's ρ; one unit moves the sums by at most `bound` in L2."""
+        rho = part * self.cost.rho_of(name)
+        noisy = self.noise.gaussian(np.ascontiguousarray(sums, np.int64).ravel(), float(bound), rho)
+        if noisy.rho_spent > rho:
+            raise BudgetError(f"'{name}' would cost more than its share; nothing was released.")
+        return NoisySums("gaussian", noisy.scale, self.cost.budget[name], noisy.values)

@@ -14,7 +14,8 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from wayveil.errors import InputError
-from wayveil.privacy import locks, places
+from wayveil.io import ledger_paths
+from wayveil.privacy import locks
 
 APPLICATION_ID = 0x57564C47  # "WVLG"
 VERSION = 2
@@ -52,7 +53,7 @@ def exclusive(path: Path, timeout_s: float, *, create: bool) -> Iterator[bool]:
         else:
             yield False
             return
-        with locks.file_lock(places.lock_file(path), path.name, deadline):
+        with locks.file_lock(ledger_paths.lock_file(path), path.name, deadline):
             if not _exists(path):
                 _create(path)
             yield True
@@ -92,7 +93,7 @@ def _exists(path: Path) -> bool:
     try:
         return os.path.lexists(path)
     except ValueError:  # a null byte
-        raise InputError("The path of the ledger cannot be used; choose another --ledger.") from None
+        raise InputError("The path of the ledger cannot be used; choose another ledger=.") from None
 
 
 def _check_kind(path: Path) -> None:
@@ -102,28 +103,28 @@ def _check_kind(path: Path) -> None:
     except OSError as error:
         raise locks.cannot_open(path.name, error) from None
     if stat.S_ISDIR(found.st_mode):
-        raise InputError(f"The ledger '{path.name}' is a folder; name a file with --ledger.")
+        raise InputError(f"The ledger '{path.name}' is a folder; name a file with ledger=.")
     if not stat.S_ISREG(found.st_mode):
-        raise InputError(f"The ledger '{path.name}' is not a regular file; name one with --ledger.")
+        raise InputError(f"The ledger '{path.name}' is not a regular file; name one with ledger=.")
     if found.st_size == 0:
         raise InputError(
             f"'{path.name}' is empty, so it is not a ledger; restore it from a copy, delete it, or name another with "
-            "--ledger."
+            "ledger=."
         )
     if found.st_nlink > 1:
         # SQLite finds its journal by name: a crash under one name could not be rolled back under the other.
         raise InputError(f"The ledger '{path.name}' has a second name (a hard link); remove that one first.")
-    if any(map(os.path.lexists, places.journal_files(path))):
+    if any(map(os.path.lexists, ledger_paths.journal_files(path))):
         return  # In use, or to be recovered after a crash: the transaction checks it.
-    with _plain_errors(path.name):
-        # Immutable: SQLite reads the header and creates no lock, journal or shared memory.
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as db:
-            try:
-                (kind,) = db.execute("PRAGMA application_id").fetchone()
-            except sqlite3.DatabaseError as error:
-                if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
-                    raise
-                return  # Changed while it was read, or damaged: the transaction tells which.
+    # Immutable: SQLite reads the header and creates no lock, journal or shared memory.
+    address = f"{path.as_uri()}?mode=ro&immutable=1"
+    with _plain_errors(path.name), closing(sqlite3.connect(address, uri=True)) as db:
+        try:
+            (kind,) = db.execute("PRAGMA application_id").fetchone()
+        except sqlite3.DatabaseError as error:
+            if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
+                raise
+            return  # Changed while it was read, or damaged: the transaction tells which.
     if kind != APPLICATION_ID:
         raise _not_a_ledger(path)
 
@@ -144,14 +145,14 @@ def _make_private(path: Path) -> None:
 
 def _create(path: Path) -> None:
     """A new ledger appears under its name complete or not at all, so an empty file is never one."""
-    part = places.new_file(path)
-    if os.path.lexists(places.journal_files(path)[0]):
+    part = ledger_paths.new_file(path)
+    if os.path.lexists(ledger_paths.journal_files(path)[0]):
         raise InputError(
             f"The journal of an earlier ledger '{path.name}' is here without it; put the ledger back, or move the "
             "journal away."
         )
     try:
-        for stale in (part, *places.journal_files(part)):
+        for stale in (part, *ledger_paths.journal_files(part)):
             stale.unlink(missing_ok=True)
         os.close(os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600))
     except OSError as error:
@@ -170,7 +171,7 @@ def _create(path: Path) -> None:
     except OSError as error:
         raise locks.cannot_open(path.name, error) from None
     finally:
-        for unfinished in (part, *places.journal_files(part)):
+        for unfinished in (part, *ledger_paths.journal_files(part)):
             with suppress(OSError):
                 unfinished.unlink(missing_ok=True)
 
@@ -185,7 +186,7 @@ def _check_tables(db: sqlite3.Connection, path: Path) -> None:
         raise InputError(f"The ledger '{path.name}' was made by another version of wayveil; update wayveil.")
     if {row[0] for row in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")} != _TABLES[version]:
         # A trigger or a view of somebody else's could change what is written.
-        raise InputError(f"The ledger '{path.name}' was altered; restore it from a copy or name another with --ledger.")
+        raise InputError(f"The ledger '{path.name}' was altered; restore it from a copy or name another with ledger=.")
     if version == _WITHOUT_UNITS:
         for column in _ADDED_IN_2:
             db.execute(f"ALTER TABLE entries ADD COLUMN {column}")
@@ -193,7 +194,7 @@ def _check_tables(db: sqlite3.Connection, path: Path) -> None:
 
 
 def _not_a_ledger(path: Path) -> InputError:
-    return InputError(f"'{path.name}' is an SQLite file but not a ledger; name another with --ledger.")
+    return InputError(f"'{path.name}' is an SQLite file but not a ledger; name another with ledger=.")
 
 
 @contextmanager
@@ -217,7 +218,7 @@ def sentence(error: sqlite3.Error, name: str) -> str:
             "free some space and try again."
         )
     if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-        return f"The ledger '{name}' or its folder cannot be written; change its mode or choose another --ledger."
+        return f"The ledger '{name}' or its folder cannot be written; change its mode or choose another ledger=."
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
-        return f"'{name}' is not a ledger or is damaged; restore it from a copy or name another with --ledger."
-    return f"The ledger '{name}' cannot be used ({type(error).__name__}); check the file or name another with --ledger."
+        return f"'{name}' is not a ledger or is damaged; restore it from a copy or name another with ledger=."
+    return f"The ledger '{name}' cannot be used ({type(error).__name__}); check the file or name another with ledger=."

@@ -11,7 +11,22 @@ MOST_PER_USER = 1_000_000
 
 @dataclass(frozen=True)
 class Unit:
-    """The change that nobody can notice: one trajectory, or everything of one user.
+    """What is protected: one trajectory, or everything of one user.
+
+    Parameters
+    ----------
+    kind
+        "trajectory" or "user".
+    max_per_user
+        How many trajectories of one user are used at most (with "user").
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> wayveil.Unit.user(10)
+    Unit(kind='user', max_per_user=10)
+    >>> wayveil.Unit.trajectory().sensitivity
+    1
 
     Privacy
     -------
@@ -24,12 +39,12 @@ class Unit:
 
     def __post_init__(self) -> None:
         if self.kind not in ("trajectory", "user"):
-            raise InputError(f"Unit '{self.kind}' is unknown; use --unit trajectory or --unit user.")
+            raise InputError(f"Unit '{self.kind}' is unknown; use unit='trajectory' or unit='user'.")
         object.__setattr__(self, "max_per_user", _whole(self.max_per_user))
         if not 1 <= self.max_per_user <= MOST_PER_USER:
-            raise InputError(f"--max-per-user must be from 1 to {MOST_PER_USER}.")  # the number may have 5,000 digits
+            raise InputError(f"max_per_user= must be from 1 to {MOST_PER_USER}.")  # the number may have 5,000 digits
         if self.kind == "trajectory" and self.max_per_user != 1:
-            raise InputError("--max-per-user belongs to --unit user; leave it out with --unit trajectory.")
+            raise InputError("max_per_user= belongs to unit='user'; leave it out with unit='trajectory'.")
 
     @classmethod
     def trajectory(cls) -> "Unit":
@@ -64,7 +79,7 @@ def _whole(value: object) -> int:
             return operator.index(value)  # type: ignore[arg-type]
     except TypeError:
         pass
-    raise InputError("--max-per-user (in Python max_per_user) must be a whole number.")
+    raise InputError("max_per_user= must be a whole number.")
 
 
 def parse_unit(text: str, max_per_user: int | None = None) -> Unit:
@@ -72,10 +87,10 @@ def parse_unit(text: str, max_per_user: int | None = None) -> Unit:
     kind = text.strip().lower() if isinstance(text, str) else ""
     if kind == "trajectory":
         if max_per_user is not None:
-            raise InputError("--max-per-user belongs to --unit user; leave it out with --unit trajectory.")
+            raise InputError("max_per_user= belongs to unit='user'; leave it out with unit='trajectory'.")
         return Unit.trajectory()
     if kind == "user":
         if max_per_user is None:
-            raise InputError("--unit user needs --max-per-user C: how many trajectories of one user are used at most.")
+            raise InputError("unit='user' needs max_per_user=, the most trajectories that are used of one user.")
         return Unit.user(max_per_user)
-    raise InputError(f"Unit '{text}' is unknown; use --unit trajectory or --unit user.")
+    raise InputError(f"Unit '{text}' is unknown; use unit='trajectory' or unit='user'.")

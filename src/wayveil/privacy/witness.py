@@ -1,7 +1,7 @@
 """How far a ledger had come, recorded outside the ledger, so that an older copy is noticed.
 
 A witness is the number of ledger entries and the head of their hash chain. One is next to the ledger, a second one,
-named after the ledger's random id, in the user's state folder (see `wayveil.privacy.places`). A ledger that has
+named after the ledger's random id, in the user's state folder (see `wayveil.io.ledger_paths`). A ledger that has
 fewer entries than a witness, or another chain at the witness's entry, was rolled back, replaced, or copied and used
 elsewhere.
 

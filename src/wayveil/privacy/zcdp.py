@@ -2,15 +2,21 @@
 
 import math
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 from wayveil.errors import InputError
 
 _STEPS = 60
+_ORDERS = tuple(1 + 2 ** (k / 8) for k in range(-32, 161))
+"""Rényi orders up to a million: small budgets have their optimum beyond the accountant's own orders."""
 
 
 def epsilon_of(rho: float, delta: float) -> float:
     """The epsilon of a rho-zCDP release at delta, by the Rényi accountant of dp-accounting.
+
+    Its bound holds for discrete Gaussians of any dimension. The exact curve of the continuous Gaussian (as a PLD
+    accountant gives it) allows about 15 % more rho, but no proof covers vectors of discrete noise.
 
     Privacy
     -------
@@ -19,11 +25,12 @@ def epsilon_of(rho: float, delta: float) -> float:
     if rho <= 0 or not 0 < delta < 1:
         raise InputError("The Gaussian mode needs a delta above 0 and below 1; 1e-6 or less is a common choice.")
     accounting = _accounting()
-    accountant = accounting.rdp.RdpAccountant()
+    accountant = accounting.rdp.RdpAccountant(orders=_ORDERS)
     accountant.compose(accounting.ZCDpEvent(rho))
     return float(accountant.get_epsilon(delta))
 
 
+@lru_cache(maxsize=64)
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     """The largest rho found by bisection with `epsilon_of(rho, delta)` <= epsilon, rounded down to 2^-40.
 
@@ -45,7 +52,7 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
             high = middle
     rho = Fraction(math.floor(low * 2**40), 2**40)
     if rho <= 0:
-        raise InputError("epsilon is too small for the Gaussian mode; leave --delta out.")
+        raise InputError("epsilon is too small for the Gaussian mode; leave delta= out.")
     return rho
 
 
@@ -54,5 +61,5 @@ def _accounting() -> Any:
         import dp_accounting
         import dp_accounting.rdp
     except ImportError:
-        raise InputError("--delta needs dp-accounting; install it with: pip install 'wayveil[delta]'.") from None
+        raise InputError("delta= needs dp-accounting; install it with: pip install 'wayveil[delta]'.") from None
     return dp_accounting

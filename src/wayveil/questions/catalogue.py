@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wayveil.grid import Grid
+from wayveil.core.grid import Grid
+from wayveil.core.scope import Scope
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.mechanism import Cost
 from wayveil.privacy.unit import Unit
@@ -27,12 +28,13 @@ from wayveil.questions.length_duration import LengthDuration
 from wayveil.questions.mean_interval import MeanInterval
 from wayveil.questions.mean_speed import MeanSpeed
 from wayveil.questions.median_interval import MedianInterval
+from wayveil.questions.norms import guessed_norm, norms_part
 from wayveil.questions.occupancy import Occupancy, OccupancyDetail
 from wayveil.questions.origin_destination import OriginDestination, OriginDestinationCoarse
 from wayveil.questions.question import Question
+from wayveil.questions.rest_share import RestShare
 from wayveil.questions.start_minus_end import StartMinusEnd
 from wayveil.questions.top_speed import TopSpeed
-from wayveil.scope import Scope
 
 
 @dataclass(frozen=True)
@@ -48,13 +50,14 @@ CATALOGUE = (
     Entry(EndPoints, 50),
     Entry(EndPointsDetail, 170),
     Entry(Occupancy, 90),
-    Entry(OccupancyDetail, 300),
+    Entry(OccupancyDetail, 295),
     Entry(StartMinusEnd, 25),
     Entry(Length, 62),
     Entry(Displacement, 30),
     Entry(Duration, 30),
     Entry(MeanSpeed, 20),
     Entry(TopSpeed, 10),
+    Entry(RestShare, 5),
     Entry(MeanInterval, 20),
     Entry(MedianInterval, 5),
     Entry(GapRatio, 10),
@@ -70,6 +73,16 @@ CATALOGUE = (
 """The shares add up to one; the optimum is flat (docs/explanation/method.md). Questions of one ledger line divide its ε
 again once the noisy count is known (`divided`)."""
 
+GAUSSIAN_POWERS = (4 / 3, 2 / 3)
+"""Powers of a question's share of ε and of the guessed norm of a unit, to which its share of ρ is proportional."""
+
+USER_COUNT = 4
+"""Factor of the count's share at user level with Gaussian noise: all other totals are compared with the count, and a
+small share costs the other questions little."""
+LINE_POWERS = (4 / 3, 1 / 3)
+"""The same within one line of the ledger. A coarse block has a larger norm than its fine cells, but their sum tells
+about it, too. Between two values that were tried on simulated cities."""
+
 QUESTIONS: Mapping[str, type[Question]] = {entry.question.name: entry.question for entry in CATALOGUE}
 
 SHARES: Mapping[str, Fraction] = {
@@ -82,7 +95,39 @@ def measurement_cost(epsilon: Fraction, delta: Fraction, unit: Unit) -> Cost:
 
     Privacy: free; it says what may be spent and spends nothing itself.
     """
-    return Cost.of(epsilon, delta, unit, SHARES, max(question.resolution for question in QUESTIONS.values()))
+    shares: Mapping[str, Fraction] = SHARES
+    if delta:
+        more = {Count.name: USER_COUNT * SHARES[Count.name]} if unit.kind == "user" else {}
+        shares = gaussian_shares({**SHARES, **more}, unit)
+    return Cost.of(epsilon, delta, unit, shares, max(question.resolution for question in QUESTIONS.values()))
+
+
+def count_noise_of(cost: Cost, unit: Unit) -> float:
+    """Scale of the noise on the count, in trajectories; with a δ at user level the largest that it can be.
+
+    Privacy: free.
+    """
+    if cost.rho is None:
+        return cost.noise(Count.name, unit)
+    return cost.gaussian_noise(Count.name, unit.sensitivity, 1 - norms_part(Count, unit))
+
+
+def gaussian_shares(
+    shares: Mapping[str, Fraction], unit: Unit, powers: tuple[float, float] | None = None
+) -> dict[str, Fraction]:
+    """Shares of ρ in proportion to s^(4/3)·B^(2/3), s the question's share of ε and B the guessed norm of a unit.
+
+    Laplace noise is proportional to 1/s, so shares that minimise Σ a/s have a = s². Gaussian noise is proportional to
+    B/sqrt(ρ), and Σ a·B/sqrt(ρ) is least for ρ in proportion to (a·B)^(2/3). The sum stays the same.
+    """
+    of_share, of_norm = powers or GAUSSIAN_POWERS
+    weights = {
+        name: float(share) ** of_share * guessed_norm(QUESTIONS[name], unit.sensitivity) ** of_norm
+        for name, share in shares.items()
+    }
+    total = sum(shares.values(), Fraction(0))
+    parts = Budget.split(1, {name: Fraction(weight).limit_denominator(1 << 40) for name, weight in weights.items()})
+    return {name: total * part for name, part in parts.shares.items()}
 
 
 def finest_questions(scope: Scope) -> list[Question]:
@@ -91,10 +136,11 @@ def finest_questions(scope: Scope) -> list[Question]:
     return list(dict.fromkeys(question for question in found if question is not None))
 
 
-def divided(budget: Budget, line_signals: Mapping[str, float], grid: Grid) -> Budget:
+def divided(budget: Budget, line_signals: Mapping[str, float], grid: Grid, gaussian_unit: Unit | None = None) -> Budget:
     """The same budget with the ε of each ledger line divided by what the noisy count says that it is worth.
 
-    `line_signals` are the noise units of each line, m̃·ε_line / c.
+    `line_signals` are the noise units of each line, m̃·ε_line / c. With Gaussian noise, which needs the unit, the parts
+    of a line are those of `gaussian_shares`.
 
     Privacy: free (post-processing of the noisy count); the sum of every line stays the same.
     """
@@ -103,7 +149,12 @@ def divided(budget: Budget, line_signals: Mapping[str, float], grid: Grid) -> Bu
         name: lines[question.line] * question.part_of_line(line_signals[question.line], grid)
         for name, question in QUESTIONS.items()
     }
-    return Budget(budget.epsilon, {name: share for name, share in shares.items() if share})
+    shares = {name: share for name, share in shares.items() if share}
+    if gaussian_unit is not None:
+        for line in lines:
+            of_line = {name: share for name, share in shares.items() if QUESTIONS[name].line == line}
+            shares.update(gaussian_shares(of_line, gaussian_unit, LINE_POWERS))
+    return Budget(budget.epsilon, shares)
 
 
 def ledger_lines(shares: Mapping[str, Fraction]) -> dict[str, Fraction]:

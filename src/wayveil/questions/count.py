@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.scope import Scope
 from wayveil.questions.question import Context, Features, Frame, Question, one_hot
-from wayveil.scope import Scope
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 
 @dataclass(frozen=True)
@@ -21,6 +21,8 @@ class Count(Question):
     meaning: ClassVar[str] = "how many trajectories there are"
     resolution: ClassVar[int] = 1
     needs: ClassVar[tuple[str, ...]] = ()
+    one_hot: ClassVar[bool] = True
+    shared_norm: ClassVar[float] = 1.0
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.bins import Bins
+from wayveil.core.bins import Bins
+from wayveil.core.scope import Scope
+from wayveil.core.week import hour_of_week
 from wayveil.questions import priors
 from wayveil.questions.histogram import Histogram
-from wayveil.scope import Scope
-from wayveil.week import hour_of_week
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 HOURS = Bins(tuple(float(hour) for hour in range(25)))
 """The 24 hours of a day."""

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.bins import Bins, merge_bins
+from wayveil.core.bins import Bins, merge_bins
+from wayveil.core.scope import Scope
 from wayveil.questions import priors
 from wayveil.questions.departure_hour import HOURS, first_hour_of_week
 from wayveil.questions.question import Context
 from wayveil.questions.table import Table
-from wayveil.scope import Scope
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 WEEKDAYS = Bins(tuple(float(day) for day in range(8)))
 """Seven days, Monday first."""

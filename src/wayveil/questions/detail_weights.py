@@ -46,7 +46,8 @@ def concentration(blocks: NDArray[np.float64], side: int, noise: float) -> float
     """
     squares = float((blocks**2).sum()) - 2 * noise**2 * blocks.size
     total = max(float(blocks.sum()), noise)
-    return float(np.clip(blocks.size * squares / total**2, 1.0, blocks.size)) * (side / 16) ** 0.75
+    result: float = float(np.clip(blocks.size * squares / total**2, 1.0, blocks.size)) * (side / 16) ** 0.75
+    return result
 
 
 def coarse_parts(signal: float, cells: int) -> int:
@@ -74,7 +75,8 @@ def fine_parts(coarse: NDArray[np.float64], cells: int, noise: float, rule: Fine
     units = np.maximum(coarse, 1e-9) / (cells * noise)
     step = np.log(units / rule.low) / np.log(rule.high / rule.low)
     share = rule.share_at_low + (rule.share_at_high - rule.share_at_low) * step
-    return np.clip(np.rint(PARTS * share), FEWEST, MOST).astype(np.int64)
+    result: Parts = np.clip(np.rint(PARTS * share), FEWEST, MOST).astype(np.int64)
+    return result
 
 
 def parts_of_cells(parts: Parts, ratio: int, shape: tuple[int, int]) -> Parts:

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.bins import Bins
+from wayveil.core.bins import Bins
+from wayveil.core.scope import Scope
 from wayveil.questions import priors
 from wayveil.questions.histogram import Histogram
-from wayveil.scope import Scope
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 _PARTS_OF_DIAGONAL = (
     0, 0.002, 0.006, 0.012, 0.02, 0.03, 0.044, 0.06, 0.08, 0.11, 0.15, 0.2, 0.28, 0.4, 0.56, 1.0,

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.bins import Bins
+from wayveil.core.bins import Bins
+from wayveil.core.scope import Scope
 from wayveil.questions import priors
 from wayveil.questions.edges import linear_then_wider, logarithmic
 from wayveil.questions.histogram import NEVER, Histogram, Merging
-from wayveil.scope import Scope
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 
 @dataclass(frozen=True)
@@ -43,6 +43,7 @@ class DurationSpikes(Duration):
     name: ClassVar[str] = "duration/spikes"
     meaning: ClassVar[str] = "how long they take, once more in narrow bins"
     line: ClassVar[str] = "duration/spikes"
+    shared_norm: ClassVar[float] = 0.025
     merging: ClassVar[Merging] = NEVER
 
     @classmethod

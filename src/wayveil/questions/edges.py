@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from wayveil.bins import Bins
+from wayveil.core.bins import Bins
 
 _TOLERANCE = 1e-9
 

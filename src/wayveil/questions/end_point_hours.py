@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from wayveil.grid import Grid
+from wayveil.core.grid import Grid
+from wayveil.core.week import PARTS_OF_WEEK
 from wayveil.questions import priors
 from wayveil.questions.end_points import EndPoints, hours_part
 from wayveil.questions.flow import Ends, Flow, region_depth
 from wayveil.questions.question import Context, Features, Frame
-from wayveil.week import PARTS_OF_WEEK
 
 
 @dataclass(frozen=True)
@@ -27,6 +27,8 @@ class EndPointHours(Flow):
     line: ClassVar[str] = EndPoints.line
     resolution: ClassVar[int] = 2
     optional: ClassVar[bool] = True
+    own_norm: ClassVar[float] = 0.5
+    shared_norm: ClassVar[float] = 0.03
     prior: ClassVar[Any] = priors.RegionalHours()
 
     @property

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.grid import Grid
+from wayveil.core.grid import Grid
 from wayveil.questions import priors
 from wayveil.questions.detail_weights import PARTS
 from wayveil.questions.field import Blocks, Detail, Field
 from wayveil.questions.question import Features
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 HOURS_PART = Fraction(3, 32)
 HOURS_FROM = 11_000.0
@@ -42,6 +42,8 @@ class EndPoints(Blocks, _OfEndPoints):
 
     name: ClassVar[str] = "end_points/coarse"
     resolution: ClassVar[int] = 2
+    own_norm: ClassVar[float] = 0.6
+    shared_norm: ClassVar[float] = 0.3
 
     @classmethod
     def part_of_line(cls, signal: float, grid: Grid) -> Fraction:
@@ -54,6 +56,8 @@ class EndPointsDetail(Detail, _OfEndPoints):
 
     name: ClassVar[str] = "end_points/detail"
     resolution: ClassVar[int] = PARTS * 2
+    own_norm: ClassVar[float] = 0.28
+    shared_norm: ClassVar[float] = 0.05
     needs: ClassVar[tuple[str, ...]] = ("count", "end_points/coarse")
     coarse: ClassVar[type[Blocks]] = EndPoints
 
@@ -69,7 +73,8 @@ def hours_part(signal: float) -> Fraction:
 
 def start_and_end_cells(grid: Grid, batch: "Prepared") -> NDArray[np.int64]:
     """Base cells of all first points, then of all last points."""
-    return np.r_[cells_at(grid, batch, batch.first), cells_at(grid, batch, batch.last)]
+    result: NDArray[np.int64] = np.r_[cells_at(grid, batch, batch.first), cells_at(grid, batch, batch.last)]
+    return result
 
 
 def cells_at(grid: Grid, batch: "Prepared", position: NDArray[np.int64]) -> NDArray[np.int64]:

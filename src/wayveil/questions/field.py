@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.grid import Grid, base_grid, level_shape
-from wayveil.pyramid import pool
+from wayveil.core.grid import Grid, base_grid, level_shape
+from wayveil.core.pyramid import pool
+from wayveil.core.scope import Scope
 from wayveil.questions import priors
 from wayveil.questions.detail_weights import FEWEST, MOST, PARTS, coarse_parts, fine_parts, weigh
 from wayveil.questions.question import Context, Features, Frame, Question
-from wayveil.scope import Scope
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 CLEAR_UNITS = 0.8
 USUALLY_CONCENTRATED = 16.0
@@ -228,7 +228,8 @@ def _block_of(grid: Grid, cell: NDArray[np.int64], side: int) -> NDArray[np.int6
     if side == 1:
         return cell
     row, column = np.divmod(cell, grid.columns)
-    return (row // side) * level_shape(grid, side)[1] + column // side
+    result: NDArray[np.int64] = (row // side) * level_shape(grid, side)[1] + column // side
+    return result
 
 
 def _rows(parts: NDArray[np.int64]) -> tuple[tuple[int, ...], ...]:

@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.density import estimate_field
-from wayveil.grid import Grid, base_grid
+from wayveil.core.density import estimate_field
+from wayveil.core.grid import Grid, base_grid
+from wayveil.core.regions import Cut, cut_regions, label_regions
+from wayveil.core.scope import Scope
+from wayveil.core.week import part_of_week
 from wayveil.questions import priors
 from wayveil.questions.end_points import EndPoints, EndPointsDetail, cells_at
 from wayveil.questions.levels import noisy_levels
 from wayveil.questions.question import Context, Features, Frame, Question
-from wayveil.regions import Cut, cut_regions, label_regions
-from wayveil.scope import Scope
-from wayveil.week import part_of_week
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 MOST_REGIONS = 128
 _EXAMPLE_DEPTH = 4

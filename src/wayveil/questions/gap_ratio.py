@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.bins import Bins
+from wayveil.core.bins import Bins
+from wayveil.core.scope import Scope
 from wayveil.questions import priors
 from wayveil.questions.histogram import Histogram
 from wayveil.questions.question import Features
-from wayveil.scope import Scope
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 
 @dataclass(frozen=True)
@@ -26,6 +26,10 @@ class GapRatio(Histogram):
     name: ClassVar[str] = "gap_ratio"
     meaning: ClassVar[str] = "how regularly a position is recorded"
     resolution: ClassVar[int] = 1 << 16
+    one_hot: ClassVar[bool] = False
+    adds_up: ClassVar[bool] = False
+    own_norm: ClassVar[float] = 0.2
+    shared_norm: ClassVar[float] = 0.13
     prior: ClassVar[Any] = priors.AroundMedian()
 
     @classmethod

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.bins import Bins, merge_bins
+from wayveil.core.bins import Bins, merge_bins
+from wayveil.core.scope import Scope
 from wayveil.questions import priors
 from wayveil.questions.edges import read_edges
 from wayveil.questions.question import Context, Features, Frame, Question, one_hot
-from wayveil.scope import Scope
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 
 @dataclass(frozen=True)
@@ -44,6 +44,7 @@ class Histogram(Question):
 
     bins: Bins
     resolution: ClassVar[int] = 1
+    one_hot: ClassVar[bool] = True
     merging: ClassVar[Merging] = Merging()
     prior: ClassVar[Any] = priors.Smooth()
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.bins import Bins
+from wayveil.core.bins import Bins
+from wayveil.core.scope import Scope
 from wayveil.questions import priors
 from wayveil.questions.edges import linear_then_wider, logarithmic
 from wayveil.questions.histogram import Histogram
-from wayveil.scope import Scope
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 _CITY_DIAGONAL_M = 28_000
 """In a scope with a smaller diagonal than this all bins of lengths shrink in proportion."""
@@ -44,4 +44,5 @@ def coarse_length_bins(scope: Scope) -> Bins:
 
 
 def _unit(scope: Scope) -> float:
-    return min(1.0, np.hypot(scope.width_m, scope.height_m) / _CITY_DIAGONAL_M)
+    result: float = min(1.0, np.hypot(scope.width_m, scope.height_m) / _CITY_DIAGONAL_M)
+    return result

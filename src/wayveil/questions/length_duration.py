@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.bins import Bins
+from wayveil.core.bins import Bins
+from wayveil.core.scope import Scope
 from wayveil.questions import priors
 from wayveil.questions.duration import coarse_duration_bins
 from wayveil.questions.length import coarse_length_bins
 from wayveil.questions.table import Table
-from wayveil.scope import Scope
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from wayveil.density import NoisyLevel
-from wayveil.grid import level_shape
+from wayveil.core.density import NoisyLevel
+from wayveil.core.grid import level_shape
 from wayveil.questions.answer import Answer
 from wayveil.questions.detail_weights import PARTS, unweigh
 from wayveil.questions.field import Blocks, Detail
@@ -22,7 +22,7 @@ def noisy_levels(answers: Sequence[Answer]) -> list[NoisyLevel]:
         if isinstance(question, Detail):
             levels += _of_detail(answer, question)
         elif isinstance(question, Blocks):
-            levels.append(NoisyLevel(answer.counts, question.side, answer.noise))
+            levels.append(NoisyLevel(answer.counts, question.side, answer.noise, answer.gaussian))
     return levels
 
 
@@ -33,6 +33,6 @@ def _of_detail(answer: Answer, question: Detail) -> list[NoisyLevel]:
     # One trajectory is worth PARTS if a cell gets all of them.
     apart = unweigh(PARTS * answer.counts, np.asarray(question.weights), ratios, shapes)
     return [
-        NoisyLevel(counts, side, answer.noise * PARTS / own)
+        NoisyLevel(counts, side, answer.noise * PARTS / own, answer.gaussian)
         for side, (counts, own) in zip(question.sides, apart, strict=True)
     ]

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.bins import Bins
+from wayveil.core.bins import Bins
+from wayveil.core.scope import Scope
 from wayveil.questions import priors
 from wayveil.questions.histogram import NARROW_SPIKES, Histogram, Merging
-from wayveil.scope import Scope
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class MedianInterval(Histogram):
     Of an even number of intervals it is the lower of the middle two; of none it is 0.
     """
 
-    name: ClassVar[str] = "beat"
+    name: ClassVar[str] = "median_interval"
     quantity: ClassVar[str] = "median_interval"
     meaning: ClassVar[str] = "at which interval positions are recorded"
     merging: ClassVar[Merging] = NARROW_SPIKES

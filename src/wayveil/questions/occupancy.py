@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from wayveil.core import ragged
 from wayveil.questions import priors
 from wayveil.questions.detail_weights import PARTS, concentration
 from wayveil.questions.end_points import EndPoints
@@ -12,7 +13,7 @@ from wayveil.questions.field import Blocks, Detail, Field, Levels, field_levels
 from wayveil.questions.question import Context, Features
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 OCCUPANCY_RESOLUTION = 1 << 16
 
@@ -27,7 +28,7 @@ class _OfOccupancy(Field):
     prior: ClassVar[Any] = priors.Traffic()
 
     def cell_features(self, batch: "Prepared") -> Features:
-        row = np.repeat(np.arange(len(batch)), batch.points)
+        row = ragged.owners(batch.points)
         # Integer division rounds each of the n_T weights down, so their sum stays within the resolution.
         weight = (OCCUPANCY_RESOLUTION // np.maximum(batch.points, 1))[row]
         return Features(row, self.grid.index(batch.x_m, batch.y_m), weight)
@@ -47,6 +48,8 @@ class Occupancy(Blocks, _OfOccupancy):
 
     name: ClassVar[str] = "occupancy/coarse"
     resolution: ClassVar[int] = OCCUPANCY_RESOLUTION
+    own_norm: ClassVar[float] = 0.45
+    shared_norm: ClassVar[float] = 0.17
     needs: ClassVar[tuple[str, ...]] = ("count", "end_points/coarse")
 
 
@@ -56,5 +59,7 @@ class OccupancyDetail(Detail, _OfOccupancy):
 
     name: ClassVar[str] = "occupancy/detail"
     resolution: ClassVar[int] = PARTS * OCCUPANCY_RESOLUTION
+    own_norm: ClassVar[float] = 0.08
+    shared_norm: ClassVar[float] = 0.01
     needs: ClassVar[tuple[str, ...]] = ("count", "end_points/coarse", "occupancy/coarse")
     coarse: ClassVar[type[Blocks]] = Occupancy

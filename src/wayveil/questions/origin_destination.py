@@ -6,7 +6,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.pyramid import pool
+from wayveil.core.pyramid import pool
 from wayveil.questions.flow import Ends, Flow, region_depth
 from wayveil.questions.question import Context, Features, Frame, one_hot
 
@@ -23,6 +23,8 @@ class OriginDestination(Flow):
     quantity: ClassVar[str] = "origin_destination"
     line: ClassVar[str] = "origin_destination/fine"
     resolution: ClassVar[int] = 1
+    one_hot: ClassVar[bool] = True
+    shared_norm: ClassVar[float] = 0.06
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -56,6 +58,7 @@ class OriginDestinationCoarse(OriginDestination):
 
     name: ClassVar[str] = "origin_destination/coarse"
     line: ClassVar[str] = "origin_destination/coarse"
+    shared_norm: ClassVar[float] = 0.22
 
     @classmethod
     def sized(cls, context: Context) -> Self:

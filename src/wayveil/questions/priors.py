@@ -1,7 +1,7 @@
 """Priors: what is publicly known about a quantity before any data is seen.
 
-A question names its prior; the estimator of its kind (`wayveil.synthesis.estimators`) turns it into a distribution. A
-question with the default prior of its kind needs no code on the synthesis side.
+A question names its prior; the estimator of its kind (`wayveil.synthesis.estimate.estimators`) turns it into a
+distribution. A question with the default prior of its kind needs no code on the synthesis side.
 """
 
 from dataclasses import dataclass

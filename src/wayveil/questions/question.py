@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.grid import Grid, base_grid
+from wayveil.core.grid import Grid, base_grid
+from wayveil.core.scope import Scope
 from wayveil.privacy.fixedpoint import exact_bincount
-from wayveil.scope import Scope
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
     from wayveil.questions.answer import Answer
 
 Result = TypeVar("Result")
@@ -87,7 +87,8 @@ class Context:
         """function(self), computed at its first use: for what several questions derive from the same answers."""
         if function not in self._results:
             self._results[function] = function(self)
-        return self._results[function]
+        result: Result = self._results[function]
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,14 @@ class Question(ABC):
     """The earlier answers that decide its size."""
     optional: ClassVar[bool] = False
     """Whether the noisy count may decide that it is not asked."""
+    one_hot: ClassVar[bool] = False
+    """Whether every trajectory adds `resolution` to exactly one value, so that its L2 norm is that, too."""
+    adds_up: ClassVar[bool] = True
+    """Whether the values of one trajectory add up to `resolution`, so that all values together are a count."""
+    own_norm: ClassVar[float] = 1.0
+    shared_norm: ClassVar[float] = 0.13
+    """Usual squared L2 norm of one trajectory's φ/R, and usual inner product of two trajectories of one user: public
+    guesses from simulated cities, for the Gaussian mode."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

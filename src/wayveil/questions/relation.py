@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.waypoints import waypoints
 from wayveil.privacy.fixedpoint import clip_l1, quantise
 from wayveil.questions.question import Features
-from wayveil.waypoints import waypoints
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 RELATION_RESOLUTION = 1 << 16
 
@@ -89,7 +89,8 @@ def _squared_distances(points: NDArray[np.float64], anchors: NDArray[np.float64]
     for k in range(anchors.shape[1]):
         for axis in range(anchors.shape[2]):
             result += (points[:, None, k, axis] - anchors[None, :, k, axis]) ** 2
-    return result / anchors.shape[1]
+    answer: NDArray[np.float64] = result / anchors.shape[1]
+    return answer
 
 
 def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -98,7 +99,8 @@ def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     total = np.zeros(len(weights))
     for column in weights.T:
         total += column
-    return weights / total[:, None]
+    result: NDArray[np.float64] = weights / total[:, None]
+    return result
 
 
 def _dense(shares: NDArray[np.float64], resolution: int) -> Features:

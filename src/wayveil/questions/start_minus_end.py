@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from wayveil.grid import Grid
+from wayveil.core.grid import Grid
 from wayveil.questions import priors
 from wayveil.questions.end_points import start_and_end_cells
 from wayveil.questions.field import Blocks
 from wayveil.questions.question import Context, Features
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,9 @@ class StartMinusEnd(Blocks):
     name: ClassVar[str] = "start_minus_end"
     meaning: ClassVar[str] = "where more start than end"
     resolution: ClassVar[int] = 2
+    own_norm: ClassVar[float] = 0.4
+    shared_norm: ClassVar[float] = 0.003
+    adds_up: ClassVar[bool] = False
     prior: ClassVar[Any] = priors.Difference(of="end_points")
 
     def cell_features(self, batch: "Prepared") -> Features:

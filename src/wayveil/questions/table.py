@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.bins import Bins
+from wayveil.core.bins import Bins
+from wayveil.core.scope import Scope
 from wayveil.questions import priors
 from wayveil.questions.edges import read_edges
 from wayveil.questions.question import Context, Features, Frame, Question, one_hot
-from wayveil.scope import Scope
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class Table(Question):
     rows: Bins
     columns: Bins
     resolution: ClassVar[int] = 1
+    one_hot: ClassVar[bool] = True
+    shared_norm: ClassVar[float] = 0.1
     axes: ClassVar[tuple[str, str]]
     """Names of the two quantities; where they are histograms of the catalogue, these are the table's margins."""
     prior: ClassVar[Any] = priors.Independent()

@@ -6,14 +6,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.bins import Bins
+from wayveil.core.bins import Bins
+from wayveil.core.polylines import step_lengths
+from wayveil.core.scope import Scope
 from wayveil.questions import priors
 from wayveil.questions.edges import linear_then_wider
 from wayveil.questions.histogram import Histogram
-from wayveil.scope import Scope
 
 if TYPE_CHECKING:
-    from wayveil.prepare import Prepared
+    from wayveil.core.prepare import Prepared
 
 
 @dataclass(frozen=True)
@@ -36,8 +37,7 @@ class TopSpeed(Histogram):
     def values(self, batch: "Prepared") -> NDArray[np.float64]:
         fastest_mps = np.zeros(len(batch))
         if len(batch.x_m) > 1:
-            step_m = np.hypot(np.diff(batch.x_m, prepend=0.0), np.diff(batch.y_m, prepend=0.0))
+            step_m = step_lengths(batch.offsets, batch.x_m, batch.y_m)
             speed_mps = step_m / np.maximum(np.diff(batch.t_utc, prepend=0.0), 1.0)
-            speed_mps[batch.first] = 0.0  # the difference to the previous trajectory is no step
             fastest_mps = np.maximum.reduceat(speed_mps, batch.first)
         return 3.6 * fastest_mps

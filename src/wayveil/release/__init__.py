@@ -1,23 +1,21 @@
-"""Release: everything that left the private side, in one JSON file that anybody may have."""
+"""Release: everything that left the private side, in one JSON file that can be published."""
 
 from wayveil.release.document import (
-    SYNTHETIC,
-    made_notes,
     origin_notes,
     read_release,
     release_from_json,
     release_to_json,
+    synthesis_notes,
     write_release,
 )
 from wayveil.release.release import Release
 
 __all__ = [
-    "SYNTHETIC",
     "Release",
-    "made_notes",
     "origin_notes",
     "read_release",
     "release_from_json",
     "release_to_json",
+    "synthesis_notes",
     "write_release",
 ]

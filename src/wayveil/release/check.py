@@ -1,4 +1,4 @@
-"""Whether a release fits together: its noise with its costs, and all answers that synthesis needs.
+"""Consistency checks of a release: its noise must match its costs, and all answers that synthesis needs must be there.
 
 That each answer fits its question is checked where it is read, by the question itself.
 """
@@ -7,21 +7,23 @@ import math
 
 from wayveil.errors import ReleaseError
 from wayveil.privacy.unit import Unit
+from wayveil.questions.answer import Answer, Clipping
 from wayveil.questions.catalogue import QUESTIONS
+from wayveil.questions.norms import NormBins, norms_part, public_bound
 from wayveil.release.release import Release
 
 _TOLERANCE = 1e-6
-_WRONG_NOISE = "The noise of '{}' is not the one that was paid for; the release was altered."
+_WRONG_NOISE = "The noise of '{}' does not match its cost; the release was altered."
 
 
 def check_release(release: Release) -> None:
-    """ReleaseError unless every answer's noise is the one that its cost needs.
+    """ReleaseError unless the noise of every answer matches its cost.
 
     Privacy: free (post-processing).
     """
-    # With a cap of one the noise is that of a trajectory: only the words tell which of the two was promised.
+    # With one trajectory per user the noise is that of a trajectory: only the text tells which of the two was promised.
     if release.neighbours != Unit(release.unit, release.max_per_user).describe():
-        raise ReleaseError("The unit and its neighbouring relation do not fit; the release was altered.")
+        raise ReleaseError("The unit does not match the neighbouring relation; the release was altered.")
     _check_noise(release)
 
 
@@ -29,20 +31,40 @@ def check_complete(release: Release) -> None:
     """ReleaseError unless every answer that synthesis needs is there."""
     for name, question in QUESTIONS.items():
         if not question.optional and name not in release:
-            raise ReleaseError(f"The release has no answer '{name}'; it was made for another version of wayveil.")
+            raise ReleaseError(f"The release has no answer '{name}'; it was made by another version of wayveil.")
 
 
 def _check_noise(release: Release) -> None:
-    """b = c·resolution/ε_q; with a δ, σ²·ε_q/(c·resolution)² is the same for all."""
-    sensitivity = Unit(release.unit, release.max_per_user).sensitivity
+    """b = c·resolution/ε_q; with a δ, (σ/B)²·ε_q is the same for all sums and all histograms of norms."""
+    unit = Unit(release.unit, release.max_per_user)
     kind = "gaussian" if release.delta > 0 else "laplace"
-    relative = []
+    relative: list[tuple[str, float]] = []
     for answer in release.answers:
-        if answer.mechanism != kind or answer.epsilon <= 0:
-            raise ReleaseError(_WRONG_NOISE.format(answer.name))
-        norm, share = answer.resolution * sensitivity, float(answer.epsilon)
-        relative.append(answer.scale * share / norm if kind == "laplace" else (answer.scale / norm) ** 2 * share)
-    expected = 1.0 if kind == "laplace" else relative[0]
-    for answer, value in zip(release.answers, relative):
+        name, share = answer.name, float(answer.epsilon)
+        if answer.mechanism != kind or share <= 0 or (answer.clipping is None) != (kind == "laplace"):
+            raise ReleaseError(_WRONG_NOISE.format(name))
+        if answer.clipping is None:
+            relative.append((name, answer.scale * share / (answer.resolution * unit.sensitivity)))
+            continue
+        relative += [(name, value) for value in _gaussian_noise(answer, answer.clipping, unit)]
+    expected = 1.0 if kind == "laplace" else relative[0][1]
+    for name, value in relative:
         if not math.isclose(value, expected, rel_tol=_TOLERANCE):
-            raise ReleaseError(_WRONG_NOISE.format(answer.name))
+            raise ReleaseError(_WRONG_NOISE.format(name))
+
+
+def _gaussian_noise(answer: Answer, clipping: Clipping, unit: Unit) -> list[float]:
+    """(σ/B)²·ε_q of the sums and, where the bound is not public, of the histogram of norms."""
+    name, share, part = answer.name, float(answer.epsilon), float(norms_part(answer.question, unit))
+    sums = (answer.scale / clipping.bound) ** 2 * share * (1 - part)
+    if clipping.norms is None or clipping.norms_scale is None:
+        public = public_bound(answer.question, unit)
+        if public is None or clipping.bound != round(public * clipping.resolution):
+            raise ReleaseError(_WRONG_NOISE.format(name))
+        return [sums]
+    if (
+        len(clipping.norms) != len(NormBins.of(answer.question, unit))
+        or clipping.bound > unit.sensitivity * clipping.resolution
+    ):
+        raise ReleaseError(_WRONG_NOISE.format(name))
+    return [sums, clipping.norms_scale**2 * share * part]

@@ -1,24 +1,48 @@
-"""describe: what a release promises, in words that somebody without mathematics can hold it to.
+"""describe: what a release promises, in plain language.
 
 Privacy: free (post-processing).
 """
 
+import os
 import textwrap
 from typing import Any
 
 from wayveil.privacy.budget import decimal_text
 from wayveil.questions.answer import Answer
+from wayveil.release.document import read_release
 from wayveil.release.release import Release
-from wayveil.release.words import not_promised, promise, protected
+from wayveil.release.statements import not_promised, promise, protected
 
 NOT_PRIVATE = (
-    "This release is NOT private: its noise came from a seed, for a test. Nothing in it, and nothing made from it, may "
-    "be published."
+    "This release is NOT private: its noise came from a seeded generator, for a test. Neither it nor anything made "
+    "from it may be published."
 )
 
 
-def describe(release: Release) -> str:
-    """The promise, what it covers, what it cost and what it leaves open, as plain text."""
+def describe(release: Release | str | os.PathLike[str]) -> str:
+    """Return the promise of a release, what it covers, what it cost and what it does not cover, as plain text.
+
+    Parameters
+    ----------
+    release
+        The result of `wayveil.measure`, or its file.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> print(wayveil.describe("rides.release.json"))  # doctest: +SKIP
+    >>> city = wayveil.simulate.simulate_city(size_km=(3, 3))
+    >>> rides = wayveil.simulate.simulate_trajectories(city, 50)
+    >>> release = wayveil.measure(rides, city.scope, epsilon=2, unit="trajectory")
+    >>> "epsilon = 2" in wayveil.describe(release)
+    True
+
+    Privacy
+    -------
+    Free (post-processing).
+    """
+    if not isinstance(release, Release):
+        release = read_release(os.fspath(release))
     facts = description(release)
     scope = facts["scope"]
     parts = []
@@ -29,7 +53,7 @@ def describe(release: Release) -> str:
         _section("Protected", [facts["protected"][0].upper() + facts["protected"][1:] + ".", facts["neighbours"]]),
         _section("The promise", facts["promise"]),
         _section("Not promised", facts["not_promised"]),
-        _section("What was used", _frame_words(facts)),
+        _section("What was used", _frame_text(facts)),
         "What it cost (the lines add up to the total)\n" + _table(facts),
     ]
     return "\n\n".join(part if "\n" in part else textwrap.fill(part, 100) for part in parts) + "\n"
@@ -67,16 +91,16 @@ def _line(answer: Answer) -> dict[str, Any]:
     }
 
 
-def _frame_words(facts: dict[str, Any]) -> list[str]:
+def _frame_text(facts: dict[str, Any]) -> list[str]:
     scope, caps = facts["scope"], facts["scope"]["caps"]
     days = (
         f"from {scope['first_day']} to {scope['last_day']}" if scope["first_day"] else "on days that are not published"
     )
     return [
         f"Points between {scope['south']} and {scope['north']} degrees north and between {scope['west']} and "
-        f"{scope['east']} degrees east, {days}, by the clocks of {scope['timezone']}. This frame was chosen from "
+        f"{scope['east']} degrees east, {days}, in the time zone {scope['timezone']}. This frame was chosen from "
         "public knowledge, not from the data.",
-        f"Of each trajectory at most {caps['points']} points, {caps['length_km']:g} km and {caps['duration_h']:g} h.",
+        f"At most {caps['points']} points, {caps['length_km']:g} km and {caps['duration_h']:g} h of each trajectory.",
     ]
 
 
@@ -89,5 +113,9 @@ def _table(facts: dict[str, Any]) -> str:
     rows = [(line["name"], line["epsilon"], line["asks"]) for line in facts["ledger"]]
     wide, cost = (max(len(row[k]) for row in rows) for k in (0, 1))
     lines = [f"  {name:<{wide}}  {epsilon:<{cost}}  {asks}".rstrip() for name, epsilon, asks in rows]
-    delta = f" and delta = {facts['delta']:g}; with a delta only the total is a guarantee" if facts["delta"] else ""
+    delta = (
+        f" and delta = {facts['delta']:g}; the lines are parts of rho, and only the total is a guarantee"
+        if facts["delta"]
+        else ""
+    )
     return "\n".join([*lines, f"  {'total':<{wide}}  epsilon = {facts['epsilon']}{delta}"])

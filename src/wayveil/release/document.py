@@ -1,6 +1,7 @@
 """The JSON file of a release.
 
-It holds noisy integers, their scales and the receipt. It holds no seed, no digest of the data and no exact count.
+It contains noisy integers, their scales and what each cost. It contains no seed, no digest of the data and no exact
+count.
 """
 
 import hashlib
@@ -15,29 +16,29 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
-from wayveil.atomic import write_text
+from wayveil.core.grid import base_grid
+from wayveil.core.scope import Scope
 from wayveil.errors import InputError, ReleaseError
-from wayveil.grid import base_grid
-from wayveil.inputs import TooLargeError, read_text
+from wayveil.io.atomic import write_text
+from wayveil.io.inputs import TooLargeError, read_text
+from wayveil.io.options import SYNTHETIC
 from wayveil.privacy.budget import decimal_text
-from wayveil.questions.answer import Answer
+from wayveil.questions.answer import Answer, Clipping
 from wayveil.questions.catalogue import QUESTIONS
+from wayveil.questions.norms import clipped_resolution
 from wayveil.questions.question import Frame, Question
 from wayveil.release.check import check_release
 from wayveil.release.release import Release
-from wayveil.scope import Scope
 
 FORMAT = "wayveil-release"
 VERSION = 1
-SYNTHETIC = "synthetic trajectories"
-"""How the origin of every synthetic file begins."""
 _MOST_BYTES = 1 << 30
 _MOST_VALUES = 1 << 24
 _MOST_ANSWERS = 1000
 
 
 def release_to_json(release: Release) -> str:
-    """The release as JSON text; numbers that must be exact are decimal strings beside the plain ones."""
+    """The release as JSON text; numbers that must be exact are also given as decimal strings."""
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -59,10 +60,11 @@ def release_to_json(release: Release) -> str:
                 "name": answer.name,
                 "parameters": answer.question.to_json(),
                 "shape": list(answer.shape),
-                "resolution": answer.resolution,
+                "resolution": answer.question.resolution,
                 "mechanism": answer.mechanism,
                 "scale": answer.scale,
                 "noisy": answer.noisy.tolist(),
+                **({} if answer.clipping is None else {"clipping": _clipping_to_json(answer.clipping)}),
             }
             for answer in release.answers
         ],
@@ -70,13 +72,23 @@ def release_to_json(release: Release) -> str:
     return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
+def _clipping_to_json(clipping: Clipping) -> dict[str, Any]:
+    return {
+        "resolution": clipping.resolution,
+        "bound": clipping.bound,
+        "kept": clipping.kept,
+        "norms": None if clipping.norms is None else clipping.norms.tolist(),
+        "norms_scale": clipping.norms_scale,
+    }
+
+
 def origin_notes(release: Release) -> dict[str, str]:
-    """What a synthetic file says about itself, its very release included.
+    """The notes of a synthetic file about its origin, including its release.
 
     Privacy: free (post-processing).
     """
     return {
-        "origin": f"{SYNTHETIC}, made by {release.software} from noisy counts; nobody drove them",
+        "origin": f"{SYNTHETIC}, made by {release.software} from noisy counts; these are not real trips",
         "private": "true" if release.private else "false",
         "epsilon": decimal_text(release.epsilon),
         "delta": f"{release.delta:g}",
@@ -87,8 +99,8 @@ def origin_notes(release: Release) -> dict[str, str]:
     }
 
 
-def made_notes(release: Release, *, rules: int, roads: bool) -> dict[str, str]:
-    """`origin_notes`, and what else went into a synthetic file: how many rules (their names are nobody's), and a map.
+def synthesis_notes(release: Release, *, rules: int, roads: bool) -> dict[str, str]:
+    """`origin_notes`, the number of rules that a synthetic file was made with, and whether it was made with a road map.
 
     Privacy: free (post-processing).
     """
@@ -96,14 +108,48 @@ def made_notes(release: Release, *, rules: int, roads: bool) -> dict[str, str]:
 
 
 def write_release(release: Release, path: str | Path) -> None:
-    """Write the release, whole or not at all, with the mode that the umask gives."""
+    """Write the release with the mode that the umask gives; the file is complete or absent.
+
+    Parameters
+    ----------
+    release
+        The result of `wayveil.measure`.
+    path
+        The file, by convention X.release.json; an existing one is replaced.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> wayveil.write_release(release, "rides.release.json")  # doctest: +SKIP
+
+    Privacy
+    -------
+    Free (its cost was paid when it was measured).
+    """
     write_text(path, release_to_json(release), private=False)
 
 
 def read_release(path: str | Path) -> Release:
-    """Read and check a release; a file that was altered so that it no longer fits together is refused.
+    """Read and check a release; a file that was altered and is no longer consistent is refused.
 
-    Privacy: free (post-processing).
+    Parameters
+    ----------
+    path
+        A file that `wayveil.write_release` or `wayveil measure` wrote.
+
+    Raises
+    ------
+    ReleaseError
+        If the file is not a release, has another version, or was altered.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> release = wayveil.read_release("rides.release.json")  # doctest: +SKIP
+
+    Privacy
+    -------
+    Free (post-processing).
     """
     path = Path(path)
     if not os.path.exists(path):
@@ -127,16 +173,18 @@ def release_from_json(text: str, origin: str = "release") -> Release:
         if document.get("format") != FORMAT:
             raise ReleaseError(another)
         if document.get("version") != VERSION:
-            raise ReleaseError(f"'{origin}' is of another version; measure again or use the matching wayveil.")
+            raise ReleaseError(
+                f"'{origin}' has another version; measure again, or use the matching version of wayveil."
+            )
         release = _from_document(document, origin)
         check_release(release)
         return release
     except ReleaseError:
         raise
     except InputError:
-        raise ReleaseError(f"'{origin}' promises something impossible; it was altered.") from None
+        raise ReleaseError(f"'{origin}' makes an impossible promise; it was altered.") from None
     except ValidationError:
-        raise ReleaseError(f"'{origin}': its scope is damaged.") from None
+        raise ReleaseError(f"The scope of '{origin}' is damaged.") from None
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, ZeroDivisionError):
         raise ReleaseError(f"'{origin}' is damaged; measure again, or ask its publisher for the original.") from None
 
@@ -160,9 +208,9 @@ def _from_document(document: dict[str, Any], origin: str) -> Release:
         answers[answer.name] = answer
     delta = float(document["delta"])
     if len(costs) != len(answers) or len(document["ledger"]) != len(costs) or sum(costs.values()) != epsilon:
-        raise ReleaseError(f"'{origin}': its ledger lines do not add up to its epsilon; it was altered.")
+        raise ReleaseError(f"The costs in '{origin}' do not add up to its epsilon; it was altered.")
     if not 0 < epsilon <= 1000 or not 0 <= delta < 1 or document["unit"] not in ("trajectory", "user"):
-        raise ReleaseError(f"'{origin}': epsilon, delta or unit is not a possible value; it was altered.")
+        raise ReleaseError(f"The epsilon, delta or unit of '{origin}' is impossible; it was altered.")
     return Release(
         scope=scope,
         answers=tuple(answers.values()),
@@ -177,7 +225,7 @@ def _from_document(document: dict[str, Any], origin: str) -> Release:
 
 
 def _exact(text: Any, plain: Any) -> Fraction:
-    # Checked before it is read: '1e999999999' is a short text and a very long number.
+    # Checked before it is parsed: '1e999999999' is a short text and a very long number.
     if not isinstance(text, str) or not re.fullmatch(r"[0-9]{1,60}([./][0-9]{1,60})?", text):
         raise ValueError("epsilon")
     value = Fraction(text)
@@ -201,11 +249,26 @@ def _answer(view: dict[str, Any], epsilon: Fraction, frame: Frame) -> Answer:
     if set(map(type, view["noisy"])) != {int}:
         raise ValueError("noisy")
     noisy = np.array(view["noisy"], dtype=np.int64)
-    return Answer(_question(name, view, frame), view["mechanism"], scale, epsilon, noisy)
+    question = _question(name, view, frame)
+    clipping = None if view["mechanism"] == "laplace" else _clipping(view["clipping"], question)
+    return Answer(question, view["mechanism"], scale, epsilon, noisy, clipping)
+
+
+def _clipping(found: dict[str, Any], question: Question) -> Clipping:
+    bound, kept, norms, scale = found["bound"], found["kept"], found["norms"], found["norms_scale"]
+    if found["resolution"] != clipped_resolution(question) or type(bound) is not int or bound < 1:
+        raise ValueError("bound")
+    if not (isinstance(kept, float) and 0 < kept <= 1) or (norms is None) != (scale is None):
+        raise ValueError("clipping")
+    if norms is None:
+        return Clipping(found["resolution"], bound, kept)
+    if not (isinstance(norms, list) and set(map(type, norms)) == {int} and math.isfinite(scale) and scale > 0):
+        raise ValueError("norms")
+    return Clipping(found["resolution"], bound, kept, np.array(norms, np.int64), float(scale))
 
 
 def _question(name: str, view: dict[str, Any], frame: Frame) -> Question:
-    """The question of an answer; refused unless it is the one that its own description says."""
+    """The question of an answer; refused unless it matches the answer's own description."""
     try:
         question = QUESTIONS[name].from_json(view["parameters"], frame)
         described = view["parameters"], tuple(view["shape"]), view["resolution"]
@@ -213,11 +276,11 @@ def _question(name: str, view: dict[str, Any], frame: Frame) -> Question:
             return question
     except (ValueError, TypeError, KeyError, AttributeError, AssertionError, OverflowError):
         pass
-    raise ReleaseError(f"The answer '{name}' does not fit its own description; the release was altered.")
+    raise ReleaseError(f"The answer '{name}' does not match its own description; the release was altered.")
 
 
 def _text(value: object) -> str:
-    # Printable: it is shown in a terminal, where control characters act; and lone surrogates cannot be written.
+    # Printable only: control characters would act on a terminal, and lone surrogates cannot be written.
     if not isinstance(value, str) or len(value) > 10_000 or not value.isprintable():
         raise ValueError("text")
     return value

@@ -4,16 +4,32 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Literal
 
+import numpy as np
+
+from wayveil.core.scope import Scope
 from wayveil.errors import ReleaseError
+from wayveil.privacy.budget import decimal_text
 from wayveil.questions.answer import Answer
-from wayveil.scope import Scope
 
 
 @dataclass(frozen=True, eq=False)
 class Release:
-    """Noisy answers, what they cost, and the promise in words.
+    """Noisy answers, their costs, and the promise in plain language.
 
-    Privacy: free (everything in it has been paid for).
+    `wayveil.measure` returns it. It may be published; `wayveil.describe` states its promise as text.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> city = wayveil.simulate.simulate_city(size_km=(3, 3))
+    >>> rides = wayveil.simulate.simulate_trajectories(city, 50)
+    >>> release = wayveil.measure(rides, city.scope, epsilon=2, unit="trajectory")
+    >>> release.epsilon, release.unit, "count" in release
+    (Fraction(2, 1), 'trajectory', True)
+
+    Privacy
+    -------
+    Free (its cost was paid when it was measured).
     """
 
     scope: Scope
@@ -25,7 +41,7 @@ class Release:
     neighbours: str
     """The neighbouring relation in plain words."""
     private: bool
-    """False where the noise was injected by a test; nothing made from such a release may be published."""
+    """False if the noise was injected by a test; nothing made from such a release may be published."""
     software: str
 
     def __post_init__(self) -> None:
@@ -42,7 +58,45 @@ class Release:
         for answer in self.answers:
             if answer.name == name:
                 return answer
-        raise ReleaseError(f"The release has no answer '{name}'; it was made for another version of wayveil.")
+        raise ReleaseError(f"The release has no answer '{name}'; it was made by another version of wayveil.")
 
     def __contains__(self, name: str) -> bool:
         return any(answer.name == name for answer in self.answers)
+
+    def __repr__(self) -> str:
+        delta = f", delta={self.delta:g}" if self.delta else ""
+        most = f", max_per_user={self.max_per_user}" if self.unit == "user" else ""
+        said = "differentially private" if self.private else "NOT private"
+        return (
+            f"Release('{self.scope.name}', epsilon={decimal_text(self.epsilon)}{delta}, unit='{self.unit}'{most}, "
+            f"{len(self.answers)} noisy answers, {said})"
+        )
+
+    def _repr_html_(self) -> str:
+        from wayveil.core.html import box_text, card, span_text
+
+        scope = self.scope
+        facts = [("scope", scope.name), ("epsilon", decimal_text(self.epsilon))]
+        facts += [("delta", f"{self.delta:g}")] if self.delta else []
+        facts += [("protects", self.unit if self.unit == "trajectory" else f"user, {self.max_per_user} trips at most")]
+        facts += [("trajectories", f"about {max(self['count'].counts[0], 0):,.0f} (noisy)")] if "count" in self else []
+        facts += [("noisy answers", f"{len(self.answers)}")]
+        if scope.first_day is not None and scope.last_day is not None:
+            facts += [("days", span_text(scope.first_day.isoformat(), scope.last_day.isoformat()))]
+        facts += [("box", box_text(scope.south, scope.west, scope.north, scope.east))]
+        notice = "" if self.private else "Not private: the noise came from a seed."
+        return card("Release", facts, notice=notice, drawing=self._map())
+
+    def _map(self) -> str:
+        """Noisy density in blocks, empty where a count is within its noise; nothing without answers about places."""
+        from wayveil.core.html import density_svg
+        from wayveil.questions.levels import noisy_levels
+        from wayveil.questions.occupancy import Occupancy, OccupancyDetail
+
+        names = [name for name in (Occupancy.name, OccupancyDetail.name) if name in self]
+        levels = noisy_levels([self[name] for name in names])
+        if not levels:
+            return ""
+        level = levels[min(1, len(levels) - 1)]
+        seen = np.where(level.counts > 2 * level.noise, level.counts, 0.0)
+        return density_svg(seen, label="Map of the noisy density")

@@ -8,19 +8,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.scope import Scope
-from wayveil.trajectories import Trajectories, batches
+from wayveil.core.polylines import Polylines, lengths
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories, batches
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 360, 190, 40, 34, 10
 _LETTER = 7.0
 _APART = 40.0
-"""How far other ticks stay from the name of the last bar."""
+"""Distance between the label of the last bar and the other tick labels."""
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 @dataclass(frozen=True, eq=False)
 class Quantities:
-    """One value a trajectory (or a step) of what the figures show."""
+    """The values that the figures show, one per trajectory (or step)."""
 
     start_hour: NDArray[np.float64]
     start_day: NDArray[np.int64]
@@ -31,7 +32,7 @@ class Quantities:
 
 
 def quantities(trajectories: Trajectories, scope: Scope) -> Quantities:
-    """Departure, length, duration, speed and points of each trajectory; standing still has the speed 0."""
+    """Departure, length, duration, speed and number of points of each trajectory; the speed is 0 if it stands still."""
     pieces = [_quantities(piece, scope) for piece in batches(trajectories)]
     names = [field.name for field in dataclasses.fields(Quantities)]
     return Quantities(*(np.concatenate([getattr(piece, name) for piece in pieces]) for name in names))
@@ -40,9 +41,7 @@ def quantities(trajectories: Trajectories, scope: Scope) -> Quantities:
 def _quantities(trajectories: Trajectories, scope: Scope) -> Quantities:
     x, y = scope.to_metres(trajectories.lon, trajectories.lat)
     first, last = trajectories.offsets[:-1], trajectories.offsets[1:] - 1
-    step = np.hypot(np.diff(x, append=x[-1:]), np.diff(y, append=y[-1:]))
-    step[last] = 0.0
-    length_m = np.add.reduceat(step, first)
+    length_m = lengths(Polylines(trajectories.offsets, x, y))
     duration_s = trajectories.t_utc[last] - trajectories.t_utc[first]
     week_s = scope.local_seconds(trajectories.t_utc[first])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -54,7 +53,7 @@ def _quantities(trajectories: Trajectories, scope: Scope) -> Quantities:
 
 
 def figures(synthetic: Quantities, real: Quantities | None = None) -> list[str]:
-    """Departures by hour and day, lengths, durations, speeds and points; real values, where given, are a line."""
+    """Departures by hour and day, lengths, durations, speeds and points; real values, if given, as a line."""
 
     def shares(name: str, edges: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         sides = [synthetic] if real is None else [synthetic, real]
@@ -69,7 +68,7 @@ def figures(synthetic: Quantities, real: Quantities | None = None) -> list[str]:
     ]  # fmt: skip
     for field, title, unit in (
         ("length_km", "Lengths", "km"), ("duration_min", "Durations", "minutes"), ("speed_kmh", "Mean speeds", "km/h"),
-        ("points", "Points of a trajectory", "points"),
+        ("points", "Points per trajectory", "points"),
     ):  # fmt: skip
         sides = [getattr(side, field) for side in (synthetic, real) if side is not None]
         values = np.concatenate(sides)
@@ -100,7 +99,7 @@ def _edges(values: NDArray[np.float64], bins: int = 24) -> NDArray[np.float64]:
 
 
 def _shares(values: NDArray[np.float64], edges: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Share of the values in each bin, the larger ones in the last."""
+    """Share of the values in each bin; larger values are in the last bin."""
     place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
     return np.bincount(place, minlength=len(edges) - 1) / max(len(values), 1)
 
@@ -117,9 +116,9 @@ def histogram(
     tick_names: list[str] | None = None,
     tail: bool = False,
 ) -> str:
-    """Bars of the synthetic shares, and where given the real ones as a stepped line.
+    """Bars of the synthetic shares and, if given, the real shares as a stepped line.
 
-    With `tail` the last bar holds all larger values too, and says so: it is no bump in the data.
+    With `tail` the last bar includes all larger values and is labelled so.
     """
     wide, high = _WIDTH - _LEFT - 8, _HEIGHT - _TOP - _BOTTOM
     top = max(float(synthetic.max(initial=0)), 0.0 if real is None else float(real.max(initial=0)), 1e-9)
@@ -139,11 +138,11 @@ def histogram(
     bars = []
     for k, share in enumerate(synthetic):
         left, right, up = x(edges[k]), x(edges[k + 1]), y(float(share))
-        told = f"{name(k)}: {100 * share:.1f} %" + ("" if real is None else f" (real {100 * real[k]:.1f} %)")
+        label_text = f"{name(k)}: {100 * share:.1f} %" + ("" if real is None else f" (real {100 * real[k]:.1f} %)")
         kind = "bar tail" if tail and k == len(synthetic) - 1 else "bar"
         bars.append(
             f'<rect class="{kind}" x="{left + 0.6:.1f}" y="{up:.1f}" width="{max(right - left - 1.2, 0.5):.1f}" '
-            f'height="{max(_TOP + high - up, 0):.1f}"><title>{html.escape(told)}</title></rect>'
+            f'height="{max(_TOP + high - up, 0):.1f}"><title>{html.escape(label_text)}</title></rect>'
         )
     if real is not None:
         path = "".join(
@@ -173,7 +172,7 @@ def histogram(
 
 
 def _inside(place: float, text: str) -> str:
-    """Where a tick's name stands: in the middle below it, unless the picture's edge would cut it."""
+    """The position of a tick label: centred below the tick, unless the edge of the figure would cut it off."""
     if place + len(text) * _LETTER / 2 > _WIDTH:
         return f'x="{_WIDTH - 1}" text-anchor="end"'
     return f'x="{place:.1f}" text-anchor="middle"'

@@ -1,4 +1,4 @@
-"""The internal report's own parts: real against synthetic, metrics, audit. Trusted side: this sees the data."""
+"""The parts of the internal report: real against synthetic data, metrics, audit. Trusted side: this reads the data."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,8 +25,38 @@ class MetricRow:
 
 
 @dataclass(frozen=True)
+class TripRow:
+    """One score of single trips as text."""
+
+    name: str
+    compares: str
+    value: str
+    floor: str
+    conclusion: str
+
+
+@dataclass(frozen=True)
+class FeatureRow:
+    """One telling feature as text."""
+
+    name: str
+    real: str
+    synthetic: str
+    distance: str
+
+
+@dataclass(frozen=True)
+class SingleTrips:
+    """Real and synthetic trips side by side, and their scores where `wayveil evaluate --trips` computed them."""
+
+    picture: str | None
+    scores: tuple[TripRow, ...]
+    telling: tuple[FeatureRow, ...]
+
+
+@dataclass(frozen=True)
 class Audit:
-    """The audit's verdict, and what it rests on as a table."""
+    """The audit's verdict, and its tests as a table."""
 
     verdict: str
     passed: bool | None
@@ -44,28 +74,70 @@ class Internal:
     metrics: tuple[MetricRow, ...]
     audit: Audit | None
     support: Support | None
+    trips: SingleTrips
 
 
-def make_internal(evaluation: Any | None, audit: Mapping[str, Any] | None, support: Support | None = None) -> Internal:
-    """Metrics and audit as rows, and the map of what rests on data.
+def make_internal(
+    evaluation: Any | None,
+    audit: Mapping[str, Any] | None,
+    support: Support | None = None,
+    picture: str | None = None,
+) -> Internal:
+    """Metrics and audit as table rows, the map of the data's share, and single trips with their picture.
 
-    `evaluation` is what `wayveil.evaluation.evaluate` gives, its `to_dict()`, or the JSON of `wayveil evaluate`;
+    `evaluation` is the result of `wayveil.evaluation.evaluate`, its `to_dict()`, or the JSON of `wayveil evaluate`;
     `audit` is the JSON object of `wayveil audit`.
 
     Privacy: not private (trusted side only).
     """
-    return Internal(_metrics(evaluation), None if audit is None else _audit(audit), support)
+    plain = _plain(evaluation)
+    trips = _trips(plain, picture)
+    return Internal(_metrics(plain), None if audit is None else _audit(audit), support, trips)
 
 
-def _metrics(evaluation: Any | None) -> tuple[MetricRow, ...]:
-    if evaluation is None:
-        return ()
-    from wayveil.evaluation.words import metric_words
-
+def _plain(evaluation: Any) -> Any:
+    """The evaluation of the first file as plain values; None without one."""
     plain = evaluation.to_dict() if hasattr(evaluation, "to_dict") else evaluation
     files = plain.get("files") if isinstance(plain, Mapping) else None
     if isinstance(files, Mapping) and files:  # `wayveil evaluate --json`: the synthetic file comes first
-        plain = next(iter(files.values()))
+        return next(iter(files.values()))
+    return plain
+
+
+def _trips(plain: Any | None, picture: str | None) -> SingleTrips:
+    found = plain.get("trips") if isinstance(plain, Mapping) else None
+    if found is None:
+        return SingleTrips(picture, (), ())
+    try:
+        scores = tuple(
+            TripRow(
+                name=str(name),
+                compares=str(score["compares"]),
+                value=f"{float(score['value']):.3g} {score['unit']}".strip(),
+                floor=f"{float(score['floor']):.3g}",
+                conclusion=str(score["conclusion"]),
+            )
+            for name, score in found["scores"].items()
+        )
+        telling = tuple(
+            FeatureRow(
+                str(row["name"]),
+                f"{float(row['real_median']):.3g}",
+                f"{float(row['synthetic_median']):.3g}",
+                f"{float(row['distance']):.2f}",
+            )
+            for row in found["telling"]
+        )
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise InputError("The evaluation is damaged; make it again with `wayveil evaluate --json`.") from None
+    return SingleTrips(picture, scores, telling)
+
+
+def _metrics(plain: Any | None) -> tuple[MetricRow, ...]:
+    if plain is None:
+        return ()
+    from wayveil.evaluation.metric_descriptions import metric_description
+
     scores = plain.get("scores") if isinstance(plain, Mapping) else None
     if not isinstance(scores, Mapping):
         raise InputError("The evaluation has no 'scores'; give the JSON that `wayveil evaluate --json` prints.")
@@ -73,7 +145,7 @@ def _metrics(evaluation: Any | None) -> tuple[MetricRow, ...]:
         return tuple(
             MetricRow(
                 name=str(name),
-                compares=metric_words(str(name)),
+                compares=metric_description(str(name)),
                 **{part: f"{float(score[part]):.4f}" for part in ("value", "low", "high", "floor")},
                 better="higher" if score.get("higher_is_better") else "lower",
                 below_floor=bool(score.get("below_floor")),
@@ -85,16 +157,16 @@ def _metrics(evaluation: Any | None) -> tuple[MetricRow, ...]:
 
 
 def _audit(audit: Mapping[str, Any]) -> Audit:
-    """A verdict and a table from whatever lists of records the audit holds."""
+    """A verdict and a table from the lists of records in the audit."""
     if not isinstance(audit, Mapping):
         raise InputError("The audit is not a JSON object; give the file that `wayveil audit` wrote.")
     passed = audit.get("passed")
     verdict = audit.get("verdict")
     if not isinstance(verdict, str):
         verdict = (
-            {True: "Passed", False: "Failed"}.get(passed, "No verdict was given.")
+            {True: "Passed", False: "Failed"}.get(passed, "The audit has no verdict.")
             if passed is not None
-            else ("No verdict was given.")
+            else ("The audit has no verdict.")
         )
     if not isinstance(passed, bool):
         passed = None

@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
+from wayveil.core.roads import RoadMap
+from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.release import Release
-from wayveil.report.sheet import Sheet, make_sheet
-from wayveil.roads import RoadMap
-from wayveil.trajectories import Trajectories
+from wayveil.report.data_sheet import Sheet, make_sheet
 
 
 def public_sheet(
@@ -43,8 +43,8 @@ def internal_report(
 ) -> str:
     """Return the internal report as HTML.
 
-    It shows real beside synthetic data, the metrics with their floor and interval, the audit's verdict, and where the
-    density rests on data.
+    It shows real beside synthetic data, the metrics with their floor and interval, single trips, the audit's verdict,
+    and where the density rests on data.
 
     Parameters
     ----------
@@ -56,24 +56,25 @@ def internal_report(
     """
     from wayveil.report.figures import figures, quantities
     from wayveil.report.internal import make_internal
-    from wayveil.report.mapdata import map_data
+    from wayveil.report.map_data import map_data
     from wayveil.report.support import make_support
+    from wayveil.report.trip_pictures import trip_pictures
 
     if len(real) == 0:
-        raise InputError("The private data is empty; give --real the file that was measured.")
+        raise InputError("The private data is empty; give the file that was measured with real=.")
     sheet = make_sheet(release, synthetic, roads=roads, rules=rules, notes=notes)
     scope = release.scope
     drawings = figures(quantities(synthetic, scope), quantities(real, scope))
     map_json = map_data(scope, {"Real": real, "Synthetic": synthetic}, roads, rules or ())
     title = f"{sheet.place}: real against synthetic"
-    own = make_internal(evaluation, audit, make_support(release))
+    own = make_internal(evaluation, audit, make_support(release), trip_pictures(real, synthetic, scope))
     return render(sheet, map_json, drawings, title, internal=own)
 
 
 def render(
     sheet: Sheet, map_json: dict[str, Any], figures: Sequence[str], title: str, internal: Any | None = None
 ) -> str:
-    """Lay a sheet out; every text is escaped, the figures and the page's own style and script are ours."""
+    """Render a sheet; all text is escaped, except the figures, style and script of wayveil itself."""
     import jinja2
     from markupsafe import Markup
 
@@ -93,7 +94,7 @@ def render(
 
 
 def script_json(value: Any) -> str:
-    """JSON that may stand inside a script element: nothing in it can end the element or start another."""
+    """JSON for use inside a script element: it cannot end the element or start another."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)
     for sign in "<>&\u2028\u2029":
         text = text.replace(sign, f"\\u{ord(sign):04x}")

@@ -1,4 +1,4 @@
-"""Where the density rests on data and where on the prior: a small map for the internal report.
+"""Where the density is based on data and where on the prior: a small map for the internal report.
 
 Privacy: free (post-processing of the release); shown to the owner, who has to judge what the map may be used for.
 """
@@ -13,13 +13,14 @@ from wayveil.release import Release
 
 _MOST_CELLS = 14_000
 _MOST_BASE_CELLS = 400_000
-"""Above this the estimate is made on the finest level's own cells, not on smaller ones: the page takes seconds."""
+"""Above this, the estimate uses the cells of the finest level and not smaller ones, so that the page takes only
+seconds."""
 _EDGES = (0.0, 0.1, 0.3, 0.6, 0.9)
 
 
 @dataclass(frozen=True)
 class Support:
-    """The map as SVG, its legend from prior to data, and what it says as a whole."""
+    """The map as SVG, its legend from prior to data, and the mean share of data."""
 
     figure: str
     legend: tuple[str, ...]
@@ -31,24 +32,24 @@ class Support:
 def make_support(release: Release) -> Support | None:
     """λ² / (λ² + 2·noise²) on a map, from the noisy counts alone; None for a release without places.
 
-    Neither a road map nor the network has a say in λ here: what they add is prior, and must not count as data.
+    λ uses neither a road map nor the network: they add prior knowledge, which must not count as data.
 
     Privacy: free (post-processing).
     """
     names = (Occupancy.name, OccupancyDetail.name)
     if "count" not in release or not all(name in release for name in names):
         return None
-    from wayveil.density import NoisyLevel, estimate_field
-    from wayveil.grid import base_grid
-    from wayveil.pyramid import pool
+    from wayveil.core.density import NoisyLevel, estimate_field
+    from wayveil.core.grid import base_grid
+    from wayveil.core.pyramid import pool
     from wayveil.questions.levels import noisy_levels
-    from wayveil.synthesis.fields import cell_area
-    from wayveil.synthesis.learned.support import data_share
+    from wayveil.synthesis.estimate.fields import cell_area
+    from wayveil.synthesis.estimate.learned.support import data_share
 
     grid = base_grid(release.scope)
     levels, area = noisy_levels([release[name] for name in names]), cell_area(grid)
     unit = levels[-1].side if area.size > _MOST_BASE_CELLS else 1
-    levels = [NoisyLevel(level.counts, level.side // unit, level.noise) for level in levels]
+    levels = [NoisyLevel(level.counts, level.side // unit, level.noise, level.gaussian) for level in levels]
     area = pool(area, unit)
     estimate = estimate_field(levels, max(float(release["count"].counts[0]), 1.0), area)
     share = data_share(levels, estimate)
@@ -78,7 +79,7 @@ def _drawing(share: NDArray[np.float64]) -> str:
         for k, path in enumerate(paths)
         if path
     )
-    label = "Map of how much of the density rests on data: faint where it is the prior, strong where counts were heard"
+    label = "Map of how much of the density is based on data: faint for the prior, strong for counts above the noise"
     return (
         f'<svg class="rests" viewBox="0 0 {columns} {rows}" role="img" aria-label="{label}" '
         f'shape-rendering="crispEdges">{drawn}</svg>'

@@ -1,9 +1,9 @@
-"""Traffic rules: each a smooth penalty for gradient descent and an exact count of violations.
+"""Traffic rules: each has a smooth penalty for gradient descent and an exact count of violations.
 
 Nothing here reads private data. Rules come from GeoJSON (`read_rules`), from Python, or from a subclass of `Rule`:
 
 >>> from wayveil.rules import closed, hours, max_duration, speed_limit
->>> from wayveil.scope import read_scope
+>>> from wayveil import read_scope
 >>> scope = read_scope("demo-city")
 >>> harbour = {"type": "Polygon", "coordinates": [[[-39.95, 30.02], [-39.94, 30.02], [-39.94, 30.03], [-39.95, 30.02]]]}
 >>> rules = (closed(harbour, scope, hours("22:00", "06:00")), speed_limit(50), max_duration(2))
@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 from wayveil.rules.area import Area
 from wayveil.rules.bounds import StayWithin, scope_bounds, with_scope_bounds
 from wayveil.rules.closed import Closed
+from wayveil.rules.constructors import closed, max_duration, min_speed, one_way, speed_limit, stay_within
 from wayveil.rules.counting import count, trajectory_penalty, violating_trajectories
 from wayveil.rules.custom import Custom, custom
 from wayveil.rules.geometry import area_of
 from wayveil.rules.hours import ALWAYS, Hours, hours
-from wayveil.rules.make import closed, max_duration, min_speed, one_way, speed_limit, stay_within
 from wayveil.rules.max_duration import MaxDuration
 from wayveil.rules.min_speed import MinSpeed
 from wayveil.rules.motion import (
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from wayveil.rules.checking import check as check
     from wayveil.rules.draw import draw_rules as draw_rules
     from wayveil.rules.geojson import read_rules as read_rules
-    from wayveil.rules.page import rules_geojson_for_page as rules_geojson_for_page
+    from wayveil.rules.report_map import rules_geojson_for_page as rules_geojson_for_page
 
 __all__ = [
     "ALWAYS",
@@ -98,7 +98,7 @@ _HOMES = {
     "check": "wayveil.rules.checking",
     "draw_rules": "wayveil.rules.draw",
     "read_rules": "wayveil.rules.geojson",
-    "rules_geojson_for_page": "wayveil.rules.page",
+    "rules_geojson_for_page": "wayveil.rules.report_map",
 }
 
 

@@ -12,9 +12,9 @@ import numpy as np
 from wayveil.rules.motion import Array, array_module, safe_sqrt
 
 _CHUNK = 64
-"""Edges that are compared with all points at a time; bounds the memory."""
+"""Number of edges that are compared with all points at a time; bounds the memory."""
 _BLOCK = 1 << 15
-"""Points at a time: what is computed together stays in the processor's cache."""
+"""Number of points computed at a time, so that they stay in the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,8 @@ class Area:
         result &= x_m <= east
         result &= y_m >= south
         result &= y_m <= north
-        return result
+        answer: np.ndarray = result
+        return answer
 
     def depth_m(self, x_m: Array, y_m: Array) -> Array:
         """Return the signed distance to the border in metres: positive inside; its gradient is finite everywhere."""
@@ -72,9 +73,12 @@ class Area:
         return np.concatenate(blocks) if blocks else np.zeros(0)
 
     def reaches(self, x_m: np.ndarray, y_m: np.ndarray, margin_m: float) -> np.ndarray:
-        """Return the points that may have a depth above -margin; the others need no distance."""
+        """Return the points whose depth may be above -margin; the others need no distance."""
         west, south, east, north = self.outline.bounds
-        return (x_m > west - margin_m) & (x_m < east + margin_m) & (y_m > south - margin_m) & (y_m < north + margin_m)
+        result: np.ndarray = (
+            (x_m > west - margin_m) & (x_m < east + margin_m) & (y_m > south - margin_m) & (y_m < north + margin_m)
+        )
+        return result
 
 
 def _signed_depth(edges: np.ndarray, x: Array, y: Array, xp: ModuleType) -> Array:

@@ -1,4 +1,4 @@
-"""`stay_within`: nobody may leave the area; the box of the scope is always such an area."""
+"""`stay_within`: no point may lie outside the area; the box of the scope is always such an area."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import final
 
 import numpy as np
 
+from wayveil.core.scope import Scope
 from wayveil.rules.area import Area
 from wayveil.rules.motion import Array, Motion, module_of
 from wayveil.rules.polygons import area_in_metres
 from wayveil.rules.rule import Rule
-from wayveil.scope import Scope
 
 TOLERANCE_M = 1e-3
 """Metres by which the rule's box is larger than the scope's, so that a point on the border is inside after rounding."""

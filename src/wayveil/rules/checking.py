@@ -1,4 +1,4 @@
-"""`check`: rules in words and as a picture, and their contradictions, before they are used."""
+"""`check`: explain and draw rules, and find contradictions, before they are used."""
 
 from __future__ import annotations
 
@@ -8,22 +8,34 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from wayveil.core.roads import RoadMap
+from wayveil.core.scope import Scope
 from wayveil.errors import InputError
+from wayveil.io.scope_files import read_scope
 from wayveil.progress import Progress, quiet
-from wayveil.roads import RoadMap
-from wayveil.rules.alone import read_alone
 from wayveil.rules.bounds import with_scope_bounds
-from wayveil.rules.explain import closing_words, explained
+from wayveil.rules.explain import closing_text, explained
 from wayveil.rules.geojson import read_rules
-from wayveil.rules.given import Rules, as_rules
 from wayveil.rules.picture import save_picture
 from wayveil.rules.rule import Rule
-from wayveil.scope import Scope, read_scope
+from wayveil.rules.user_input import Rules, as_rules
+from wayveil.rules.without_scope import read_without_scope
 
 
 @dataclass(frozen=True, eq=False)
 class RulesCheck:
-    """Rules without contradictions: `print` it for their descriptions, `draw` it for a picture."""
+    """Rules without contradictions: `print` it for their descriptions, `draw` it for a picture.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> wayveil.rules.check([wayveil.rules.speed_limit(50)], "demo-city")
+    RulesCheck(2 rules in 'demo-city', no contradiction)
+
+    Privacy
+    -------
+    Free (rules are public).
+    """
 
     rules: tuple[Rule, ...]
     """The rules; with a scope, its bounds are the last one."""
@@ -43,13 +55,13 @@ class RulesCheck:
         return self.text()
 
     def text(self, scope_option: str = "scope=", roads_option: str = "roads=") -> str:
-        """Return the rules in words; the options are named as the caller knows them."""
+        """Return the rules in plain language; the arguments are the caller's names for the options."""
         lines = []
         for number, rule in enumerate(explained(self.rules, roads_option), start=1):
             lines.append(f"{number}. {rule['name']}: {rule['text']}")
             if rule["remark"]:
                 lines.append(f"   {rule['remark']}")
-        return "\n".join([*lines, closing_words(self.rules, self.scope, scope_option)])
+        return "\n".join([*lines, closing_text(self.rules, self.scope, scope_option)])
 
     def to_dict(self, roads_option: str = "roads=") -> dict[str, Any]:
         """Return `scope`, `timezone` (None without a scope) and `rules` (`name`, `rule`, `text`, `remark`)."""
@@ -69,7 +81,7 @@ def check(
     roads: RoadMap | None = None,
     progress: Progress = quiet,
 ) -> RulesCheck:
-    """Return what rules say, after a search for contradictions.
+    """Check rules for contradictions, and return their descriptions.
 
     Parameters
     ----------
@@ -79,7 +91,12 @@ def check(
         The scope in which they will be used: a scope, its file or its name. A rules file can be checked without one;
         then its shapes are not compared with a box, and the time zone of the hours is not known.
     roads
-        A road map (`wayveil.read_roads`), for rules about its streets.
+        A road map (`wayveil.read_roads`), for rules that refer to its streets and as the background of the picture.
+
+    Returns
+    -------
+    RulesCheck
+        `print` it for the descriptions; its `draw` method writes a picture.
 
     Examples
     --------
@@ -90,14 +107,16 @@ def check(
     2. scope bounds: No point may lie outside the box of the scope.
     No contradiction was found.
 
-    Privacy: free (rules are public).
+    Privacy
+    -------
+    Free (rules are public).
     """
     is_file = isinstance(rules, str | os.PathLike)
     if scope is None:
         if not is_file:
             raise InputError("scope= is needed to check rules that are not in a file.")
-        alone = read_alone(Path(os.fspath(rules)), roads, progress)  # type: ignore[arg-type]
-        return RulesCheck(alone.rules, None, alone.frame, alone.why_no_frame, roads)
+        file_rules = read_without_scope(Path(os.fspath(rules)), roads, progress)  # type: ignore[arg-type]
+        return RulesCheck(file_rules.rules, None, file_rules.frame, file_rules.why_no_frame, roads)
     frame = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
     if is_file or isinstance(rules, Mapping):
         source = dict(rules) if isinstance(rules, Mapping) else os.fspath(rules)  # type: ignore[arg-type]

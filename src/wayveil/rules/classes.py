@@ -8,14 +8,14 @@ from types import ModuleType
 
 import numpy as np
 
+from wayveil.core.roads import ROAD_CLASSES, RoadMap, road_class_of
+from wayveil.core.scope import Scope
 from wayveil.errors import RuleError
-from wayveil.roads import ROAD_CLASSES, RoadMap, road_class_of
 from wayveil.rules.motion import Array
 from wayveil.rules.segments import FAR_M, Segments, check_width, first_in_lists, segments_of_roads
-from wayveil.scope import Scope
 
 DEFAULT_WIDTH_M = 25.0
-"""Metres from the road's middle line within which a step counts as on the road: a wide road and GPS noise."""
+"""Metres from the centre line within which a step counts as on the road: a wide road and GPS noise."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +30,7 @@ class Classes:
     """The classes as a description names them."""
 
     def depth_m(self, x: Array, y: Array, most: int, xp: ModuleType) -> Array:
-        """Return min(width − d, d' − d), d to the nearest chosen road and d' to the nearest other; positive inside."""
+        """Return min(width − d, d' − d), with distances d to the nearest chosen road and d' to the nearest other."""
         piece, distance = self.segments.near(x, y, most, xp)
         chosen = xp.asarray(self.chosen)[piece]
         own = xp.min(xp.where(chosen, distance, FAR_M), axis=1)
@@ -41,8 +41,8 @@ class Classes:
 def class_names(words: Sequence[str]) -> tuple[list[str], str]:
     """Return the names of ROAD_CLASSES that the words mean, and the text for a description.
 
-    A map keeps no finer classes: a limit for OpenStreetMap's living_street holds on all roads that count as residential
-    with it, and the description says so.
+    Maps are stored with these classes only: a limit for OpenStreetMap's living_street applies to all roads of the class
+    residential, and the description says so.
     """
     found = {word: road_class_of(word) if isinstance(word, str) else None for word in words}
     if not found or None in found.values():
@@ -53,13 +53,13 @@ def class_names(words: Sequence[str]) -> tuple[list[str], str]:
 
 
 def _counting(words: list[str]) -> str:
-    return f" (as which {' and '.join(words)} count{'s' if len(words) == 1 else ''})" if words else ""
+    return f" (which includes {' and '.join(words)})" if words else ""
 
 
 def road_classes(
     roadmap: RoadMap, scope: Scope, classes: list[str] | tuple[str, ...], width_m: float = DEFAULT_WIDTH_M
 ) -> Classes:
-    """Return the roads of some classes (names of wayveil.roads.ROAD_CLASSES) as a place for a speed limit."""
+    """Return the roads of some classes (names of wayveil.core.roads.ROAD_CLASSES) as a place for a speed limit."""
     check_width(width_m)
     unknown = [name for name in classes if name not in ROAD_CLASSES]
     if unknown or not classes:
@@ -68,5 +68,5 @@ def road_classes(
     numbers = [ROAD_CLASSES.index(name) for name in classes]
     chosen = np.isin(np.asarray(roadmap.road_class)[segments.road], numbers)
     if not chosen.any():
-        raise RuleError("The road map has no road of these classes in the scope; leave the rule out.")
+        raise RuleError("The road map has no road of these classes in the scope; remove the rule.")
     return Classes(first_in_lists(segments, np.ones(len(chosen), bool)), chosen, width_m, ", ".join(classes))

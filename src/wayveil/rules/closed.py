@@ -1,4 +1,4 @@
-"""`closed`: nobody may be in the area while it is closed."""
+"""`closed`: no point may lie in the area while it is closed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from wayveil.rules.rule import Rule
 RAMP_S = 60.0
 """Seconds over which the penalty grows from zero after the closed hours begin, so that it is continuous in time."""
 NEARLY_ALWAYS = 0.8
-"""Share of the week from which on routes avoid the area at all times: too few open departures are left to exchange."""
+"""If an area is closed for at least this share of the week, routes avoid it at all times: too few open departures are
+left."""
 
 
 @final
@@ -31,9 +32,9 @@ class Closed(Rule):
     hours: Hours = ALWAYS
     name: str = "closed"
     margin: float = 2.0
-    """Metres by which the penalty keeps away from the border."""
+    """Margin of the penalty around the border, in metres."""
     margin_s: float = 30.0
-    """Seconds by which the penalty keeps away from the closed hours."""
+    """Margin of the penalty around the closed hours, in seconds."""
 
     def describe(self) -> str:
         """Return the rule in plain words."""
@@ -67,7 +68,7 @@ class Closed(Rule):
         return result
 
     def binds_routes(self) -> bool:
-        """Return whether the area is closed nearly always; fewer hours are obeyed by other departures."""
+        """Return whether the area is closed nearly always; otherwise trips depart at other hours."""
         return self.hours.share_of_week >= NEARLY_ALWAYS
 
     def closed_area(self) -> Area:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wayveil.core.scope import Scope
 from wayveil.errors import RuleError
 from wayveil.rules.area import Area
 from wayveil.rules.hours import ALWAYS
@@ -16,21 +17,20 @@ from wayveil.rules.motion import WEEK_S
 from wayveil.rules.one_way import OneWay
 from wayveil.rules.rule import Rule
 from wayveil.rules.speed import SpeedLimit
-from wayveil.scope import Scope
 
 _SMALL_SHARE = 1e-6
-"""Share of an area below which what is left of it counts as nothing: round-off of overlays."""
+"""A remaining share of an area below this counts as empty: round-off of overlays."""
 _SHORTEST_TRIP_M = 100.0
-"""Metres that a speed limit and a longest duration must leave for a trajectory."""
+"""Metres that a trajectory must be able to travel within a speed limit and a longest duration."""
 _SHORTEST_TRIP_S = 300.0
-"""Seconds that closed hours must leave at a time for a trajectory."""
+"""Seconds without a break that closed hours must leave for a trajectory."""
 _DAY_S = 86_400.0
 _MOST_PAIRS = 20_000
-"""Pairs of drawn one-way lines that are compared; bounds the time."""
+"""Number of pairs of drawn one-way lines that are compared; bounds the time."""
 
 
 def refuse_contradictions(rules: Iterable[Rule], scope: Scope, whose: str = "The rules") -> None:
-    """Raise a RuleError that names rules which cannot hold together; return if none are found."""
+    """Raise a RuleError that names rules which contradict each other; return if there are none."""
     try:
         _find(tuple(rules), scope)
     except RuleError as error:
@@ -54,7 +54,7 @@ def _allowed(rules: tuple[Rule, ...], scope: Scope) -> Any:
         if stay is not None:
             free = free.intersection(stay.shape)
             if free.area <= _SMALL_SHARE * scope.width_m * scope.height_m:
-                raise RuleError(f"with '{rule.name}', the stay_within areas have no place in common within the scope")
+                raise RuleError(f"with '{rule.name}', the stay_within areas do not overlap within the scope")
     return free
 
 
@@ -70,7 +70,7 @@ def _refuse_all_closed(rules: list[Rule], free: Any, scope: Scope) -> None:
     marks = {day * _DAY_S for day in range(8)}
     for when in hours:
         marks.update(mark % WEEK_S for window in when.windows for mark in window)
-    # Between two marks nothing changes, so one instant of each stretch of the week stands for all of it.
+    # Nothing changes between two boundaries, so one instant represents each interval of the week.
     edges = np.array(sorted(marks))
     instants = (edges[1:] + edges[:-1]) / 2
     shut = np.array([np.ones(len(instants), bool) if when.always else when.depth_s(instants, np) > 0 for when in hours])
@@ -87,12 +87,12 @@ def _refuse_all_closed(rules: list[Rule], free: Any, scope: Scope) -> None:
     longest_s = _longest_stretch(is_open, np.diff(edges))
     if longest_s == 0:
         raise RuleError(
-            "the closed areas cover everything that the scope and stay_within leave, at all times; "
-            "make an area smaller or give it hours"
+            "the closed areas cover everything that the scope and stay_within allow, at all times; make an area "
+            "smaller or give it hours"
         )
     if longest_s < _SHORTEST_TRIP_S:
         raise RuleError(
-            f"the closed areas cover everything that the scope and stay_within leave, but for {longest_s:g} seconds "
+            f"the closed areas cover everything that the scope and stay_within allow, except for {longest_s:g} seconds "
             "at a time; make an area smaller or give it other hours"
         )
 
@@ -106,7 +106,7 @@ def _weekdays(scope: Scope) -> list[int]:
 
 
 def _longest_stretch(is_open: np.ndarray, seconds: np.ndarray) -> float:
-    """Return the seconds of the longest run of open stretches of the week, which may run past Sunday's midnight."""
+    """Return the length of the longest open period of the week in seconds; it may run past midnight on Sunday."""
     longest = running = 0.0
     for one, length in zip(np.tile(is_open, 2), np.tile(seconds, 2)):
         running = running + float(length) if one else 0.0

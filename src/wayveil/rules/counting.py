@@ -1,4 +1,4 @@
-"""Counting: how many points and trajectories break which rule."""
+"""Count the points and trajectories that violate each rule."""
 
 from __future__ import annotations
 
@@ -28,9 +28,25 @@ def violating_trajectories(rules: Iterable[Rule], motion: Motion) -> np.ndarray:
 
 
 def count(rules: Iterable[Rule], motion: Motion) -> dict[str, dict[str, int]]:
-    """Return {rule's name: {"points": violating points, "trajectories": trajectories with at least one}}.
+    """Count the points and the trajectories that break each rule, by the rule's name.
 
-    Privacy: free where the motion is synthetic; on real data the counts are exact and private.
+    Parameters
+    ----------
+    motion
+        Trajectories in metres, the result of `motion_of(trajectories, scope)`.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> city = wayveil.simulate.simulate_city(size_km=(3, 3))
+    >>> rides = wayveil.simulate.simulate_trajectories(city, 20)
+    >>> limit = wayveil.rules.speed_limit(1000)
+    >>> wayveil.rules.count([limit], wayveil.rules.motion_of(rides, city.scope))
+    {'speed_limit': {'points': 0, 'trajectories': 0}}
+
+    Privacy
+    -------
+    Free where the motion is synthetic; on real data the counts are exact and private.
     """
     owner = motion.owner
     result: dict[str, dict[str, int]] = {}

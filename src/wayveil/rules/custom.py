@@ -8,10 +8,10 @@ from typing import final
 
 import numpy as np
 
+from wayveil.core.scope import Scope
 from wayveil.errors import RuleError
 from wayveil.rules.motion import WEEK_S, Array, Motion, module_of
 from wayveil.rules.rule import Rule
-from wayveil.scope import Scope
 
 
 @final
@@ -25,7 +25,7 @@ class Custom(Rule):
 
     function: Callable[[Array, Array, Array], Array]
     name: str = "custom"
-    text: str = "A rule of your own: the function's value must be zero."
+    text: str = "A custom rule: the function's value must be zero."
 
     def describe(self) -> str:
         """Return the rule in plain words."""
@@ -45,16 +45,37 @@ class Custom(Rule):
         return np.asarray(self.penalty(motion)) > 0
 
     def binds_routes(self) -> bool:
-        """Return True: candidate trips that break the rule are not used. Routes cannot know what a function forbids."""
+        """Return True: candidate trips that break the rule are not used; routes cannot know what it forbids."""
         return True
 
 
 def custom(
     function: Callable[[Array, Array, Array], Array], scope: Scope, name: str = "custom", text: str | None = None
 ) -> Custom:
-    """Return a rule from a function, after a trial on points all over the scope and the week.
+    """Return a rule from a function, after testing it on points across the scope and the week.
 
-    Its values and gradients must be finite there.
+    Parameters
+    ----------
+    function
+        A function of (x, y, t), written with jax.numpy: metres east and north of the scope's south-west corner, and
+        seconds since Monday 00:00. It returns one value per point, zero where the rule is obeyed. Its values and
+        gradients must be finite.
+    text
+        The description of the rule.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> from wayveil import read_scope
+    >>> from wayveil.rules import custom
+    >>> def far_from_west(x, y, t):
+    ...     return jnp.maximum(0, 500 - x)
+    >>> custom(far_from_west, read_scope("demo-city"), text="Stay 500 m from the western edge.").describe()
+    'Stay 500 m from the western edge.'
+
+    Privacy
+    -------
+    Free (rules are public).
     """
     import jax
     import jax.numpy as jnp
@@ -69,8 +90,8 @@ def custom(
             raise RuleError(f"Rule '{name}': the function must return one value for each point, as in 0 * x.")
         if values.dtype.kind == "b":
             raise RuleError(
-                f"Rule '{name}': the function returns booleans; return how wrong each point is instead, for example "
-                "jnp.where(wrong, 1.0, 0.0), or better the number of metres."
+                f"Rule '{name}': the function returns booleans; return a number for each point instead, for example "
+                "jnp.where(wrong, 1.0, 0.0), or better the distance from obeying in metres."
             )
         gradients = jax.grad(lambda *at: jnp.sum(function(*at)), argnums=(0, 1, 2))(x, y, t)
     except RuleError:

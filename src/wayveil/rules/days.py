@@ -13,9 +13,9 @@ _SETS = {"weekday": range(5), "weekdays": range(5), "weekend": range(5, 7), "wee
 _BETWEEN = re.compile(r"\s*(?:[-‐‑‒–—−]|\b(?:to|through|until)\b)\s*")
 _AND = re.compile(r"[,;/&+\s]+(?:and\b[,;/&+\s]*)?")
 _LEAST_LETTERS = 2
-"""Letters that tell all days apart."""
+"""Number of letters that distinguish all days."""
 _MOST_LETTERS = 200
-"""Length of a text that is searched for days; bounds the time."""
+"""Longest text that is searched for days; bounds the time."""
 
 
 def days_of(text: str | Sequence[str]) -> list[int]:
@@ -52,5 +52,5 @@ def _day(name: str, whole: object) -> int:
 
 
 def _unknown(what: object) -> RuleError:
-    shown = f" '{printable(what)}' is none of them." if isinstance(what, str) and what and len(what) < 60 else ""
+    shown = f" '{printable(what)}' is not a day." if isinstance(what, str) and what and len(what) < 60 else ""
     return RuleError(f'days must be some of {", ".join(DAYS)}, or a range such as "mon-fri".{shown}')

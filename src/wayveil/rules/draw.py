@@ -1,4 +1,4 @@
-"""Rules drawn into matplotlib axes."""
+"""Draw rules on matplotlib axes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from wayveil.core.scope import Scope
 from wayveil.rules.area import Area
 from wayveil.rules.bounds import StayWithin
 from wayveil.rules.classes import Classes
@@ -15,15 +16,14 @@ from wayveil.rules.one_way import OneWay
 from wayveil.rules.rule import Rule
 from wayveil.rules.speed import SpeedLimit
 from wayveil.rules.unmapped import is_unmapped
-from wayveil.scope import Scope
 
 _CLOSED, _SPEED, _ONE_WAY, _WITHIN = "#b3261e", "#b26a00", "#1f4e9c", "#2e7d32"
 _MOST_ARROWS = 400
-"""Arrows of one-way streets: enough to see the directions."""
+"""Number of arrows on one-way streets: enough to show the directions."""
 _MOST_PIECES = 40_000
-"""Pieces of streets that are drawn of one rule."""
+"""Number of street pieces that are drawn for one rule."""
 _LONGEST_NAME = 30
-"""Letters of a name that are written into the picture."""
+"""Number of letters of a name that are shown in the picture."""
 
 ToAxes = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 
@@ -31,7 +31,7 @@ ToAxes = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
 def draw_rules(
     ax: Any, rules: Iterable[Rule], scope: Scope, to_axes: ToAxes | None = None, *, border: bool = True
 ) -> None:
-    """Draw each rule that has a place into matplotlib axes in the scope's metres, with its name.
+    """Draw each rule that has a place, with its name, on matplotlib axes in the scope's metres.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def _draw_area(ax: Any, area: Area, scope: Scope, place: ToAxes, label: str, **s
     if not vertices:
         return
     ax.add_patch(PathPatch(Path(np.concatenate(vertices), codes), label=label, **style))
-    # Areas of one kind look alike, so that each gets its name.
+    # Areas of one kind look alike, so each is labelled with its name.
     middle = max(shapely.get_parts(area.outline.intersection(frame)), key=lambda part: part.area).point_on_surface()
     x, y = place(np.array([middle.x]), np.array([middle.y]))
     name = label if len(label) <= _LONGEST_NAME else label[: _LONGEST_NAME - 1] + "…"

@@ -1,19 +1,19 @@
-"""Rules in words: what each says, and what to know about it."""
+"""Rules in plain language: descriptions and remarks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wayveil.core.scope import Scope
 from wayveil.rules.area import Area
 from wayveil.rules.counting import unique_names
 from wayveil.rules.rule import Rule
 from wayveil.rules.speed import SpeedLimit
 from wayveil.rules.unmapped import is_unmapped
-from wayveil.scope import Scope
 
 
 def explained(rules: Sequence[Rule], roads_option: str = "roads=") -> list[dict[str, str | None]]:
-    """Return each rule's name, class and description, and a remark if there is something to know about it.
+    """Return each rule's name, class, description and, if needed, a remark.
 
     `roads_option` is how the caller names the road map: an argument in Python, an option on the command line.
     """
@@ -23,19 +23,19 @@ def explained(rules: Sequence[Rule], roads_option: str = "roads=") -> list[dict[
     ]
 
 
-def closing_words(rules: Sequence[Rule], scope: Scope | None, scope_option: str = "scope=") -> str:
-    """Return what holds for all rules: the time zone of the hours, and what was and was not checked."""
+def closing_text(rules: Sequence[Rule], scope: Scope | None, scope_option: str = "scope=") -> str:
+    """Return a closing sentence for all rules: the time zone of the hours, and what was and was not checked."""
     timed = any(rule.closed_hours() is not None for rule in rules)
     if scope is not None:
         return (f"Hours are in the time zone {scope.timezone}.\n" if timed else "") + "No contradiction was found."
     zone = " and to know the time zone of the hours" if timed else ""
     return (
-        "No contradiction was found among the rules. "
-        f"Give {scope_option} to check that they lie in the box of your scope and leave room in it{zone}."
+        f"No contradiction was found among the rules. Use {scope_option} to check that they lie in the box of your "
+        f"scope and leave room in it{zone}."
     )
 
 
-def crossing_words(rule: Rule) -> str | None:
+def crossing_text(rule: Rule) -> str | None:
     """Return a sentence about an area whose border crosses itself; None if no border does."""
     import shapely
 
@@ -47,11 +47,11 @@ def crossing_words(rule: Rule) -> str | None:
     once, count = ("the part", "counts") if parts == 1 else (f"the {parts:,} parts", "count")
     return (
         f"Its polygon crosses itself: {once} that the border encloses once {count}, and what it encloses twice does "
-        "not; draw the polygon again if another area is meant."
+        "not; if you meant another area, draw the polygon again."
     )
 
 
 def _remark(rule: Rule, roads_option: str) -> str | None:
     if is_unmapped(rule):
-        return f"It is about the streets of a road map; give {roads_option} to check and draw it."
-    return crossing_words(rule)
+        return f"It refers to the streets of a road map; use {roads_option} to check and draw it."
+    return crossing_text(rule)

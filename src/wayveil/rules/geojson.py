@@ -8,11 +8,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from wayveil.core.roads import RoadMap
+from wayveil.core.scope import Scope
 from wayveil.errors import RuleError
-from wayveil.inputs import TooLargeError, read_text
+from wayveil.io.inputs import TooLargeError, read_text
+from wayveil.io.scope_files import read_scope
 from wayveil.progress import Progress, quiet
-from wayveil.roads import RoadMap
-from wayveil.rules import make
+from wayveil.rules import constructors
 from wayveil.rules.contradictions import refuse_contradictions
 from wayveil.rules.hours import hours
 from wayveil.rules.options import (
@@ -26,12 +28,11 @@ from wayveil.rules.options import (
 )
 from wayveil.rules.rule import Rule
 from wayveil.rules.unmapped import unmapped_one_way, unmapped_speed_limit
-from wayveil.scope import Scope, read_scope
 
 MAX_BYTES = 128 << 20
-"""Size of a rules file; a larger one is not a drawing by hand."""
+"""Largest rules file; files drawn by hand are smaller."""
 MAX_FEATURES = 2_000
-"""Rules of a file; bounds the time of a synthesis."""
+"""Largest number of rules in a file; bounds the time of a synthesis."""
 _WGS84 = ("crs84", "4326")
 
 
@@ -43,15 +44,25 @@ def read_rules(
     *,
     map_may_miss: bool = False,
 ) -> tuple[Rule, ...]:
-    """Return the rules of a GeoJSON file or mapping, in its order; contradictions are refused.
+    """Read traffic rules from a GeoJSON file or mapping, in its order; contradictions are refused.
 
     Parameters
     ----------
+    path_or_dict
+        The file, or the GeoJSON as a dictionary; the properties of each feature name its rule.
     scope
         A scope, its file or its name. Its bounds are not among the rules: `with_scope_bounds` adds them.
     map_may_miss
-        Whether rules about the streets of a road map are accepted without one. They then have a description and no
-        place (`unmapped`), and no trajectory breaks them.
+        Whether rules that refer to the streets of a road map are accepted without one. They then have a description but
+        no place (`unmapped`), and no trajectory violates them.
+
+    Examples
+    --------
+    >>> from wayveil.rules import read_rules
+    >>> limit = {"type": "Feature", "geometry": None, "properties": {"rule": "speed_limit", "kmh": 50}}
+    >>> (rule,) = read_rules(limit, "demo-city")
+    >>> rule.describe()
+    'No step may be faster than 50 km/h anywhere.'
 
     Privacy
     -------
@@ -86,7 +97,7 @@ def rules_of(
 
 
 def features_of(source: str | Path | dict[str, Any]) -> tuple[str, list[Any]]:
-    """Return the name of a file or mapping for messages, and its features as they were written."""
+    """Return the name of a file or mapping for messages, and its features unchanged."""
     origin, document = _document(source)
     return origin, _features(document, origin)
 
@@ -97,7 +108,9 @@ def _document(source: str | Path | dict[str, Any]) -> tuple[str, Any]:
     path = Path(source)
     try:
         if not path.is_file():
-            raise RuleError(f"No rules file '{path.name}'; draw one in QGIS or geojson.io and save it as GeoJSON.")
+            raise RuleError(
+                f"There is no rules file '{path.name}'; draw one in QGIS or geojson.io and save it as GeoJSON."
+            )
         text = read_text(path, MAX_BYTES, "utf-8-sig")
     except TooLargeError:
         raise RuleError(f"Rules '{path.name}' is larger than {MAX_BYTES >> 20} MB; simplify its shapes.") from None
@@ -134,27 +147,27 @@ def _rule(feature: Any, number: int, scope: Scope, roadmap: RoadMap | None, map_
     name = options.name or f"{options.rule} {number}"
     match options:
         case ClosedOptions():
-            return make.closed(geometry, scope, hours(options.from_, options.to, options.days), name)
+            return constructors.closed(geometry, scope, hours(options.from_, options.to, options.days), name)
         case StayWithinOptions():
-            return make.stay_within(geometry, scope, name)
+            return constructors.stay_within(geometry, scope, name)
         case SpeedLimitOptions():
             classes = options.classes or ()
             if classes and geometry is None and roadmap is None and map_may_miss:
                 return unmapped_speed_limit(options.kmh, classes, options.width_m, name)
-            return make.speed_limit(options.kmh, scope, geometry, roadmap, classes, options.width_m, name)
+            return constructors.speed_limit(options.kmh, scope, geometry, roadmap, classes, options.width_m, name)
         case OneWayOptions():
             if geometry is None and roadmap is None and map_may_miss:
                 return unmapped_one_way(options.width_m, name)
-            return make.one_way(geometry, scope, roadmap, options.width_m, name)
+            return constructors.one_way(geometry, scope, roadmap, options.width_m, name)
         case MinSpeedOptions():
             _refuse_shape(geometry, "min_speed")
-            return make.min_speed(options.kmh, name)
+            return constructors.min_speed(options.kmh, name)
         case MaxDurationOptions():
             _refuse_shape(geometry, "max_duration")
-            return make.max_duration(options.hours or (options.minutes or 0.0) / 60, name)
-    raise RuleError("the rule is not known")
+            return constructors.max_duration(options.hours or (options.minutes or 0.0) / 60, name)
+    raise RuleError("the rule is unknown")
 
 
 def _refuse_shape(geometry: Any, rule: str) -> None:
     if geometry is not None:
-        raise RuleError(f'{rule} holds for whole trajectories; set "geometry": null')
+        raise RuleError(f'{rule} applies to whole trajectories; set "geometry": null')

@@ -1,4 +1,4 @@
-"""GeoJSON shapes in degrees as areas and lines in the scope's metres: antimeridian, poles, broken rings."""
+"""Convert GeoJSON shapes in degrees to areas and lines in the scope's metres (antimeridian, poles, broken rings)."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from wayveil.core.scope import Scope
 from wayveil.errors import RuleError
 from wayveil.rules.area import Area
 from wayveil.rules.polygons import area_in_metres, crosses_itself, repaired
-from wayveil.scope import Scope
 
 MAX_VERTICES = 2_000_000
-"""Corners of a polygon; bounds memory and time."""
+"""Largest number of corners of a polygon; bounds memory and time."""
 _WORLD_DEG = 359.99
-"""Degrees of longitude from which on an edge goes around the world as written, and not the short way."""
+"""An edge with at least this many degrees of longitude goes around the world as written, not the short way."""
 _LINES = ("LineString", "MultiLineString")
 
 
@@ -60,7 +60,7 @@ def line_of(geometry: Any, scope: Scope) -> list[np.ndarray]:
         raise RuleError("the line lies outside the scope; GeoJSON puts the longitude first, then the latitude")
     for line in metres:
         if np.abs(np.diff(line, axis=0)).max() > 10 * (scope.width_m + scope.height_m):
-            raise RuleError("the line is far longer than the scope; cut it to the scope")
+            raise RuleError("the line is much longer than the scope; clip it to the scope")
     return metres
 
 
@@ -146,7 +146,7 @@ def _positions(values: Any, fewest: int) -> np.ndarray:
     values = _list(values)
     try:
         table = np.asarray(values)
-    except ValueError:  # some positions with a height and some without, or something else altogether
+    except ValueError:  # positions with and without a height mixed, or something else
         try:
             table = np.asarray([_list(position)[:2] for position in values])
         except ValueError:
@@ -165,7 +165,7 @@ def _kind(geometry: Any) -> tuple[str, Any]:
     if not isinstance(geometry, dict) or not isinstance(geometry.get("type"), str):
         raise RuleError("the geometry is not GeoJSON")
     if geometry["type"] == "GeometryCollection":
-        raise RuleError("a geometry collection is not one shape; make it several features")
+        raise RuleError("a geometry collection is not one shape; split it into several features")
     return geometry["type"], geometry.get("coordinates")
 
 

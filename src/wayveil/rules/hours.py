@@ -13,13 +13,13 @@ from wayveil.rules.motion import WEEK_S, Array
 
 _DAY_S = 86_400.0
 _EARLY_S = 1.0
-"""Seconds by which a window begins early: "from 07:00" excludes a point at 07:00:00."""
+"""Seconds by which a window begins early, so that "from 07:00" also forbids a point at 07:00:00."""
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9])(?::([0-5][0-9]))?")
 
 
 @dataclass(frozen=True)
 class Hours:
-    """Windows (start, end) in seconds since Monday 00:00, merged; one may run past Sunday's midnight.
+    """Windows (start, end) in seconds since Monday 00:00, merged; one may run past midnight on Sunday.
 
     No window at all means that the rule holds at all times.
     """
@@ -38,7 +38,7 @@ class Hours:
         return 1.0 if self.always else sum(end - start for start, end in self.windows) / WEEK_S
 
     def depth_s(self, week_s: Array, xp: ModuleType) -> Array:
-        """Return the seconds to the nearest end of the window that an instant lies in; negative outside. Continuous.
+        """Return the seconds to the nearest end of the window around an instant; negative outside, continuous.
 
         A window begins a second early: a rule that holds "from 07:00" holds at 07:00:00.
         """
@@ -62,14 +62,31 @@ def clock_seconds(text: str) -> float:
 
 
 def hours(start: str | None = None, end: str | None = None, days: str | Sequence[str] | None = None) -> Hours:
-    """Return the hours from `start` to `end` on `days` (`days_of`), over midnight if `end` is not after `start`.
+    """Return the hours of a rule: from `start` to `end` on `days`, over midnight if `end` is not after `start`.
 
     A window that runs over midnight belongs to the day on which it starts.
+
+    Parameters
+    ----------
+    start, end
+        Clock times such as "22:00", in the time zone of the scope; midnight if left out.
+    days
+        Names of days such as "sat,sun" (see `wayveil.rules.days.days_of`); every day if left out.
+
+    Examples
+    --------
+    >>> from wayveil.rules import hours
+    >>> hours("22:00", "06:00").text
+    'from 22:00 to 06:00 every day'
+
+    Privacy
+    -------
+    Free (rules are public).
     """
     indices = list(range(7)) if days is None else days_of(days)
     first = clock_seconds(start) if start is not None else 0.0
     last = clock_seconds(end) if end is not None else _DAY_S
-    if first == last or first == _DAY_S:
+    if first in (last, _DAY_S):
         raise RuleError("'from' and 'to' name the same time; leave both out to mean the whole day.")
     if last == 0.0:
         last = _DAY_S
@@ -91,7 +108,7 @@ def _merge(windows: list[tuple[float, float]]) -> tuple[tuple[float, float], ...
             merged[-1] = (merged[-1][0], max(merged[-1][1], end))
         else:
             merged.append((start, end))
-    # Sunday's window may reach into Monday's: then the two are one, written past the end of the week.
+    # Sunday's window may overlap Monday's: then both are merged into one that runs past the end of the week.
     if len(merged) > 1 and merged[-1][1] >= merged[0][0] + WEEK_S:
         start, end = merged.pop()
         merged[0] = (start - WEEK_S, max(merged[0][1], end - WEEK_S))

@@ -1,4 +1,4 @@
-"""`max_duration`: no trajectory may take longer."""
+"""`max_duration`: an upper limit for the duration of each trajectory."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from wayveil.rules.motion import (
 from wayveil.rules.rule import Rule
 
 TOLERANCE_S = 1e-3
-"""A trajectory may take a millisecond too long: that is round-off, written times are whole seconds."""
+"""Tolerance in seconds for round-off; written times are whole seconds."""
 
 
 @final
 @dataclass(frozen=True, eq=False)
 class MaxDuration(Rule):
-    """penalty = ReLU(duration − limit), in seconds; only a descent that moves the times can lower it."""
+    """penalty = ReLU(duration − limit), in seconds; only a change of times can lower it."""
 
     limit_s: float
     name: str = "max_duration"
@@ -35,7 +35,7 @@ class MaxDuration(Rule):
 
     def describe(self) -> str:
         """Return the rule in plain words."""
-        return f"No trajectory lasts longer than {_duration_text(self.limit_s)}."
+        return f"No trajectory may take longer than {_duration_text(self.limit_s)}."
 
     def penalty(self, motion: Motion) -> Array:
         """Return the seconds above the limit, at the last point."""
@@ -44,15 +44,16 @@ class MaxDuration(Rule):
 
     def violations(self, motion: Motion) -> np.ndarray:
         """Return the last points of trajectories that take too long."""
-        return at_last_point(self._excess_s(motion, 0.0, np) > 0, motion, np)
+        result: np.ndarray = at_last_point(self._excess_s(motion, 0.0, np) > 0, motion, np)
+        return result
 
     def _excess_s(self, motion: Motion, margin: float, xp: ModuleType) -> Array:
         _, _, _, dt = step_lengths(motion, xp)
         duration = sum_by_trajectory(at_later_point(dt, motion, xp), motion, xp)
         return duration - self.limit_s + margin - TOLERANCE_S
 
-    def cured_by_times(self) -> bool:
-        """Return True: a shorter duration cures it."""
+    def new_times_suffice(self) -> bool:
+        """Return True: a shorter duration is enough."""
         return True
 
     def longest_duration_s(self, length_m: np.ndarray) -> float:

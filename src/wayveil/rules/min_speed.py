@@ -1,4 +1,4 @@
-"""`min_speed`: the mean speed of each trajectory has a lower limit."""
+"""`min_speed`: a lower limit for the mean speed of each trajectory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import final
 
 import numpy as np
 
-from wayveil.rules.accuracy import ELLIPSOID_RATIO, ROUND_OFF_M
 from wayveil.rules.motion import (
     Array,
     Motion,
@@ -19,9 +18,10 @@ from wayveil.rules.motion import (
     sum_by_trajectory,
 )
 from wayveil.rules.rule import Rule
+from wayveil.rules.tolerances import ELLIPSOID_RATIO, ROUND_OFF_M
 
 TOLERANCE_M = 1e-3
-"""A trajectory may be a millimetre too short for its duration: that is round-off, not speed."""
+"""Tolerance in metres for round-off."""
 
 
 @final
@@ -36,7 +36,8 @@ class MinSpeed(Rule):
 
     def describe(self) -> str:
         """Return the rule in plain words."""
-        return f"Each trajectory's mean speed, its length over its duration, is at least {self.limit_mps * 3.6:g} km/h."
+        limit = f"{self.limit_mps * 3.6:g} km/h"
+        return f"The mean speed of each trajectory (length divided by duration) must be at least {limit}."
 
     def penalty(self, motion: Motion) -> Array:
         """Return the missing metres, at the last point."""
@@ -45,15 +46,16 @@ class MinSpeed(Rule):
 
     def violations(self, motion: Motion) -> np.ndarray:
         """Return the last points of trajectories that are too slow."""
-        return at_last_point(self._missing_m(motion, 0.0, np) > 0, motion, np)
+        result: np.ndarray = at_last_point(self._missing_m(motion, 0.0, np) > 0, motion, np)
+        return result
 
     def _missing_m(self, motion: Motion, margin: float, xp: ModuleType) -> Array:
         length, dt = ground_lengths(motion, xp)
         missing = self.limit_mps * (1.0 + margin) * dt - length
         return sum_by_trajectory(at_later_point(missing, motion, xp), motion, xp) - TOLERANCE_M
 
-    def cured_by_times(self) -> bool:
-        """Return True: a shorter duration cures it."""
+    def new_times_suffice(self) -> bool:
+        """Return True: a shorter duration is enough."""
         return True
 
     def longest_duration_s(self, length_m: np.ndarray) -> np.ndarray:

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
-from wayveil.scope import Scope
-from wayveil.trajectories import Trajectories
 
 WEEK_S = 604_800.0
 

@@ -1,4 +1,4 @@
-"""`one_way`: nobody may travel against the direction of a line, or of the map's one-way streets."""
+"""`one_way`: no step may run against the direction of a line, or of the map's one-way streets."""
 
 from __future__ import annotations
 
@@ -8,24 +8,26 @@ from typing import final
 
 import numpy as np
 
+from wayveil.core import ragged
+from wayveil.core.polylines import Polylines, take
+from wayveil.core.polylines import step_lengths as line_steps
+from wayveil.core.roads import RoadMap
+from wayveil.core.scope import Scope
 from wayveil.errors import RuleError
-from wayveil.polylines import Polylines, runs, take
-from wayveil.polylines import step_lengths as line_steps
-from wayveil.roads import RoadMap
-from wayveil.rules.accuracy import POSITION_RESERVE_M
 from wayveil.rules.motion import Array, Motion, at_later_point, module_of, step_lengths
-from wayveil.rules.nearby import Nearby, near_pieces
+from wayveil.rules.nearby_roads import NearbyRoads, near_pieces
 from wayveil.rules.route_metres import in_even_steps, lines_near
 from wayveil.rules.rule import Rule
 from wayveil.rules.segments import FAR_M, RoadPieces, Segments, check_width, first_in_lists, segments_of_roads
-from wayveil.scope import Scope
+from wayveil.rules.tolerances import POSITION_RESERVE_M
 
 SHORTEST_STEP_M = 10.0
-"""Metres. Shorter steps have no heading: they are standing still and GPS noise."""
+"""Metres. Shorter steps have no reliable heading: the vehicle stands still, or it is GPS noise."""
 _PARALLEL = 0.5
 """Cosine of 60°: the heading is against a road where it is within 60° of the reverse of its direction."""
 DEFAULT_WIDTH_M = 10.0
-"""Metres: half a street and GPS noise. A larger width finds less, because more streets nearby excuse a step."""
+"""Metres: half a street and GPS noise. A larger width finds fewer violations, because more nearby streets allow the
+heading."""
 ROUTE_STEP_M = 20.0
 """Metres between the points of a route that is checked: twice the shortest step that has a heading."""
 _ROUTE_VERTICES = 1 << 14
@@ -56,9 +58,9 @@ class OneWay(Rule):
     """Whether the pieces are all streets of a road map, and not a line that a user drew."""
     name: str = "one_way"
     margin: float = 2.0
-    """Metres from being wrong that the penalty keeps."""
+    """Margin of the penalty in metres."""
     slack: float = 0.0
-    """Metres from being wrong that count as wrong already; see `stricter`."""
+    """Metres from a violation that already count as one; see `stricter`."""
 
     def describe(self) -> str:
         """Return the rule in plain words."""
@@ -81,7 +83,7 @@ class OneWay(Rule):
         xp = module_of(motion)
         dx, dy, length, _ = step_lengths(motion, xp)
         x, y = motion.x_m[:-1], motion.y_m[:-1]
-        # All positions in one array: a third of the program for jax to compile.
+        # All positions in one array, so that jax compiles a third of the code.
         share = xp.asarray(self._positions, dtype=x.dtype)[:, None]
         heading = (part / xp.maximum(length, 1.0) + 0.0 * share for part in (dx, dy))
         at_x, at_y, hx, hy = (part.reshape(-1) for part in (x + share * dx, y + share * dy, *heading))
@@ -92,7 +94,8 @@ class OneWay(Rule):
     def violations(self, motion: Motion) -> np.ndarray:
         """Return the later points of steps against the direction."""
         dx, dy, length, _ = step_lengths(motion, np)
-        return at_later_point(self._wrong_numpy(motion, dx, dy, length, self.slack) > 0, motion, np)
+        result: np.ndarray = at_later_point(self._wrong_numpy(motion, dx, dy, length, self.slack) > 0, motion, np)
+        return result
 
     def binds_routes(self) -> bool:
         """Return whether a user drew the line; routes know the directions of the map's own streets already."""
@@ -108,14 +111,14 @@ class OneWay(Rule):
         if len(near) == 0:
             return metres
         chosen = take(lines, near)
-        for first, last in runs(chosen.offsets, _ROUTE_VERTICES):
+        for first, last in ragged.runs(chosen.offsets, _ROUTE_VERTICES):
             part = in_even_steps(take(chosen, np.arange(first, last)), ROUTE_STEP_M)
             unused = np.zeros(len(part.x_m))
             joins = np.ones(max(len(part.x_m) - 1, 0), bool)
             joins[part.offsets[1:-1] - 1] = False
             wrong = self.violations(Motion(part.x_m, part.y_m, unused, unused, joins, part.offsets, unused))
             step_m = np.where(wrong, line_steps(part.offsets, part.x_m, part.y_m), 0.0)
-            metres[near[first:last]] = np.add.reduceat(step_m, part.offsets[:-1])
+            metres[near[first:last]] = ragged.sums(step_m, part.offsets)
         return metres
 
     def about_steps(self) -> bool:
@@ -129,7 +132,7 @@ class OneWay(Rule):
     def place_penalty(self, motion: Motion, prepared: tuple[Array, ...]) -> Array:
         """Return the penalty among the pieces that `prepare` found."""
         piece, ends, directions, oneway = prepared
-        return self.penalty_among(Nearby(piece, ends, directions), oneway, motion)
+        return self.penalty_among(NearbyRoads(piece, ends, directions), oneway, motion)
 
     def stricter(self) -> OneWay:
         """Return the rule with a few centimetres of reserve."""
@@ -179,5 +182,5 @@ def map_one_ways(
     segments = segments_of_roads(roadmap, scope, width_m + 5.0)
     oneway = np.asarray(roadmap.oneway)[segments.road] == 1
     if not oneway.any():
-        raise RuleError("The road map marks no street in the scope as one-way; leave the one_way rule out.")
+        raise RuleError("The road map has no one-way street in the scope; remove the one_way rule.")
     return OneWay(first_in_lists(segments, oneway), oneway, width_m, of_map=True, name=name)

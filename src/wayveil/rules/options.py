@@ -1,4 +1,4 @@
-"""The options of a rule in GeoJSON: their names, kinds and limits, and errors in plain words."""
+"""The options of a rule in GeoJSON: names, types, limits, and error messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from wayveil.errors import RuleError
-from wayveil.rules import make
+from wayveil.rules import constructors
 from wayveil.rules.classes import DEFAULT_WIDTH_M as ROAD_WIDTH_M
 from wayveil.rules.one_way import DEFAULT_WIDTH_M
 
@@ -18,7 +18,7 @@ _LISTS = ("days", "classes")
 
 
 def _words(value: object) -> object:
-    """Return a list of words; QGIS writes text fields, so that "mon, tue" and '["mon", "tue"]' are lists too."""
+    """Return a list of words; QGIS writes text fields, so "mon, tue" and '["mon", "tue"]' are accepted too."""
     if isinstance(value, str):
         if len(value) > 1000:
             raise ValueError("is too long")
@@ -35,7 +35,7 @@ def _one_line(value: object) -> object:
 Word = Annotated[str, Field(max_length=50)]
 Words = Annotated[list[Word], BeforeValidator(_words), Field(min_length=1, max_length=50)]
 Clock = Annotated[str, Field(max_length=20)]
-Kmh = Annotated[float, Field(ge=make.LIMITS_KMH[0], le=make.LIMITS_KMH[1])]
+Kmh = Annotated[float, Field(ge=constructors.LIMITS_KMH[0], le=constructors.LIMITS_KMH[1])]
 Width = Annotated[float, Field(ge=1, le=1000)]
 
 
@@ -111,7 +111,7 @@ _MODELS: dict[str, type[Options]] = {
 
 
 def _meant(word: str, known: tuple[str, ...]) -> str | None:
-    """Return the known word that resembles another one, exchanged letters (khm) included."""
+    """Return the known word that is most similar to another one, including swapped letters (khm)."""
     same = [name for name in known if sorted(name) == sorted(word[:50])]
     close = same or difflib.get_close_matches(word[:50], known, n=1, cutoff=0.75)
     return close[0] if close else None
@@ -121,17 +121,19 @@ def options_of(properties: Any) -> Options:
     """Return the options of a feature; properties of drawing programs are ignored, misspelt options are not."""
     if not isinstance(properties, dict):
         raise RuleError(f'it has no properties; say which rule it is: "rule": one of {", ".join(RULE_NAMES)}')
-    # QGIS writes null for each attribute that a feature does not have.
+    # QGIS writes null for attributes that a feature does not have.
     given = {key.strip().lower(): value for key, value in properties.items() if value is not None}
     rule = given.get("rule")
     if not isinstance(rule, str) or rule not in _MODELS:
         close = _meant(rule, RULE_NAMES) if isinstance(rule, str) else None
-        raise RuleError(f'"rule" must be one of {", ".join(RULE_NAMES)}' + (f"; is '{close}' meant?" if close else ""))
+        raise RuleError(
+            f'"rule" must be one of {", ".join(RULE_NAMES)}' + (f"; did you mean '{close}'?" if close else "")
+        )
     known = {key: value for key, value in given.items() if key in _OPTIONS}
     for key in given.keys() - known.keys():
         close = _meant(key, _OPTIONS)
         if close:
-            raise RuleError(f"it has an option that is not known; is '{close}' meant?")
+            raise RuleError(f"it has an unknown option; did you mean '{close}'?")
     model = _MODELS[rule]
     for key in known:
         if key not in {field.alias or name for name, field in model.model_fields.items()}:
@@ -143,7 +145,7 @@ def options_of(properties: Any) -> Options:
 
 
 def _fault(rule: str, error: ValidationError) -> str:
-    """Return what is wrong with the first bad option of a feature, in plain words."""
+    """Return a message about the first invalid option of a feature."""
     first = error.errors()[0]
     where, kind, bounds = str(next(iter(first["loc"]), "")), first["type"], first.get("ctx", {})
     if kind == "missing":
@@ -154,7 +156,7 @@ def _fault(rule: str, error: ValidationError) -> str:
     if kind.startswith(("float", "finite")):
         return f"{where} must be a number"
     if kind == "too_short":
-        return f"{where} is an empty list; name at least one, or leave {where} out"
+        return f"{where} is an empty list; name at least one value, or leave {where} out"
     if kind == "too_long" and where in _LISTS:
         return f"{where} is a list of more than {bounds['max_length']}"
     if kind in ("too_long", "string_too_long"):

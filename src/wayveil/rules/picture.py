@@ -1,4 +1,4 @@
-"""A picture of rules in a file."""
+"""Draw rules to a picture file."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from wayveil.atomic import atomic_path
+from wayveil.core.roads import RoadMap
+from wayveil.core.scope import Scope
 from wayveil.errors import InputError
-from wayveil.roads import RoadMap
+from wayveil.io.atomic import atomic_path
 from wayveil.rules.draw import draw_rules
 from wayveil.rules.rule import Rule
-from wayveil.scope import Scope
 
 _FORMATS = (".png", ".svg")
 
 
 def check_picture_name(path: Path) -> None:
-    """Raise an InputError if the name is not that of a picture, before anything is computed."""
+    """Raise an InputError if the file name is not that of a picture."""
     if path.suffix.lower() not in _FORMATS:
         raise InputError(f"'{path.name}' must end in .png or .svg.")
 

@@ -10,9 +10,9 @@ from wayveil.errors import RuleError
 from wayveil.rules.area import Area
 
 MAX_EDGES = 1_000
-"""Edges of the outline that gradient descent measures distances to; its time grows with their number."""
+"""Largest number of edges in the outline that gradient descent measures distances to; bounds the time."""
 MAX_CROSSINGS = 1_000
-"""Crossings of a border with itself that are repaired; the time of the repair grows with more than their square."""
+"""Largest number of self-crossings that are repaired; the time of the repair grows faster than their square."""
 _AREAL = ("Polygon", "MultiPolygon")
 
 
@@ -24,7 +24,7 @@ def area_in_metres(polygon: Any, grow: int = 1, crossed: bool | None = None) -> 
     grow
         An area with more than MAX_EDGES edges gets an outline that is a little larger (1) or smaller (-1).
     crossed
-        Whether the border crossed itself as it was drawn; found out here if not given.
+        Whether the border crossed itself as drawn; computed if not given.
     """
     import shapely
 
@@ -50,14 +50,14 @@ def repaired(polygon: Any) -> Any:
 
 
 def crosses_itself(polygon: Any) -> bool:
-    """Whether the border crosses itself; one that only touches itself leaves no doubt about what is inside."""
+    """Whether the border crosses itself; a border that only touches itself is unambiguous."""
     import shapely
 
     return not shapely.is_valid(polygon) and shapely.is_valid_reason(polygon).startswith("Self-intersection")
 
 
 def _crossings(polygon: Any) -> int:
-    """Return how often the border meets itself, neighbouring edges aside; stops counting beyond the limit."""
+    """Return how often the border meets itself, except at neighbouring edges; stops counting beyond the limit."""
     import shapely
 
     edges = shapely.linestrings(_edges_of(polygon).reshape(-1, 2, 2))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.polylines import Polylines, lengths, place, steps, take
+from wayveil.core import ragged
+from wayveil.core.polylines import Polylines, lengths, place, steps, take
 from wayveil.rules.area import Area
 
 
@@ -67,13 +68,12 @@ def lines_near(lines: Polylines, box: tuple[float, ...]) -> NDArray[np.int64]:
 def in_even_steps(lines: Polylines, step_m: float) -> Polylines:
     """Return the same lines in about equal steps; the steps of many maps are too short to have a heading."""
     each = np.ceil(lengths(lines) / step_m).astype(np.int64) + 1
-    offsets = np.r_[0, np.cumsum(np.maximum(each, 2))]
-    rank = np.arange(offsets[-1]) - np.repeat(offsets[:-1], np.diff(offsets))
-    return place(lines, steps(lines), offsets, rank / np.repeat(np.diff(offsets) - 1, np.diff(offsets)))
+    counts = np.maximum(each, 2)
+    return place(lines, steps(lines), ragged.offsets_of(counts), ragged.ranks(counts) / np.repeat(counts - 1, counts))
 
 
 def _line_strings(lines: Polylines) -> NDArray[np.object_]:
     import shapely
 
-    owner = np.repeat(np.arange(len(lines)), np.diff(lines.offsets))
+    owner = ragged.owners(np.diff(lines.offsets))
     return np.asarray(shapely.linestrings(np.c_[lines.x_m, lines.y_m], indices=owner))

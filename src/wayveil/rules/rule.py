@@ -8,7 +8,7 @@ import dataclasses
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.polylines import Polylines
+from wayveil.core.polylines import Polylines
 from wayveil.rules.area import Area
 from wayveil.rules.hours import Hours
 from wayveil.rules.motion import Array, Motion
@@ -25,9 +25,9 @@ class Rule(abc.ABC):
     ==============  ============================================================================================
     routes          `binds_routes`, `closed_area`, `stay_area`, `metres_against` (m), `cost_factor`
     departures      `closed_hours`, `timed_points`
-    times           `cured_by_times`, `least_step_s` (s), `longest_duration_s` (s)
+    times           `new_times_suffice`, `least_step_s` (s), `longest_duration_s` (s)
     points          `legal_positions` (m), `about_steps`, `time_factor`, `prepare`, `place_penalty`
-    judgement       `stricter`, `reads_positions_only`
+    checks          `stricter`, `reads_positions_only`
     ==============  ============================================================================================
 
     Positions are metres east and north of the scope's south-west corner. Rules are public, so no hook may look at
@@ -38,7 +38,7 @@ class Rule(abc.ABC):
     >>> from dataclasses import dataclass
     >>> import numpy as np
     >>> from wayveil.rules import Motion, Rule, module_of, motion_from_metres
-    >>> from wayveil.scope import read_scope
+    >>> from wayveil.core.scope import read_scope
     >>> @dataclass(frozen=True)
     ... class NorthOf(Rule):
     ...     y_m: float
@@ -57,7 +57,7 @@ class Rule(abc.ABC):
     name: str = "rule"
     """The name in summaries and pictures."""
 
-    # What every rule says -------------------------------------------------------------------------------------------
+    # What every rule has --------------------------------------------------------------------------------------------
 
     def describe(self) -> str:
         """Return the rule in one sentence of plain English."""
@@ -65,11 +65,11 @@ class Rule(abc.ABC):
 
     @abc.abstractmethod
     def penalty(self, motion: Motion) -> Array:
-        """Return for each point how far it is from obeying: (n,), at least 0, continuous, in metres or seconds.
+        """Return how far each point is from obeying the rule: (n,), at least 0, continuous, in metres or seconds.
 
-        It must work with numpy and with jax arrays: use the functions of `module_of(motion)`. Aim a little inside the
-        rule, by a margin of a few centimetres or more, because written files round to 1e-7 degrees (about 1 cm). What
-        concerns a step counts at its later point, what concerns a trajectory at its last point.
+        It must work with numpy and with jax arrays: use the functions of `module_of(motion)`. Include a margin of a few
+        centimetres or more, because written files round to 1e-7 degrees (about 1 cm). A value that concerns a step
+        belongs to its later point, and one that concerns a trajectory to its last point.
         """
 
     @abc.abstractmethod
@@ -79,9 +79,9 @@ class Rule(abc.ABC):
     # Routes ---------------------------------------------------------------------------------------------------------
 
     def binds_routes(self) -> bool:
-        """Return whether only another route cures a violation.
+        """Return whether only another route can avoid a violation.
 
-        Routes then avoid what `metres_against` counts, the densities are emptied where nobody may be, and candidate
+        Routes then avoid what `metres_against` counts, densities are set to zero in forbidden places, and candidate
         trips that break the rule are not used.
         """
         return False
@@ -110,7 +110,7 @@ class Rule(abc.ABC):
     def cost_factor(self, lines: Polylines) -> NDArray[np.float64] | float:
         """Return the factor by which each edge of the route graph becomes more expensive: (lines,), at least 1.
 
-        Use it for what is to be avoided and not forbidden. It applies whether or not the rule binds routes.
+        Use it for places that should be avoided but are not forbidden. It applies whether or not the rule binds routes.
         """
         return 1.0
 
@@ -133,8 +133,8 @@ class Rule(abc.ABC):
 
     # Times ----------------------------------------------------------------------------------------------------------
 
-    def cured_by_times(self) -> bool:
-        """Return whether new times alone cure every violation, so that no point has to move for this rule."""
+    def new_times_suffice(self) -> bool:
+        """Return whether new times alone remove every violation, so that no point has to move for this rule."""
         return False
 
     def least_step_s(self, motion: Motion) -> NDArray[np.float64] | float:
@@ -153,7 +153,8 @@ class Rule(abc.ABC):
     def legal_positions(self, motion: Motion) -> tuple[np.ndarray, np.ndarray]:
         """Return positions (x, y in metres) with each violating point moved to the nearest legal place.
 
-        It is called for trajectories that gradient descent could not cure. Points in a `closed_area` or outside a
+        It is called for trajectories that still violate the rule after gradient descent. Points in a `closed_area` or
+        outside a
         `stay_area` need no hook: they are moved to the nearest place that all areas allow. The default returns the
         arrays of `motion` themselves, which means that nothing moves.
         """
@@ -182,10 +183,10 @@ class Rule(abc.ABC):
         """Return the penalty without its `time_factor`: (n,), for jax; `prepared` is what `prepare` returned."""
         return self.penalty(motion)
 
-    # Judgement ------------------------------------------------------------------------------------------------------
+    # Checks ---------------------------------------------------------------------------------------------------------
 
     def stricter(self) -> Rule:
-        """Return the rule with enough reserve that it also holds if lengths are measured on the WGS 84 ellipsoid."""
+        """Return the rule with enough margin that it also holds if lengths are measured on the WGS 84 ellipsoid."""
         return self
 
     def reads_positions_only(self) -> bool:

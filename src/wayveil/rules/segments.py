@@ -10,24 +10,25 @@ from typing import Protocol
 
 import numpy as np
 
+from wayveil.core import ragged
+from wayveil.core.roads import RoadMap
+from wayveil.core.scope import Scope
 from wayveil.errors import RuleError
-from wayveil.roads import RoadMap
 from wayveil.rules.area import square_distance
 from wayveil.rules.motion import Array, safe_sqrt
-from wayveil.scope import Scope
 
 FAR_M = 1e7
 """Metres: the distance of a piece that does not exist. No scope is that wide."""
 MOST_IN_DESCENT = 32
-"""Pieces of a cell that gradient descent looks at; a crowded junction of a city map has about as many."""
+"""Number of pieces per cell that gradient descent uses; a crowded junction of a city map has about as many."""
 _SMOOTH_M = 0.02
 """Metres by which a line may be simplified: two centimetres are far below the noise of GPS."""
 _BLOCK = 1 << 18
-"""Distances that are computed at a time; bounds the memory."""
+"""Number of distances computed at a time; bounds the memory."""
 _MOST_ACROSS = 40_000
 """Cells along one side of the index; keeps cell numbers within 32 bits."""
 _MOST_ENTRIES = 64_000_000
-"""Entries of the index; bounds the memory to about half a gigabyte."""
+"""Largest number of index entries; bounds the memory to about half a gigabyte."""
 
 
 class RoadPieces(Protocol):
@@ -97,7 +98,7 @@ class Segments:
         return xp.where(listed, piece, -1), xp.where(listed, safe_sqrt(dx * dx + dy * dy, xp), FAR_M)
 
     def most(self) -> int:
-        """How many pieces of a cell a descent looks at; what is beyond is the least important of a crowded cell."""
+        """How many pieces per cell gradient descent uses; in a crowded cell the least important ones are left out."""
         return int(min(self.counts().max(), MOST_IN_DESCENT))
 
     def blocks(self, x: np.ndarray, y: np.ndarray) -> Iterator[tuple[np.ndarray, int]]:
@@ -115,7 +116,8 @@ class Segments:
     def directions(self) -> np.ndarray:
         """(pieces, 2) unit vectors along the pieces."""
         u = self.ends[:, 2:] - self.ends[:, :2]
-        return u / np.hypot(u[:, 0], u[:, 1])[:, None]
+        result: np.ndarray = u / np.hypot(u[:, 0], u[:, 1])[:, None]
+        return result
 
 
 def segments_of_lines(lines: list[np.ndarray], road: list[int], reach_m: float) -> Segments:
@@ -125,8 +127,8 @@ def segments_of_lines(lines: list[np.ndarray], road: list[int], reach_m: float) 
     kept = [np.asarray(line, np.float64) for line in lines]
     counts = np.array([len(line) for line in kept], np.int64)
     if len(kept) == 0 or counts.min() < 2:
-        raise RuleError("There is no line to follow; a line needs at least two corners.")
-    geometry = shapely.linestrings(np.concatenate(kept), indices=np.repeat(np.arange(len(kept)), counts))
+        raise RuleError("There is no line; draw a line with at least two corners.")
+    geometry = shapely.linestrings(np.concatenate(kept), indices=ragged.owners(counts))
     geometry = shapely.simplify(geometry, _SMOOTH_M, preserve_topology=False)
     xy, owner = shapely.get_coordinates(geometry, return_index=True)
     same = owner[1:] == owner[:-1]
@@ -154,16 +156,16 @@ def segments_of_roads(roadmap: RoadMap, scope: Scope, reach_m: float) -> Segment
     )
     numbers = np.flatnonzero(inside)
     if len(numbers) == 0:
-        raise RuleError("The road map has no road in the scope; give --roads a map of this city.")
+        raise RuleError("The road map has no road in the scope; give a map of this city with roads=.")
     xy = np.column_stack([x, y])
     lines = [xy[roadmap.offsets[number] : roadmap.offsets[number + 1]] for number in numbers]
     return segments_of_lines(lines, [int(number) for number in numbers], reach_m)
 
 
 def first_in_lists(segments: Segments, important: np.ndarray) -> Segments:
-    """The same pieces; lists longer than a descent looks at get the important ones (a mask) first, by distance."""
+    """The same pieces; in lists that are too long, the important ones (a mask) come first, by distance."""
     counts = np.diff(segments.starts)
-    cell = np.repeat(np.arange(len(counts)), counts)
+    cell = ragged.owners(counts)
     crowded = np.flatnonzero(counts[cell] > MOST_IN_DESCENT)
     cell, pieces = cell[crowded], segments.pieces[crowded]
     row, column = np.divmod(segments.cells[cell], segments.columns)
@@ -204,8 +206,7 @@ def _cells_along(
     steps = np.ceil(length / (cell_m / 2)).astype(np.int64) + 1
     if steps.sum() > _MOST_ENTRIES // 9:
         raise RuleError("The lines are too long for this width; raise width_m or cut the map to the scope.")
-    piece = np.repeat(np.arange(len(ends)), steps)
-    rank = np.arange(len(piece)) - np.repeat(np.cumsum(steps) - steps, steps)
+    piece, rank = ragged.owners(steps), ragged.ranks(steps)
     share = rank / np.maximum(np.repeat(steps, steps) - 1, 1)
     x = ends[piece, 0] + share * (ends[piece, 2] - ends[piece, 0])
     y = ends[piece, 1] + share * (ends[piece, 3] - ends[piece, 1])

@@ -1,4 +1,4 @@
-"""`speed_limit`: no step may be faster, anywhere, in an area, or on roads of some classes."""
+"""`speed_limit`: an upper limit for the speed of each step, everywhere, in an area, or on some road classes."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import final
 
 import numpy as np
 
-from wayveil.rules.accuracy import ELLIPSOID_RATIO, POSITION_RESERVE_M, ROUND_OFF_M
 from wayveil.rules.area import Area
 from wayveil.rules.classes import Classes
 from wayveil.rules.motion import Array, Motion, at_later_point, ground_lengths, module_of
 from wayveil.rules.rule import Rule
+from wayveil.rules.tolerances import ELLIPSOID_RATIO, POSITION_RESERVE_M, ROUND_OFF_M
 
 TOLERANCE_M = 1e-3
-"""A step may be a millimetre too long: that is round-off, not speed."""
+"""Tolerance in metres for round-off."""
 _RAMP_M = 10.0
 """Metres inside the area over which the penalty grows from zero, so that it is continuous."""
 
@@ -26,8 +26,8 @@ class SpeedLimit(Rule):
     """penalty = ReLU(length − limit · duration), the metres by which a step is too long, at its later point.
 
     On roads the limit holds where the step's middle lies there, in an area where its middle or both of its ends do; the
-    penalty then grows from zero over the first 10 m inside, so that it is continuous. Two points at the same time and
-    different places are too fast.
+    penalty then grows from zero over the first 10 m inside, so that it is continuous. Two points at the same time in
+    different places exceed every limit.
     """
 
     limit_mps: float
@@ -64,7 +64,10 @@ class SpeedLimit(Rule):
     def violations(self, motion: Motion) -> np.ndarray:
         """Return the later points of steps that are too fast."""
         length, dt = ground_lengths(motion, np)
-        return at_later_point(self._concerned(motion, length - self.limit_mps * dt - TOLERANCE_M > 0), motion, np)
+        result: np.ndarray = at_later_point(
+            self._concerned(motion, length - self.limit_mps * dt - TOLERANCE_M > 0), motion, np
+        )
+        return result
 
     def _concerned(self, motion: Motion, chosen: np.ndarray) -> np.ndarray:
         """Return which of the chosen steps lie where the limit holds; changes `chosen`."""
@@ -75,15 +78,18 @@ class SpeedLimit(Rule):
             chosen[chosen] = _depth(self.where, motion, np.flatnonzero(chosen), np) > -self.slack
         return chosen
 
-    def cured_by_times(self) -> bool:
-        """Return True: more time for the step cures it."""
+    def new_times_suffice(self) -> bool:
+        """Return True: more time for the step is enough."""
         return True
 
     def least_step_s(self, motion: Motion) -> np.ndarray:
         """Return length / limit where the limit holds; where that is depends on positions alone."""
         length, _ = ground_lengths(motion, np)
         concerned = self._concerned(motion, length - TOLERANCE_M > 0)
-        return at_later_point(np.where(concerned, (length - ROUND_OFF_M) / self.limit_mps, 0.0), motion, np)
+        result: np.ndarray = at_later_point(
+            np.where(concerned, (length - ROUND_OFF_M) / self.limit_mps, 0.0), motion, np
+        )
+        return result
 
     def stricter(self) -> SpeedLimit:
         """Return a limit that is 0.6 % lower and reaches a few centimetres further."""

@@ -1,4 +1,4 @@
-"""Rules about the streets of a road map that was not given: they have a description and no place."""
+"""Rules that refer to the streets of a road map that was not given: they have a description but no place."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def unmapped_speed_limit(kmh: float, classes: Sequence[str], width_m: float, nam
 
 
 def is_unmapped(rule: Rule) -> bool:
-    """Return whether a rule is about the streets of a map that was not given."""
+    """Return whether a rule refers to the streets of a map that was not given."""
     place = rule.where if isinstance(rule, SpeedLimit) else rule
     return isinstance(place, OneWay | Classes) and len(place.segments.ends) == 0
 

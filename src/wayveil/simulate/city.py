@@ -1,4 +1,4 @@
-"""The embedded city: a scope, its road map, its traffic rules, and the places that draw people."""
+"""The simulated city: a scope, its road map, its traffic rules, and its destinations."""
 
 import json
 import math
@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.roads import RoadMap
+from wayveil.core.scope import EARTH_RADIUS_M, Scope
 from wayveil.errors import InputError
-from wayveil.roads import RoadMap
-from wayveil.scope import EARTH_RADIUS_M, Scope, read_scope
+from wayveil.io.scope_files import read_scope
 from wayveil.simulate.plan import Pattern, Plan, Style, draw_plan
 from wayveil.simulate.streets import LIMIT_KMH, Streets, draw_streets, to_roadmap
 
@@ -21,7 +22,7 @@ _SMALLEST_KM, _LARGEST_KM = 2.0, 60.0
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """An area that is closed to traffic on some days from one hour to another (over midnight where `to` < `from`)."""
+    """An area that is closed to traffic on some days from one hour to another (over midnight if `to_h` < `from_h`)."""
 
     name: str
     polygon: Any
@@ -30,7 +31,7 @@ class Closure:
     days: tuple[int, ...]
 
     def holds(self, week_s: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Whether it is closed, by seconds since Monday 00:00; the hours at both ends belong to it."""
+        """Whether it is closed at these seconds since Monday 00:00, including both ends of the hours."""
         hour, day = week_s / 3600 % 24, (week_s // 86_400).astype(int) % 7
         if self.from_h < self.to_h:
             return (hour >= self.from_h) & (hour <= self.to_h) & np.isin(day, self.days)
@@ -41,7 +42,7 @@ class Closure:
 
 @dataclass(frozen=True, eq=False)
 class HotSpot:
-    """A place that draws people: where, how far it spreads, how strongly, and when (its share of leisure)."""
+    """A destination: position, extent, weight, and share of leisure trips."""
 
     name: str
     x_m: float
@@ -53,9 +54,9 @@ class HotSpot:
 
 @dataclass(frozen=True, eq=False)
 class City:
-    """An invented city.
+    """A simulated city.
 
-    Privacy: free (nobody lives there).
+    Privacy: free (simulated data).
     """
 
     scope: Scope
@@ -66,7 +67,7 @@ class City:
     hot_spots: tuple[HotSpot, ...]
     closures: tuple[Closure, ...]
     home_weight: NDArray[np.float64]
-    """(nodes,) how many people live around each junction, as shares."""
+    """(nodes,) share of the population that lives around each junction."""
     seed: int
 
     def __repr__(self) -> str:
@@ -89,20 +90,22 @@ def simulate_city(
     Parameters
     ----------
     seed : the same seed and options give the same city.
-    scope : box, time zone and days; `demo-city` where not given.
-    size_km : (east–west, north–south), in place of the box of `demo-city`.
+    scope : box, time zone and days; by default those of `demo-city`.
+    size_km : (east–west, north–south), instead of the box of `demo-city`.
     pattern : "mixed", "grid" or "organic" districts.
     block_m : length of a block in the centre.
-    hot_spots : how many places, besides homes, draw people.
+    hot_spots : number of destinations besides homes.
 
-    Privacy: free (nobody lives there).
+    Privacy
+    -------
+    Free (simulated data).
     """
     if scope is not None and size_km is not None:
-        raise InputError("Give the city a scope or a size, not both.")
+        raise InputError("Give scope= or size_km=, not both.")
     scope = scope or (read_scope("demo-city") if size_km is None else _box_of_size(size_km))
     if not all(0.99 * _SMALLEST_KM <= side / 1000 <= 1.01 * _LARGEST_KM for side in (scope.width_m, scope.height_m)):
         limits = f"{_SMALLEST_KM:g} to {_LARGEST_KM:g} km"
-        raise InputError(f"A simulated city is {limits} wide and high; choose another box.")
+        raise InputError(f"A simulated city must be {limits} wide and high; choose another box.")
     if not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError("The seed must be a whole number that is not negative.")
     style = Style(pattern, block_m, hot_spots, river, motorway)
@@ -172,7 +175,7 @@ def _closures(plan: Plan) -> tuple[Closure, ...]:
 
 
 _KINDS = (
-    # name, share of the way from the centre to the border, spread, weight, leisure
+    # name, distance from the centre as a share of the distance to the border, spread, weight, share of leisure
     ("Old town", 0.02, 420.0, 5.0, 0.5),
     ("Central station", 0.13, 180.0, 3.0, 0.4),
     ("Business district", 0.10, 380.0, 5.0, 0.1),
@@ -192,7 +195,7 @@ def _hot_spots(plan: Plan, count: int, rng: np.random.Generator) -> tuple[HotSpo
         name, share, spread, weight, leisure = _KINDS[k % len(_KINDS)]
         if k >= len(_KINDS):
             name, share, weight = f"Quarter {k + 1}", rng.uniform(0.2, 0.8), rng.uniform(0.5, 2.0)
-        angle = turn + k * 2.4  # the golden angle: no two in the same direction
+        angle = turn + k * 2.4  # the golden angle spreads the directions evenly
         x = plan.centre[0] + share * 0.46 * plan.width_m * math.cos(angle)
         y = plan.centre[1] + share * 0.46 * plan.height_m * math.sin(angle)
         place = plan.warp(np.array([[np.clip(x, 0, plan.width_m), np.clip(y, 0, plan.height_m)]]))[0]
@@ -201,7 +204,7 @@ def _hot_spots(plan: Plan, count: int, rng: np.random.Generator) -> tuple[HotSpo
 
 
 def _homes(plan: Plan, streets: Streets, rng: np.random.Generator) -> NDArray[np.float64]:
-    """Shares of the people by junction: by district, a few times denser in some than in others."""
+    """Share of the population by junction; some districts are a few times denser than others."""
     import shapely
 
     far = np.array([math.hypot(d.polygon.centroid.x - plan.centre[0], d.polygon.centroid.y - plan.centre[1])
@@ -239,7 +242,7 @@ def _rules(closures: tuple[Closure, ...], streets: Streets, scope: Scope) -> dic
 
 
 def _names(streets: Streets) -> set[str]:
-    from wayveil.roads import ROAD_CLASSES
+    from wayveil.core.roads import ROAD_CLASSES
 
     return {ROAD_CLASSES[index] for index in np.unique(streets.road_class)}
 
@@ -260,7 +263,10 @@ def rules_text(city: City) -> str:
 def scope_toml(city: City) -> str:
     """The city's scope as TOML text."""
     scope = city.scope
-    lines = ["# An invented city of `wayveil simulate`: nobody lives there.", f"name = {json.dumps(scope.name)}"]
+    lines = [
+        "# A city simulated by `wayveil simulate`; its residents are not real.",
+        f"name = {json.dumps(scope.name)}",
+    ]
     lines += [f"{side} = {getattr(scope, side)!r}" for side in ("south", "west", "north", "east")]
     lines.append(f"timezone = {json.dumps(scope.timezone)}")
     if scope.first_day and scope.last_day:

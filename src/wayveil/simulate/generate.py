@@ -1,4 +1,4 @@
-"""Trajectories of the embedded city, all at once or streamed, that obey the city's own rules."""
+"""Trajectories of the simulated city, in memory or streamed, which obey the city's rules."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,23 +8,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.atomic import atomic_path
+from wayveil.core.trajectories import EMPTY, Trajectories, concatenate, select
 from wayveil.errors import InputError
+from wayveil.io.atomic import atomic_path
 from wayveil.progress import Progress, quiet
 from wayveil.simulate.city import City
 from wayveil.simulate.drive import LONGEST_S, Drives, drive, sample
 from wayveil.simulate.people import Anchors, Trips, draw_trips, place_anchors
 from wayveil.simulate.routes import Router, make_router, walk
-from wayveil.trajectories import EMPTY, Trajectories, concatenate, select
 
 _MOST = 100_000_000
 _SHORTEST_S = 120.0
 
 
 def simulate_trajectories(city: City, n: int = 10_000, seed: int = 0, *, progress: Progress = quiet) -> Trajectories:
-    """n trajectories with users, in the order of users and times; the same city, n and seed give the same ones.
+    """n trajectories with users, sorted by user and time; the same city, n and seed give the same trajectories.
 
-    Privacy: free (nobody lives there).
+    Privacy: free (simulated data).
     """
     return concatenate(list(simulate_batches(city, n, seed, progress=progress))) if _checked(n) else EMPTY
 
@@ -32,11 +32,11 @@ def simulate_trajectories(city: City, n: int = 10_000, seed: int = 0, *, progres
 def simulate_to_parquet(
     path: str | Path, n: int = 1_000_000, seed: int = 0, *, city: City | None = None, progress: Progress = quiet
 ) -> City:
-    """n trajectories streamed to a Parquet file: traj_id, user_id, lat, lon, t (Unix seconds), sorted; flat memory.
+    """Stream n trajectories to a Parquet file: traj_id, user_id, lat, lon, t (Unix seconds), sorted; constant memory.
 
     Returns the city. A row group holds the trajectories of one batch of users.
 
-    Privacy: free (nobody lives there).
+    Privacy: free (simulated data).
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -64,12 +64,12 @@ def simulate_to_parquet(
 
 
 def simulate_to_file(path: Path, n: int, seed: int = 0, *, city: City, progress: Progress = quiet) -> None:
-    """n trajectories to a file: streamed to Parquet, or by way of memory to another format that the name says.
+    """Write n trajectories to a file: streamed to Parquet, or through memory to the format of another extension.
 
-    Privacy: free (nobody lives there).
+    Privacy: free (simulated data).
     """
-    from wayveil.formats.options import format_of
-    from wayveil.formats.reading import write_trajectories
+    from wayveil.io.options import format_of
+    from wayveil.io.writers.dispatch import write_trajectories
 
     if format_of(path) == "parquet":
         simulate_to_parquet(path, n, seed, city=city, progress=progress)
@@ -78,7 +78,10 @@ def simulate_to_file(path: Path, n: int, seed: int = 0, *, city: City, progress:
 
 
 def simulate_batches(city: City, n: int, seed: int = 0, *, progress: Progress = quiet) -> Iterator[Trajectories]:
-    """The same trajectories in pieces of whole batches of users; a piece depends on its number and the seed alone."""
+    """The trajectories of `simulate_trajectories`, one batch of users at a time.
+
+    A batch depends on the city, its number and the seed only.
+    """
     progress("routes", 0.0)
     traffic = prepare_traffic(city)
     made = batch = idle = 0
@@ -87,7 +90,7 @@ def simulate_batches(city: City, n: int, seed: int = 0, *, progress: Progress = 
         batch += 1
         idle = 0 if len(piece) else idle + 1
         if idle > 20:
-            raise InputError("Nobody can travel in this city: it is too small for a trip; give it a larger size.")
+            raise InputError("This city is too small for a trip; give it a larger size.")
         if not len(piece):
             continue
         if made + len(piece) > n:
@@ -99,7 +102,7 @@ def simulate_batches(city: City, n: int, seed: int = 0, *, progress: Progress = 
 
 @dataclass(frozen=True, eq=False)
 class Traffic:
-    """What all batches share: ways, anchors, and the rules that a trajectory must obey."""
+    """The objects that all batches share: router, anchors, and the rules that a trajectory must obey."""
 
     city: City
     router: Router
@@ -108,7 +111,10 @@ class Traffic:
 
 
 def prepare_traffic(city: City) -> Traffic:
-    """Anchors, router and rules of a city: the same for every seed, so that two are samples of one population."""
+    """Anchors, router and rules of a city.
+
+    They do not depend on the seed, so datasets with different seeds are samples of one population.
+    """
     from wayveil.rules import read_rules
 
     rng = np.random.default_rng([city.seed, 3])
@@ -134,7 +140,7 @@ def _batch(traffic: Traffic, batch: int, seed: int) -> Trajectories:
     if len(which) == 0:
         return EMPTY
     result = _points(city, drives, trips, which, rng, dense=False)
-    # Few break a rule, all by a coarse step that cuts a corner: those get a denser clock, as a better device has.
+    # A few trajectories violate a rule because a long step cuts a corner; they are sampled more densely.
     broken = _broken(traffic, result)
     if not broken.any():
         return result
@@ -145,7 +151,7 @@ def _batch(traffic: Traffic, batch: int, seed: int) -> Trajectories:
 
 
 def _no_overlap(trips: Trips, duration_s: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """False for a trip that starts before the same user's last one has ended."""
+    """False for a trip that starts before the same user's previous trip has ended."""
     after = trips.depart_utc[1:] > trips.depart_utc[:-1] + duration_s[:-1]
     apart: NDArray[np.bool_] = np.r_[True, after | (trips.user[1:] != trips.user[:-1])]
     return apart
@@ -156,7 +162,7 @@ def _points(
 ) -> Trajectories:
     offsets, x, y, at_s = sample(drives, which, rng, dense)
     scope = city.scope
-    inside = 0.5  # metres from the border of the box, so that rounding to 7 decimals stays in it
+    inside = 0.5  # margin in metres, so that points rounded to 7 decimals stay in the box
     x, y = np.clip(x, inside, scope.width_m - inside), np.clip(y, inside, scope.height_m - inside)
     lon, lat = scope.to_degrees(x, y)
     t_utc = at_s + np.repeat(trips.depart_utc[which], np.diff(offsets))

@@ -1,14 +1,15 @@
-"""Who travels, from where to where and when: homes, works, habits, rush hours and weekends."""
+"""Trips of the residents: homes, workplaces, habits, rush hours and weekends."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core import ragged
 from wayveil.simulate.city import City
 
-USERS_A_BATCH = 2048
-MOST_A_USER = 140
+USERS_PER_BATCH = 2048
+MOST_TRIPS_PER_USER = 140
 _ANCHORS_AT_MOST = 130
 _TAIL = 1.25
 _REACH_M = 4500.0
@@ -30,7 +31,7 @@ _HALF_WINDOW_H = np.array([1.1, 0.9, 0.9, 0.9, 1.1, 1.4])
 
 @dataclass(frozen=True, eq=False)
 class Trips:
-    """One row a trip, by user and departure; `anchor` is a number of the list of anchors."""
+    """One row per trip, sorted by user and departure; `anchor` is an index into the anchors."""
 
     user: NDArray[np.int64]
     anchor: NDArray[np.int64]
@@ -39,7 +40,7 @@ class Trips:
     depart_utc: NDArray[np.float64]
     taste: NDArray[np.int64]
     closed: NDArray[np.int64]
-    """Bit k is set where closure k holds at some time in the 90 minutes after the departure."""
+    """Bit k is set if closure k applies at some time in the 90 minutes after departure."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +53,7 @@ class Anchors:
 
 
 def place_anchors(city: City, rng: np.random.Generator) -> Anchors:
-    """Junctions around the hot spots, and some anywhere people live, with heavy-tailed weights."""
+    """Junctions around the hot spots, and some in residential areas, with heavy-tailed weights."""
     xy = city.streets.node_xy
     per_spot = max(2, min(_ANCHORS_AT_MOST * 3 // 4 // len(city.hot_spots), 12))
     nodes, work, leisure = [], [], []
@@ -73,19 +74,19 @@ def place_anchors(city: City, rng: np.random.Generator) -> Anchors:
 
 
 def draw_trips(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
-    """All trips of one batch of users; the batch alone decides, so that any number of them can be streamed."""
+    """All trips of one batch of users; independent of other batches, so that batches can be streamed."""
     rng = np.random.default_rng([seed, 2, batch])
-    n, xy = USERS_A_BATCH, city.streets.node_xy
+    n, xy = USERS_PER_BATCH, city.streets.node_xy
     days, first_s = _days(city)
     slots = len(_SLOTS) * days
-    count = np.minimum(np.floor(rng.random(n) ** (-1 / _TAIL)).astype(int), min(MOST_A_USER, slots))
+    count = np.minimum(np.floor(rng.random(n) ** (-1 / _TAIL)).astype(int), min(MOST_TRIPS_PER_USER, slots))
     home = rng.choice(len(xy), n, p=city.home_weight)
     near = -np.hypot(*(xy[home][:, None] - xy[anchors.node][None]).transpose(2, 0, 1)) / _REACH_M
     at_work = _choose(np.log(anchors.work) + 0.6 * near, rng)
     haunts = np.column_stack([_choose(np.log(anchors.leisure) + near, rng) for _ in range(3)])
-    roams = rng.random(n) < 0.08 + 0.3 * (count > 40)  # couriers and taxis: anywhere at any hour
+    roams = rng.random(n) < 0.08 + 0.3 * (count > 40)  # couriers and taxis travel anywhere at any hour
     shift_h = np.where(roams, rng.uniform(0, 24, n), np.clip(rng.normal(0, 0.45, n), -1.2, 1.2))
-    by_day_h = np.clip(rng.normal(0, 1.0, (n, days)), -2, 2)  # on weekends nobody looks at the clock
+    by_day_h = np.clip(rng.normal(0, 1.0, (n, days)), -2, 2)  # departures on weekends are less regular
 
     user, slot = _pick_slots(count, roams, days, first_s, rng)
     kind, day = slot % len(_SLOTS), slot // len(_SLOTS)
@@ -102,7 +103,7 @@ def draw_trips(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
     free = rng.random(len(user)) < 0.5 + 0.2 * (hour < 14) - 0.2 * (hour > 19)
     to_anchor = np.where(commutes, kind == 0, free)
     node = home[user]
-    # Around noon people leave from work; who roams goes from any place to any other.
+    # Around noon people leave from work; couriers and taxis travel between any two places.
     from_work = ~roams[user] & ~weekend & np.isin(kind, (1, 2, 3)) & (rng.random(len(user)) < 0.5)
     node = np.where(from_work, anchors.node[at_work[user]], node)
     anywhere = rng.choice(len(xy), len(user), p=city.home_weight)
@@ -117,7 +118,7 @@ def draw_trips(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
 
 
 def closed_bits(city: City, depart_utc: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Which closures hold at some time of the 90 minutes after each departure, as bits."""
+    """Which closures apply at some time in the 90 minutes after each departure, as bits."""
     bits = np.zeros(len(depart_utc), np.int64)
     base = city.scope.local_seconds(depart_utc)
     for ahead in np.arange(-300.0, _LONGEST_S + 900, 900.0):
@@ -140,7 +141,7 @@ def _weekday(city: City, first_s: float, day: NDArray[np.int64]) -> NDArray[np.i
 
 
 def _choose(log_weight: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """One column of each row, with probability proportional to its weight (Gumbel's trick)."""
+    """One column of each row, with probability proportional to its weight (the Gumbel-max trick)."""
     column: NDArray[np.int64] = (log_weight + rng.gumbel(size=log_weight.shape)).argmax(axis=1)
     return column
 
@@ -148,12 +149,12 @@ def _choose(log_weight: NDArray[np.float64], rng: np.random.Generator) -> NDArra
 def _pick_slots(
     count: NDArray[np.int64], roams: NDArray[np.bool_], days: int, first_s: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """`count` different slots for each user, the popular ones first; one user is never on two trips at once."""
+    """`count` different slots for each user, popular ones first, so that a user is never on two trips at once."""
     day = np.repeat(np.arange(days), len(_SLOTS))
     weekend = ((day + int(first_s // 86_400) + 3) % 7) >= 5
     weight = np.where(weekend, np.tile(_SLOTS[:, 3], days), np.tile(_SLOTS[:, 2], days))
     score = np.where(roams[:, None], 0.0, np.log(weight)[None]) + rng.gumbel(size=(len(count), len(day)))
     rank = np.argsort(-score, axis=1)
     chosen = np.arange(len(day))[None] < count[:, None]
-    user = np.repeat(np.arange(len(count)), count)
+    user = ragged.owners(count)
     return user, rank[chosen]

@@ -1,4 +1,4 @@
-"""The plan of an invented city: districts, arterials, a river, a motorway, before any street is drawn."""
+"""The plan of a simulated city: districts, main roads, a river and a motorway."""
 
 import math
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ PATTERNS: tuple[Pattern, ...] = ("mixed", "grid", "organic")
 
 @dataclass(frozen=True)
 class Style:
-    """What a city looks like; everything else follows from the seed and the box."""
+    """The style of a city; everything else follows from the seed and the box."""
 
     pattern: Pattern = "mixed"
-    """How its districts are laid out: straight grids, grown lanes, or both."""
+    """Layout of the districts: straight grids, irregular lanes, or both."""
     block_m: float = 125.0
     """Length of a block in the centre; blocks grow towards the outskirts."""
     hot_spots: int = 9
-    """How many places, besides homes, draw people."""
+    """Number of destinations besides homes."""
     river: bool = True
     motorway: bool = True
     oneway_share: float = 0.45
@@ -55,7 +55,7 @@ class District:
 
 @dataclass(frozen=True)
 class Plan:
-    """Lines and areas in metres before the warp; `warp` bends them all alike, so what touches goes on touching."""
+    """Lines and areas in metres before the warp; `warp` deforms all of them in the same way, so they stay connected."""
 
     width_m: float
     height_m: float
@@ -68,7 +68,7 @@ class Plan:
     bends: NDArray[np.float64]
 
     def warp(self, xy: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Bend positions by a few long waves; the border of the box stays the border."""
+        """Displace positions by a few long waves; the border of the box stays in place."""
         x, y = xy[:, 0], xy[:, 1]
         edge = np.minimum.reduce([x, self.width_m - x, y, self.height_m - y]) / (0.08 * self.height_m)
         calm = np.clip(edge, 0.0, 1.0) ** 2 * (3 - 2 * np.clip(edge, 0.0, 1.0))
@@ -79,13 +79,13 @@ class Plan:
 
 
 def draw_plan(width_m: float, height_m: float, style: Style, rng: np.random.Generator) -> Plan:
-    """Districts around a centre, the main roads between them, and what cuts through the city."""
+    """Districts around a centre, the main roads between them, the river and the motorway."""
     import shapely
 
     box = shapely.box(0, 0, width_m, height_m)
     centre = (width_m * rng.uniform(0.42, 0.54), height_m * rng.uniform(0.48, 0.58))
     seeds = _district_seeds(width_m, height_m, centre, style.block_m, rng)
-    for _ in range(2):  # two steps of Lloyd's relaxation: no slivers
+    for _ in range(2):  # two steps of Lloyd's relaxation, against slivers
         cells = _cells(seeds, box)
         seeds = np.array([[cell.centroid.x, cell.centroid.y] for cell in cells])
     cells = _cells(seeds, box)
@@ -117,7 +117,7 @@ def _cells(seeds: NDArray[np.float64], box: Any) -> list[Any]:
 
     found = shapely.voronoi_polygons(shapely.multipoints(seeds), extend_to=box)
     cells = [cell.intersection(box) for cell in found.geoms]
-    # The library's order is its own; by place, so that the same seed gives the same city.
+    # Sorted by position, because the library's order is arbitrary and the same seed must give the same city.
     return sorted((cell for cell in cells if cell.area > 1), key=lambda cell: (cell.centroid.x, cell.centroid.y))
 
 
@@ -128,7 +128,7 @@ def _bends(width_m: float, height_m: float, style: Style, rng: np.random.Generat
         for length_m, slope in ((0.8 * width_m, 0.10), (0.35 * width_m, 0.13), (1500.0, 0.10), (650.0, 0.07)):
             angle = rng.uniform(0, math.pi)
             wave = 2 * math.pi / length_m
-            # amplitude · wave number is the largest slope: far below 1, so that the bend folds nothing over
+            # amplitude · wave number is the largest slope; it is far below 1, so that the warp does not fold
             amplitude = strength * slope / wave
             rows.append([axis, amplitude, wave * math.cos(angle), wave * math.sin(angle), rng.uniform(0, 2 * math.pi)])
     return np.array(rows)
@@ -161,7 +161,7 @@ def _ring(width_m: float, height_m: float, centre: tuple[float, float]) -> Any:
 
 
 def _main_roads(cells: list[Any], centre: tuple[float, float], box: Any, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Borders of districts: those on the shortest ways out of the centre are primary, the others secondary."""
+    """Borders of districts: those on the shortest routes out of the centre are primary, the others secondary."""
     import shapely
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import dijkstra

@@ -1,18 +1,19 @@
-"""Shortest ways through the city: trees from the places that draw people, walked for many trips at once."""
+"""Shortest routes through the city: shortest-path trees of the destinations, followed for many trips at once."""
 
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.roads import ROAD_CLASSES
+from wayveil.core import ragged
+from wayveil.core.roads import ROAD_CLASSES
 from wayveil.simulate.city import City
 from wayveil.simulate.streets import Streets
 
 FREE_KMH = {"motorway": 68.0, "primary": 51.0, "secondary": 43.0, "tertiary": 37.0, "residential": 24.0}
-"""How fast people drive on an empty street; below the limit."""
+"""Free-flow speed by class, below the speed limit."""
 TASTES = 2
-"""How many opinions there are about the best way."""
+"""Number of driver types with different route costs."""
 KEEP_AWAY_M = 25.0
 """Drivers stay this far from a closed area, so that GPS noise does not put them inside."""
 
@@ -48,7 +49,7 @@ def arcs_of(streets: Streets) -> Arcs:
 
 @dataclass(frozen=True, eq=False)
 class Router:
-    """Trees to and from the anchors, made when first asked for: by which areas are closed and by taste."""
+    """Shortest-path trees to and from the anchors, by closed areas and driver type; computed at first use."""
 
     city: City
     arcs: Arcs
@@ -61,9 +62,9 @@ class Router:
     _trees: dict[tuple[int, int], tuple[NDArray[np.int32], NDArray[np.int32]]] = field(default_factory=dict)
 
     def trees(self, closed: int, taste: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """(before, after), each (anchors, nodes): the node before on the way from, and after on the way to an anchor.
+        """(before, after), each (anchors, nodes): previous node on the route from, and next node on that to an anchor.
 
-        `closed` has bit k set where closure k holds. -9999 where there is no way.
+        Bit k of `closed` is set if closure k applies. -9999 if there is no route.
         """
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import dijkstra
@@ -85,16 +86,16 @@ class Router:
 
 
 def make_router(city: City, anchors: NDArray[np.int64], rng: np.random.Generator) -> Router:
-    """A router with its costs: seconds on empty streets, disturbed a little for each taste."""
+    """A router with its costs: seconds on empty streets, slightly perturbed for each driver type."""
     import shapely
 
     streets = city.streets
-    lines = shapely.linestrings(streets.xy, indices=np.repeat(np.arange(len(streets)), np.diff(streets.offsets)))
+    lines = shapely.linestrings(streets.xy, indices=ragged.owners(np.diff(streets.offsets)))
     blocked = np.array(
         [shapely.intersects(lines, closure.polygon.buffer(KEEP_AWAY_M)) for closure in city.closures], dtype=bool
     ).reshape(len(city.closures), len(streets))
     seconds = streets.length_m / free_speed_mps(streets)
-    # 8 s a junction: turning through many small streets is not worth it; ramps and detours cost more
+    # 8 s per junction, so that routes do not turn through many small streets; ramps and detours cost more
     junction = np.where(streets.road_class == 0, 25.0, 8.0)
     cost = np.array([(seconds + junction) * np.exp(rng.normal(0, 0.22, len(streets))) for _ in range(TASTES)])
     return Router(city, arcs_of(streets), anchors, blocked, cost)
@@ -113,7 +114,7 @@ def walk(
     closed: NDArray[np.int64],
     taste: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Ways between an anchor (by its number) and a node for many trips: (offsets, arcs); without a way, no arcs."""
+    """Routes between an anchor (by its number) and a node for many trips: (offsets, arcs); no arcs if unreachable."""
     n = len(anchor)
     step = np.full((n, 0), -1, np.int64)
     here = node.astype(np.int64).copy()
@@ -137,10 +138,8 @@ def walk(
     step = np.column_stack(columns[:-1]) if len(columns) > 1 else np.column_stack(columns)
     arrived = here == goal
     count = np.where(arrived, (step >= 0).sum(axis=1) - 1, 0)
-    # ways from an anchor were walked backwards
-    row = np.repeat(np.arange(n), count)
-    offsets = np.r_[0, np.cumsum(count)]
-    k = np.arange(offsets[-1]) - offsets[:-1][row]
+    # routes from an anchor were followed backwards
+    row, k, offsets = ragged.owners(count), ragged.ranks(count), ragged.offsets_of(count)
     backwards = ~to_anchor[row]
     first = np.where(backwards, step[row, count[row] - k], step[row, k])
     second = np.where(backwards, step[row, count[row] - k - 1], step[row, k + 1])

@@ -1,4 +1,4 @@
-"""From a plan to streets: lines cut where they cross, nodes, classes, directions, speeds."""
+"""From a plan to streets: lines split at crossings, nodes, classes, directions, speeds."""
 
 import itertools
 import math
@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.roads import ROAD_CLASSES, RoadMap
-from wayveil.scope import Scope
+from wayveil.core import ragged
+from wayveil.core.polylines import Polylines, lengths
+from wayveil.core.roads import ROAD_CLASSES, RoadMap
+from wayveil.core.scope import Scope
 from wayveil.simulate.plan import District, Plan, Style
 
 LIMIT_KMH = {"motorway": 80.0, "primary": 60.0, "secondary": 50.0, "tertiary": 50.0, "residential": 30.0}
@@ -37,7 +39,7 @@ class Streets:
 
 
 def draw_streets(plan: Plan, style: Style, rng: np.random.Generator) -> Streets:
-    """All streets of a plan, cut at their crossings; from every junction every other can be reached."""
+    """All streets of a plan, split at their crossings; every junction can be reached from every other."""
     import shapely
 
     lines: list[tuple[Any, str, bool]] = []
@@ -61,7 +63,7 @@ def draw_streets(plan: Plan, style: Style, rng: np.random.Generator) -> Streets:
 
 
 def _with_bridges(plan: Plan) -> Any:
-    """Secondary roads, without those of their river crossings that stand too near to another bridge."""
+    """Secondary roads, without river crossings that are too close to another bridge."""
     import shapely
 
     if plan.river is None:
@@ -100,7 +102,7 @@ def _district_lines(district: District, style: Style, rng: np.random.Generator) 
         for k in range(-int(reach / spacing), int(reach / spacing) + 1):
             jitter = rng.normal(0, 0.12 * district.grown)
             at = middle + aside * (k + phase + jitter) * spacing
-            sense = 1 if (k + flip) % 2 else -1  # neighbours run against each other
+            sense = 1 if (k + flip) % 2 else -1  # neighbouring one-way streets have opposite directions
             line = shapely.linestrings([at - sense * reach * ahead, at + sense * reach * ahead])
             inside = line.intersection(district.polygon)
             collector = k % 4 == 0 and district.use != "park"
@@ -132,7 +134,7 @@ def _cut(lines: list[tuple[Any, str, bool]]) -> tuple[list[NDArray[np.float64]],
     for piece, which in zip(pieces, owner):
         line = np.asarray(piece.coords)
         source_line = parts[which]
-        # the union may turn a piece round; a one-way street keeps the sense in which it was drawn
+        # the union may reverse a piece; a one-way street keeps the direction in which it was drawn
         if ways[which] and source_line.project(shapely.Point(line[0])) > source_line.project(shapely.Point(line[-1])):
             line = line[::-1]
         found.append(line)
@@ -142,14 +144,14 @@ def _cut(lines: list[tuple[Any, str, bool]]) -> tuple[list[NDArray[np.float64]],
 def _finish(
     lines: list[NDArray[np.float64]], names: list[str], ways: list[bool], plan: Plan, rng: np.random.Generator
 ) -> Streets:
-    """Join near ends to nodes, drop lanes at random where a district has grown, bend, and keep what is connected."""
+    """Join close ends to nodes, drop lanes of irregular districts at random, warp, and keep the connected part."""
     ends = np.array([[line[0], line[-1]] for line in lines])
     node_xy, code = _join(ends.reshape(-1, 2))
     start, end = code.reshape(-1, 2).T
     road_class = np.array([ROAD_CLASSES.index(name) for name in names], np.int8)
     oneway = np.array(ways)
     keep = (start != end) & (rng.random(len(lines)) > _gaps(lines, road_class, plan))
-    # Of several streets between the same two junctions the widest stays.
+    # Keep the widest of several streets between the same two junctions.
     order = np.argsort(road_class, kind="stable")
     pair = np.column_stack([np.minimum(start, end), np.maximum(start, end)])[order]
     single = np.zeros(len(lines), bool)
@@ -160,10 +162,8 @@ def _finish(
     used, renamed = np.unique(np.r_[start[keep], end[keep]], return_inverse=True)
     start, end = renamed[: keep.sum()], renamed[keep.sum() :]
     xy = plan.warp(np.concatenate(parts))
-    offsets = np.r_[0, np.cumsum([len(part) for part in parts])]
-    step = np.hypot(*np.diff(xy, axis=0, append=xy[-1:]).T)
-    step[offsets[1:] - 1] = 0.0
-    length = np.add.reduceat(step, offsets[:-1])
+    offsets = ragged.offsets_of([len(part) for part in parts])
+    length = lengths(Polylines(offsets, xy[:, 0], xy[:, 1]))
     nodes = plan.warp(node_xy[used])
     return Streets(nodes, start, end, offsets, xy, road_class[keep], oneway[keep], length)
 
@@ -185,7 +185,7 @@ def _join(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.
 
 
 def _gaps(lines: list[NDArray[np.float64]], road_class: NDArray[np.int8], plan: Plan) -> NDArray[np.float64]:
-    """Chance that a piece is not built: lanes of grown districts, never a main road."""
+    """Probability that a piece is dropped: lanes of irregular districts only, never a main road."""
     import shapely
 
     middles = shapely.points(np.array([line.mean(axis=0) for line in lines]))
@@ -200,7 +200,7 @@ def _gaps(lines: list[NDArray[np.float64]], road_class: NDArray[np.int8], plan: 
 def _connected(
     nodes: int, start: NDArray[np.int64], end: NDArray[np.int64], oneway: NDArray[np.bool_], keep: NDArray[np.bool_]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Open one-way streets that lead nowhere to both ways, then keep the largest part where all reach all."""
+    """Make one-way streets that lead nowhere two-way, then keep the largest strongly connected part."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
@@ -218,7 +218,7 @@ def _connected(
 
 
 def _denser(line: NDArray[np.float64], step_m: float = 90.0) -> NDArray[np.float64]:
-    """More vertices on long stretches, so that the warp bends streets and not only their ends."""
+    """Add vertices to long lines, so that the warp bends them and does not only move their ends."""
     parts = []
     for a, b in itertools.pairwise(line):
         k = max(1, math.ceil(math.hypot(*(b - a)) / step_m))

@@ -1,1 +1,1 @@
-""""""
+"""Synthesis: from a release to trajectories, without any private data."""

@@ -1,4 +1,4 @@
-"""The key of a run: equal for equal inputs, so that an interrupted run is continued only by itself.
+"""The key of a run: equal for equal inputs, so that only the same run continues an interrupted one.
 
 Privacy: free (public values only).
 """
@@ -11,35 +11,35 @@ from typing import Any
 
 import numpy as np
 
+from wayveil.core.roads import RoadMap, roads_digest
 from wayveil.release import Release, release_to_json
-from wayveil.roads import RoadMap, roads_digest
 from wayveil.rules.rule import Rule
 
 
-class _Unknown(Exception):
-    """A value whose content cannot be read off, such as somebody's function."""
+class _UnknownError(Exception):
+    """A value whose content cannot be hashed, such as a user's function."""
 
 
 def run_key(
     release: Release, roads: RoadMap | None, rules: Sequence[Rule], count: int, seed: int | None, estimator: str
 ) -> str | None:
-    """SHA-256 over everything that the output depends on; None where a rule cannot be told from another one.
+    """SHA-256 over all inputs of the output; None if a rule has content that cannot be hashed.
 
-    A drawn seed is not part of it: the run that continues does not know it yet.
+    A drawn seed is not included, because the continuing run does not know it yet.
     """
-    from wayveil.synthesis.synthesize import SHARD
+    from wayveil.synthesis.shard import SHARD
 
     digest = hashlib.sha256(b"wayveil run 1")
     frame = [version("wayveil"), np.__version__, release_to_json(release), count, seed, estimator, SHARD]
     try:
         _feed(digest, [*frame, None if roads is None else roads_digest(roads), list(rules)])
-    except _Unknown:
+    except _UnknownError:
         return None
     return digest.hexdigest()
 
 
 def _feed(digest: Any, value: Any) -> None:
-    """Type, length and content, so that no two values run into each other."""
+    """Hash type, length and content, so that different sequences of values have different digests."""
     digest.update(type(value).__name__.encode() + b":")
     if value is None or isinstance(value, bool | int | float | np.generic):
         digest.update(repr(value).encode())
@@ -61,5 +61,5 @@ def _feed(digest: Any, value: Any) -> None:
     elif hasattr(value, "wkb"):
         _feed(digest, value.wkb)
     else:
-        raise _Unknown
+        raise _UnknownError
     digest.update(b";")

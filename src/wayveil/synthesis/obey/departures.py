@@ -1,7 +1,7 @@
-"""Other departures for trips that pass an area at closed hours; their positions stay exactly the same.
+"""New departures for trips that pass an area at closed hours; their positions do not change.
 
 First, departures are exchanged with trips that pass no area with hours, so that each hour and weekday keeps its number
-of departures. A trip that finds no partner departs at any hour at which it obeys.
+of departures. A trip without a partner is shifted to any hour at which it obeys the rules.
 
 Privacy: free (post-processing).
 """
@@ -11,13 +11,13 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.polylines import Polylines
+from wayveil.core.polylines import Polylines
+from wayveil.core.scope import Scope
 from wayveil.rules.hours import Hours
 from wayveil.rules.motion import WEEK_S
 from wayveil.rules.rule import Rule
-from wayveil.scope import Scope
 from wayveil.synthesis.obey.settings import DEPARTURES
-from wayveil.synthesis.tracks import Tracks
+from wayveil.synthesis.place.track_columns import Tracks
 
 _DAY_S = 86_400.0
 
@@ -43,13 +43,13 @@ def exchanged_departures(
         if number == 0:
             break
         one, other = random.permutation(waiting)[:number], random.permutation(others)[:number]
-        wanted = np.zeros_like(shift)
-        wanted[one, 0] = start[other] - start[one]
-        legal = ~_closed(tracks, inside, wanted, scope, one)[one, 0]
-        legal &= ~_outside_window(tracks, one, wanted[one], scope)[:, 0]
-        legal &= ~_outside_window(tracks, other, -wanted[one], scope)[:, 0]
-        shift[one[legal]] = wanted[one[legal]]
-        shift[other[legal]] = -wanted[one[legal]]
+        tried = np.zeros_like(shift)
+        tried[one, 0] = start[other] - start[one]
+        legal = ~_closed(tracks, inside, tried, scope, one)[one, 0]
+        legal &= ~_outside_window(tracks, one, tried[one], scope)[:, 0]
+        legal &= ~_outside_window(tracks, other, -tried[one], scope)[:, 0]
+        shift[one[legal]] = tried[one[legal]]
+        shift[other[legal]] = -tried[one[legal]]
         waiting, others = np.setdiff1d(waiting, one[legal]), np.setdiff1d(others, other[legal])
     return tracks.t_utc + np.repeat(shift[:, 0], np.diff(tracks.offsets))
 
@@ -90,14 +90,14 @@ def open_departures(
     shift = np.zeros(len(tracks))
     # Chunks bound the memory: points inside an area × shifts tried.
     for chunk in np.array_split(which, -(-len(which) // DEPARTURES.tracks)):
-        wanted = _shifts(tracks.t_utc[begin[chunk]], scope, pool_utc, random)
+        tried = _shifts(tracks.t_utc[begin[chunk]], scope, pool_utc, random)
         part = np.zeros((len(tracks), 1))
-        good = ~_outside_window(tracks, chunk, wanted, scope)
-        for column in range(0, wanted.shape[1], DEPARTURES.columns):
+        good = ~_outside_window(tracks, chunk, tried, scope)
+        for column in range(0, tried.shape[1], DEPARTURES.columns):
             left = part[chunk, 0] == 0
             if not left.any():
                 break
-            some = wanted[:, column : column + DEPARTURES.columns]
+            some = tried[:, column : column + DEPARTURES.columns]
             full = np.zeros((len(tracks), some.shape[1]))
             full[chunk] = some
             legal = ~_closed(tracks, inside, full, scope, chunk)[chunk] & good[:, column : column + DEPARTURES.columns]
@@ -174,7 +174,8 @@ def _shifts(
     steps = np.arange(1, int(WEEK_S / 2 / grid_s) + 1)
     round_week = np.repeat(steps, 2) * np.tile([grid_s, -grid_s], len(steps))
     far = np.broadcast_to(round_week, (len(start_utc), len(round_week)))
-    return np.rint(np.hstack([near, same_day, any_day, far]))
+    result: NDArray[np.float64] = np.rint(np.hstack([near, same_day, any_day, far]))
+    return result
 
 
 def _outside_window(
@@ -183,8 +184,9 @@ def _outside_window(
     """Return which shifts lead out of the days of the scope; a shift of zero counts as one of them."""
     window = scope.time_window()
     if window is None:
-        return shift_s == 0
+        return np.equal(shift_s, 0)
     first = tracks.t_utc[tracks.offsets[which]]
     last = tracks.t_utc[tracks.offsets[which + 1] - 1]
     outside = (first[:, None] + shift_s < window[0]) | (last[:, None] + shift_s > window[1] - 1)
-    return outside | (shift_s == 0)
+    result: NDArray[np.bool_] = outside | (shift_s == 0)
+    return result

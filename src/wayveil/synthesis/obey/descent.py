@@ -20,16 +20,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core import ragged
+from wayveil.core.grid import Grid
+from wayveil.core.pyramid import Field
+from wayveil.core.scope import Scope
 from wayveil.errors import RuleError
-from wayveil.grid import Grid
 from wayveil.progress import Progress, quiet
-from wayveil.pyramid import Field
 from wayveil.rules.motion import Array, Motion, to_jax
 from wayveil.rules.rule import Rule
-from wayveil.scope import Scope
 from wayveil.synthesis.obey.repair import place_rules
 from wayveil.synthesis.obey.settings import DESCENT
-from wayveil.synthesis.tracks import Tracks, motion_of_tracks, points_of
+from wayveil.synthesis.place.track_columns import Tracks, motion_of_tracks
 
 Judge = Callable[[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]
 _Prepared = tuple[tuple[Array, ...], ...]
@@ -38,11 +39,10 @@ _Prepared = tuple[tuple[Array, ...], ...]
 
 @dataclass(frozen=True, eq=False)
 class Descent:
-    """The positions after the descent, and the number of its steps."""
+    """The positions after the descent."""
 
     x_m: NDArray[np.float64]
     y_m: NDArray[np.float64]
-    iterations: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +84,7 @@ def descend(
     x, y = tracks.x_m.copy(), tracks.y_m.copy()
     problem = _problem(tracks, rules, scope)
     if len(problem.points) == 0:
-        return Descent(x, y, 0)
+        return Descent(x, y)
     sizes = np.diff(problem.first)
     shape = _padded(min(int(sizes.sum()), DESCENT.windows[-1]), int(sizes.max()))
     field = _potential(attraction, grid)
@@ -98,7 +98,7 @@ def descend(
         progress("refine", 1 - len(queue) / total)
         fits = max(1, int(np.searchsorted(np.cumsum(sizes[queue]), shape, side="right")))
         now, queue = queue[:fits], queue[fits:]
-        part = points_of(problem.first, now)
+        part = ragged.take(problem.first, now)[1]
         weight = np.repeat(DESCENT.growth ** age[now], sizes[now])
         moved[:, part], mean[:, part], square[:, part] = _round(
             problem, part, shape, moved[:, part], mean[:, part], square[:, part], weight, field
@@ -106,11 +106,11 @@ def descend(
         age[now] += 1
         which = problem.points[part]
         x[which], y[which] = tracks.x_m[which] + moved[0, part], tracks.y_m[which] + moved[1, part]
-        whole = points_of(tracks.offsets, now)
+        whole = ragged.take(tracks.offsets, now)[1]
         again = now[broken(now, x[whole], y[whole])]
         queue = np.r_[again[age[again] < DESCENT.rounds], queue]
     progress("refine", 1.0)
-    return Descent(x, y, int(age.max()) * DESCENT.steps)
+    return Descent(x, y)
 
 
 def _problem(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> _Problem:
@@ -140,7 +140,7 @@ def _problem(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> _Problem:
     pace = pace * ~(alone | (tracks.ends & ~concerned))
     stay = np.where(tracks.ends, DESCENT.stay_weight_end, DESCENT.stay_weight)
     joins = np.r_[motion.joins & near[:-1] & near[1:], False]
-    first = np.r_[0, np.cumsum(np.bincount(owner[points], minlength=len(tracks)))]
+    first = ragged.offsets_of(np.bincount(owner[points], minlength=len(tracks)))
     chosen = _chosen(place_rules(rules), used)
     return _Problem(points, first, motion, joins[points], pace[points], stay[points], chosen)
 

@@ -1,10 +1,10 @@
-"""refine: trajectories that break a rule are changed, as little as possible, until they obey; the others stay.
+"""Trajectories that break a rule are changed, as little as possible, until they obey; the others stay.
 
-First the exact and cheap cures: exchanged departures for areas with hours, new times for speeds and durations, and
-another departure for trips without a partner. Then gradient descent on the coordinates around each violation. Then,
-for what remains, other departures again and single points at the nearest legal place. A trajectory that still breaks a
-rule comes back unchanged and is listed, so that another candidate can replace it. The exact rules judge what a file
-would hold: degrees rounded to 1e-7, whole seconds.
+First come exact and cheap corrections: exchanged departures for areas with hours, new times for speeds and durations,
+and another departure for trips without a partner. Next is gradient descent on the coordinates around each violation.
+For the remaining violations, departures are changed again and single points are moved to the nearest legal place. A
+trajectory that still breaks a rule is returned unchanged and listed, so that another candidate can replace it. The
+exact rules are evaluated on the values that a file contains: degrees rounded to 1e-7, whole seconds.
 
 Privacy: free (post-processing).
 """
@@ -17,19 +17,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.grid import Grid
-from wayveil.polylines import runs
-from wayveil.progress import Progress, quiet
-from wayveil.pyramid import Field
+from wayveil.core import ragged
+from wayveil.core.grid import Grid
+from wayveil.core.pyramid import Field
+from wayveil.core.scope import Scope
+from wayveil.progress import Progress, part, quiet
 from wayveil.rules.bounds import with_scope_bounds
 from wayveil.rules.counting import unique_names
 from wayveil.rules.motion import Motion
 from wayveil.rules.rule import Rule
-from wayveil.scope import Scope
 from wayveil.synthesis.obey.departures import exchanged_departures, open_departures
 from wayveil.synthesis.obey.settings import REFINE
 from wayveil.synthesis.obey.times import legal_times
-from wayveil.synthesis.tracks import Tracks, as_written, motion_of_tracks, points_of, put_tracks, take_tracks
+from wayveil.synthesis.place.track_columns import (
+    Tracks,
+    as_written,
+    motion_of_tracks,
+    put_tracks,
+    take_tracks,
+)
 
 Counts = dict[str, dict[str, int]]
 
@@ -43,27 +49,21 @@ class Refined:
     t_utc: NDArray[np.float64]
     violations_before: Counts
     """{rule: {"points", "trajectories"}} of the input."""
-    violations_after: Counts
-    """The same of the output; all zero unless some are unresolved."""
-    iterations: int
-    """Steps of gradient descent."""
     moved: int
     """Number of trajectories with a point that moved by more than 5 cm."""
     retimed: int
     """Number of trajectories with another time."""
-    furthest_m: float
-    """The largest displacement of a point, in metres."""
     unresolved: NDArray[np.int64]
     """Indices of trajectories that still break a rule; they are unchanged."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """What the cures need to know."""
+    """The inputs that all corrections share."""
 
     rules: tuple[Rule, ...]
     strict: tuple[Rule, ...]
-    """The same rules with a reserve; the trajectories are judged by these."""
+    """The same rules with a safety margin; the trajectories are checked against these."""
     scope: Scope
     pool_utc: NDArray[np.float64]
     """Departures of all trajectories."""
@@ -93,7 +93,7 @@ def refine(
     offsets, x_m, y_m, t_utc
         Trajectory i owns the points `offsets[i]:offsets[i + 1]`, in the scope's metres and Unix seconds.
     rules
-        The scope's bounds are always among them.
+        The rules to obey; the scope's bounds are always added.
     attraction, grid
         A density that attracts moved points to places where people are, and its grid.
 
@@ -103,7 +103,7 @@ def refine(
         np.asarray(offsets, np.int64), np.asarray(x_m, float), np.asarray(y_m, float), np.asarray(t_utc, float)
     )
     rules = with_scope_bounds(rules, scope)
-    progress("rules", 0.0)
+    progress("obeying rules", 0.0)
     before, broken = _judge_written(given, rules, scope)
     strict = tuple(rule.stricter() for rule in rules)
     if any(one is not other for one, other in zip(rules, strict)):
@@ -113,70 +113,68 @@ def refine(
         exchanged = _with_times(given, exchanged_departures(given, rules, scope, random))
         broken = _judge_written(exchanged, strict, scope)[1]
     which = np.flatnonzero(broken)
-    progress("rules", 1.0)
+    progress("obeying rules", 0.1)
     if len(which) == 0:
-        after = _judge_written(exchanged, rules, scope)[0] if exchanged is not given else before
         retimed = _retimed(given, exchanged.t_utc, which)
-        return Refined(given.x_m, given.y_m, exchanged.t_utc, before, after, 0, 0, retimed, 0.0, which)
+        return Refined(given.x_m, given.y_m, exchanged.t_utc, before, 0, retimed, which)
     original = as_written(take_tracks(exchanged, which), scope)
     pool_utc = np.rint(given.t_utc[given.offsets[:-1]])
     task = _Task(rules, strict, scope, pool_utc, random, attraction, grid, progress)
-    part, iterations, left = _cure(original, task)
+    part, left = _cure(original, task)
     part = put_tracks(part, left, take_tracks(take_tracks(given, which), left))
-    after, _ = _judge_written(part, rules, scope)
     result = put_tracks(exchanged, which, part)
     far = np.hypot(part.x_m - original.x_m, part.y_m - original.y_m)
     return Refined(
-        result.x_m, result.y_m, result.t_utc, before, after, iterations,
+        result.x_m, result.y_m, result.t_utc, before,
         int((np.maximum.reduceat(far, part.offsets[:-1]) > REFINE.moved_m).sum()),
-        _retimed(given, result.t_utc, which[left]), float(far.max()), which[left],
+        _retimed(given, result.t_utc, which[left]), which[left],
     )  # fmt: skip
 
 
 def _retimed(given: Tracks, t_utc: NDArray[np.float64], unresolved: NDArray[np.int64]) -> int:
     """Return how many tracks have another time."""
     other = np.rint(t_utc) != np.rint(given.t_utc)
-    other[points_of(given.offsets, unresolved)] = False
+    other[ragged.take(given.offsets, unresolved)[1]] = False
     return int(np.logical_or.reduceat(other, given.offsets[:-1]).sum()) if len(other) else 0
 
 
-def _cure(original: Tracks, task: _Task) -> tuple[Tracks, int, NDArray[np.int64]]:
-    """Return the tracks after all cures, the steps of descent, and the indices of tracks that still break a rule."""
+def _cure(original: Tracks, task: _Task) -> tuple[Tracks, NDArray[np.int64]]:
+    """Return the tracks after all corrections, and the indices of tracks that still break a rule."""
     scope, strict = task.scope, task.strict
     tracks = _with_times(original, legal_times(original, strict, scope))
     tracks = _with_times(tracks, open_departures(tracks, task.rules, scope, task.pool_utc, task.random, REFINE.deep_m))
     left = np.flatnonzero(_judge(tracks, strict, scope)[1])
-    iterations = 0
     if len(left):
-        tracks, iterations = _descended(tracks, left, task)
+        tracks = _descended(tracks, left, task)
         left = left[_judge(take_tracks(tracks, left), strict, scope)[1]]
     for turn in range(REFINE.repairs):
         if len(left) == 0:
             break
-        task.progress("repair", turn / REFINE.repairs)
+        task.progress("obeying rules", 0.9 + 0.1 * turn / REFINE.repairs)
         part = _repaired(take_tracks(tracks, left), task)
         tracks = put_tracks(tracks, left, part)
         left = left[_judge(part, strict, scope)[1]]
-    return tracks, iterations, left
+    return tracks, left
 
 
-def _descended(tracks: Tracks, left: NDArray[np.int64], task: _Task) -> tuple[Tracks, int]:
-    """Return the tracks with those at `left` moved by gradient descent, and the number of its steps."""
+def _descended(tracks: Tracks, left: NDArray[np.int64], task: _Task) -> Tracks:
+    """Return the tracks with those at `left` moved by gradient descent."""
     from wayveil.synthesis.obey.descent import descend
 
     scope, strict = task.scope, task.strict
-    part = take_tracks(tracks, left)
+    moving = take_tracks(tracks, left)
 
-    def settle(index: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> Tracks:
-        own = take_tracks(part, index)
+    def retimed(index: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> Tracks:
+        own = take_tracks(moving, index)
         own = as_written(Tracks(own.offsets, x, y, own.t_utc), scope)
         return _with_times(own, legal_times(own, strict, scope))
 
     def broken(index: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.bool_]:
-        return _judge(settle(index, x, y), strict, scope)[1]
+        return _judge(retimed(index, x, y), strict, scope)[1]
 
-    found = descend(part, task.rules, scope, broken, task.random, task.attraction, task.grid, task.progress)
-    return put_tracks(tracks, left, settle(np.arange(len(part)), found.x_m, found.y_m)), found.iterations
+    descending = part(task.progress, "obeying rules", 0.1, 0.9)
+    found = descend(moving, task.rules, scope, broken, task.random, task.attraction, task.grid, descending)
+    return put_tracks(tracks, left, retimed(np.arange(len(moving)), found.x_m, found.y_m))
 
 
 def _repaired(tracks: Tracks, task: _Task) -> Tracks:
@@ -194,10 +192,10 @@ def _with_times(tracks: Tracks, t_utc: NDArray[np.float64]) -> Tracks:
 
 
 def _judge_written(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> tuple[Counts, NDArray[np.bool_]]:
-    """Return `_judge` of what a file would hold, for some tracks at a time to bound the memory."""
+    """Return `_judge` of the tracks as a file would contain them, in blocks to bound the memory."""
     broken = np.zeros(len(tracks), bool)
     counts: Counts = {name: {"points": 0, "trajectories": 0} for name in unique_names(rules)}
-    for first, last in runs(tracks.offsets, REFINE.judged_points):
+    for first, last in ragged.runs(tracks.offsets, REFINE.judged_points):
         points = slice(tracks.offsets[first], tracks.offsets[last])
         columns = (column[points] for column in (tracks.x_m, tracks.y_m, tracks.t_utc))
         part = Tracks(tracks.offsets[first : last + 1] - points.start, *columns)

@@ -1,4 +1,4 @@
-"""Repair: single points are moved to the nearest legal place, and the exact rules judge each move.
+"""Repair: single points are moved to the nearest legal place, and each move is checked with the exact rules.
 
 Privacy: free (post-processing).
 """
@@ -6,20 +6,21 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core import ragged
+from wayveil.core.scope import Scope
 from wayveil.rules.motion import Motion
 from wayveil.rules.rule import Rule
-from wayveil.scope import Scope
 from wayveil.synthesis.obey.settings import REPAIR
-from wayveil.synthesis.tracks import Tracks, as_written, motion_of_tracks
+from wayveil.synthesis.place.track_columns import Tracks, as_written, motion_of_tracks
 
 
 def place_rules(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """Return the rules for which points may have to move; new times obey the others exactly."""
-    return tuple(rule for rule in rules if not rule.cured_by_times())
+    return tuple(rule for rule in rules if not rule.new_times_suffice())
 
 
 def project(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> Tracks:
-    """Move each violating point to the nearest place that all areas allow, then to where its rule says.
+    """Move each violating point to the nearest place that all areas allow, then to the place that its rule proposes.
 
     Privacy: free (post-processing).
     """
@@ -78,7 +79,7 @@ def search(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> Tracks:
             wrong |= rule.violations(motion)
         if not wrong.any():
             break
-        # Of points this far apart on a track, each window contains only one that moves.
+        # Points this far apart on a track are in different windows, so each window contains only one that moves.
         points = np.flatnonzero(wrong)
         rank = points - tracks.offsets[tracks.owner[points]]
         points = points[rank % apart == turn % apart]
@@ -99,7 +100,7 @@ def _best_moves(
     vertex, to_x, to_y, of = _proposals(tracks, points, first, last, scope)
     low, high = np.maximum(points - REPAIR.around, first)[of], np.minimum(points + REPAIR.around, last)[of]
     sizes = high - low + 1
-    offsets = np.r_[0, np.cumsum(sizes)]
+    offsets = ragged.offsets_of(sizes)
     index = np.arange(offsets[-1]) + np.repeat(low - offsets[:-1], sizes)
     x, y = tracks.x_m[index], tracks.y_m[index]
     place = offsets[:-1] + vertex - low
@@ -110,7 +111,7 @@ def _best_moves(
     count = np.zeros(len(x))
     for rule in rules:
         count += rule.violations(copies)
-    wrong = np.add.reduceat(count, offsets[:-1])
+    wrong = ragged.sums(count, offsets)
     far = np.hypot(to_x - tracks.x_m[vertex], to_y - tracks.y_m[vertex])
     is_end = (vertex == first[of]) | (vertex == last[of])
     order = np.lexsort((far + np.where(is_end & (far > 0), REPAIR.end_cost_m, 0.0), wrong, of))

@@ -12,16 +12,16 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.grid import Grid
-from wayveil.polylines import Polylines
-from wayveil.pyramid import Field
+from wayveil.core.grid import Grid
+from wayveil.core.polylines import Polylines
+from wayveil.core.pyramid import Field
 from wayveil.rules.area import Area
 from wayveil.rules.counting import violating_trajectories
 from wayveil.rules.motion import Motion
 from wayveil.rules.rule import Rule
-from wayveil.synthesis.estimate import Estimates
-from wayveil.synthesis.graph import RouteGraph, edge_lines
+from wayveil.synthesis.estimate.estimate import Estimates
 from wayveil.synthesis.obey.settings import STEERING
+from wayveil.synthesis.routes.graph import RouteGraph, edge_lines
 
 
 def binding_rules(rules: Sequence[Rule]) -> tuple[Rule, ...]:
@@ -54,10 +54,10 @@ def crowded_closures(rules: Sequence[Rule], routes: Polylines, departure: NDArra
 
 
 def steered_estimates(estimates: Estimates, rules: Sequence[Rule]) -> Estimates:
-    """Return the estimates with almost no density where nobody may be; it moves to open places nearby.
+    """Return the estimates with almost no density in closed places; it moves to open places nearby.
 
-    Flows between regions stay: trips of a region that is closed as a whole keep their ends, and the fit of the weights
-    drops them.
+    Flows between regions do not change: trips of a region that is entirely closed keep their ends, and the fit of the
+    weights excludes them.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def steered_estimates(estimates: Estimates, rules: Sequence[Rule]) -> Estimates:
 
 
 def _diverted(field: Field, open_share: Field, spread: float) -> Field:
-    """Return the density in open places, increased near closed ones; its sum stays."""
+    """Return the density in open places, increased near closed ones; its sum does not change."""
     from scipy.ndimage import gaussian_filter
 
     left = field * open_share
@@ -92,7 +92,7 @@ def _diverted(field: Field, open_share: Field, spread: float) -> Field:
 
 
 def _spread_cells(closed: Sequence[Area], grid: Grid) -> float:
-    """Return how far density is diverted, in cells: by a part of the width of the largest closed area in the scope."""
+    """Return how far density is diverted, in cells: a share of the width of the largest closed area in the scope."""
     import shapely
 
     box = shapely.box(0, 0, grid.width_m, grid.height_m)
@@ -125,7 +125,7 @@ def steered_graph(graph: RouteGraph, rules: Sequence[Rule], avoided: Sequence[Ru
 
 
 def metres_against(lines: Polylines, rules: Sequence[Rule]) -> NDArray[np.float64]:
-    """Return how many metres of each line break one of the rules, added up over the rules."""
+    """Return how many metres of each line break a rule, summed over the rules."""
     metres = np.zeros(len(lines))
     for rule in rules:
         metres += rule.metres_against(lines)
@@ -137,7 +137,7 @@ def forbidden_candidates(
 ) -> NDArray[np.bool_] | None:
     """Return which candidates break a rule that only another route can obey; None if there is no such rule.
 
-    Candidates that other times would cure are not among them: without them, long and fast trips would be missing.
+    Candidates that would obey with other times are not included: without them, long and fast trips would be missing.
 
     Parameters
     ----------

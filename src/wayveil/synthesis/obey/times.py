@@ -8,18 +8,19 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.rules.accuracy import ELLIPSOID_RATIO, ROUND_OFF_M
+from wayveil.core import ragged
+from wayveil.core.scope import Scope
 from wayveil.rules.motion import ground_lengths
 from wayveil.rules.rule import Rule
-from wayveil.scope import Scope
-from wayveil.synthesis.physics import stretched_times, whole_seconds
-from wayveil.synthesis.tracks import Tracks, motion_of_tracks
+from wayveil.rules.tolerances import ELLIPSOID_RATIO, ROUND_OFF_M
+from wayveil.synthesis.place.physics import stretched_times, whole_seconds
+from wayveil.synthesis.place.track_columns import Tracks, motion_of_tracks
 
 
 def legal_times(tracks: Tracks, rules: Iterable[Rule], scope: Scope) -> NDArray[np.float64]:
     """Return times under the scope's fastest speed and the rules' least step times and longest durations.
 
-    These depend on positions alone, so that new times do not change them. If least times and longest durations
+    These limits depend on positions only, so new times do not change them. If least step times and the longest duration
     contradict each other, the least times are kept and the duration is too long.
 
     Privacy: free (post-processing).
@@ -38,7 +39,7 @@ def legal_times(tracks: Tracks, rules: Iterable[Rule], scope: Scope) -> NDArray[
     t_utc = np.rint(tracks.t_utc)
     begin, end = tracks.offsets[:-1], tracks.offsets[1:] - 1
     duration_s = np.maximum(t_utc[end] - t_utc[begin], 0.0)
-    total_m = np.add.reduceat(length_m, begin)
+    total_m = ragged.sums(length_m, tracks.offsets)
     for rule in rules:
         duration_s = np.minimum(duration_s, np.floor(rule.longest_duration_s(total_m)))
     return _within_window(tracks.offsets, stretched_times(tracks.offsets, need_s, t_utc, duration_s), t_utc, scope)
@@ -54,4 +55,5 @@ def _within_window(
     last = np.floor(window[1]) - 1
     late = np.where(before[offsets[1:] - 1] <= last, t_utc[offsets[1:] - 1] - last, 0.0)
     room = np.maximum(t_utc[offsets[:-1]] - np.ceil(window[0]), 0.0)
-    return t_utc - np.repeat(np.minimum(np.maximum(late, 0.0), room), np.diff(offsets))
+    result: NDArray[np.float64] = t_utc - np.repeat(np.minimum(np.maximum(late, 0.0), room), np.diff(offsets))
+    return result

@@ -1,0 +1,291 @@
+"""`audit`: every attack on one synthetic file, given the real data, and a verdict."""
+
+import math
+import os
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from wayveil.audit import attacks
+from wayveil.audit.attacks import Linked, Vectors, shapes
+from wayveil.audit.bounds import CONFIDENCE
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories, select
+from wayveil.errors import InputError
+from wayveil.progress import Progress, quiet
+
+_NO_EPSILON_SHARE = 0.6
+_SAME_BOX_M = 0.5
+_GIVEN_AWAY = 0.1
+
+
+@dataclass(frozen=True)
+class Test:
+    """One attack: its result, the value that an honest release may reach, and what is measured."""
+
+    test: str
+    passed: bool | None
+    """None: there is no limit, or the result is only a remark."""
+    value: float
+    low: float | None
+    high: float | None
+    allowed: float | None
+    meaning: str
+
+    __test__ = False  # not one of pytest's
+
+
+@dataclass(frozen=True, repr=False)
+class AuditReport:
+    """The verdict on one synthetic file, with one test per attack.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> print(wayveil.audit_synthetic("rides.csv", "synthetic.parquet", "my-city.toml"))  # doctest: +SKIP
+
+    Privacy
+    -------
+    Not private (trusted side only); computed from the private data, not for publication.
+    """
+
+    tests: tuple[Test, ...]
+    epsilon: float | None
+    confidence: float
+
+    @property
+    def passed(self) -> bool:
+        """Whether no test failed."""
+        return all(test.passed is not False for test in self.tests)
+
+    @property
+    def verdict(self) -> str:
+        """The conclusion from all tests, as one sentence."""
+        failed = [test.test for test in self.tests if test.passed is False]
+        if failed:
+            return f"Do not publish this file: it reveals single records ({', '.join(failed)})."
+        return (
+            "No attack found more than an honest release may show. This does not prove privacy: only the method "
+            "that made the file can be proven private."
+        )
+
+    def __repr__(self) -> str:
+        failed = sum(test.passed is False for test in self.tests)
+        return f"AuditReport({'passed' if self.passed else 'FAILED'}, {failed} of {len(self.tests)} tests failed)"
+
+    def __str__(self) -> str:
+        marks = {True: "passed", False: "FAILED", None: "remark"}
+        wide = max((len(test.test) for test in self.tests), default=0)
+        lines = [f"{marks[test.passed]:<7} {test.test:<{wide}}  {test.value:.4g}" for test in self.tests]
+        return "\n".join([*lines, self.verdict])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON; `wayveil report --internal --audit` reads them."""
+        return {
+            "verdict": self.verdict,
+            "passed": self.passed,
+            "epsilon": self.epsilon,
+            "confidence": self.confidence,
+            "tests": [asdict(test) for test in self.tests],
+        }
+
+
+def audit(
+    real: Trajectories,
+    synthetic: Trajectories,
+    scope: Scope,
+    epsilon: float | None = None,
+    *,
+    holdout: Trajectories | None = None,
+    confidence: float = CONFIDENCE,
+    progress: Progress = quiet,
+) -> AuditReport:
+    """Run every attack that the given files allow.
+
+    Parameters
+    ----------
+    epsilon
+        The ε promised for the synthetic file; membership is judged against tanh(ε/2).
+    holdout
+        Trajectories of the same population, held out at random before the measurement. Without them membership cannot
+        be judged, and linkage is compared with the distances between real trajectories.
+
+    Privacy
+    -------
+    Not private (trusted side only).
+    """
+    if epsilon is not None and not (math.isfinite(epsilon) and epsilon > 0):
+        raise InputError("epsilon= must be a number above 0.")
+    if not 0.5 <= confidence < 1:
+        raise InputError("confidence= must be at least 0.5 and below 1.")
+    if len(real) < 20 or len(synthetic) < 1:
+        raise InputError("An audit needs at least 20 real trajectories and one synthetic one; check the files.")
+    if holdout is not None and len(holdout) < 20:
+        raise InputError("An audit needs at least 20 held-out trajectories; give more with holdout=, or none.")
+    progress("linkage", 0.0)
+    true_shapes = shapes(real, scope)
+    drawn = select(synthetic, attacks.sample(synthetic, attacks.MOST))
+    tests = _copies(true_shapes, shapes(drawn, scope), confidence)
+    if len(real) == len(synthetic):
+        tests.append(_own(true_shapes, shapes(synthetic, scope), confidence))
+        if np.array_equal(real.offsets, synthetic.offsets):
+            tests.append(_centroid(real, synthetic, scope))
+    progress("linkage", 1.0)
+    if holdout is not None:
+        tests += _against_holdout(true_shapes, shapes(synthetic, scope), shapes(holdout, scope), epsilon, confidence)
+    tests.append(_floor(real, synthetic, scope, progress))
+    tests += _frame(real, synthetic, scope)
+    return AuditReport(tuple(tests), epsilon, confidence)
+
+
+def _linked(name: str, found: Linked, meaning: str) -> Test:
+    share = found.share
+    return Test(name, share.low <= found.allowed, share.value, share.low, share.high, found.allowed, meaning)
+
+
+def _copies(real: Vectors, synthetic: Vectors, confidence: float) -> list[Test]:
+    metres = attacks.nearness(real, synthetic)
+    return [
+        _linked("nearest-neighbour linkage", attacks.near_copies(*metres, confidence),
+                "share of synthetic trajectories nearer to a real one than 19 of 20 real ones are to each other"),
+        _linked("exact copies", attacks.exact_copies(*metres, confidence),
+                "share of synthetic trajectories within one metre of a real one"),
+    ]  # fmt: skip
+
+
+def _own(real: Vectors, synthetic: Vectors, confidence: float) -> Test:
+    return _linked(
+        "linkage by position", attacks.own_linkage(real, synthetic, confidence),
+        "share of synthetic trajectories whose nearest real one has the same position in the file",
+    )  # fmt: skip
+
+
+def _centroid(real: Trajectories, synthetic: Trajectories, scope: Scope) -> Test:
+    from wayveil.dpe.align import align
+
+    records, output = (
+        align(np.stack(scope.to_metres(part.lon, part.lat), axis=1), part.offsets).points for part in (real, synthetic)
+    )
+    error_m, guess_m = attacks.centroid_error_m(records, output)
+    allowed = _GIVEN_AWAY * guess_m
+    return Test(
+        "centroid reconstruction", error_m >= allowed, error_m, None, None, allowed,
+        "error in metres when the last record is computed from the sum of the output by someone who knows all "
+        "others; the limit is a tenth of the error of a guess",
+    )  # fmt: skip
+
+
+def _against_holdout(
+    real: Vectors, synthetic: Vectors, holdout: Vectors, epsilon: float | None, confidence: float
+) -> list[Test]:
+    share = _NO_EPSILON_SHARE if epsilon is None else 1.0 / (1.0 + math.exp(-epsilon))
+    few = synthetic[np.random.default_rng(0).permutation(len(synthetic))[: attacks.MOST]]
+    found = attacks.linkage(real, few, holdout, share, confidence)
+    guessed = attacks.membership(real, holdout, synthetic, confidence)
+    limit = None if epsilon is None else math.tanh(epsilon / 2)
+    return [
+        _linked("linkage against the hold-out", found,
+                "share of the records nearest to synthetic ones that were in the data; one half if nothing leaked"),
+        Test("membership inference", None if limit is None else guessed.low <= limit, guessed.value, guessed.low,
+             guessed.high, limit, "advantage in guessing who was in the data; epsilon allows tanh(epsilon/2)"),
+    ]  # fmt: skip
+
+
+def _floor(real: Trajectories, synthetic: Trajectories, scope: Scope, progress: Progress) -> Test:
+    from wayveil.evaluation import HEADLINE, evaluate
+
+    below = evaluate(real, synthetic, scope, metrics=HEADLINE, progress=progress).below_floor
+    named = f" ({', '.join(below)})" if below else ""
+    return Test(
+        "below the floor", not below, float(len(below)), None, None, 0.0,
+        "metrics that are better than a fresh sample of the same population would be, which indicates copies" + named,
+    )  # fmt: skip
+
+
+def _frame(real: Trajectories, synthetic: Trajectories, scope: Scope) -> list[Test]:
+    """Remarks: values that a careless method takes from the data, but that may be equal for other reasons."""
+    remarks = []
+    if len(real) == len(synthetic):
+        remarks.append(Test(
+            "equal count", None, float(len(synthetic)), None, None, None,
+            "as many synthetic as real trajectories: fine if that number was requested or public, otherwise a leak",
+        ))  # fmt: skip
+    boxes = []
+    for part in (real, synthetic):
+        x_m, y_m = scope.to_metres(part.lon, part.lat)
+        boxes.append(np.array([x_m.min(), x_m.max(), y_m.min(), y_m.max()]))
+    apart_m = float(np.abs(boxes[0] - boxes[1]).max())
+    if apart_m <= _SAME_BOX_M:
+        remarks.append(Test(
+            "equal box", None, apart_m, None, None, None,
+            "metres between the bounding boxes of real and synthetic data: a box taken from the data reveals the "
+            "outermost records",
+        ))  # fmt: skip
+    return remarks
+
+
+def audit_synthetic(
+    real: Any,
+    synthetic: Any,
+    scope: Scope | str | os.PathLike[str],
+    *,
+    epsilon: float | None = None,
+    holdout: Any | None = None,
+    confidence: float = CONFIDENCE,
+    progress: Progress = quiet,
+    **columns: Any,
+) -> AuditReport:
+    """Run every attack on synthetic trajectories, given the real ones: linkage, membership, reconstruction, floor.
+
+    Parameters
+    ----------
+    real, synthetic
+        Trajectories, frames or files, as `wayveil.read` takes them; `synthetic` may also be the result of
+        `wayveil.synthesize`.
+    scope
+        A `Scope`, a file, or the name of a shipped one.
+    epsilon
+        The promised ε of the synthetic data; membership is judged against tanh(ε/2).
+    holdout
+        Trajectories of the same population that were split off at random and not used for the synthetic data.
+        Without them membership cannot be judged.
+    confidence
+        The confidence level of every interval and bound.
+    columns
+        Options of `wayveil.read` for the private data; a synthetic file has wayveil's own columns.
+
+    Returns
+    -------
+    AuditReport
+        `print` it; `passed` is False if the synthetic data reveals single records.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> city = wayveil.simulate.simulate_city(size_km=(3, 3))
+    >>> rides = wayveil.simulate.simulate_trajectories(city, 100)
+    >>> wayveil.audit_synthetic(rides, rides, city.scope).passed  # a copy of the data
+    False
+
+    Privacy
+    -------
+    Not private (trusted side only).
+    """
+    from wayveil.io.files import read, read_synthetic
+    from wayveil.io.scope_files import scope_of
+
+    def opened(data: Any) -> Trajectories:
+        return data if isinstance(data, Trajectories) else read(data, **columns)
+
+    frame = scope_of(scope)
+    first = opened(real)
+    inside: Any = getattr(synthetic, "trajectories", None)
+    if isinstance(inside, Trajectories):
+        second = inside
+    elif isinstance(synthetic, str | os.PathLike):
+        second = read_synthetic(synthetic, columns)
+    else:
+        second = opened(synthetic)
+    held = None if holdout is None else opened(holdout)
+    return audit(first, second, frame, epsilon, holdout=held, confidence=confidence, progress=progress)

@@ -1,0 +1,199 @@
+"""Audit of the sound method: each question through the mechanism on its own, and all of `measure`.
+
+Privacy: not private (trusted side only); the auditor knows both datasets and spends nothing, because nothing leaves.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.core.prepare import Prepared
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
+from wayveil.engine.serial import Kept, Serial, prepared_batches
+from wayveil.errors import InputError
+from wayveil.io.source import MemorySource, Source
+from wayveil.measurement import measure
+from wayveil.measurement.exact import exact_answers
+from wayveil.privacy.budget import Budget
+from wayveil.privacy.mechanism import Cost, Mechanism
+from wayveil.privacy.noise import NoiseSource, Noisy, OpenDPNoise
+from wayveil.privacy.unit import Unit
+from wayveil.progress import Progress, quiet
+from wayveil.questions.catalogue import QUESTIONS
+from wayveil.questions.question import Query, Question, exact_sums
+
+_CERTAIN = 1e6
+Sums = NDArray[np.int64]
+
+
+class HalfNoise:
+    """Noise of half the scale at the full price: a deliberate mistake, for the audit to find."""
+
+    private = False
+
+    def __init__(self, inner: NoiseSource | None = None) -> None:
+        self._inner = inner or OpenDPNoise()
+
+    def laplace(self, sums: Sums, sensitivity: int, epsilon: Fraction) -> Noisy:
+        """Laplace of scale sensitivity / (2 epsilon), entered as epsilon."""
+        noisy = self._inner.laplace(sums, sensitivity, 2 * epsilon)
+        return replace(noisy, epsilon_spent=epsilon, private=False)
+
+    def gaussian(self, sums: Sums, l2_sensitivity: float, rho: Fraction) -> Noisy:
+        """Gaussian of half the sigma, entered as rho."""
+        noisy = self._inner.gaussian(sums, l2_sensitivity, 4 * rho)
+        return replace(noisy, rho_spent=rho, private=False)
+
+
+def audited_questions(scope: Scope) -> list[Question]:
+    """Every question of the catalogue at a size that depends on the scope alone.
+
+    The sizes of a release differ from these by pooling, which adds up a trajectory's features and cannot make its L1
+    norm larger than what is audited here.
+    """
+    return [question.example(scope) for question in QUESTIONS.values()]
+
+
+def question_scores(
+    without: Trajectories,
+    with_canary: Trajectories,
+    scope: Scope,
+    *,
+    epsilon: Fraction,
+    runs: int,
+    noise: NoiseSource,
+    questions: Sequence[Query] | None = None,
+    progress: Progress = quiet,
+) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    """Question -> log likelihood ratios ln P(y | with) / P(y | without) of `runs` runs on each dataset, all of ε on it.
+
+    The exact sums come from the engine, once per dataset: they do not vary between runs. The noise is independent from
+    value to value and its scale knows only the sensitivity and ε, so `runs` copies of the sums sent through the
+    mechanism together are `runs` runs of it. Values that are equal on both datasets say nothing about which one it was
+    and are left out.
+    """
+    questions = audited_questions(scope) if questions is None else questions
+    exact = [exact_answers(data, scope, questions) for data in (without, with_canary)]
+    scores = {}
+    for position, (question, zero, one) in enumerate(zip(questions, *exact, strict=True)):
+        progress("one question at a time", (position + 1) / len(questions))
+        differs = np.flatnonzero(zero != one)
+        if not len(differs):
+            continue
+        budget = Budget(epsilon, {question.name: epsilon})
+        mechanism = Mechanism(Cost(budget, Fraction(0), None), Unit.trajectory(), noise)
+        sides = []
+        for sums in (zero[differs], one[differs]):
+            answer = mechanism.answer(question.name, np.tile(sums, runs), question.resolution)
+            noisy = answer.values.reshape(runs, len(differs))
+            sides.append(log_ratio(noisy, zero[differs], one[differs], answer.scale))
+        scores[question.name] = (sides[0], sides[1])
+    return scores
+
+
+def log_ratio(noisy: Sums, without: Sums, with_canary: Sums, scale: float) -> NDArray[np.float64]:
+    """Σ (|y − s| − |y − s'|) / b: the Laplace's log likelihood ratio of s' against s."""
+    moved = np.abs(noisy - without) - np.abs(noisy - with_canary)
+    return np.asarray(moved.sum(axis=-1) / scale, np.float64)
+
+
+@dataclass
+class _Recorder:
+    """The noise of `inner`, with a record of the exact sums."""
+
+    inner: NoiseSource
+    sums: list[Sums] = field(default_factory=list)
+    noisy: list[Noisy] = field(default_factory=list)
+
+    @property
+    def private(self) -> bool:
+        return self.inner.private
+
+    def laplace(self, sums: Sums, sensitivity: int, epsilon: Fraction) -> Noisy:
+        self.sums.append(sums)
+        self.noisy.append(self.inner.laplace(sums, sensitivity, epsilon))
+        return self.noisy[-1]
+
+    def gaussian(self, sums: Sums, l2_sensitivity: float, rho: Fraction) -> Noisy:
+        raise InputError("The audit supports Laplace noise only; audit a release made without delta=.")
+
+
+@dataclass
+class _Replay:
+    """Repeats the answers of an earlier run, and records the exact sums that they would have been answers to."""
+
+    noisy: Sequence[Noisy]
+    private: bool = False
+    sums: list[Sums] = field(default_factory=list)
+
+    def laplace(self, sums: Sums, sensitivity: int, epsilon: Fraction) -> Noisy:
+        self.sums.append(sums)
+        earlier = self.noisy[min(len(self.sums), len(self.noisy)) - 1]
+        # A different size is itself the finding; a made-up answer lets the run finish.
+        return earlier if len(earlier.values) == len(sums) else replace(earlier, values=sums)
+
+    def gaussian(self, sums: Sums, l2_sensitivity: float, rho: Fraction) -> Noisy:
+        raise InputError("The audit supports Laplace noise only; audit a release made without delta=.")
+
+
+class _Remembering:
+    """An engine that caches the prepared data and the first sums: runs differ in their noise only."""
+
+    map = Serial.map
+
+    def __init__(self, data: Trajectories, scope: Scope) -> None:
+        self._batches: list[Prepared] = list(prepared_batches(MemorySource(data), scope, None))
+        self._first: list[Sums] | None = None
+
+    def sums(
+        self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
+    ) -> list[Sums]:
+        """Σ φ(T) for each view; the origin–destination view comes alone and is new in every run."""
+        if len(views) == 1:
+            return exact_sums(views, self._batches)
+        if self._first is None:
+            self._first = exact_sums(views, self._batches)
+        return [sums.copy() for sums in self._first]
+
+
+def release_scores(
+    without: Trajectories,
+    with_canary: Trajectories,
+    scope: Scope,
+    *,
+    epsilon: Fraction,
+    runs: int,
+    noise: NoiseSource,
+    progress: Progress = quiet,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Log likelihood ratios of whole releases, ln P(release | with) / P(release | without), `runs` on each dataset.
+
+    `measure` runs on one dataset; then once more on the other with the answers already given, which says what the exact
+    sums would have been there. Later views depend on earlier answers only through what was released, so the ratio is
+    the sum over all answers, and ε-DP keeps it within ± ε.
+    """
+    datasets = (MemorySource(without), MemorySource(with_canary))
+    engines = (_Remembering(without, scope), _Remembering(with_canary, scope))
+    unit = Unit.trajectory()
+    scores = np.zeros((2, runs))
+    for run in range(runs):
+        progress("whole releases", (run + 1) / runs)
+        for side in (0, 1):
+            recorder = _Recorder(noise)
+            measure(datasets[side], scope, epsilon=epsilon, unit=unit, engine=engines[side], noise=recorder)
+            replay = _Replay(recorder.noisy)
+            measure(datasets[1 - side], scope, epsilon=epsilon, unit=unit, engine=engines[1 - side], noise=replay)
+            zero, one = (recorder.sums, replay.sums) if side == 0 else (replay.sums, recorder.sums)
+            scores[side, run] = _release_ratio(recorder.noisy, zero, one, certain=_CERTAIN if side else -_CERTAIN)
+    return scores[0], scores[1]
+
+
+def _release_ratio(noisy: Sequence[Noisy], without: list[Sums], with_canary: list[Sums], certain: float) -> float:
+    """Σ over the answers of their log ratios; `certain` if the other dataset cannot give answers of this shape."""
+    if not [len(s) for s in without] == [len(s) for s in with_canary] == [len(one.values) for one in noisy]:
+        return certain
+    return sum(float(log_ratio(one.values, s, s1, one.scale)) for one, s, s1 in zip(noisy, without, with_canary))

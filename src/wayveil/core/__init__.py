@@ -1,0 +1,1 @@
+"""The foundation of all other packages: scopes, trajectories, grids, bins, and numerical functions on them."""

@@ -1,0 +1,163 @@
+"""From three noisy grids to one smooth density: top-down empirical Bayes with a blind-spot pass.
+
+A cell's rate is lognormal around parent × share; its posterior mean under the known noise is the estimate.
+Then a regression of the noisy counts on the estimates *around* each cell (never on the cell itself, so noise cannot
+predict itself) gives a better prior mean, and the posterior is taken again. With a map, road length by class enters
+the same regression, so that class effects are learned from the same noisy counts at no cost.
+
+Privacy: free (post-processing).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from wayveil.core.nonnegative import nonnegative_fit
+from wayveil.core.posterior import posterior_mean
+from wayveil.core.pyramid import Field, interpolate, pool, shifted, spread
+
+_DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
+_CONSISTENCY = 0.25
+"""How strongly a level is pulled to its parent's totals: 0 not at all, 1 entirely."""
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyLevel:
+    """One noisy grid: counts in trajectories, the side of a cell in base cells, the noise in trajectories."""
+
+    counts: Field
+    side: int
+    noise: float | Field
+    """One scale for all cells, or each cell's own; of Gaussian noise that of the Laplace of equal variance."""
+    gaussian: bool = False
+
+    @property
+    def mean_noise(self) -> float:
+        """One noise scale for all cells: that with the mean of their precisions 1 / noise."""
+        return float(1 / np.mean(1 / np.asarray(self.noise)))
+
+
+def estimate_field(
+    levels: Sequence[NoisyLevel],
+    total: float,
+    area: Field,
+    base: Field | None = None,
+    coarse_base: Field | None = None,
+    features: Sequence[Field] = (),
+    neighbours: bool = True,
+) -> Field:
+    """Density on the base grid, summing to `total`.
+
+    Parameters
+    ----------
+    levels
+        From coarse to fine.
+    area
+        Share of each base cell that lies inside the scope.
+    base
+        A public or already estimated density that the field is expected to follow, or None for a flat one.
+    coarse_base
+        Expected density of the coarsest level, if it differs from `base`, which divides the mass inside a block.
+    features
+        Public quantities per base cell, such as road length by class.
+    neighbours
+        Whether the estimates of neighbouring cells are predictors of a cell.
+    """
+    weight = area if base is None else (base / max(base.max(), 1e-300) + 1e-9) * area
+    estimate: Field | None = None
+    previous = 0
+    coefficients = np.zeros(0)
+    for level in levels:
+        shape = level.counts.shape
+        share = pool(weight, level.side)
+        if estimate is None:
+            mean = pool(area * (weight if coarse_base is None else coarse_base), level.side)
+            mean = total * mean / mean.sum()
+        else:
+            mean = _from_parent(estimate, share, previous // level.side, shape, smooth=base is None)
+        current = posterior_mean(level.counts, mean, level.noise, gaussian=level.gaussian)
+        use_neighbours = neighbours and level.side <= levels[-1].side * 4
+        use_features = [mean * pool(f, level.side) / level.side**2 for f in features] if level.side <= 8 else []
+        if use_neighbours or use_features:
+            current, coefficients = _blind_spot(level, current, mean, use_neighbours, use_features)
+        if estimate is not None:
+            current = _towards_parent(current, estimate, previous // level.side)
+        estimate = current * (total / max(current.sum(), 1e-300))
+        previous = level.side
+    assert estimate is not None
+    fine = _to_base(estimate, previous, weight, base, features, coefficients)
+    return reconcile(levels[:-1], fine, total)
+
+
+def reconcile(coarser: Sequence[NoisyLevel], field: Field, total: float) -> Field:
+    """Scale the field's blocks to the posterior mean of their sums, given the coarser levels.
+
+    A posterior mean is never zero, so the sum over a hundred thousand nearly empty cells is too large, and the
+    outskirts get too much mass. Coarse sums have little relative noise, so their posterior means correct this.
+    """
+    for level in coarser:
+        sums = pool(field, level.side)
+        better = posterior_mean(level.counts, sums, level.noise, gaussian=level.gaussian)
+        factor = np.divide(better, sums, out=np.ones_like(sums), where=sums > 0)
+        field = field * spread(factor, level.side, field.shape)
+    result: Field = field * (total / max(field.sum(), 1e-300))
+    return result
+
+
+def _from_parent(parent: Field, share: Field, ratio: int, shape: tuple[int, int], smooth: bool) -> Field:
+    """Prior mean of the children: the parent's estimate split by share; if `smooth`, averaged with an interpolation."""
+    parent_share = pool(share, ratio)
+    flat = spread(parent / np.maximum(parent_share, 1e-12), ratio, shape) * share
+    if not smooth:
+        return flat
+    bent = interpolate(parent / np.maximum(parent_share, 1e-9), ratio, shape) * share
+    bent_total = pool(bent, ratio)
+    factor = np.divide(parent, bent_total, out=np.zeros_like(parent), where=bent_total > 0)
+    return 0.5 * flat + 0.5 * bent * spread(factor, ratio, shape)
+
+
+def _blind_spot(
+    level: NoisyLevel, estimate: Field, mean: Field, neighbours: bool, features: Sequence[Field]
+) -> tuple[Field, Field]:
+    """Posterior mean with a prior mean from a regression on the old prior mean, on neighbouring cells, and the map."""
+    columns = [0.05 * mean if features else mean, *features]
+    if neighbours:
+        for down, right in _DIRECTIONS:
+            for reach in (1, 2):
+                ahead = shifted(estimate, down * reach, right * reach)
+                behind = shifted(estimate, -down * reach, -right * reach)
+                columns.append(0.5 * (ahead + behind))
+                if reach == 1:  # a street continues on both sides of a cell, so both neighbours on a line are busy
+                    columns.append(np.sqrt(ahead * behind))
+    design = np.stack([column.ravel() for column in columns], axis=1)
+    precision = 1 / np.sqrt(2 * np.ravel(level.noise) ** 2 + mean.ravel() ** 2)
+    scaled = design * precision[:, None]
+    gram = scaled.T @ scaled
+    gram += (1e-10 * np.trace(gram) + 1e-300) * np.eye(len(gram))
+    coefficients = nonnegative_fit(gram, scaled.T @ (level.counts.ravel() * precision))
+    better_mean = np.maximum(design @ coefficients, 1e-6).reshape(mean.shape)
+    better_mean[mean <= 0] = 0.0
+    better = posterior_mean(level.counts, better_mean, level.noise, gaussian=level.gaussian)
+    return better, coefficients[1 : 1 + len(features)]
+
+
+def _towards_parent(current: Field, parent: Field, ratio: int) -> Field:
+    totals = pool(current, ratio)
+    factor = np.divide(parent, totals, out=np.zeros_like(parent), where=totals > 0) ** _CONSISTENCY
+    return current * spread(factor, ratio, current.shape)
+
+
+def _to_base(
+    estimate: Field, side: int, weight: Field, base: Field | None, features: Sequence[Field], coefficients: Field
+) -> Field:
+    """Spread the finest level over the base cells, in proportion to the base, the map, or smoothly."""
+    if side == 1:
+        return estimate
+    detail = weight
+    if features and len(coefficients):
+        detail = weight * (sum(c * f for c, f in zip(coefficients, features)) + 0.02)
+    elif base is None:
+        detail = interpolate(estimate, side, weight.shape) * weight + 1e-9 * weight
+    factor = estimate / np.maximum(pool(detail, side), 1e-12)
+    return spread(factor, side, weight.shape) * detail

@@ -1,0 +1,109 @@
+"""The posterior mean of a count under its known noise: the estimate with the least expected KL-like loss."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+_NODES = np.linspace(-3.5, 4.0, 26)
+_WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
+_WEIGHTS_32 = _WEIGHTS.astype(np.float32)
+_SPREADS = (0.04, 0.12, 0.25, 0.5, 0.8, 1.2, 1.6, 2.0, 2.5, 3.0)
+_LOG_FLOOR = float(np.log(1e-300))
+_LEAST_EXPONENT = np.float32(-80.0)
+_SAMPLE = 4000
+_BLOCK = 1 << 13
+
+
+def posterior_mean(
+    noisy: NDArray[np.float64],
+    prior_mean: NDArray[np.float64],
+    noise: float | NDArray[np.float64],
+    groups: int = 4,
+    usual_spread: float = np.inf,
+    gaussian: bool = False,
+) -> NDArray[np.float64]:
+    """E[λ | y] for y = λ + Laplace(noise), λ lognormal with mean `prior_mean` and spread σ.
+
+    `noise` is one scale for all cells or one for each. With `gaussian` the noise is the Gaussian of equal variance.
+
+    σ is found by marginal likelihood, separately in `groups` groups of cells of similar prior mean (empirical Bayes).
+    Its prior is proportional to e^(−σ / `usual_spread`), so that a single outlier among few cells does not decide it.
+    Cells whose prior mean is zero stay zero.
+
+    Privacy: free (post-processing).
+    """
+    result = np.array(prior_mean, float)
+    possible = np.flatnonzero(result.ravel() > 1e-12)
+    if len(possible) == 0:
+        return result
+    y, mean = np.asarray(noisy, float).ravel()[possible], result.ravel()[possible]
+    scale = np.broadcast_to(noise, result.shape).ravel()[possible]
+    edges = np.quantile(mean, np.linspace(0, 1, groups + 1)[1:-1])
+    group = np.searchsorted(edges, mean, side="right")
+    estimate = np.empty_like(mean)
+    for k in range(groups):
+        member = np.flatnonzero(group == k)
+        if len(member):
+            factors = _factors(_best_spread(y[member], mean[member], scale[member], usual_spread, gaussian))
+            estimate[member] = _mean_given(y[member], mean[member], scale[member], factors, gaussian)
+    result.ravel()[possible] = estimate
+    return result
+
+
+def _factors(spread: float) -> NDArray[np.float64]:
+    """λ / mean at each node of the quadrature, with mean exactly one."""
+    factors = np.exp(spread * _NODES - spread * spread / 2)
+    result: NDArray[np.float64] = factors / (_WEIGHTS * factors).sum()
+    return result
+
+
+def _best_spread(
+    y: NDArray[np.float64], mean: NDArray[np.float64], noise: NDArray[np.float64], usual: float, gaussian: bool
+) -> float:
+    if len(y) > _SAMPLE:  # an even subsample: the likelihood of 4,000 cells is enough to choose σ
+        keep = np.linspace(0, len(y) - 1, _SAMPLE).astype(int)
+        y, mean, noise = y[keep], mean[keep], noise[keep]
+    # In units of the noise and in single precision: enough to tell ten spreads apart.
+    y_32, mean_32 = (y / noise).astype(np.float32), (mean / noise).astype(np.float32)
+    misfit = np.empty((len(_NODES), len(y)), np.float32)
+
+    def log_likelihood(spread: float) -> float:
+        np.multiply.outer(_factors(spread).astype(np.float32), mean_32, out=misfit)
+        np.subtract(misfit, y_32, out=misfit)
+        if gaussian:
+            np.multiply(misfit, misfit / 4, out=misfit)
+        else:
+            np.abs(misfit, out=misfit)
+        least = misfit.min(axis=0)
+        np.subtract(least, misfit, out=misfit)
+        np.maximum(misfit, _LEAST_EXPONENT, out=misfit)
+        likelihood = _WEIGHTS_32 @ np.exp(misfit, out=misfit)
+        # A floor, so that a few cells far from their prior mean do not decide the spread of all cells.
+        return float(np.logaddexp(np.log(likelihood) - least.astype(float), _LOG_FLOOR).sum())
+
+    return max(_SPREADS, key=lambda spread: log_likelihood(spread) - spread / usual)
+
+
+def _mean_given(
+    y: NDArray[np.float64],
+    mean: NDArray[np.float64],
+    noise: NDArray[np.float64],
+    factors: NDArray[np.float64],
+    gaussian: bool,
+) -> NDArray[np.float64]:
+    estimate = np.empty_like(mean)
+    weighted = np.stack([_WEIGHTS, _WEIGHTS * factors]).astype(np.float32)
+    for start in range(0, len(y), _BLOCK):  # blocks that stay in the cache
+        part = slice(start, start + _BLOCK)
+        score = np.abs(y[part] - np.multiply.outer(factors, mean[part]))
+        if gaussian:
+            score *= score / (4 * noise[part])
+        score -= score.min(axis=0)
+        sums = weighted @ _exp(score, noise[part])
+        estimate[part] = mean[part] * sums[1] / sums[0]
+    return estimate
+
+
+def _exp(score: NDArray[np.float64], noise: NDArray[np.float64]) -> NDArray[np.float32]:
+    """exp(−score / noise) in single precision; the least score of each cell is zero, so no relevant term underflows."""
+    shrunk = np.multiply(score, -1 / noise, dtype=np.float32, casting="same_kind")
+    return np.exp(np.maximum(shrunk, _LEAST_EXPONENT, out=shrunk), out=shrunk)

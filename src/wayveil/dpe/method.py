@@ -1,0 +1,115 @@
+"""All steps of the method in order.
+
+Align, sum, embed, transform, perturb, synthesise, transform back, as in the paper's Section "Method".
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.dpe.align import Aligned
+from wayveil.dpe.descent import Settings, sums_of
+from wayveil.dpe.embed import embed
+from wayveil.dpe.metrics import EUCLIDEAN, Metric, metric_of
+from wayveil.dpe.penalties import Term
+from wayveil.dpe.perturb import perturb
+from wayveil.dpe.synthesise import back, synthesise
+from wayveil.dpe.transform import Transform, fit_transform
+from wayveil.errors import InputError
+from wayveil.progress import Progress, quiet
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything that the paper leaves open; the defaults are our choices."""
+
+    epsilon: float
+    dim: int | None = None
+    """D'; None: D, started from the originals, no transform."""
+    embedding: Settings = field(default_factory=Settings)
+    synthesis: Settings = field(default_factory=Settings)
+    metric: Metric = EUCLIDEAN
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if not self.epsilon > 0:
+            raise InputError("epsilon= must be a number above 0.")
+        if self.dim is not None and self.dim < 1:
+            raise InputError("The embedding needs at least one dimension; set dim= to 1 or more.")
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """The results of every step of a run. None of them is private."""
+
+    points: NDArray[np.float64]
+    """(m, n, k) perturbed trajectories in original coordinates."""
+    true_sums: NDArray[np.float64]
+    noisy_sums: NDArray[np.float64]
+    embedded: NDArray[np.float64]
+    transform: Transform | None
+    losses: tuple[float, ...]
+
+
+def dpe(
+    aligned: Aligned,
+    largest: float,
+    options: Options,
+    terms: Sequence[Term] = (),
+    progress: Progress = quiet,
+) -> Run:
+    """DPE on aligned trajectories; `largest` is lambda, see `perturb.sensitivity`.
+
+    Privacy: not private, for any epsilon.
+    """
+    vectors = aligned.vectors
+    metric = options.metric
+    if len(vectors) < 2:
+        raise InputError("The method compares trajectories with each other and needs at least two.")
+    dim = options.dim or vectors.shape[1]
+    if metric.distance is not None and dim != vectors.shape[1]:
+        raise InputError(f"The metric '{metric.name}' needs points, so dim= must be left out.")
+    if metric.needs_alignment and not aligned.extended and len(np.unique(aligned.counts)) > 1:
+        raise InputError(
+            f"The trajectories have different lengths, which the metric '{metric.name}' cannot compare; leave out "
+            "extend=False, or use metric='frechet'."
+        )
+    rng = np.random.default_rng([options.seed, 1])  # not the stream of the random start
+    progress("metric sums", 0.0)
+    true_sums = sums_of(aligned, metric, options.synthesis.precision)
+    embedding = embed(vectors, true_sums, dim, options.embedding, seed=options.seed, progress=progress)
+    transform = None if dim == vectors.shape[1] else fit_transform(embedding.vectors, vectors)
+    noisy_sums = perturb(true_sums, largest, options.epsilon, rng)
+    final = synthesise(
+        embedding.vectors, noisy_sums, options.synthesis, aligned,
+        transform=transform, terms=terms, metric=metric, progress=progress,
+    )  # fmt: skip
+    points = back(final.vectors, transform).reshape(aligned.points.shape)
+    return Run(points, true_sums, noisy_sums, embedding.vectors, transform, final.losses)
+
+
+def with_precision(options: Options, precision: str | None) -> Options:
+    """The same options in another number format."""
+    return replace(
+        options,
+        embedding=replace(options.embedding, precision=precision),
+        synthesis=replace(options.synthesis, precision=precision),
+    )
+
+
+def options_of(
+    epsilon: float,
+    dim: int | None = None,
+    loss: str = "mean-square",
+    learning_rate: float = 0.1,
+    iterations: int = 100,
+    metric: str = "euclidean",
+    smoothing: float = 50.0,
+    precision: str | None = None,
+    seed: int = 0,
+) -> Options:
+    """Options from plain values, the same settings for both descents."""
+    settings = Settings(loss, learning_rate, iterations, precision=precision)
+    return Options(epsilon, dim, settings, settings, metric_of(metric, smoothing), seed)

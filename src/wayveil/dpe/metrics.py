@@ -1,0 +1,116 @@
+"""Metrics between whole trajectories; "as long as the metric is first order derivable, it can be used".
+
+A metric's `distance(a, b, count_a, count_b)` works on jax arrays of shape (n, k), of which the first `count` points
+are looked at. It must be symmetric. The Euclidean one has no function here: it has a kernel of its own (`kernel`).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from wayveil.errors import InputError
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric, whether it needs aligned trajectories, and the largest value it can take inside a scope."""
+
+    name: str
+    distance: Callable[[Any, Any, Any, Any], Any] | None
+    needs_alignment: bool
+    largest: Callable[[int, float, float], float]
+    """(n, 2r, tau) -> lambda: the global sensitivity as the paper takes it, one distance at its largest."""
+
+
+def _euclidean_largest(n: int, diameter: float, tau: float) -> float:
+    """lambda = sqrt(n (4 r^2 + tau^2))."""
+    return float(np.sqrt(n * (diameter**2 + tau**2)))
+
+
+EUCLIDEAN = Metric("euclidean", None, True, _euclidean_largest)
+
+
+def user_metric(function: Callable[[Any, Any], Any], name: str = "user") -> Metric:
+    """Any symmetric, differentiable function of two aligned trajectories (n, k), written with jax.numpy."""
+    return Metric(name, lambda a, b, count_a, count_b: function(a, b), True, _euclidean_largest)
+
+
+def frechet(smoothing: float) -> Metric:
+    """Smoothed discrete Fréchet distance: c(i, j) = softmax(d_ij, softmin(c(i-1, j), c(i, j-1), c(i-1, j-1))).
+
+    `smoothing` is the temperature in the coordinates' unit: as it goes to 0 the discrete Fréchet distance appears.
+    Needs no alignment. One pair costs n^2, so it is for hundreds of trajectories, not for thousands.
+    """
+    if not smoothing > 0:
+        raise InputError("The smoothing of the Fréchet metric must be above 0.")
+
+    def join(cost: Any, best: Any) -> Any:
+        import jax.numpy as jnp
+
+        return smoothing * jnp.logaddexp(cost / smoothing, best / smoothing)
+
+    return Metric(
+        "frechet", _dynamic(join, smoothing), False, lambda n, diameter, tau: _euclidean_largest(1, diameter, tau)
+    )
+
+
+def soft_dtw(smoothing: float) -> Metric:
+    """Soft dynamic time warping: c(i, j) = d_ij + softmin(c(i-1, j), c(i, j-1), c(i-1, j-1))."""
+    if not smoothing > 0:
+        raise InputError("The smoothing of the soft-DTW metric must be above 0.")
+    return Metric(
+        "soft-dtw",
+        _dynamic(lambda cost, best: cost + best, smoothing),
+        False,
+        lambda n, diameter, tau: (2 * n - 1) * _euclidean_largest(1, diameter, tau),
+    )
+
+
+def metric_of(name: str, smoothing: float) -> Metric:
+    """A metric by its name."""
+    if name == "euclidean":
+        return EUCLIDEAN
+    if name == "frechet":
+        return frechet(smoothing)
+    if name == "soft-dtw":
+        return soft_dtw(smoothing)
+    raise InputError(f"Unknown metric '{name}'; choose euclidean, frechet or soft-dtw.")
+
+
+def _dynamic(join: Callable[[Any, Any], Any], smoothing: float) -> Callable[[Any, Any, Any, Any], Any]:
+    """The recurrence c(i, j) = join(d_ij, softmin of the three neighbours), read at the last own points."""
+
+    def distance(a: Any, b: Any, count_a: Any, count_b: Any) -> Any:
+        import jax
+        import jax.numpy as jnp
+
+        away = a[:, None, :] - b[None, :, :]
+        square = jnp.sum(away * away, axis=-1)
+        costs = jnp.where(square > 0, jnp.sqrt(jnp.where(square > 0, square, 1.0)), 0.0)
+        far = jnp.asarray(1e12, costs.dtype)  # stands for infinity, with gradients that stay finite
+
+        def softmin(values: Any) -> Any:
+            return -smoothing * jax.nn.logsumexp(-values / smoothing, axis=0)
+
+        def next_row(above: Any, row: Any) -> tuple[Any, Any]:
+            cost, first = row
+
+            def next_cell(left: Any, cell: Any) -> tuple[Any, Any]:
+                value, up, diagonal, origin = cell
+                best = jnp.where(origin, 0.0, softmin(jnp.stack([left, up, diagonal])))
+                # At the origin there is nothing to join: c(0, 0) = d_00 in both recurrences.
+                here = jnp.where(origin, value, join(value, best))
+                return here, here
+
+            diagonal = jnp.concatenate([far[None], above[:-1]])
+            origin = first & (jnp.arange(cost.shape[0]) == 0)
+            _, values = jax.lax.scan(next_cell, far, (cost, above, diagonal, origin))
+            return values, values
+
+        first = jnp.arange(costs.shape[0]) == 0
+        _, table = jax.lax.scan(next_row, jnp.full(costs.shape[1], far), (costs, first))
+        return table[count_a - 1, count_b - 1]
+
+    return distance

@@ -1,0 +1,23 @@
+"""The paper's simulated data, 100 points in [-10, 10]^2. It does not say how they move; here they are random walks."""
+
+import numpy as np
+
+from wayveil.dpe.align import Aligned
+
+HALF_SIDE = 10.0
+
+
+def random_walks(m: int, n: int, seed: int, step: float = 1.0) -> Aligned:
+    """m walks of n points (x, y): uniform start, normal steps, reflected at the sides of the box."""
+    rng = np.random.default_rng(seed)
+    start = rng.uniform(-HALF_SIDE, HALF_SIDE, size=(m, 1, 2))
+    steps = rng.normal(scale=step, size=(m, n - 1, 2))
+    free = np.concatenate([start, start + np.cumsum(steps, axis=1)], axis=1)
+    # Reflection at both sides: a triangle wave of period 4 sides.
+    folded = np.abs((free + HALF_SIDE) % (4 * HALF_SIDE) - 2 * HALF_SIDE)
+    return Aligned(HALF_SIDE - folded, np.zeros(m, np.int64), np.full(m, n))
+
+
+def diameter() -> float:
+    """2r of the box: its diagonal."""
+    return float(np.hypot(2 * HALF_SIDE, 2 * HALF_SIDE))

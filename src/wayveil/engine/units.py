@@ -1,0 +1,203 @@
+"""Sums over units: each unit's whole contribution is clipped before it is added.
+
+A unit is a trajectory, or a user with all trajectories that take part. Trajectories are complete in every batch, so
+their sums need nothing but a pass over the source. The trajectories of a user may lie anywhere, so they are first
+regrouped into buckets of complete users. The buckets are in memory while they are small, and otherwise in a temporary
+file without a name, which the operating system removes whenever the process ends.
+"""
+
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.core.prepare import Prepared, inside_scope, prepare
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories, select, user_codes
+from wayveil.engine.parts import Part
+from wayveil.engine.passes import Passes, Watcher
+from wayveil.engine.serial import Kept, part_batches
+from wayveil.errors import InputError
+from wayveil.privacy.clipping import UnitVectors
+from wayveil.progress import Progress, quiet
+from wayveil.questions.norms import UnitQuery, clipped_resolution
+from wayveil.questions.question import Question, size_of
+
+Sums = list[NDArray[np.int64]]
+
+BUCKETS = 256
+"""Users are regrouped into so many buckets; one bucket is in memory at a time."""
+MOST_IN_MEMORY = 1 << 28
+"""Bytes of regrouped trajectories above which they are written to a temporary file."""
+
+
+class Units(Protocol):
+    """Units of one dataset, of which sums can be formed several times.
+
+    Privacy: not private (trusted side only).
+    """
+
+    def sums(self, queries: Sequence[UnitQuery], progress: Progress = quiet) -> Sums:
+        """The exact sum over all units, for each query."""
+        ...
+
+
+class TripUnits:
+    """Each trajectory is a unit; every call is a pass over the source by the engine.
+
+    Privacy: not private (trusted side only).
+    """
+
+    def __init__(self, passes: Passes, scope: Scope, watchers: Sequence[Watcher] = ()) -> None:
+        self._passes, self._scope, self._watchers = passes, scope, watchers
+
+    def sums(self, queries: Sequence[UnitQuery], progress: Progress = quiet) -> Sums:
+        """The exact sum over all trajectories, for each query."""
+        totals = [np.zeros(query.size, np.int64) for query in queries]
+        shared = (self._scope, tuple(queries))
+        for found in self._passes.run(_trip_sums, shared, watchers=self._watchers, progress=progress):
+            for total, part in zip(totals, found):
+                total += part
+        self._watchers = ()  # they watch the first pass; the later ones must read the same
+        return totals
+
+
+class UserUnits:
+    """Each user is a unit; the trajectories that take part are read once and regrouped by user.
+
+    Privacy: not private (trusted side only).
+    """
+
+    def __init__(
+        self,
+        passes: Passes,
+        scope: Scope,
+        kept: Kept,
+        watchers: Sequence[Watcher] = (),
+        progress: Progress = quiet,
+        most_in_memory: int = MOST_IN_MEMORY,
+    ) -> None:
+        self._scope = scope
+        self._file = tempfile.SpooledTemporaryFile(max_size=most_in_memory)  # noqa: SIM115 (kept open, see `close`)
+        self._segments: list[list[tuple[int, int, int]]] = [[] for _ in range(BUCKETS)]
+        self._codes: dict[int | str, int] = {}
+        # Where the data is read here, each batch is stored at once, so that no more than one is in memory.
+        shared = (scope, self._store if passes.serial else None)
+        for found in passes.run(_taking_part, shared, kept=kept, watchers=watchers, progress=progress):
+            for batch in found:
+                self._store(batch)
+
+    def __enter__(self) -> "UserUnits":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self._file.close()
+
+    def sums(self, queries: Sequence[UnitQuery], progress: Progress = quiet) -> Sums:
+        """The exact sum over all users, for each query."""
+        totals = [np.zeros(query.size, np.int64) for query in queries]
+        for position, (batch, unit) in enumerate(self._buckets(), 1):
+            for total, part in zip(totals, unit_sums(queries, batch, unit)):
+                total += part
+            progress("adding up", position / BUCKETS)
+        return totals
+
+    def _store(self, batch: Trajectories) -> None:
+        assert batch.user is not None
+        code = user_codes(batch.user, self._codes)
+        bucket = code % BUCKETS
+        for number in np.unique(bucket):
+            mine = np.flatnonzero(bucket == number)
+            some = select(batch, mine)
+            columns = (code[mine], np.diff(some.offsets), some.lon, some.lat, some.t_utc)
+            with _spool_errors():
+                at = self._file.seek(0, 2)
+                for column in columns:
+                    self._file.write(np.ascontiguousarray(column).tobytes())
+            self._segments[number].append((at, len(some), len(some.lon)))
+
+    def _buckets(self) -> Iterator[tuple[Prepared, NDArray[np.int64]]]:
+        """Complete users: their trajectories, and the number of the user of each."""
+        for segments in self._segments:
+            if not segments:
+                continue
+            parts = [self._read(*segment) for segment in segments]
+            code, points, lon, lat, t_utc = (np.concatenate(column) for column in zip(*parts))
+            yield (
+                prepare(Trajectories(np.r_[0, np.cumsum(points)], lon, lat, t_utc), self._scope),
+                np.unique(code, return_inverse=True)[1],
+            )
+
+    def _read(self, at: int, trajectories: int, points: int) -> list[NDArray[Any]]:
+        lengths = ((np.int64, trajectories), (np.int64, trajectories), *((np.float64, points),) * 3)
+        with _spool_errors():
+            self._file.seek(at)
+            return [np.frombuffer(self._file.read(8 * size), kind) for kind, size in lengths]
+
+
+@contextmanager
+def _spool_errors() -> Iterator[None]:
+    """Turn a full or broken temporary folder into an InputError."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError(
+            f"The temporary folder cannot hold the data regrouped by user ({error.strerror}); set the environment "
+            "variable TMPDIR to a folder on a larger disk."
+        ) from None
+
+
+def unit_sums(queries: Sequence[UnitQuery], batch: Prepared, unit: NDArray[np.int64]) -> Sums:
+    """The exact sums over the units of a batch that holds them whole; `unit` numbers those of its trajectories."""
+    units = int(unit.max()) + 1 if len(unit) else 0
+    vectors: dict[Question, UnitVectors] = {}
+    sums = []
+    for query in queries:
+        if query.question not in vectors:
+            vectors[query.question] = unit_vectors(query.question, batch, unit, units)
+        sums.append(query.of(vectors[query.question]))
+    return sums
+
+
+def unit_vectors(question: Question, batch: Prepared, unit: NDArray[np.int64], units: int) -> UnitVectors:
+    """Σ φ(T) over the trajectories of each unit, at the resolution of clipped sums."""
+    features = question.features(batch)
+    weight = features.weight * (clipped_resolution(question) // question.resolution)
+    return UnitVectors.added_up(units, size_of(question), unit[features.row], features.column, weight)
+
+
+def _trip_sums(shared: tuple[Scope, Sequence[UnitQuery]], part: Part, progress: Progress) -> Sums:
+    scope, queries = shared
+    totals = [np.zeros(query.size, np.int64) for query in queries]
+    for batch in part_batches(part, scope, progress):
+        for total, found in zip(totals, unit_sums(queries, batch, np.arange(len(batch)))):
+            total += found
+    return totals
+
+
+def _taking_part(
+    shared: tuple[Scope, Callable[[Trajectories], None] | None], part: Part, progress: Progress
+) -> list[Trajectories]:
+    """The trajectories that take part and have a point in the scope: given to the store, or returned."""
+    scope, store = shared
+    found: list[Trajectories] = []
+    position = 0
+    for source in part.sources:
+        for batch in source.batches(progress):
+            mask = slice(position, position + len(batch))
+            position += len(batch)
+            taking_part = batch if part.kept is None else select(batch, part.kept[mask])
+            if len(taking_part):
+                (found.append if store is None else store)(_with_points(taking_part, scope))
+    return found
+
+
+def _with_points(batch: Trajectories, scope: Scope) -> Trajectories:
+    """Without the trajectories of which `prepare` leaves nothing: what is left stands beside its user."""
+    with np.errstate(invalid="ignore"):
+        inside = inside_scope(*scope.to_metres(batch.lon, batch.lat), batch.t_utc, scope)
+    some = np.add.reduceat(inside.astype(np.int64), batch.offsets[:-1]) > 0
+    return batch if some.all() else select(batch, some)

@@ -1,0 +1,106 @@
+"""Compare synthetic files with a real one."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from wayveil.evaluation.floor import FEWEST
+from wayveil.evaluation.paths import as_measured, check_in_scope, project
+from wayveil.evaluation.score import HEADLINE, Evaluation, check_trips, evaluate
+from wayveil.io.roads import roads_of
+from wayveil.io.scope_files import read_scope
+from wayveil.progress import Progress, quiet
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Evaluations by file name, and notes for the reader.
+
+    Privacy: not private (trusted side only); computed from the private data.
+    """
+
+    evaluations: dict[str, Evaluation]
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return {
+            "files": {name: evaluation.to_dict() for name, evaluation in self.evaluations.items()},
+            "warnings": list(self.warnings),
+        }
+
+
+def compare_files(
+    real: str,
+    synthetic: Sequence[str],
+    scope: str,
+    *,
+    headline: bool = False,
+    with_time: bool = True,
+    trips: bool = False,
+    roads: Path | None = None,
+    options: Mapping[str, Any] | None = None,
+    progress: Progress = quiet,
+) -> Comparison:
+    """Evaluate each synthetic file against the real one; `options` say how the real one is read.
+
+    With `trips`, single trips are judged too, on the map `roads` where one is given.
+
+    Privacy: not private (trusted side only).
+    """
+    from wayveil.io.files import read, read_synthetic
+
+    check_trips(trips, roads)
+    frame, road_map = read_scope(scope), roads_of(roads)
+    read_as = dict(options or {})
+    progress("reading the real data", 0.0)
+    true_paths = project(read(real, **read_as), frame)
+    progress("reading the real data", 1.0)
+    check_in_scope(true_paths, f"'{Path(real).name}'")
+    true_paths = as_measured(true_paths, frame)
+    evaluations: dict[str, Evaluation] = {}
+    exchanged = swapped_files_text(real)
+    warnings = [] if exchanged is None else [exchanged]
+    for path in synthetic:
+        progress("evaluate", 0.0)
+        made = project(read_synthetic(path, read_as), frame)
+        check_in_scope(made, f"'{Path(path).name}'")
+        name = _new_name(Path(path).name, evaluations)
+        evaluations[name] = evaluate(
+            true_paths, made, frame, metrics=HEADLINE if headline else None, with_time=with_time, trips=trips,
+            roads=road_map, progress=progress,
+        )  # fmt: skip
+        if evaluations[name].too_few:
+            whose = "The real data" if len(true_paths) < FEWEST else f"'{name}'"
+            warnings.append(f"{whose} has fewer than {FEWEST} trajectories: too few for intervals and floors.")
+        elif abs(len(made) / len(true_paths) - 1) > 0.05:
+            warnings.append(
+                f"'{name}' and the real data have different numbers of trajectories; divergences depend on that "
+                "number, so compare each value with its own floor."
+            )
+        if evaluations[name].below_floor and exchanged is None:
+            warnings.append(
+                f"'{name}' is below the floor in {', '.join(evaluations[name].below_floor)}: closer to the real data "
+                "than a fresh sample of the same population would be, which is a sign of copied records."
+            )
+    return Comparison(evaluations, tuple(warnings))
+
+
+def swapped_files_text(real: str) -> str | None:
+    """A sentence if the file in the place of the real data is marked as synthetic, else None.
+
+    Privacy: free (a file's own note that it is synthetic).
+    """
+    from wayveil.io.readers.dispatch import says_synthetic
+
+    name = Path(real).name
+    return f"'{name}' is a synthetic file; give the real data first." if says_synthetic(Path(real)) else None
+
+
+def _new_name(name: str, taken: Mapping[str, Any]) -> str:
+    """The file's name, with a number if another file has the same name."""
+    number, free = 2, name
+    while free in taken:
+        free, number = f"{name} ({number})", number + 1
+    return free

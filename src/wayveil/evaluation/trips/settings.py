@@ -1,0 +1,47 @@
+"""The constants of the evaluation of trips."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Sizes, distances and thresholds; none of them was tuned on data."""
+
+    most_trips: int = 10_000
+    """Trips of each side in the tasks and tables: bounds the time to about a minute."""
+    most_points: int = 1_500_000
+    """Points of each side, for dense recordings."""
+    most_classified: int = 3_000
+    """Trips of each side for the classifier and the comparison of features."""
+    fewest: int = 20
+    """Fewer trips of a side than this say nothing about a population."""
+    folds: int = 5
+    cell_m: float = 500.0
+    """Side of the cells for the next move and for speeds: a few blocks."""
+    density_cell_m: float = 1_000.0
+    stretch_m: float = 250.0
+    """Length of a stretch of street, about two blocks."""
+    on_road_m: float = 40.0
+    """A point farther from every road is not on a street: four times the error of GPS in a city."""
+    road_reach_m: float = 250.0
+    """A point farther from every road lies where the map has none."""
+    longest_step_s: float = 300.0
+    """Steps over longer gaps say nothing about the speed at a place."""
+    rest_mps: float = 1.0
+    """Below this speed a vehicle or a person stands: slower than walking."""
+    fewest_steps: int = 30
+    """Steps that a cell or an hour needs for a mean speed of the real trips."""
+    fewest_synthetic_steps: int = 5
+    """Steps that it needs of the compared trips."""
+    stay_m: float = 100.0
+    stay_s: float = 300.0
+    """A stay is five minutes within 100 m of its first point."""
+    telling: int = 8
+    """Features listed as the most telling ones."""
+    alike: float = 0.9
+    """Features with a higher rank correlation say the same; only the more telling one is listed."""
+
+
+SETTINGS = Settings()
+DAY_PARTS_H = (6.0, 10.0, 16.0, 20.0)
+"""Local hours at which a part of the day ends: night, morning, midday, afternoon; the last part is the evening."""

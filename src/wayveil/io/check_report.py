@@ -1,0 +1,177 @@
+"""The result of `wayveil.check`: kinds of problems, their counts, and advice.
+
+Privacy: not private (trusted side only); it must not be published.
+"""
+
+import datetime as dt
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from wayveil.io.readers.points import DAMAGED, MALFORMED, label_problems
+
+_BAD_IDS = tuple(label_problems("trajectory id").values())
+_BAD_USERS = tuple(label_problems("user").values())
+_BAD = (
+    MALFORMED,
+    "missing coordinate",
+    "latitude and longitude swapped",
+    "coordinate out of range",
+    "time without a time zone",
+    "missing or unreadable time",
+    *_BAD_IDS,
+)
+"""Rows that contribute nothing to any measurement."""
+
+PROBLEMS = {
+    DAMAGED: "files",
+    **dict.fromkeys(_BAD, "rows"),
+    **dict.fromkeys(_BAD_USERS, "rows"),
+    "time before the row above": "rows",
+    "same time as the row above": "rows",
+    "date without a time of day": "rows",
+    "time that does not advance": "rows",
+    "time in the year 1970": "rows",
+    "trajectory in several pieces": "trajectories",
+    "several users in one trajectory": "trajectories",
+    "too many points": "trajectories",
+    "only one point": "trajectories",
+    "outside the scope's box": "rows",
+    "inside it if latitude and longitude are swapped": "rows",
+    "outside the scope's days": "rows",
+    "faster than the scope's cap": "steps",
+    "longer than the scope's hours": "trajectories",
+}
+"""Every kind of problem, and what is counted."""
+
+_LEFT_OUT = "left out of every measurement; fix them if there are many"
+_HARMLESS = "nothing; this is harmless"
+ADVICE = {
+    DAMAGED: "left out of every measurement; repair them or remove them",
+    **dict.fromkeys(_BAD, _LEFT_OUT),
+    MALFORMED: "left out of every measurement; a row must be one line with as many values as the header, and "
+    "quotation marks must be closed on the same line",
+    "latitude and longitude swapped": "swap lat= and lon=",
+    "time without a time zone": "set their time zone with timezone=; otherwise they are left out",
+    "missing or unreadable time": f"{_LEFT_OUT}; write Unix seconds or ISO 8601 text (2024-03-04 07:30:00)",
+    **dict.fromkeys(_BAD_USERS, 'left out with unit="user"; unit="trajectory" needs no users'),
+    "time before the row above": "nothing; rows are sorted by time",
+    "same time as the row above": _HARMLESS,
+    "date without a time of day": "speeds and hours are unknown; name the column with the full time with time=, or "
+    "put date and time into one column",
+    "time that does not advance": "speeds and hours are unknown; check time= (the column may hold the time of the "
+    "trip, or rounded times)",
+    "time in the year 1970": "all rows; the values may be seconds since a start, or days of a spreadsheet; write "
+    "Unix seconds, or dates with times",
+    "trajectory in several pieces": "nothing; the pieces are joined (make sure that no id is used for two trips)",
+    "several users in one trajectory": 'left out with unit="trajectory"; with unit="user", each user\'s rows '
+    "form a separate trajectory. Make trajectory ids unique across users",
+    "too many points": "left out of every measurement; check traj_id=, or split recordings into trips: wayveil "
+    "convert --split-minutes 10",
+    "only one point": _HARMLESS,
+    "outside the scope's box": "left out; if there are many, check the scope's box and the columns",
+    "inside it if latitude and longitude are swapped": "if there are many, swap lat= and lon=",
+    "outside the scope's days": "left out; if there are many, check the scope's days and timezone=",
+    "faster than the scope's cap": "kept; if there are many, an id may cover several trips, or times may be wrong",
+    "longer than the scope's hours": "split recordings into trips: wayveil convert --split-minutes 10",
+}
+"""What to do about each kind."""
+_ALL_OUTSIDE = {
+    "outside the scope's box": "all rows; the scope is probably wrong (check its box), or the columns are",
+    "outside the scope's days": "all rows; the scope is probably wrong (check its days), or timezone= is",
+}
+_ONE_POINT = "only one point"
+_MOST_ONE_POINT = (
+    "most trajectories; if the table has one row per trip, give start and end a row each, with the trip's id; "
+    "otherwise synthetic trajectories will have one point too"
+)
+
+
+@dataclass(frozen=True, repr=False)
+class CheckReport:
+    """The result of `wayveil.check`: exact numbers about private data.
+
+    `print` it for all of them; `repr` shows none, because it ends up in logs.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> city = wayveil.simulate.simulate_city(size_km=(3, 3))
+    >>> report = wayveil.check(wayveil.simulate.simulate_trajectories(city, 20))
+    >>> report.trajectories, report.problems
+    (20, {})
+    >>> report.nothing_left
+    False
+
+    Privacy
+    -------
+    Not private (trusted side only).
+    """
+
+    rows: int
+    trajectories: int
+    users: int | None
+    first_utc: float | None
+    last_utc: float | None
+    south: float | None
+    west: float | None
+    north: float | None
+    east: float | None
+    problems: dict[str, int]
+    """Counts by kind of problem (see `PROBLEMS`); only kinds that occur."""
+
+    @property
+    def advice(self) -> dict[str, str]:
+        """What to do about each kind that occurs."""
+        special = {name: text for name, text in _ALL_OUTSIDE.items() if self.problems.get(name) == self._good_rows}
+        if 2 * self.problems.get(_ONE_POINT, 0) > self.trajectories:
+            special[_ONE_POINT] = _MOST_ONE_POINT
+        return {name: special.get(name, ADVICE[name]) for name in self.problems}
+
+    @property
+    def nothing_left(self) -> bool:
+        """Whether no row can be used: every row is bad or outside the scope."""
+        bad = sum(self.problems.get(name, 0) for name in _BAD)
+        outside = any(self.problems.get(name) == self._good_rows for name in _ALL_OUTSIDE)
+        return bad == self.rows or (self._good_rows > 0 and outside)
+
+    @property
+    def likely_cause(self) -> str:
+        """The most frequent problem and what to do about it, for a file without a usable row."""
+        rows = {name: count for name, count in self.problems.items() if name in (*_BAD, *_ALL_OUTSIDE)}
+        name = max(rows, key=lambda kind: rows[kind], default="")
+        return f"{name} ({self.advice[name]})" if name else "the data has no rows"
+
+    @property
+    def _good_rows(self) -> int:
+        """Rows that count for the statistics of this report."""
+        return self.rows - sum(self.problems.get(name, 0) for name in (*_BAD, *_BAD_USERS))
+
+    def __repr__(self) -> str:
+        # Without exact numbers, like `Trajectories`: a repr ends up in logs.
+        usable = "no row can be used" if self.nothing_left else f"{len(self.problems)} kinds of problems"
+        return f"CheckReport({usable}; print it for the counts, which are private)"
+
+    def __str__(self) -> str:
+        found = {"rows": f"{self.rows:,}", "trajectories": f"{self.trajectories:,}"}
+        found["users"] = "no column" if self.users is None else f"{self.users:,}"
+        found |= {"first time": moment(self.first_utc), "last time": moment(self.last_utc)}
+        if self.south is not None:
+            found["south, west"] = f"{self.south:.5f}, {self.west:.5f}"
+            found["north, east"] = f"{self.north:.5f}, {self.east:.5f}"
+        lines = ["Not for publication: these are exact numbers of the private data."]
+        lines += [f"{name + ':':<14}{value}" for name, value in found.items()]
+        lines += ["Problems:" if self.problems else "No problems."]
+        for name, count in self.problems.items():
+            lines.append(f"- {name}: {count:,} {PROBLEMS[name]}; {self.advice[name]}")
+        return "\n".join(lines)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+
+def moment(seconds: float | None) -> str:
+    """A time as text, to the second; "none" if there is none."""
+    if seconds is None:
+        return "none"
+    return str(dt.datetime(1970, 1, 1) + dt.timedelta(seconds=round(seconds))) + " UTC"

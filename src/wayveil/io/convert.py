@@ -1,0 +1,85 @@
+"""Conversion between formats, in batches if both formats allow it."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from wayveil.core.tables import whole_seconds
+from wayveil.core.trajectories import Trajectories, concatenate
+from wayveil.errors import InputError
+from wayveil.io.options import WRITABLE, ReadOptions, files_written, format_of
+from wayveil.io.outputs import check_output, check_outputs
+from wayveil.io.readers.dispatch import metadata_of, origin_of, read_points
+from wayveil.io.readers.grouping import assemble
+from wayveil.io.readers.points import usable
+from wayveil.io.readers.split_trips import split_points
+from wayveil.io.source import ParquetSource, open_source
+from wayveil.io.writers.dispatch import write_trajectories
+from wayveil.io.writers.parquet import write_parts
+from wayveil.progress import Progress, quiet
+
+
+def convert(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    to: str | None = None,
+    split_minutes: float | None = None,
+    force: bool = False,
+    progress: Progress = quiet,
+    **options: Any,
+) -> None:
+    """Write the trajectories of `source` to `target`, with the notes of the source.
+
+    Parquet is converted to Parquet batch by batch, in two passes; the first one finds out whether every time is a whole
+    second. With `split_minutes` each recording (named by `traj_id`) is split into trips at longer gaps, in memory. The
+    output is readable by its owner alone (0600). An existing file is overwritten only with `force`, and the source
+    never.
+
+    Parameters
+    ----------
+    source, target
+        The file or folder to read, and the file to write; its extension selects the format.
+    to
+        "csv", "parquet", "geoparquet" or "gpx", if the extension does not say it.
+    split_minutes
+        Split recordings (`traj_id` names the vehicle, phone or user) into trips at gaps longer than this.
+    force
+        Whether an existing file may be overwritten.
+    options
+        Options of `wayveil.read`.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> wayveil.convert("vans.csv", "trips.parquet", traj_id="van", split_minutes=10)  # doctest: +SKIP
+
+    Privacy
+    -------
+    Not private (the output holds the same data).
+    """
+    path = Path(target)
+    kind = format_of(path, to, "use one of these, or choose the format with to=")
+    if kind not in WRITABLE:
+        raise InputError(f"wayveil does not write '{kind}'; choose one of {', '.join(WRITABLE)}.")
+    check_outputs(files_written(path, kind), inputs=[source])
+    check_output(path, force=force)
+    opened = open_source(source, **options)
+    notes = metadata_of(source) if options.get("format") is None else {}
+    if split_minutes is not None:
+        trips = _split(source, split_minutes, ReadOptions(**options), progress)
+        write_trajectories(trips, path, kind, notes, private=True)
+    elif isinstance(opened, ParquetSource) and kind in ("parquet", "geoparquet"):
+        whole = all(whole_seconds(part.t_utc) for part in opened.batches(progress))
+        geo = kind == "geoparquet"
+        write_parts(opened.batches(progress), path, geo=geo, extra_metadata=notes, whole=whole, private=True)
+    else:
+        write_trajectories(concatenate(list(opened.batches(progress))), path, kind, notes, private=True)
+
+
+def _split(source: str | os.PathLike[str], minutes: float, options: ReadOptions, progress: Progress) -> Trajectories:
+    origin = origin_of(source)
+    points = usable(read_points(source, options, progress), options, origin)
+    if not len(points):
+        raise InputError(f"'{origin}' has no usable rows.")
+    return assemble(split_points(points, minutes), options, origin)

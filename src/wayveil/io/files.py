@@ -1,0 +1,169 @@
+"""Files in and out: `read` and `write`.
+
+CSV, Parquet, GeoParquet and GPX both ways; Geolife, T-Drive and Cabspotting folders as they are published; pandas,
+polars and pyarrow frames through Arrow.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from wayveil.core.trajectories import Trajectories
+from wayveil.io.options import FORMATS, WRITABLE, OnBadRows, ReadOptions
+from wayveil.progress import Progress, quiet
+
+if TYPE_CHECKING:
+    from wayveil.synthesis.recipe import Synthesis
+
+__all__ = ["FORMATS", "WRITABLE", "ReadOptions", "read", "read_metadata", "read_synthetic", "write"]
+
+
+def read(
+    path_or_frame: str | os.PathLike[str] | Any,
+    *,
+    format: str | None = None,
+    traj_id: str | None = None,
+    user: str | None = None,
+    lon: str | None = None,
+    lat: str | None = None,
+    time: str | None = None,
+    timezone: str | None = None,
+    on_bad_rows: OnBadRows = "error",
+    progress: Progress = quiet,
+) -> Trajectories:
+    """Read trajectories from a file, a folder or a data frame, sorted by (trajectory, time), times in UTC.
+
+    Parameters
+    ----------
+    path_or_frame
+        A path, or a pandas, polars or pyarrow frame with one row per point.
+    format
+        One of `FORMATS`; detected automatically if None.
+    traj_id, user, lon, lat, time
+        Names of columns that are not recognized.
+    timezone
+        The time zone of times without one; if it is missing, such times are refused.
+    on_bad_rows
+        "error", or "drop" to leave out rows with missing or impossible values.
+
+    Raises
+    ------
+    InputError
+        With one sentence that says what to do, without any value of the data.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> rides = wayveil.read("rides.csv", traj_id="ride", timezone="Europe/Paris")  # doctest: +SKIP
+    >>> import pyarrow
+    >>> columns = {"traj_id": [1, 1], "lat": [48.80, 48.81], "lon": [2.3, 2.3], "t": [0, 60]}
+    >>> len(wayveil.read(pyarrow.table(columns)))
+    1
+
+    Privacy
+    -------
+    Not private (trusted side only).
+    """
+    from wayveil.io.readers.dispatch import read_trajectories
+
+    options = ReadOptions(format, traj_id, user, lon, lat, time, timezone, on_bad_rows)
+    return read_trajectories(path_or_frame, options, progress)
+
+
+def write(
+    trajectories: "Trajectories | Synthesis | Any",
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,
+    extra_metadata: dict[str, str] | None = None,
+    force: bool = False,
+    **columns: Any,
+) -> None:
+    """Write trajectories to a file, so that `read` gives back the same.
+
+    If the input is the result of `wayveil.synthesize`, the file also records that it is synthetic and from which
+    release; `wayveil report` needs that. A pandas, polars or pyarrow frame, such as `Synthesizer.sample` returns, has
+    no such notes; `columns` are the options of `read` for a frame whose columns are not recognized.
+
+    The result of `wayveil.synthesize` is written with the mode that the umask gives; anything else may be private data
+    and is readable by its owner alone (0600). The file is complete or absent. `extra_metadata` is kept in the file
+    (beside it, for CSV) and given back by `read_metadata`.
+
+    Parameters
+    ----------
+    trajectories
+        Trajectories, the result of `wayveil.synthesize`, or a frame.
+    path
+        The file; its extension selects the format (.csv, .parquet, .geo.parquet, .gpx).
+    format
+        The format, if the extension does not say it.
+    force
+        Synthetic trajectories replace an existing file only if that file is synthetic, too, or with `force`.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> wayveil.write(wayveil.synthesize("rides.release.json"), "synthetic.parquet")  # doctest: +SKIP
+
+    Privacy
+    -------
+    Not private (it writes what it is given).
+    """
+    from wayveil.errors import InputError
+    from wayveil.io.writers.dispatch import write_trajectories
+
+    given: Any = trajectories
+    private = True
+    if isinstance(getattr(given, "trajectories", None), Trajectories):
+        extra_metadata = {**given.notes, **(extra_metadata or {})}
+        private, given = False, given.trajectories
+        _check_replaceable(Path(path), force)
+    elif not isinstance(given, Trajectories):
+        given, columns = _of_frame(given, columns), {}
+    if columns:
+        raise InputError("Column options apply to data frames only; Trajectories have no columns to name.")
+    write_trajectories(given, Path(path), format, extra_metadata, private=private)
+
+
+def _check_replaceable(path: Path, force: bool) -> None:
+    """InputError if a synthetic file would replace anything but an earlier synthetic file."""
+    from wayveil.errors import InputError
+    from wayveil.io.readers.dispatch import says_synthetic
+
+    if not force and path.exists() and not says_synthetic(path):
+        raise InputError(
+            f"'{path.name}' exists and is not a synthetic file of wayveil; choose another path or set force=True."
+        )
+
+
+def _of_frame(frame: Any, columns: dict[str, Any]) -> Trajectories:
+    from wayveil.errors import InputError
+    from wayveil.io.readers.tables import is_frame
+
+    if not is_frame(frame):
+        raise InputError("Give Trajectories, the result of wayveil.synthesize, or a pandas, polars or pyarrow frame.")
+    return read(frame, **columns)
+
+
+def read_synthetic(path: str | os.PathLike[str], options: Mapping[str, Any]) -> Trajectories:
+    """Read a synthetic file that is compared with a private one; `options` are those of the private file.
+
+    The columns of files that wayveil wrote are recognized without options; files of other methods may have the private
+    file's columns.
+
+    Privacy: free (post-processing), if the file is indeed synthetic.
+    """
+    from wayveil.errors import InputError
+
+    try:
+        return read(path)
+    except InputError:
+        return read(path, **options)
+
+
+def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
+    """The `extra_metadata` that a file was written with."""
+    from wayveil.io.readers.dispatch import metadata_of
+
+    return metadata_of(path)

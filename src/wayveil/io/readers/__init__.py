@@ -1,0 +1,1 @@
+"""Readers of private trajectories from files, folders and data frames."""

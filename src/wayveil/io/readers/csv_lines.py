@@ -1,0 +1,109 @@
+"""The well-formed lines of a CSV file, each parsed on its own.
+
+A quotation mark that is never closed would swallow the lines after it, and a line with the wrong number of values, or
+one of a gigabyte, would stop the parser. So a record is one line, and malformed lines are removed before parsing.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+CHUNK_BYTES = 8 << 20
+MAX_LINE_BYTES = 1 << 20
+_QUOTE, _LINE_FEED, _CARRIAGE_RETURN = b'"\n\r'
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What a well-formed line looks like."""
+
+    delimiter: str
+    columns: int
+    quotes: bool = True
+    """Whether a value may be enclosed in quotation marks; if not, they are ordinary characters."""
+
+
+def well_formed_lines(stream: BinaryIO, shape: Shape) -> Iterator[tuple[bytes, int]]:
+    """Chunks of well-formed lines, and how many malformed lines were removed from each; empty lines are ignored."""
+    rest, skipping = b"", False
+    while True:
+        read = stream.read(CHUNK_BYTES)
+        data, too_long = rest + read, 0
+        if skipping:  # the rest of a line that is too long
+            end = min([at for at in (data.find(b"\n"), data.find(b"\r")) if at >= 0], default=-1)
+            data, skipping = (data[end + 1 :], False) if end >= 0 else (b"", True)
+        cut = max(data.rfind(b"\n"), data.rfind(b"\r")) + 1 if read else len(data)
+        whole, rest = data[:cut], data[cut:]
+        if len(rest) > MAX_LINE_BYTES:
+            rest, skipping, too_long = b"", True, 1
+        if whole:
+            sound, malformed = _without_malformed(whole, shape)
+            yield sound, malformed + too_long
+        elif too_long:
+            yield b"", too_long
+        if not read:
+            return
+
+
+def _without_malformed(data: bytes, shape: Shape) -> tuple[bytes, int]:
+    text = np.frombuffer(data, np.uint8)
+    ends = np.flatnonzero((text == _LINE_FEED) | (text == _CARRIAGE_RETURN))
+    if not len(ends) or ends[-1] != len(text) - 1:
+        ends = np.r_[ends, len(text)]
+    starts = np.r_[0, ends[:-1] + 1]
+    edges = np.flatnonzero(text == ord(shape.delimiter))
+    quotes = np.flatnonzero(text == _QUOTE) if shape.quotes else edges[:0]
+    if len(quotes):
+        sound = _sound_with_quotes(data, text, quotes, edges, starts, ends, shape)
+    else:
+        sound = np.diff(np.searchsorted(edges, np.r_[starts, len(text)])) == shape.columns - 1
+    sound &= ends - starts <= MAX_LINE_BYTES
+    malformed = ~sound & (ends > starts)
+    if not malformed.any():
+        return data, 0
+    lengths = np.diff(np.r_[starts, len(text)])
+    return text[np.repeat(~malformed, lengths)].tobytes(), int(malformed.sum())
+
+
+def _sound_with_quotes(
+    data: bytes,
+    text: NDArray[np.uint8],
+    quotes: NDArray[np.int64],
+    edges: NDArray[np.int64],
+    starts: NDArray[np.int64],
+    ends: NDArray[np.int64],
+    shape: Shape,
+) -> NDArray[np.bool_]:
+    """Lines with the right number of values and balanced quotation marks.
+
+    Quotation marks alternate between opening and closing: an opening mark is at the start of a value, a closing one at
+    its end, and two adjacent marks are an escaped mark. A line for which this fails is parsed on its own: in a value
+    that does not start with a mark, marks have no meaning.
+    """
+    bounds = np.r_[starts, len(text)]
+    first, first_edge = (np.asarray(np.searchsorted(places, bounds)) for places in (quotes, edges))
+    lines = np.arange(len(ends))
+    line, on_line = np.repeat(lines, np.diff(first)), np.repeat(lines, np.diff(first_edge))
+    place = np.arange(len(quotes)) - first[line]
+    padded = np.r_[text, np.uint8(_LINE_FEED)]
+    before, after = padded[quotes - 1], padded[quotes + 1]
+    edge = ord(shape.delimiter)
+    opens = (quotes == starts[line]) | (before == edge) | ((before == _QUOTE) & (place > 0))
+    closes = (quotes + 1 == ends[line]) | (after == edge) | (after == _QUOTE)
+    unclear = np.diff(first) % 2 == 1
+    unclear[line[np.where(place % 2 == 0, ~opens, ~closes)]] = True
+    # A delimiter with an odd number of marks before it on its line is inside a value.
+    odd_so_far = np.bitwise_xor.accumulate((text == _QUOTE).view(np.uint8))
+    outside = odd_so_far[edges] == (first[on_line] % 2).astype(np.uint8)
+    sound = np.bincount(on_line[outside], minlength=len(ends)) == shape.columns - 1
+    mark = re.escape(shape.delimiter.encode())
+    value = rb'(?:"(?:[^"]|"")*"|[^"%(d)s][^%(d)s]*|)' % {b"d": mark}
+    record = re.compile(rb"%(v)s(?:%(d)s%(v)s){%(n)d}" % {b"v": value, b"d": mark, b"n": shape.columns - 1})
+    for at in np.flatnonzero(unclear):
+        sound[at] = record.fullmatch(data, int(starts[at]), int(ends[at])) is not None
+    result: NDArray[np.bool_] = sound
+    return result

@@ -1,0 +1,151 @@
+"""Scope files in TOML, the scopes that come with wayveil, and the template for a new one."""
+
+import difflib
+import os
+import tomllib
+from importlib import resources
+from pathlib import Path
+
+from pydantic import BaseModel, ValidationError
+
+from wayveil.core.scope import Scope
+from wayveil.errors import InputError
+from wayveil.io.inputs import TooLargeError, read_text
+
+_MAX_SCOPE_BYTES = 1 << 20
+
+
+def parse_scope(text: str, origin: str) -> Scope:
+    """A scope from TOML text; `origin` names it in messages."""
+    try:
+        return Scope.model_validate(tomllib.loads(text))
+    except ValidationError as error:
+        raise InputError(f"Scope '{origin}': {first_fault(error, 'scope', Scope)}; see `wayveil scope new`.") from None
+    except (ValueError, RecursionError) as error:  # TOMLDecodeError, and numbers too long to be read
+        raise InputError(f"Scope '{origin}' is not valid TOML ({in_short(error)}); see `wayveil scope new`.") from None
+
+
+def first_fault(error: ValidationError, whole: str, model: type[BaseModel]) -> str:
+    """The first error in a file of `model`, on one line; `whole` names the file if the error concerns all of it."""
+    first = error.errors(include_url=False, include_context=False)[0]
+    where = ".".join(in_short(part) for part in first["loc"]) or whole
+    if first["type"] == "extra_forbidden":
+        return f"{where} is not a known key{_perhaps(first['loc'], model)}"
+    return f"{where}: {in_short(first['msg'].removeprefix('Value error, '))}"
+
+
+def _perhaps(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
+    """The known key that a misspelt one resembles."""
+    for part in place[:-1]:
+        found = model.model_fields[str(part)].annotation if str(part) in model.model_fields else None
+        if not (isinstance(found, type) and issubclass(found, BaseModel)):
+            return ""
+        model = found
+    close = difflib.get_close_matches(str(place[-1])[:50], model.model_fields, n=1)
+    return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def in_short(value: object) -> str:
+    """At most 120 printable characters: a key in a file may have any length and contain control characters."""
+    text = "".join(letter if letter.isprintable() else "?" for letter in str(value)[:120])
+    return text if len(str(value)) <= 120 else text + "..."
+
+
+def shipped_scopes() -> list[str]:
+    """Name the scopes that come with wayveil.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> "san-francisco" in wayveil.shipped_scopes()
+    True
+
+    Privacy
+    -------
+    Free (public by definition).
+    """
+    folder = resources.files("wayveil") / "scopes"
+    return sorted(entry.name.removesuffix(".toml") for entry in folder.iterdir() if entry.name.endswith(".toml"))
+
+
+def read_scope(name_or_path: str | Path) -> Scope:
+    """Read a scope from a TOML file, or a shipped scope by its name.
+
+    Parameters
+    ----------
+    name_or_path
+        The file (`wayveil.template("scope")` is the text of one to fill in), or one of `wayveil.shipped_scopes()`.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> wayveil.read_scope("san-francisco").timezone
+    'America/Los_Angeles'
+
+    Privacy
+    -------
+    Free (public by definition).
+    """
+    return parse_scope(scope_text(name_or_path), Path(name_or_path).name)
+
+
+def scope_of(scope: Scope | str | os.PathLike[str]) -> Scope:
+    """The scope, read if a file or a name is given.
+
+    Privacy: free (public by definition).
+    """
+    if isinstance(scope, Scope):
+        return scope
+    if not isinstance(scope, str | os.PathLike):
+        raise InputError("scope must be a wayveil.Scope, the path of a scope file, or the name of a shipped scope.")
+    return read_scope(Path(scope) if isinstance(scope, os.PathLike) else scope)
+
+
+def scope_text(name_or_path: str | Path) -> str:
+    """The TOML text of a scope file or of a shipped scope."""
+    if str(name_or_path) in shipped_scopes():
+        return (resources.files("wayveil") / "scopes" / f"{name_or_path}.toml").read_text(encoding="utf-8")
+    path = Path(name_or_path)
+    if not os.path.isfile(path):  # unlike Path.is_file, False for a name that is too long
+        raise InputError(
+            f"There is no scope '{in_short(path.name)}': give a TOML file (`wayveil scope new` writes one) or one "
+            f"of {', '.join(shipped_scopes())}."
+        )
+    try:
+        return read_text(path, _MAX_SCOPE_BYTES)
+    except TooLargeError:
+        raise InputError(f"Scope '{path.name}' is larger than 1 MB; that is not a scope.") from None
+    except PermissionError as error:
+        raise InputError(f"Cannot read the scope '{path.name}': {error.strerror}.") from None
+    except (OSError, UnicodeDecodeError):
+        raise InputError(f"Scope '{path.name}' cannot be read as text.") from None
+
+
+TEMPLATE = """\
+# A wayveil scope: the public frame of a dataset. Fill it in from public knowledge (a map, the project's plan),
+# never from the data itself: everything in this file is published with the release.
+
+name = "my-city"
+
+# The box in degrees (WGS 84), as shown by "Export" on openstreetmap.org. Points outside it are not counted.
+south = 48.80
+west = 2.22
+north = 48.91
+east = 2.47
+
+# The time zone of the city, for hours and weekdays.
+timezone = "Europe/Paris"
+
+# The first and the last day of the data. Leave both out if the dates themselves are confidential:
+# synthetic trajectories then get dates in one made-up week.
+first_day = 2024-03-04
+last_day = 2024-03-31
+
+# Upper limits for every trajectory, from what such vehicles can do. Synthetic trajectories stay below them, and with
+# little data, lower limits give less noise. A limit that is left out gets a default that depends on the box.
+[caps]
+points = 500        # points of one trajectory
+length_km = 80.0    # length of one trajectory
+duration_h = 12.0   # duration of one trajectory
+speed_kmh = 150.0   # speed between two points
+"""

@@ -1,0 +1,1 @@
+"""Writers of trajectories, to files that are complete or absent."""

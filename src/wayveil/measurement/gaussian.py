@@ -1,0 +1,185 @@
+"""draw_clipped_release: answers of the Gaussian mode, from contributions that are clipped unit by unit.
+
+Each question goes through the same steps. Its size follows from earlier noisy answers. Its bound is public, or follows
+from a noisy histogram of the units' norms at that size. Then the clipped contributions are added up and get Gaussian
+noise. One pass over the units serves all questions that are ready for their next step.
+"""
+
+import math
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.core.grid import base_grid
+from wayveil.core.scope import Scope
+from wayveil.engine.passes import Passes
+from wayveil.engine.serial import Kept
+from wayveil.engine.units import TripUnits, Units, UserUnits
+from wayveil.measurement.draw import line_signals, release_of
+from wayveil.privacy.digest import ContentDigest
+from wayveil.privacy.mechanism import Mechanism, NoisySums
+from wayveil.privacy.unit import Unit
+from wayveil.progress import Progress, quiet
+from wayveil.questions.answer import Answer, Clipping
+from wayveil.questions.catalogue import QUESTIONS, divided
+from wayveil.questions.count import Count
+from wayveil.questions.norms import (
+    SETTINGS,
+    Noisy,
+    NormBins,
+    Norms,
+    UnitQuery,
+    clipped_resolution,
+    estimate_norms,
+    guessed_norm,
+    norms_part,
+    one_trajectory_each,
+    public_bound,
+    trajectories_per_unit,
+)
+from wayveil.questions.question import Context, Question, size_of
+from wayveil.release import Release
+
+FINER = 1.5
+"""Factor of the signal by which the sizes of a field's cells are chosen; 3 was no better on simulated cities."""
+_KEPT_SD = 0.15
+"""Relative standard deviation of the share that clipping leaves, as the norms tell it."""
+
+
+def first_query(unit: Unit) -> UnitQuery:
+    """What needs no earlier answer: the number of trajectories, or how many each user has."""
+    count, bound = Count(), public_bound(Count, unit)
+    return UnitQuery(
+        count, NormBins.of(count, unit), None if bound is None else round(bound * clipped_resolution(count))
+    )
+
+
+def draw_clipped_release(
+    mechanism: Mechanism, units: Units, scope: Scope, first: NDArray[np.int64], progress: Progress = quiet
+) -> Release:
+    """The noisy answers to all questions; `first` is the exact sum of `first_query`.
+
+    Privacy: spends the mechanism's whole budget; every size and every bound is post-processing of noisy answers.
+    """
+    unit = mechanism.unit
+    opening = _Round(mechanism, one_trajectory_each(1.0))
+    opening.pending = {Count.name: Count()}
+    opening.step({first_query(unit): first})
+    while opening.pending:
+        opening.step(_summed(units, opening.ready()))
+    count = max(float(opening.answers[Count.name].counts[0]), 1.0)
+    per_unit = opening.per_unit if unit.kind == "user" else one_trajectory_each(count)
+    guesses = {name: guessed_norm(question, per_unit.quantile(0.5)) for name, question in QUESTIONS.items()}
+    signals = line_signals(mechanism, count, guesses)
+    cost = replace(mechanism.cost, budget=divided(mechanism.cost.budget, signals, base_grid(scope), gaussian_unit=unit))
+    asked = [question for name, question in QUESTIONS.items() if name in cost.budget.shares]
+    noise = {one.name: cost.gaussian_noise(one.name, guesses[one.name], 1 - norms_part(one, unit)) for one in asked}
+    run = _Round(replace(mechanism, cost=cost), per_unit, count, math.sqrt(2) * opening.answers[Count.name].noise)
+    run.answers.update(opening.answers)
+    # The norm of a unit shrinks with the cells, which can therefore be finer than with Laplace noise.
+    finer = {line: FINER * signal for line, signal in signals.items()}
+    context = Context(scope, noise, finer, run.answers)
+    waiting = [question for question in asked if question.name not in run.answers]
+    while waiting or run.pending:
+        for question in list(waiting):
+            if all(name in run.answers for name in question.needs):
+                run.pending[question.name] = context.once(question.sized)
+                waiting.remove(question)
+        run.step(_summed(units, run.ready()))
+        progress("drawing noise", len(run.answers) / len(asked))
+    answers = tuple(run.answers[question.name] for question in asked)
+    return release_of(scope, answers, replace(mechanism, cost=cost))
+
+
+def _summed(units: Units, queries: list[UnitQuery]) -> dict[UnitQuery, NDArray[np.int64]]:
+    return dict(zip(queries, units.sums(queries)))
+
+
+class _Round:
+    """Questions of known size on their way to an answer."""
+
+    def __init__(self, mechanism: Mechanism, per_unit: Norms, count: float = 1.0, count_sd: float = 0.0) -> None:
+        self._mechanism, self._unit, self._count, self._count_sd = mechanism, mechanism.unit, count, count_sd
+        self._clipping: dict[str, Clipping] = {}
+        self.per_unit = per_unit
+        self.pending: dict[str, Question] = {}
+        self.answers: dict[str, Answer] = {}
+
+    def ready(self) -> list[UnitQuery]:
+        """The next step of each pending question."""
+        return [self._query(question) for question in self.pending.values()]
+
+    def step(self, sums: dict[UnitQuery, NDArray[np.int64]]) -> None:
+        """Noise for the exact sums of `ready`: norms become bounds, and clipped sums become answers."""
+        for query, exact in sums.items():
+            if query.bound is None:
+                self._clipping[query.question.name] = self._bounded(query.question, exact)
+            else:
+                self._answer(query.question, query.bound, exact)
+
+    def _query(self, question: Question) -> UnitQuery:
+        known, public = self._clipping.get(question.name), public_bound(question, self._unit)
+        if known is None and public is not None:
+            resolution = clipped_resolution(question)
+            known = self._clipping[question.name] = Clipping(resolution, round(public * resolution), 1.0)
+        return UnitQuery(question, NormBins.of(question, self._unit), None if known is None else known.bound)
+
+    def _bounded(self, question: Question, exact: NDArray[np.int64]) -> Clipping:
+        part, bins = norms_part(question, self._unit), NormBins.of(question, self._unit)
+        drawn = self._mechanism.clipped_answer(question.name, exact, 1, part)
+        noisy = Noisy(drawn.values, drawn.scale)
+        # The Laplace noise of the same variance has a standard deviation of sqrt(2) times its scale.
+        noise = math.sqrt(2 * size_of(question)) * self._mechanism.cost.gaussian_noise(question.name, 1.0, 1 - part)
+        if question.name == Count.name:
+            norms = self.per_unit = trajectories_per_unit(bins, noisy)
+            bound = norms.best_bound(noise / float(norms.mass.sum()), bias=1.0)
+        else:
+            norms = estimate_norms(question, bins, noisy, self.per_unit)
+            bound = norms.best_bound(noise / self._count, SETTINGS.bias)
+        resolution = clipped_resolution(question)
+        return Clipping(resolution, max(int(bound * resolution), 1), norms.kept(bound), drawn.values, drawn.scale)
+
+    def _answer(self, question: Question, bound: int, exact: NDArray[np.int64]) -> None:
+        self._query(question)  # a public bound is noted
+        part = 1 - norms_part(question, self._unit)
+        noisy = self._mechanism.clipped_answer(question.name, exact, bound, Fraction(part))
+        clipping = self._clipping[question.name]
+        if clipping.norms is not None and question.adds_up and question.name != Count.name:
+            clipping = replace(clipping, kept=_kept(clipping, noisy, self._count, self._count_sd))
+        self.answers[question.name] = Answer(
+            question, noisy.mechanism, noisy.scale, noisy.epsilon, noisy.values, clipping
+        )
+        del self.pending[question.name]
+
+
+def _kept(clipping: Clipping, noisy: NoisySums, count: float, count_sd: float) -> float:
+    """What the norms say about the share that clipping leaves, combined with what the noisy total says."""
+    whole = count * clipping.resolution
+    total = float(noisy.values.sum()) / whole
+    variance = len(noisy.values) * (noisy.scale / whole) ** 2 + (clipping.kept * count_sd / count) ** 2
+    trust = variance / (variance + (_KEPT_SD * clipping.kept) ** 2)
+    return float(np.clip(trust * clipping.kept + (1 - trust) * total, clipping.kept / 2, 1.0))
+
+
+@contextmanager
+def read_units(
+    passes: Passes, scope: Scope, kept: Kept, unit: Unit, secret: bytes | None = None, progress: Progress = quiet
+) -> Iterator[tuple[Units, NDArray[np.int64], str | None]]:
+    """Read the data once: the units, the exact sum of `first_query`, and the content's digest for the ledger.
+
+    Privacy: not private (trusted side only); nothing is spent yet.
+    """
+    content = None if secret is None or not passes.serial else ContentDigest(secret)
+    watchers = () if content is None else (content,)
+    with ExitStack() as stack:
+        units: Units
+        if unit.kind == "trajectory":
+            units = TripUnits(passes, scope, watchers)
+        else:
+            units = stack.enter_context(UserUnits(passes, scope, kept, watchers, progress))
+        (first,) = units.sums([first_query(unit)], progress)
+        yield units, first, None if content is None else content.hexdigest()

@@ -1,0 +1,94 @@
+"""The methods of the comparison, one line each: (trajectories, scope, epsilon, run settings) -> trajectories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from wayveil.core.trajectories import Trajectories
+from wayveil.dpe.coordinates import synthesize_published
+from wayveil.dpe.descent import Settings
+from wayveil.dpe.method import Options
+from wayveil.errors import InputError
+from wayveil.progress import Progress, quiet
+
+if TYPE_CHECKING:
+    from wayveil.core.scope import Scope
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """What the published method needs beside epsilon."""
+
+    learning_rate: float
+    iterations: int
+    time_scale_mps: float | None
+    seed: int
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method of the table, whether its output is private, and how it is run."""
+
+    label: str
+    private: bool
+    run: Callable[[Trajectories, Scope, float, RunSettings, Progress], Trajectories]
+
+
+def _published(loss: str) -> Callable[..., Trajectories]:
+    def run(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
+        options = Options(epsilon, synthesis=Settings(loss, how.learning_rate, how.iterations), seed=how.seed)
+        made = synthesize_published(data, scope, options, time_scale_mps=how.time_scale_mps, progress=progress)
+        return made.trajectories
+
+    return run
+
+
+def _adatrace(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
+    from wayveil.baselines import adatrace
+
+    return adatrace(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
+
+
+def _privtrace(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
+    from wayveil.baselines import privtrace
+
+    return privtrace(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
+
+
+def _wayveil(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
+    from wayveil.measurement import measure
+    from wayveil.privacy.unit import Unit
+    from wayveil.synthesis.recipe import synthesize
+
+    # No ledger: an experiment publishes nothing, and its tables are stamped.
+    release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory(), progress=progress)
+    return synthesize(release, n=len(data), seed=how.seed, progress=progress).trajectories
+
+
+METHODS: dict[str, Method] = {
+    "dpe": Method("DPE as published, mean-square loss", False, _published("mean-square")),
+    "dpe-absolute": Method("DPE as published, absolute loss", False, _published("absolute")),
+    "adatrace": Method("AdaTrace (our code, sound)", True, _adatrace),
+    "privtrace": Method("PrivTrace (our code, sound)", True, _privtrace),
+    "wayveil": Method("wayveil", True, _wayveil),
+}
+
+
+def chosen_methods(names: str | None) -> dict[str, Method]:
+    """The methods of a comma-separated list; all methods if there is none."""
+    if names is None:
+        return METHODS
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    unknown = [name for name in wanted if name not in METHODS]
+    if unknown or not wanted:
+        raise InputError(f"methods= must be a comma-separated list of {', '.join(METHODS)}.")
+    return {name: METHODS[name] for name in wanted}
+
+
+def run_method(
+    name: str, data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress = quiet
+) -> Trajectories:
+    """Run one method by its name."""
+    return METHODS[name].run(data, scope, epsilon, how, progress)

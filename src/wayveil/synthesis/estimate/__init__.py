@@ -1,0 +1,1 @@
+"""From noisy answers to distributions that trips can be drawn from."""

@@ -1,0 +1,168 @@
+"""Densities of points and of the ends of trajectories, from the noisy grids of a release.
+
+With a map, three estimates from the same noisy counts are pooled: the Bayesian one, the network's correction of it, and
+that of the network without the map. Their errors are partly independent, so their geometric mean has a smaller error.
+
+Privacy: free (post-processing of the release).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.core.density import NoisyLevel, estimate_field
+from wayveil.core.grid import Grid
+from wayveil.core.pyramid import Field, pool, spread
+from wayveil.progress import Progress, quiet
+from wayveil.questions.answer import Answer
+from wayveil.questions.field import Blocks
+from wayveil.synthesis.estimate.mapped_density import estimate_mapped_field
+from wayveil.synthesis.estimate.settings import FIELDS
+
+if TYPE_CHECKING:
+    from wayveil.synthesis.estimate.learned.refine import Kind, Refined
+
+_LEAST = 1e-300
+
+
+@dataclass(frozen=True)
+class Pooling:
+    """Weights of two other estimates that are pooled with the network's estimate on a map."""
+
+    bayes: float
+    unmapped: float
+
+
+OCCUPANCY, END_POINTS = Pooling(bayes=0.2, unmapped=0.05), Pooling(bayes=0.2, unmapped=0.2)
+"""Chosen on the trial data, the same for all datasets (docs/explanation/model-card.md). A map is less informative about
+ends than about routes."""
+
+
+def estimate_fields(
+    points: Sequence[NoisyLevel],
+    ends: Sequence[NoisyLevel],
+    count: float,
+    area: Field,
+    road_features: Sequence[Field] = (),
+    learned: bool = False,
+    progress: Progress = quiet,
+) -> tuple[Field, Field]:
+    """Occupancy, and starts and ends together; the sum of each is about `count`.
+
+    Parameters
+    ----------
+    points, ends
+        The noisy grids of both fields, from coarse to fine.
+    road_features
+        Road features of a public map; empty without one.
+    learned
+        Whether the network corrects the Bayesian estimate.
+    """
+    bayes = _bayes(points, ends, count, area, road_features)
+    whole = 2.0 if road_features else 1.0
+    progress("estimating", 0.4 / whole)
+    if not learned:
+        return bayes
+    seen = [part.field for part in _learned(points, ends, count, area, bayes, road_features)]
+    progress("estimating", 1.0 / whole)
+    if not road_features:
+        return seen[0], seen[1]
+    unmapped = _learned(points, ends, count, area, _bayes(points, ends, count, area, ()), (), warn=False)
+    sides, rules = (points[0].side, ends[0].side), (OCCUPANCY, END_POINTS)
+    occupancy, both_ends = (
+        on_a_map(own, other, third.field if third.share > 0 else None, side, rule)
+        for own, other, third, side, rule in zip(seen, bayes, unmapped, sides, rules, strict=True)
+    )
+    return occupancy, both_ends
+
+
+def on_a_map(own: Field, bayes: Field, unmapped: Field | None, side: int, rule: Pooling) -> Field:
+    """Three estimates pooled, with the block sums of the network without the map; two if `unmapped` is None.
+
+    The network was trained on simulated maps, which are more informative about traffic than real ones. So the mass of
+    each part of the city is estimated better without the map, and its distribution over streets with it.
+    """
+    if unmapped is None:
+        return pool_estimates(own, [(bayes, rule.bayes)])
+    pooled = pool_estimates(own, [(bayes, rule.bayes), (unmapped, rule.unmapped)])
+    return with_blocks_of(pooled, unmapped, side)
+
+
+def pool_estimates(own: Field, others: Sequence[tuple[Field, float]]) -> Field:
+    """own^(1 − Σw) · Π other^w, with the sum of `own`: the geometric mean of distributions over the same cells."""
+    log = (1 - sum(weight for _, weight in others)) * np.log(np.maximum(own, _LEAST))
+    for field, weight in others:
+        log += weight * np.log(np.maximum(field, _LEAST))
+    pooled = np.where(own > 0, np.exp(log - log.max()), 0.0)
+    result: Field = pooled * (own.sum() / max(pooled.sum(), _LEAST))
+    return result
+
+
+def with_blocks_of(field: Field, sums_of: Field, side: int) -> Field:
+    """The field with each block scaled to the block's sum in `sums_of`; unchanged if it is empty in either field."""
+    mine, theirs = pool(field, side), pool(sums_of, side)
+    factor = np.divide(theirs, mine, out=np.ones_like(mine), where=(mine > 0) & (theirs > 0))
+    moved = field * spread(factor, side, field.shape)
+    result: Field = moved * (sums_of.sum() / max(moved.sum(), _LEAST))
+    return result
+
+
+def cell_area(grid: Grid) -> Field:
+    """Share of each base cell that lies inside the scope."""
+    columns = np.clip(grid.width_m / grid.cell_m - np.arange(grid.columns), 0.0, 1.0)
+    rows = np.clip(grid.height_m / grid.cell_m - np.arange(grid.rows), 0.0, 1.0)
+    return np.outer(rows, columns)
+
+
+def split_ends(answer: Answer, both: Field) -> tuple[Field, Field]:
+    """Starts and ends from their sum and from the noisy difference in blocks, with shrinkage by its known noise."""
+    assert isinstance(answer.question, Blocks)
+    side = answer.question.side
+    difference = answer.counts
+    kept = np.maximum(0.0, 1 - 2 * answer.noise**2 / np.maximum(difference**2, 1e-9))
+    blocks = pool(both, side)
+    limited = np.clip(difference * kept, -FIELDS.most_tilt * blocks, FIELDS.most_tilt * blocks)
+    tilt = np.divide(limited, blocks, out=np.zeros_like(blocks), where=blocks > 0)
+    fine_tilt = spread(tilt, side, both.shape)
+    return both * (1 + fine_tilt), both * (1 - fine_tilt)
+
+
+def _bayes(
+    points: Sequence[NoisyLevel],
+    ends: Sequence[NoisyLevel],
+    count: float,
+    area: Field,
+    road_features: Sequence[Field],
+) -> tuple[Field, Field]:
+    if road_features:
+        occupancy = estimate_mapped_field(points, count, area, road_features)
+    else:
+        occupancy = estimate_field(points, count, area)
+    # Ends follow the density of points; within a block they concentrate in its busiest cells.
+    sharp = (occupancy / max(float(occupancy.max()), _LEAST)) ** FIELDS.end_point_power
+    return occupancy, estimate_field(ends, count, area, base=sharp, coarse_base=occupancy, neighbours=False)
+
+
+def _learned(
+    points: Sequence[NoisyLevel],
+    ends: Sequence[NoisyLevel],
+    count: float,
+    area: Field,
+    bayes: tuple[Field, Field],
+    road_features: Sequence[Field],
+    warn: bool = True,
+) -> "tuple[Refined, Refined]":
+    """Both fields corrected by the network; if `warn`, with a warning when the Bayesian estimate is used instead."""
+    from wayveil.synthesis.estimate.learned import features
+    from wayveil.synthesis.estimate.learned import refine as network
+
+    def corrected(levels: Sequence[NoisyLevel], field: Field, kind: "Kind", beside: NDArray[np.float32]) -> "Refined":
+        roads = road_features or None
+        found = network.refine(levels, count, area, field, kind=kind, beside=beside, road_features=roads)
+        return network.with_warning(found) if warn else found
+
+    occupancy = corrected(points, bayes[0], "occupancy", features.beside_occupancy(ends, bayes[1], area))
+    return occupancy, corrected(ends, bayes[1], "end_points", features.beside_end_points(occupancy.field, area))

@@ -1,0 +1,131 @@
+"""One-dimensional noisy histograms: an average of smooth curves, and the posterior mean around it.
+
+The curves (`curves.py`) are averaged with their evidence as weights; the evidence includes how well their sum agrees
+with the noisy total. The posterior mean around this average restores spikes.
+
+Privacy: free (post-processing).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.core.posterior import posterior_mean
+from wayveil.core.raking import rake
+from wayveil.synthesis.estimate.curves import (
+    Kind,
+    Total,
+    averaged,
+    curves_with_unknown_start,
+    from_bin_to_bin,
+    laplace_evidence,
+    smooth_curves,
+)
+from wayveil.synthesis.estimate.settings import CURVES
+
+
+def estimate_histogram(
+    counts: NDArray[np.float64],
+    noise: float,
+    middles: NDArray[np.float64],
+    total: Total | None = None,
+    kind: Kind = from_bin_to_bin,
+    unknown_start: bool = False,
+) -> NDArray[np.float64]:
+    """Shares of each bin, adding up to one, never zero.
+
+    `middles` are the bins' values, and `kind` defines the families of curves. `total` is the sum of the counts from
+    another answer. With `unknown_start` the distribution may begin at any bin and be zero below it.
+    """
+    noisy = np.asarray(counts, float)
+    # With three bins smoothness is no constraint, so the counts are used as they are.
+    if len(noisy) <= 3:
+        smooth = np.maximum(noisy, noise)
+    elif unknown_start:
+        smooth = averaged(*curves_with_unknown_start(noisy, noise, middles, kind, total))
+    else:
+        smooth = averaged(*smooth_curves(noisy, noise, kind(middles), total))
+    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)
+    result: NDArray[np.float64] = estimate / estimate.sum()
+    return result
+
+
+def estimate_among(
+    counts: NDArray[np.float64],
+    noise: float,
+    middles: NDArray[np.float64],
+    total: Total,
+    shapes: NDArray[np.float64],
+    kind: Kind = from_bin_to_bin,
+    doubt: float = 0.0,
+    long_tails: bool = False,
+) -> NDArray[np.float64]:
+    """Shares of each bin of a quantity whose distribution usually is one of the given `shapes` (rows of shares).
+
+    The prior is uniform over the shapes; smooth curves are also possible, with a log prior that is lower by `doubt`
+    nats. Shapes distinguish a peak from noise if the signal is weak; curves are better if it is strong. With
+    `long_tails` the likelihood is that of Laplace noise. Otherwise it is that of Gaussian noise with the same variance,
+    under which large deviations are stronger evidence.
+    """
+    noisy = np.asarray(counts, float)
+    curves, evidence = smooth_curves(noisy, noise, kind(middles), total)
+    expected = total.count * shapes
+    likely = -((noisy - expected) ** 2).sum(axis=1) / (4 * noise**2)
+    if long_tails:
+        evidence, likely = (laplace_evidence(noisy, noise, *of) for of in ((curves, evidence), (expected, likely)))
+    odds = np.r_[evidence - np.log(len(curves)) - doubt, likely - np.log(len(shapes))]
+    smooth = averaged(np.concatenate([curves, expected]), odds)
+    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)
+    return np.asarray(estimate / estimate.sum())
+
+
+def estimate_table(
+    counts: NDArray[np.float64],
+    noise: float,
+    rows: NDArray[np.float64],
+    columns: NDArray[np.float64],
+    total: float,
+    possible: NDArray[np.bool_] | None = None,
+    affinity: NDArray[np.float64] | None = None,
+) -> NDArray[np.float64]:
+    """A noisy two-way table around the product of its estimated margins, scaled to both; shares adding up to one.
+
+    `affinity` multiplies that product, as prior knowledge about the dependence of rows and columns.
+    """
+    allowed = np.ones(counts.shape, bool) if possible is None else possible
+    product = np.outer(rows, columns) * (1.0 if affinity is None else affinity)
+    margins = (0, rows), (1, columns)
+    mean = rake(product * allowed + 1e-15 * allowed, margins, CURVES.table_rounds)
+    mean = mean / mean.sum() * total
+    prior: NDArray[np.float64] = np.maximum(mean, 1e-6)
+    estimate = posterior_mean(counts, prior * allowed, noise, groups=2) * allowed + 1e-9 * allowed
+    estimate = rake(estimate, margins, CURVES.table_rounds)
+    return np.asarray(estimate / estimate.sum())
+
+
+def spread_bins(
+    shares: NDArray[np.float64], edges: NDArray[np.float64], fine: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Shares of coarse bins distributed over finer bins, by a smooth monotone curve through the cumulative shares."""
+    result = np.maximum(np.diff(_rising_curve(fine, edges, np.r_[0.0, np.cumsum(shares)])), 0.0)
+    answer: NDArray[np.float64] = result / result.sum()
+    return answer
+
+
+def _rising_curve(
+    at: NDArray[np.float64], edges: NDArray[np.float64], running: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Monotone cubic through (edges, running), after Fritsch and Butland: slopes are harmonic means of neighbours."""
+    width = np.diff(edges)
+    slope = np.maximum(np.diff(running) / width, 1e-300)
+    before, after = 2 * width[1:] + width[:-1], width[1:] + 2 * width[:-1]
+    inner = (before + after) / (before / slope[:-1] + after / slope[1:])
+    tangent = np.r_[slope[0], inner, slope[-1]]
+    bin_of = np.clip(np.searchsorted(edges, at, side="right") - 1, 0, len(width) - 1)
+    step = width[bin_of]
+    t = np.clip((at - edges[bin_of]) / step, 0.0, 1.0)
+    return np.asarray(
+        (1 + 2 * t) * (1 - t) ** 2 * running[bin_of]
+        + t * (1 - t) ** 2 * step * tangent[bin_of]
+        + t**2 * (3 - 2 * t) * running[bin_of + 1]
+        + t**2 * (t - 1) * step * tangent[bin_of + 1]
+    )

@@ -1,0 +1,1 @@
+"""Weights of candidate trips, fitted to the noisy answers."""

@@ -1,1 +1,0 @@
-"""The learned eye: a small network, trained on simulated cities only, that corrects the Bayesian estimate."""

@@ -1,0 +1,224 @@
+"""Streamed synthesis: shards are written to part files, which are joined to one Parquet file at the end.
+
+Memory holds one shard. An interrupted run continues where it stopped and writes the same file as an uninterrupted run,
+because a shard depends on the model, its number and the seed only.
+
+Privacy: free (post-processing).
+"""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wayveil.core.arrow import column_of, numbers_of
+from wayveil.core.roads import RoadMap
+from wayveil.engine.pieces import Pieces
+from wayveil.errors import InputError
+from wayveil.io.atomic import write_text
+from wayveil.io.output_lock import output_lock
+from wayveil.io.outputs import check_output
+from wayveil.progress import Progress, quiet
+from wayveil.release import Release
+from wayveil.rules.rule import Rule
+from wayveil.synthesis.arguments import wanted_count, wanted_seed
+from wayveil.synthesis.model import make_model
+from wayveil.synthesis.recipe import draw_shards
+from wayveil.synthesis.run_key import run_key
+from wayveil.synthesis.shard import Shard, diagnostics_of, shard_sizes
+
+_FACTS = "wayveil-shard"
+_RUN = "run.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Streamed:
+    """Diagnostics of a file of synthetic trajectories.
+
+    Privacy: free (post-processing); as private as the release that it was made from.
+    """
+
+    trajectories: int
+    diagnostics: dict[str, Any]
+    private: bool
+    resumed_shards: int
+    """Number of shards reused from an earlier, interrupted run."""
+
+
+def synthesize_to_parquet(
+    release: Release,
+    path: str | os.PathLike[str],
+    *,
+    roads: RoadMap | None = None,
+    rules: Sequence[Rule] = (),
+    n: int | None = None,
+    seed: int | None = None,
+    estimator: str = "learned",
+    engine: Pieces | None = None,
+    extra_metadata: Mapping[str, str] | None = None,
+    progress: Progress = quiet,
+) -> Streamed:
+    """`synthesize` to a Parquet file of any size: columns traj_id, lat, lon, t, as `wayveil.write` writes them.
+
+    Finished shards are kept in the folder `<path>.parts`. The same call after an interruption continues from them; a
+    call with other arguments starts again. Without `seed`, one is drawn and kept in that folder until the file is
+    complete. During a run, another call with the same path is refused.
+
+    Privacy: free (post-processing).
+    """
+    target = Path(path)
+    check_output(target, force=True)
+    count, seed = wanted_count(release, n), wanted_seed(seed)
+    with output_lock(target):
+        folder = target.with_name(target.name + ".parts")
+        make: dict[str, Any] = {"roads": roads, "rules": rules, "estimator": estimator, "progress": progress}
+        from wayveil.core.tables import whole_seconds
+        from wayveil.io.writers.parquet import tables_of, write_tables
+
+        if len(shard_sizes(count)) == 1:  # a single shard needs no part file
+            _clear(folder)
+            seed = _chosen(seed)
+            only = next(iter(draw_shards(make_model(release, seed=seed, **make), count, seed, engine, progress)))
+            tables = tables_of(only.trajectories, whole=whole_seconds(only.trajectories.t_utc))
+            write_tables(tables, target, extra_metadata or {}, private=False)
+            return _done(folder, [only], release.private, 0)
+        seed = _begin(folder, run_key(release, roads, rules, count, seed, estimator), seed)
+        parts = [folder / f"shard-{k:06d}.parquet" for k in range(len(shard_sizes(count)))]
+        done = next((k for k, part in enumerate(parts) if not part.exists()), len(parts))
+        if done < len(parts):
+            shards = draw_shards(make_model(release, seed=seed, **make), count, seed, engine, progress, first=done)
+            for part, shard in zip(parts[done:], shards):
+                _write_part(part, shard)
+        facts = [_facts(part) for part in parts]
+        _join(parts, target, [len(one.trajectories) for one in facts], extra_metadata, progress)
+        return _done(folder, facts, release.private, done)
+
+
+def _done(folder: Path, shards: Sequence[Any], private: bool, resumed: int) -> Streamed:
+    shutil.rmtree(folder, ignore_errors=True)
+    diagnostics = diagnostics_of(shards)
+    return Streamed(diagnostics["trajectories"], diagnostics, private, resumed)
+
+
+def _begin(folder: Path, key: str | None, seed: int | None) -> int:
+    """The run's seed; removes files of another run from the folder."""
+    try:
+        known = json.loads((folder / _RUN).read_text(encoding="utf-8"))
+        same = key is not None and known["key"] == key and type(known["seed"]) is int and known["seed"] >= 0
+    except (OSError, ValueError, KeyError, TypeError):
+        known, same = {}, False
+    if same:
+        return int(known["seed"])
+    _clear(folder)
+    try:
+        folder.mkdir()
+    except OSError as error:
+        raise _unusable(folder, error) from None
+    chosen = _chosen(seed)
+    # This file is written first, because a folder with shards but without it is not reused.
+    write_text(folder / _RUN, json.dumps({"key": key, "seed": chosen}), private=True)
+    return chosen
+
+
+def _chosen(seed: int | None) -> int:
+    """The given seed, or a random one; the same for the model and all shards."""
+    return secrets.randbits(63) if seed is None else seed
+
+
+def _clear(folder: Path) -> None:
+    """Remove the files of an earlier run; never other files."""
+    try:
+        if folder.exists():
+            if any(not _ours(entry.name) for entry in folder.iterdir()):
+                raise InputError(f"'{folder.name}' holds files that are not wayveil's; move them or choose another -o.")
+            shutil.rmtree(folder)
+    except OSError as error:
+        raise _unusable(folder, error) from None
+
+
+def _unusable(folder: Path, error: OSError) -> InputError:
+    return InputError(f"Cannot use the folder '{folder.name}': {error.strerror}; choose another -o.")
+
+
+def _ours(name: str) -> bool:
+    return name == _RUN or name.startswith(("shard-", ".shard-", f".{_RUN}"))
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """A shard without its points; `trajectories` has only their number."""
+
+    trajectories: range
+    loss: dict[str, float]
+    effective_sample_share: float
+    realised_density_jsd: float
+    violations_before: dict[str, dict[str, int]]
+    violations_after: dict[str, dict[str, int]]
+    changed: dict[str, int]
+    avoided: tuple[str, ...]
+
+
+def _write_part(path: Path, shard: Shard) -> None:
+    from wayveil.core.tables import whole_seconds
+    from wayveil.io.writers.parquet import tables_of, write_tables
+
+    made = shard.trajectories
+    facts = asdict(_Facts(range(0), shard.loss, shard.effective_sample_share, shard.realised_density_jsd,
+                          shard.violations_before, shard.violations_after, shard.changed, shard.avoided))  # fmt: skip
+    facts["trajectories"] = len(made)
+    tables = tables_of(made, whole=whole_seconds(made.t_utc))
+    # A part is read once and removed, so writing speed matters more than size.
+    write_tables(tables, path, {_FACTS: json.dumps(facts)}, private=False, compression="lz4")
+
+
+def _facts(path: Path) -> _Facts:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        facts = json.loads((pq.read_schema(path).metadata or {})[_FACTS.encode()])
+        return _Facts(**{**facts, "trajectories": range(facts["trajectories"])})
+    except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
+        raise InputError(f"'{path.name}' is damaged; remove the folder '{path.parent.name}' and start again.") from None
+
+
+def _join(
+    parts: Sequence[Path],
+    target: Path,
+    sizes: Sequence[int],
+    extra_metadata: Mapping[str, str] | None,
+    progress: Progress,
+) -> None:
+    """Join the parts to one file, row group by row group, with consecutive trajectory numbers."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from wayveil.io.writers.parquet import write_tables
+
+    whole = all(pa.types.is_integer(pq.read_schema(part).field("t").type) for part in parts)
+    first = np.cumsum([0, *sizes])
+
+    def tables() -> Iterator[Any]:
+        for k, part in enumerate(parts):
+            for table in _row_groups(part):
+                numbered = table.set_column(0, "traj_id", column_of(numbers_of(table["traj_id"]) + int(first[k])))
+                t_utc = numbers_of(table["t"])
+                # Times may be whole seconds in some parts only.
+                yield numbered if whole else numbered.set_column(3, "t", column_of(t_utc.astype(np.float64)))
+            progress("writing", (k + 1) / len(parts))
+
+    write_tables(tables(), target, extra_metadata or {}, private=False)
+
+
+def _row_groups(path: Path) -> Iterator[Any]:
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as parquet:
+        for group in range(parquet.num_row_groups):
+            yield parquet.read_row_group(group, use_threads=False)

@@ -1,0 +1,1 @@
+"""Graphs of streets and grid cells, and routes on them."""

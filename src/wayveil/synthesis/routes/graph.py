@@ -1,0 +1,175 @@
+"""Graphs that routes are found on: nodes in metres, edges with a length and a cost.
+
+Privacy: free (built from estimates and public maps).
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.core import ragged
+from wayveil.core.grid import Grid
+from wayveil.core.polylines import Polylines
+from wayveil.core.pyramid import Field, pool
+from wayveil.synthesis.routes.settings import GRAPH
+
+
+@dataclass(frozen=True, eq=False)
+class RouteGraph:
+    """Nodes, directed edges, and the shape of each edge between its nodes."""
+
+    x_m: NDArray[np.float64]
+    y_m: NDArray[np.float64]
+    tail: NDArray[np.int64]
+    head: NDArray[np.int64]
+    cost: NDArray[np.float64]
+    shape_offsets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
+    """Interior vertices of edge e are `shape_x_m[shape_offsets[e]:shape_offsets[e + 1]]`; none for straight edges."""
+    shape_x_m: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    shape_y_m: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    loose: NDArray[np.bool_] | None = None
+    """Nodes that represent a whole block of the grid, so that a path may pass anywhere inside it."""
+    block_m: float = 0.0
+    blocks: tuple[int, int] | None = None
+    """(rows, columns) if there is exactly one node per block of a grid, in row-major order."""
+
+    @property
+    def nodes(self) -> int:
+        return len(self.x_m)
+
+    @cached_property
+    def _tree(self) -> Any:
+        from scipy.spatial import cKDTree
+
+        return cKDTree(np.c_[self.x_m, self.y_m])
+
+    def nearest(self, x_m: NDArray[np.floating], y_m: NDArray[np.floating]) -> NDArray[np.int64]:
+        """The node nearest to each position."""
+        if self.blocks is not None:
+            return self._nearest_of_blocks(x_m, y_m, *self.blocks)
+        return np.asarray(self._tree.query(np.c_[x_m, y_m])[1], np.int64)
+
+    def _nearest_of_blocks(
+        self, x_m: NDArray[np.floating], y_m: NDArray[np.floating], rows: int, columns: int
+    ) -> NDArray[np.int64]:
+        """Search two blocks around: a block's own node is within √2 sides, and nodes three blocks away beyond two."""
+        row = np.clip(y_m // self.block_m, 0, rows - 1).astype(np.int64)
+        column = np.clip(x_m // self.block_m, 0, columns - 1).astype(np.int64)
+        best = row * columns + column
+        least = (self.x_m[best] - x_m) ** 2 + (self.y_m[best] - y_m) ** 2
+        for down, right in np.ndindex(5, 5):
+            node = np.clip(row + down - 2, 0, rows - 1) * columns + np.clip(column + right - 2, 0, columns - 1)
+            square = (self.x_m[node] - x_m) ** 2 + (self.y_m[node] - y_m) ** 2
+            closer = square < least
+            best[closer], least[closer] = node[closer], square[closer]
+        result: NDArray[np.int64] = best
+        return result
+
+    def reweighted(self, grid: Grid, multiplier: Field) -> "RouteGraph":
+        """The same graph with each edge's cost multiplied by the field's value in its middle."""
+        middle_x = 0.5 * (self.x_m[self.tail] + self.x_m[self.head])
+        middle_y = 0.5 * (self.y_m[self.tail] + self.y_m[self.head])
+        return replace(self, cost=self.cost * multiplier.ravel()[grid.index(middle_x, middle_y)])
+
+    @cached_property
+    def _matrix(self) -> Any:
+        from scipy.sparse import csr_matrix
+
+        return csr_matrix((self.cost, (self.tail, self.head)), shape=(self.nodes, self.nodes))
+
+    @cached_property
+    def _by_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Keys of (tail, head) in ascending order, and the edges in that order."""
+        key = self.tail * self.nodes + self.head
+        order = np.argsort(key, kind="stable")
+        return key[order], order
+
+    def edges_between(
+        self, tail: NDArray[np.int64], head: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The edge from each tail to each head, and whether there is one."""
+        keys, order = self._by_ends
+        wanted = tail * self.nodes + head
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return order[at], keys[at] == wanted
+
+    def trees_from(self, roots: NDArray[np.int64]) -> NDArray[np.int32]:
+        """(roots, nodes) predecessor of each node on the cheapest path from each root, −9999 at the root itself."""
+        from scipy.sparse.csgraph import dijkstra
+
+        result: NDArray[np.int32] = dijkstra(self._matrix, directed=True, indices=roots, return_predecessors=True)[1]
+        return result
+
+
+def edge_lines(graph: RouteGraph) -> Polylines:
+    """The shape of each edge, from its tail to its head."""
+    offsets = ragged.offsets_of(np.diff(graph.shape_offsets) + 2)
+    x, y = np.empty(offsets[-1]), np.empty(offsets[-1])
+    first, last = offsets[:-1], offsets[1:] - 1
+    inner = np.ones(len(x), bool)
+    inner[first] = inner[last] = False
+    for at, nodes, shapes in ((x, graph.x_m, graph.shape_x_m), (y, graph.y_m, graph.shape_y_m)):
+        at[first], at[last], at[inner] = nodes[graph.tail], nodes[graph.head], shapes
+    return Polylines(offsets, x, y)
+
+
+def relative_density(density: Field) -> tuple[Field, float]:
+    """Density relative to its mean over random points, and a small background value for empty places."""
+    total = max(float(density.sum()), 1e-300)
+    seen = float((density**2).sum()) / total
+    return density / max(seen, 1e-300), GRAPH.background * total / density.size / max(seen, 1e-300)
+
+
+def travel_cost(relative: NDArray[np.float64], background: float) -> NDArray[np.float64]:
+    """Cost per metre, (ρ + ρ₀)^−½, at most 30: busy places are cheap, because people travel there."""
+    return np.minimum((relative + background + 1e-9) ** -GRAPH.density_power, GRAPH.most_cost)
+
+
+def grid_graph(grid: Grid, density: Field) -> RouteGraph:
+    """Blocks of the grid joined to their eight neighbours; a block's node is at the centre of its density."""
+    side = block_side(grid)
+    relative, background = relative_density(density)
+    blocks = pool(relative, side) / side**2
+    node_x, node_y = block_centres(grid, density, side)
+    cost_per_metre = travel_cost(blocks, background).ravel()
+    rows, columns = blocks.shape
+    index = np.arange(rows * columns).reshape(rows, columns)
+    tails, heads = [], []
+    for down, right in ((0, 1), (1, 0), (1, 1), (1, -1)):
+        tails.append(index[: rows - down, max(0, -right) : columns - max(0, right)].ravel())
+        heads.append(index[down:, max(0, right) : columns + min(0, right)].ravel())
+    tail, head = np.concatenate(tails), np.concatenate(heads)
+    length = np.hypot(node_x[tail] - node_x[head], node_y[tail] - node_y[head]) + 1.0
+    cost = length * 0.5 * (cost_per_metre[tail] + cost_per_metre[head])
+    edges = 2 * len(tail)
+    return RouteGraph(
+        x_m=node_x,
+        y_m=node_y,
+        tail=np.r_[tail, head],
+        head=np.r_[head, tail],
+        cost=np.r_[cost, cost],
+        shape_offsets=np.zeros(edges + 1, np.int64),
+        loose=np.ones(len(node_x), bool),
+        block_m=side * grid.cell_m,
+        blocks=blocks.shape,
+    )
+
+
+def block_side(grid: Grid) -> int:
+    """Side of a routing block in base cells: 2, 4, 8 …, such that there are at most about twelve thousand blocks."""
+    side = 2
+    while (grid.columns // side) * (grid.rows // side) > GRAPH.most_nodes:
+        side *= 2
+    return side
+
+
+def block_centres(grid: Grid, density: Field, side: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Centre of each block, weighted by density squared: on the street rather than in the middle of the block."""
+    weight = density**2 / max(float((density**2).max()), 1e-300) + 1e-12
+    total = pool(weight, side)
+    x = pool(weight * (np.arange(grid.columns) + 0.5)[None, :], side) / total * grid.cell_m
+    y = pool(weight * (np.arange(grid.rows) + 0.5)[:, None], side) / total * grid.cell_m
+    return np.minimum(x.ravel(), grid.width_m), np.minimum(y.ravel(), grid.height_m)

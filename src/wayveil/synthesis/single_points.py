@@ -1,0 +1,80 @@
+"""Trajectories of a single point: drawn where trips start and end, and mixed with trips of several points.
+
+Privacy: free (post-processing).
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from wayveil.core.polylines import Polylines
+from wayveil.core.trajectories import Trajectories, concatenate, select
+from wayveil.rules import motion_of, with_scope_bounds
+from wayveil.rules.counting import violating_trajectories
+from wayveil.synthesis.estimate.estimate import Estimates
+from wayveil.synthesis.estimate.place_hours import exchanged_departures
+from wayveil.synthesis.model import Model
+from wayveil.synthesis.obey.replacement import no_room
+from wayveil.synthesis.place.points import histogram
+from wayveil.synthesis.place.track_columns import written_degrees
+from wayveil.synthesis.routes.prior import Prior
+from wayveil.synthesis.shard import SETTINGS, Shard, added_counts, count_violations, jsd
+from wayveil.synthesis.trips.departures import departures, within_days
+from wayveil.synthesis.trips.one_point import one_point_cells
+
+
+def draw_single_points(model: Model, count: int, random: np.random.Generator) -> Shard:
+    """`count` trajectories of a single point; those that break a rule are drawn again, and finally left out."""
+    estimates, prior, scope = model.estimates, model.prior, model.estimates.scope
+    all_rules = with_scope_bounds(model.rules, scope)
+    made = _single_points(estimates, prior, count, random)
+    before = count_violations(all_rules, made, scope)
+    broken = np.flatnonzero(violating_trajectories(all_rules, motion_of(made, scope)))
+    replaced = len(broken)
+    for _ in range(SETTINGS.redraws):
+        if len(broken) == 0:
+            break
+        kept = select(made, np.setdiff1d(np.arange(len(made)), broken))
+        made = concatenate([kept, _single_points(estimates, prior, len(broken), random)])
+        broken = np.flatnonzero(violating_trajectories(all_rules, motion_of(made, scope)))
+    if len(broken) == count:
+        raise no_room(count, [rule.name for rule in model.rules])
+    made = select(made, np.setdiff1d(np.arange(len(made)), broken)) if len(broken) else made
+    x_m, y_m = scope.to_metres(made.lon, made.lat)
+    return Shard(
+        trajectories=made,
+        loss={},
+        effective_sample_share=1 / SETTINGS.candidates,  # all points are independent draws with equal weight
+        realised_density_jsd=jsd(histogram(Polylines(made.offsets, x_m, y_m), estimates.grid), estimates.occupancy),
+        violations_before=before,
+        violations_after=count_violations(all_rules, made, scope),
+        changed={"moved": 0, "retimed": 0, "replaced": replaced, "left_out": len(broken)},
+        avoided=tuple(rule.name for rule in model.avoided),
+    )
+
+
+def _single_points(estimates: Estimates, prior: Prior, count: int, random: np.random.Generator) -> Trajectories:
+    grid, scope = estimates.grid, estimates.scope
+    cell = one_point_cells(estimates.starts, estimates.ends, count, random)
+    x_m, y_m = prior.places(grid)(cell, random)
+    t_utc = departures(estimates, count, random)
+    if estimates.place_hours is not None:
+        t_utc = exchanged_departures(estimates.place_hours, t_utc, cell, cell, scope, random)
+    offsets = np.arange(count + 1)
+    degrees = written_degrees(np.clip(x_m, 0, grid.width_m), np.clip(y_m, 0, grid.height_m), scope)
+    return Trajectories(offsets, *degrees, within_days(offsets, np.rint(t_utc), scope))
+
+
+def mixed(routed: Shard, points: Shard, random: np.random.Generator) -> Shard:
+    """Both kinds of trajectories in random order."""
+    both = concatenate([routed.trajectories, points.trajectories])
+    share = len(routed.trajectories) / len(both)
+    return replace(
+        routed,
+        trajectories=select(both, random.permutation(len(both))),
+        effective_sample_share=share * routed.effective_sample_share + (1 - share) * points.effective_sample_share,
+        realised_density_jsd=share * routed.realised_density_jsd + (1 - share) * points.realised_density_jsd,
+        violations_before=added_counts([routed.violations_before, points.violations_before]),
+        violations_after=added_counts([routed.violations_after, points.violations_after]),
+        changed={kind: number + points.changed[kind] for kind, number in routed.changed.items()},
+    )

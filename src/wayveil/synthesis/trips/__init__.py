@@ -1,0 +1,1 @@
+"""Drawing trips: ends, lengths, durations, departures."""

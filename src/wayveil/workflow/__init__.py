@@ -1,0 +1,1 @@
+"""Whole workflows on files, for the command line and Python: measure, synthesize, run, demo."""

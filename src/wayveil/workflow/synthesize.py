@@ -1,0 +1,89 @@
+"""`wayveil.synthesize`: like `wayveil.synthesis.recipe`, for objects or their files.
+
+Synthesis itself opens no file; paths are read here.
+"""
+
+import os
+import warnings
+from typing import TYPE_CHECKING
+
+from wayveil.core.warning_location import callers_level
+from wayveil.errors import InputError, LeftOutWarning
+from wayveil.io.roads import Roads, roads_of
+from wayveil.progress import Progress, quiet
+from wayveil.release import Release, read_release
+from wayveil.rules.user_input import Rules, as_rules
+
+if TYPE_CHECKING:
+    from wayveil.engine.pieces import Pieces
+    from wayveil.synthesis.recipe import Synthesis
+
+
+def synthesize(
+    release: Release | str | os.PathLike[str],
+    *,
+    roads: Roads = None,
+    rules: Rules = None,
+    n: int | None = None,
+    seed: int | None = None,
+    estimator: str = "learned",
+    engine: "Pieces | None" = None,
+    progress: Progress = quiet,
+) -> "Synthesis":
+    """Make synthetic trajectories, with place and time, from a release.
+
+    The private data is not read again. `wayveil.synthesize_file` writes a large number to a file without holding
+    it in memory.
+
+    Parameters
+    ----------
+    release
+        The result of `measure`, or its file.
+    roads
+        A public road map (or its file) as a better prior; where it has no roads, a grid is used.
+    rules
+        Traffic rules (or their file) that the output obeys; the scope's bounds always hold.
+    n
+        Number of trajectories; by default the noisy count of the release.
+    seed
+        The same seed gives the same trajectories. It does not affect the noise of the release.
+    estimator
+        'bayes' or 'learned': how the noisy fields are smoothed.
+    engine
+        Where shards are drawn; `wayveil.engine.engine_named("ray")` distributes them.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> made = wayveil.synthesize("rides.release.json", rules="rules.geojson", seed=1)  # doctest: +SKIP
+    >>> made.to_pandas().head()  # doctest: +SKIP
+
+    Privacy
+    -------
+    Free (post-processing).
+    """
+    from wayveil.synthesis.arguments import wanted_count, wanted_seed
+    from wayveil.synthesis.recipe import synthesize as made_of
+
+    if isinstance(release, str | os.PathLike):
+        release = read_release(os.fspath(release))
+    if not isinstance(release, Release):
+        raise InputError("release must be the result of wayveil.measure, or its file.")
+    # Before the map is read, which may take a while.
+    count, chosen = wanted_count(release, n), wanted_seed(seed)
+    streets = roads_of(roads)
+    obeyed = as_rules(rules, release.scope, streets)
+    made = made_of(
+        release,
+        roads=streets,
+        rules=obeyed,
+        n=count,
+        seed=chosen,
+        estimator=estimator,
+        engine=engine,
+        progress=progress,
+    )
+    if left_out := made.diagnostics["changed"]["left_out"]:
+        message = f"{left_out:,} of {count:,} trajectories could not be made to obey the rules and were left out."
+        warnings.warn(message, LeftOutWarning, stacklevel=callers_level())
+    return made

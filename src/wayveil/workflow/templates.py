@@ -1,0 +1,36 @@
+"""Commented files to fill in."""
+
+from typing import Literal
+
+from wayveil.errors import InputError
+
+
+def template(kind: Literal["scope", "run"]) -> str:
+    """The text of a commented file to fill in: a scope, or a run.
+
+    Parameters
+    ----------
+    kind
+        "scope" for the public frame of a dataset (`wayveil.read_scope`), "run" for a run file (`wayveil.run`).
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> from pathlib import Path
+    >>> print(wayveil.template("scope").splitlines()[3])
+    name = "my-city"
+    >>> Path("my-city.toml").write_text(wayveil.template("scope"))  # doctest: +SKIP
+
+    Privacy
+    -------
+    Free (nothing is read); a scope is filled in from public knowledge, never from the data.
+    """
+    if kind == "scope":
+        from wayveil.io.scope_files import TEMPLATE
+
+        return TEMPLATE
+    if kind == "run":
+        from wayveil.workflow.run_file import TEMPLATE as RUN_TEMPLATE
+
+        return RUN_TEMPLATE
+    raise InputError("kind must be 'scope' or 'run'.")

@@ -1,0 +1,43 @@
+"""What is said about releases in which little was heard."""
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from wayveil.release.statements import low_count_text
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (
+            -300.0,
+            "The noisy number of trajectories is near zero: with ε = 0.01, its noise alone is about ± 10,000, so the "
+            "release contains hardly any information about the data.",
+        ),
+        (9_000.0, "The noisy number of trajectories is near zero"),
+        (30_000.0, "About 30,000 trajectories are few for ε = 0.01"),
+    ],
+)
+def test_a_number_that_is_noise_is_not_told_as_a_number(release_of, count, said):
+    words = low_count_text(release_of(0.01, count), advice=True)
+    assert words is not None and words.startswith(said)
+    assert "larger ε" in words and "wayveil check FILE --scope SCOPE" in words
+
+
+def test_enough_is_not_said_to_be_few(release_of):
+    assert low_count_text(release_of(0.01, 200_000.0)) is None
+
+
+@pytest.fixture
+def release_of(small_release):
+    """A release with another ε and another noisy count."""
+
+    def make(epsilon, count):
+        scale, noisy = 100 / epsilon, np.array([count], np.int64)
+        answers = (replace(small_release["count"], scale=scale, noisy=noisy),)
+        return replace(small_release, epsilon=Fraction(str(epsilon)), answers=answers)
+
+    return make
