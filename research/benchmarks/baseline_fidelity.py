@@ -16,8 +16,8 @@ import numpy as np
 
 from wayveil.baselines import adatrace, privtrace
 from wayveil.evaluation import HEADLINE, headline, project
-from wayveil.formats import read
-from wayveil.scope import read_scope
+from wayveil.io.files import read
+from wayveil.io.scope_files import read_scope
 
 METHODS = {"adatrace": adatrace, "privtrace": privtrace}
 SCOPES = {"cabspotting": "san-francisco", "geolife": "beijing", "tdrive_partial": "beijing"}

@@ -13,15 +13,15 @@ from pathlib import Path
 import numpy as np
 import shapely
 
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories, select
 from wayveil.evaluation import HEADLINE, evaluate
 from wayveil.evaluation.datasets import find_datasets
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import Closed, area_in_metres, count, hours, motion_of, violating_trajectories
-from wayveil.scope import Scope
 from wayveil.simulate import simulate_city, simulate_trajectories
-from wayveil.synthesis.synthesize import synthesize
-from wayveil.trajectories import Trajectories, select
+from wayveil.synthesis.recipe import synthesize
 
 METRICS = (*HEADLINE, "start_hour", "start_week")
 CLOSED = {"7 to 19": hours("07:00", "19:00"), "7 to 18": hours("07:00", "18:00"), "Mon to Fri": hours(days="mon-fri")}

@@ -1,5 +1,6 @@
-"""The full table behind docs/explanation/comparison.md, from finished cells of `wayveil bench utility` and the scores
-of the originals.
+"""The full table behind docs/explanation/comparison.md.
+
+It is made of finished cells of `wayveil bench utility` and of the scores of the originals.
 
 usage: python research/benchmarks/comparison_page.py BENCH_DIR REFERENCE.json > table.md
 """

@@ -1,4 +1,4 @@
-"""Descent of finished coordinates towards the estimated occupancy: does closing the realisation gap pay?
+"""Descent of finished coordinates towards the estimated occupancy: whether closing the realisation gap pays.
 
 usage: coordinate_descent.py DATA [--datasets a,b] [--epsilons .1,1] [--seed 1]
 
@@ -24,15 +24,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.grid import Grid, base_grid
+from wayveil.core.polylines import Polylines, lengths
+from wayveil.core.trajectories import Trajectories, concatenate
 from wayveil.evaluation.datasets import find_datasets
 from wayveil.evaluation.tally import jsd
-from wayveil.grid import Grid, base_grid
 from wayveil.measurement import measure
-from wayveil.polylines import Polylines, lengths
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
-from wayveil.synthesis.synthesize import draw_shards, make_model
-from wayveil.trajectories import Trajectories, concatenate
+from wayveil.synthesis.model import make_model
+from wayveil.synthesis.recipe import draw_shards
 
 Floats = NDArray[np.float64]
 SCHEDULE = ((4.0, 6), (2.0, 8), (1.0, 12), (0.5, 12))

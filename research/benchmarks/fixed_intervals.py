@@ -9,12 +9,12 @@ import argparse
 
 import numpy as np
 
+from wayveil.core.trajectories import Trajectories
 from wayveil.evaluation import evaluate
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.simulate import simulate_city, simulate_trajectories
-from wayveil.synthesis.synthesize import synthesize
-from wayveil.trajectories import Trajectories
+from wayveil.synthesis.recipe import synthesize
 
 METRICS = ("interval", "duration", "top_speed", "density_100")
 

@@ -26,7 +26,7 @@ import numpy as np
 
 def synthesised(folder: Path, n: int, seed: int) -> dict:
     """One synthesis with rules: seconds by stage, steps of descent, device."""
-    from wayveil.steps import synthesize_file
+    from wayveil.workflow.files import synthesize_file
 
     begin = last = time.perf_counter()
     stages: dict[str, float] = {}
@@ -58,10 +58,10 @@ def synthesised(folder: Path, n: int, seed: int) -> dict:
 def judged(folder: Path, files: list[str]) -> list[dict]:
     """Violations and headline metrics of each file, and how far its points are from the first file's."""
     from wayveil.evaluation import HEADLINE, METRICS, project
-    from wayveil.formats import read
-    from wayveil.formats.roads import read_roads
+    from wayveil.io.files import read
+    from wayveil.io.roads import read_roads
+    from wayveil.io.scope_files import read_scope
     from wayveil.rules import count, motion_of, read_rules, with_scope_bounds
-    from wayveil.scope import read_scope
 
     scope = read_scope("demo-city")
     rules = read_rules(folder / "rules.geojson", scope, read_roads(folder / "roads.parquet"))
@@ -89,10 +89,10 @@ def descents(folder: Path, windows: list[int]) -> list[dict]:
 
     import jax
 
-    from wayveil.formats import read
-    from wayveil.formats.roads import read_roads
+    from wayveil.io.files import read
+    from wayveil.io.roads import read_roads
+    from wayveil.io.scope_files import read_scope
     from wayveil.rules import read_rules
-    from wayveil.scope import read_scope
     from wayveil.synthesis.obey import descent
     from wayveil.synthesis.obey.refine import refine
 
@@ -115,7 +115,6 @@ def descents(folder: Path, windows: list[int]) -> list[dict]:
 @contextmanager
 def timed_rounds() -> Iterator[list[float]]:
     """Seconds of every round of the descent, transfers included."""
-
     from wayveil.synthesis.obey import descent
 
     inside, spent = descent._round, []
@@ -152,12 +151,12 @@ def child(platform: str | None, folder: Path, what: str, *arguments: object) -> 
 
 def prepare(folder: Path, n: int, seed: int, free: bool) -> None:
     """The city, its release, and trajectories drawn without rules."""
-    from wayveil.atomic import write_text
-    from wayveil.formats.roads import write_roads
+    from wayveil.io.atomic import write_text
+    from wayveil.io.roads import write_roads
     from wayveil.measurement import measure
     from wayveil.release import write_release
     from wayveil.simulate import rules_text, simulate_city, simulate_to_parquet
-    from wayveil.steps import synthesize_file
+    from wayveil.workflow.files import synthesize_file
 
     city = simulate_city(0)
     write_roads(city.roadmap, folder / "roads.parquet")

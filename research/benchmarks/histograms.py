@@ -16,17 +16,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
 from wayveil.evaluation.datasets import find_datasets
 from wayveil.evaluation.tally import jsd
 from wayveil.measurement import measure
 from wayveil.privacy.noise import Noisy, SeededNoise
-from wayveil.scope import Scope
 from wayveil.simulate import simulate_city, simulate_trajectories
-from wayveil.synthesis.curves import Total, also_by_ratios
-from wayveil.synthesis.durations import estimate_durations
-from wayveil.synthesis.histogram import estimate_among, estimate_histogram
-from wayveil.synthesis.speeds import estimate_speeds, lognormal_shapes
-from wayveil.trajectories import Trajectories
+from wayveil.synthesis.estimate.curves import Total, also_by_log
+from wayveil.synthesis.estimate.durations import estimate_durations
+from wayveil.synthesis.estimate.histogram import estimate_among, estimate_histogram
+from wayveil.synthesis.estimate.speeds import estimate_speeds, lognormal_shapes
 
 VIEWS = ("length", "duration", "mean_speed", "top_speed")
 SIZES = (300, 2000, 5000)
@@ -81,7 +81,7 @@ def _shipped(view: str, noisy: Floats, noise: float, edges: Floats, total: Total
         return estimate_durations(noisy, noise, edges, total)
     if "speed" in view:
         return estimate_speeds(noisy, noise, edges, total, long_tails=view == "mean_speed")
-    return estimate_histogram(noisy, noise, (edges[1:] + edges[:-1]) / 2, total, also_by_ratios)
+    return estimate_histogram(noisy, noise, (edges[1:] + edges[:-1]) / 2, total, also_by_log)
 
 
 def _before(view: str, noisy: Floats, noise: float, edges: Floats, total: Total) -> Floats:

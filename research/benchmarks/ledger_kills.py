@@ -47,7 +47,7 @@ COST = Fraction(1, 32)
 
 def kill_round(ledger_path: Path, dataset: str, workers: int, wait_s: float) -> tuple[list[str], list[str]]:
     """Start workers, kill all of them after `wait_s`; the measurements they showed, and complaints."""
-    outputs = [tempfile.TemporaryFile("w+") for _ in range(workers)]
+    outputs = [tempfile.TemporaryFile("w+") for _ in range(workers)]  # noqa: SIM115
     command = [sys.executable, "-c", WORKER, str(ledger_path), dataset]
     running = [subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT) for out in outputs]
     give_up = time.monotonic() + 60
@@ -124,7 +124,7 @@ def _check(path: Path, shown: set[str], table: Counter[str]) -> None:
 
 CITY = """
 import sys
-from wayveil.formats import write
+from wayveil.io.files import write
 from wayveil.simulate import simulate_city, simulate_trajectories
 city = simulate_city(0, size_km=(3, 3))
 write(simulate_trajectories(city, 3000, seed=1), sys.argv[1] + "/rides.parquet")

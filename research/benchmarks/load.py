@@ -114,7 +114,7 @@ def _measure_and_synthesize(load: Load, case: str, *unit: str) -> list[Row]:
 
 def many_rules(load: Load) -> list[Row]:
     """Closed squares on a lattice over the city, each for two hours of the day; streets between them stay open."""
-    from wayveil.scope import read_scope
+    from wayveil.io.scope_files import read_scope
 
     scope, count = read_scope(load.folder / "city.toml"), load.scaled(RULES)
     across = int(count**0.5) + 1
@@ -139,7 +139,7 @@ def many_rules(load: Load) -> list[Row]:
 
 def large_map(load: Load) -> list[Row]:
     """A lattice of streets over a region around the city."""
-    from wayveil.scope import read_scope
+    from wayveil.io.scope_files import read_scope
 
     city = read_scope(load.folder / "city.toml")
     wider = REGION_KM * 1000 / city.width_m, REGION_KM * 1000 / city.height_m
@@ -165,8 +165,8 @@ def _write_lattice(path: Path, box: dict[str, float], edges: int) -> int:
     """A square lattice with about this many edges, each a road of its own; returns their number."""
     import numpy as np
 
-    from wayveil.formats.roads import write_roads
-    from wayveil.roads import ROAD_CLASSES, RoadMap
+    from wayveil.core.roads import ROAD_CLASSES, RoadMap
+    from wayveil.io.roads import write_roads
 
     across = round((edges / 2) ** 0.5) + 1
     inset = 0.001  # A map whose outer streets lie on the border of the box would lose them to rounding.

@@ -1,4 +1,4 @@
-"""Do our metrics agree with an independent implementation?
+"""Whether our metrics agree with an independent implementation.
 
 usage: metric_agreement.py REFERENCE_METRICS.py DATA_DIR
 
@@ -13,10 +13,10 @@ from pathlib import Path
 
 import numpy as np
 
+from wayveil.core.trajectories import Trajectories, select
 from wayveil.evaluation import evaluate, headline
-from wayveil.formats import read
-from wayveil.scope import read_scope
-from wayveil.trajectories import Trajectories, select
+from wayveil.io.files import read
+from wayveil.io.scope_files import read_scope
 
 SCOPES = {"cabspotting": "san-francisco", "geolife": "beijing", "tdrive_partial": "beijing"}
 

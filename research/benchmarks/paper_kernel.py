@@ -1,4 +1,4 @@
-"""Speed, memory and exactness of the blocked kernel of `wayveil.paper`.
+"""Speed, memory and exactness of the blocked kernel of `wayveil.dpe`.
 
 Needs python3, numpy and jax, nothing else:
 
@@ -19,7 +19,7 @@ import time
 
 import numpy as np
 
-from wayveil.paper.kernel import Plan, compiled, default_plan, loss_and_gradient, metric_sums, on_gpu, x64
+from wayveil.dpe.kernel import Plan, compiled, default_plan, loss_and_gradient, metric_sums, on_gpu, x64
 
 
 def cloud(m: int, dim: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -58,9 +58,7 @@ def product(a, b, axes: tuple[int, int], precision: str):
 
     how = jax.lax.DotAlgorithmPreset[PRESETS[precision]] if on_gpu() and precision in PRESETS else None
     wide = jnp.float64 if precision == "float64" else jnp.float32
-    return jax.lax.dot_general(
-        a, b, (((axes[0],), (axes[1],)), ((), ())), precision=how, preferred_element_type=wide
-    )
+    return jax.lax.dot_general(a, b, (((axes[0],), (axes[1],)), ((), ())), precision=how, preferred_element_type=wide)
 
 
 def matmul_tflops(precision: str, size: int) -> float:
@@ -83,7 +81,7 @@ def naive(m: int, dim: int, precision: str, repeat: int) -> dict:
     import jax
     import jax.numpy as jnp
 
-    from wayveil.paper.losses import loss_and_slopes
+    from wayveil.dpe.losses import loss_and_slopes
 
     vectors, targets = cloud(m, dim)
     arguments = (jnp.asarray(vectors - vectors.mean(axis=0)), jnp.asarray(targets, jnp.float32))

@@ -12,13 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from wayveil.evaluation import evaluate
+from wayveil.io.scope_files import read_scope
+from wayveil.io.source import open_source
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions import end_points
 from wayveil.questions.end_point_hours import EndPointHours
-from wayveil.scope import read_scope
-from wayveil.source import open_source
-from wayveil.synthesis.synthesize import synthesize
+from wayveil.synthesis.recipe import synthesize
 
 METRICS = ("start_place_hour", "start_week", "endpoints_100", "trip_1000", "density_100")
 

@@ -34,24 +34,25 @@ from unittest.mock import patch
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.polylines import Polylines
+from wayveil.core.posterior import posterior_mean
+from wayveil.core.prepare import Prepared, prepare
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories, concatenate
+from wayveil.core.waypoints import waypoints
 from wayveil.evaluation import METRICS, headline, project
 from wayveil.evaluation.datasets import find_datasets
 from wayveil.measurement import measure
-from wayveil.polylines import Polylines
-from wayveil.posterior import posterior_mean
-from wayveil.prepare import Prepared, prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.questions.catalogue import SHARES
 from wayveil.questions.question import exact_sums
 from wayveil.questions.relation import Relation
-from wayveil.scope import Scope
-from wayveil.synthesis import shard as shards
-from wayveil.synthesis.candidates import Trips
-from wayveil.synthesis.fit import SoftView
-from wayveil.synthesis.synthesize import Model, draw_shards, make_model
-from wayveil.trajectories import Trajectories, concatenate
-from wayveil.waypoints import waypoints
+from wayveil.synthesis import recipe
+from wayveil.synthesis.fit.weights import SoftView
+from wayveil.synthesis.model import Model, make_model
+from wayveil.synthesis.recipe import draw_shards
+from wayveil.synthesis.trips.candidates import Trips
 
 WAY_POINTS = 16
 POOL = 4_000
@@ -110,14 +111,14 @@ def synthesise(batch: Prepared, epsilon: Fraction, others: "_Others", variant: s
         target = posterior_mean(noisy.values / view.resolution, expected, noise, groups=1)
     if how == "given":
         target = _among_routes(target, expected)
-    usual = shards.fit_views
+    usual = recipe.fit_views
 
     def with_relation(estimates: Any, trips: Trips, course: Any, placed: Polylines) -> list[Any]:
         features = _shares(view, _vectors(trips, placed, view.time_scale_mps))
         relation = SoftView("relation", features, target / target.sum(), noise, STEP)
         return [relation, *usual(estimates, trips, course, placed)]
 
-    with patch.object(shards, "fit_views", with_relation):
+    with patch.object(recipe, "fit_views", with_relation):
         return _drawn(model, count, seed)
 
 
@@ -159,7 +160,7 @@ class _Pool:
     @classmethod
     def of(cls, model: Model, seed: int) -> "_Pool":
         seen: dict[str, Any] = {}
-        usual_views, usual_fit = shards.fit_views, shards.fit_weights
+        usual_views, usual_fit = recipe.fit_views, recipe.fit_weights
 
         def views(estimates: Any, trips: Trips, course: Any, placed: Polylines) -> Any:
             seen["vectors"] = _vectors(trips, placed, WALKING_MPS)
@@ -170,7 +171,7 @@ class _Pool:
             seen["weight"] = found.weight
             return found
 
-        with patch.object(shards, "fit_views", views), patch.object(shards, "fit_weights", fit):
+        with patch.object(recipe, "fit_views", views), patch.object(recipe, "fit_weights", fit):
             _drawn(model, POOL, seed)
         return cls(seen["vectors"], seen["weight"])
 

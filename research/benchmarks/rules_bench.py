@@ -18,9 +18,12 @@ from pathlib import Path
 
 import numpy as np
 
+from wayveil.core.roads import RoadMap
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.evaluation import HEADLINE, METRICS, project
+from wayveil.io.scope_files import read_scope
 from wayveil.measurement import measure
-from wayveil.roads import RoadMap
 from wayveil.rules import (
     Rule,
     closed,
@@ -33,10 +36,9 @@ from wayveil.rules import (
     violating_trajectories,
     with_scope_bounds,
 )
-from wayveil.scope import Scope, read_scope
+from wayveil.synthesis.model import make_model
 from wayveil.synthesis.obey.refine import refine
-from wayveil.synthesis.synthesize import draw_shards, make_model, synthesize
-from wayveil.trajectories import Trajectories, concatenate, select
+from wayveil.synthesis.recipe import draw_shards, synthesize
 
 OF_TIME = ("start_hour", "duration", "speed", "relation_time")
 
@@ -80,8 +82,8 @@ def demo_city(n: int, seed: int) -> tuple[Trajectories, Scope, RoadMap, tuple[Ru
 
 def san_francisco(folder: Path, n: int, seed: int) -> tuple[Trajectories, Scope, RoadMap, tuple[Rule, ...]]:
     """Taxi rides of San Francisco that obey the rules of this file."""
-    from wayveil.formats import read
-    from wayveil.formats.roads import read_roads
+    from wayveil.io.files import read
+    from wayveil.io.roads import read_roads
 
     scope = read_scope("san-francisco")
     roads = read_roads(folder / "roads" / "sf_roads.parquet")
@@ -151,8 +153,7 @@ def compare(
 
     share = 1 - violating_trajectories(rules, motion_of(free, scope)).mean()
     print(f"\nCPU seconds: free {free_s:.1f}, rules {ruled_s:.1f}, refine alone {refine_s:.1f}, reject {reject_s:.1f}")
-    print(f"refine: {fine.iterations} steps of descent, {fine.moved} trajectories moved (furthest point "
-          f"{fine.furthest_m:.0f} m), {fine.retimed} retimed, {len(fine.unresolved)} unresolved")  # fmt: skip
+    print(f"refine: {fine.moved} trajectories moved, {fine.retimed} retimed, {len(fine.unresolved)} unresolved")
     print(f"reject: {rounds} rounds, {drawn} trajectories drawn again, {left} still violate")
     print(f"drawing whole datasets until one obeys: 1 in 10^{-n * np.log10(max(share, 1e-12)):.0f} would")
 

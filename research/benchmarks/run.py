@@ -1,4 +1,6 @@
-"""Speed and memory by stage and size: `make bench`, or with a million trajectories as well:
+"""Speed and memory by stage and size.
+
+`make bench` runs it; with a million trajectories as well:
 
     python research/benchmarks/run.py --large
 

@@ -38,7 +38,7 @@ def measure(size: int, folder: Path) -> None:
 
 def synthesize(size: int, folder: Path) -> None:
     from wayveil.release import read_release
-    from wayveil.synthesis.stream import synthesize_to_parquet
+    from wayveil.synthesis.resume import synthesize_to_parquet
 
     release = read_release(folder / f"{size}.json")
     synthesize_to_parquet(release, folder / f"{size}.synthetic.parquet", n=size, seed=0)

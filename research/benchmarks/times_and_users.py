@@ -15,15 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories, select
 from wayveil.evaluation import HEADLINE, evaluate
 from wayveil.evaluation.datasets import find_datasets
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.rules.motion import ground_lengths, motion_of
-from wayveil.scope import Scope
-from wayveil.synthesis.synthesize import synthesize
-from wayveil.trajectories import Trajectories, select
+from wayveil.synthesis.recipe import synthesize
 
 TIMES = (
     "start_hour",

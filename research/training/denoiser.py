@@ -1,4 +1,4 @@
-"""The U-Net of `wayveil.synthesis.learned.network` in jax, its loss, and one optimiser step on a pool of samples."""
+"""The U-Net of `wayveil.synthesis.estimate.learned.network` in jax, its loss, and one optimiser step on a pool."""
 
 import re
 from functools import partial

@@ -1,4 +1,4 @@
-"""Trip tables between regions on simulated cities: does another prior than the present gravity pay?
+"""Trip tables between regions on simulated cities: whether another prior than the present gravity pays.
 
     python research/training/flows_trial.py [--cities 30]
 
@@ -19,18 +19,18 @@ from samples import END_POINT_POWER, END_POINT_SHARE, OCCUPANCY_SHARE, _drive, b
 from streets import KINDS
 from unfamiliar import jsd
 
-from wayveil.density import estimate_field
-from wayveil.grid import Grid
-from wayveil.posterior import posterior_mean
-from wayveil.pyramid import spread
+from wayveil.core.density import estimate_field
+from wayveil.core.grid import Grid
+from wayveil.core.posterior import posterior_mean
+from wayveil.core.pyramid import spread
+from wayveil.core.regions import cut_regions, label_regions
 from wayveil.questions.catalogue import SHARES
 from wayveil.questions.displacement import Displacement
 from wayveil.questions.flow import region_depth
 from wayveil.questions.start_minus_end import StartMinusEnd, difference_side
-from wayveil.regions import cut_regions, label_regions
-from wayveil.synthesis.estimators.flows import gravity as product_gravity
-from wayveil.synthesis.fields import split_ends
-from wayveil.synthesis.histogram import estimate_histogram
+from wayveil.synthesis.estimate.estimators.flows import gravity as product_gravity
+from wayveil.synthesis.estimate.fields import split_ends
+from wayveil.synthesis.estimate.histogram import estimate_histogram
 
 EPSILONS = (0.1, 0.5, 1.0)
 SIDE = 160

@@ -103,7 +103,7 @@ def main() -> None:
 
 def use_weights(path: Path) -> None:
     """Let the product use a file that is not the pinned one."""
-    from wayveil.synthesis.learned import refine as product_refine
+    from wayveil.synthesis.estimate.learned import refine as product_refine
 
     with np.load(path) as file:
         arrays = {name: file[name].astype(np.float32) for name in file.files}

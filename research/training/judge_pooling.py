@@ -18,7 +18,7 @@ from samples import END_POINT_POWER, Release
 from streets import KINDS
 from unfamiliar import refined
 
-from wayveil.synthesis.fields import END_POINTS, OCCUPANCY, on_a_map
+from wayveil.synthesis.estimate.fields import END_POINTS, OCCUPANCY, on_a_map
 
 SHOWN = MEASURES.index("far") + 1
 

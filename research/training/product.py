@@ -13,7 +13,7 @@ SOURCE = Path(__file__).resolve().parents[2] / "src" / "wayveil"
 
 def _register() -> None:
     try:
-        import wayveil.density  # noqa: F401
+        import wayveil.core.density  # noqa: F401
     except ImportError:
         for name, folder in (("wayveil", SOURCE), ("wayveil.synthesis", SOURCE / "synthesis")):
             package = types.ModuleType(name)
@@ -23,13 +23,13 @@ def _register() -> None:
 
 _register()
 
-from wayveil.density import NoisyLevel, estimate_field  # noqa: E402
-from wayveil.pyramid import pool, shifted, spread  # noqa: E402
+from wayveil.core.density import NoisyLevel, estimate_field  # noqa: E402
+from wayveil.core.pyramid import pool, shifted, spread  # noqa: E402
 from wayveil.questions.detail_weights import PARTS, coarse_parts, concentration, fine_parts, parts_of_cells  # noqa: E402
-from wayveil.synthesis.learned import features, network  # noqa: E402
-from wayveil.synthesis.learned.refine import refine  # noqa: E402
-from wayveil.synthesis.learned.weights import WEIGHTS_FILE  # noqa: E402
-from wayveil.synthesis.mapped import estimate_mapped_field  # noqa: E402
+from wayveil.synthesis.estimate.learned import features, network  # noqa: E402
+from wayveil.synthesis.estimate.learned.refine import refine  # noqa: E402
+from wayveil.synthesis.estimate.learned.weights import WEIGHTS_FILE  # noqa: E402
+from wayveil.synthesis.estimate.mapped_density import estimate_mapped_field  # noqa: E402
 
 __all__ = ["PARTS", "WEIGHTS_FILE", "NoisyLevel", "coarse_parts", "concentration", "estimate_field",
            "estimate_mapped_field", "features", "fine_parts", "network", "parts_of_cells", "pool", "refine", "shifted",

@@ -1,6 +1,6 @@
-"""The estimates that users get, on real data: Bayes and network against the true density, cell by cell and coarsely.
+r"""The estimates that users get, on real data: Bayes and network against the true density, cell by cell and coarsely.
 
-    python research/training/real.py --data FOLDER --name cabspotting --scope san-francisco \\
+    python research/training/real.py --data FOLDER --name cabspotting --scope san-francisco \
         --roads FOLDER/roads/sf_roads.parquet
 
 JSD at one cell; under `far` JSD at 20 and 64 cells, the energy distance on blocks of 10 cells, and the spread along x
@@ -20,18 +20,19 @@ from judge import use_weights
 from judge_blocks import far
 from product import pool
 
-from wayveil.formats.roads import read_roads
-from wayveil.grid import Grid, base_grid
+from wayveil.core.grid import Grid, base_grid
+from wayveil.core.prepare import prepare
+from wayveil.core.scope import Scope
+from wayveil.io.roads import read_roads
+from wayveil.io.scope_files import read_scope
+from wayveil.io.source import open_source
 from wayveil.measurement import measure
-from wayveil.prepare import prepare
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.questions.levels import noisy_levels
-from wayveil.scope import Scope, read_scope
-from wayveil.source import open_source
-from wayveil.synthesis import fields
-from wayveil.synthesis.learned.refine import LearnedFallback
-from wayveil.synthesis.road_features import road_features
+from wayveil.synthesis.estimate.estimate import fields
+from wayveil.synthesis.estimate.learned.refine import LearnedFallback
+from wayveil.synthesis.routes.road_features import road_features
 
 
 def truth(source, scope: Scope, grid: Grid) -> dict[str, np.ndarray]:
@@ -90,7 +91,7 @@ def main() -> None:
     if chosen.weights:
         use_weights(chosen.weights)
     if chosen.alone:
-        fields.pool_opinions = lambda own, others: own
+        fields.pool_estimates = lambda own, others: own
         fields.with_blocks_of = lambda field, sums_of, side: field
     scope = read_scope(chosen.scope)
     grid = base_grid(scope)

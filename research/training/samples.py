@@ -281,8 +281,8 @@ def pack(made: Release, side: int = SIDE) -> tuple[NDArray[np.float16], NDArray[
     part[..., 10:13] = features.noisy_channels(made.end_levels, shape)
     part[..., 13] = features.log_density(made.end_points, view.area)
     part[..., 14] = np.minimum(view.end_points * cells / max(view.count, 1e-9), 60_000)
-    part[..., 15:17] = features.heard_channels(made.occupancy_levels, shape)
-    part[..., 17:19] = features.heard_channels(made.end_levels, shape)
+    part[..., 15:17] = features.precision_channels(made.occupancy_levels, shape)
+    part[..., 17:19] = features.precision_channels(made.end_levels, shape)
     mapped = made.roads is not None
     constants = [features.constants(levels, made.total, view.area, mapped)
                  for levels in (made.occupancy_levels, made.end_levels)]  # fmt: skip

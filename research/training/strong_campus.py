@@ -6,19 +6,22 @@ Four simulated campuses of at most 2 km, no map, at signals of 1, 4, 7 and 10 no
 limit lifted. The share is what the guard's likelihood alone would trust.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from samples import build_city, look, release
 from unfamiliar import jsd, refined
 
-from wayveil.synthesis.learned import guard
+from wayveil.synthesis.estimate.learned import guard
 
 CAMPUSES, WORTHS = 4, (1.0, 4.0, 7.0, 10.0)
 OCCUPANCY_SHARE = 0.4
 
 
 def main() -> None:
-    limits, guard.MOST_WORTH = guard.MOST_WORTH, dict.fromkeys(guard.MOST_WORTH, np.inf)
-    print(f"limits: {limits}")
+    limits = guard.GUARD.most_worth
+    guard.GUARD = replace(guard.GUARD, most_worth=dict.fromkeys(limits, np.inf))
+    print(f"limits: {dict(limits)}")
     print("campus  eps   occupancy: worth  bayes learned share   end points: worth  bayes learned share")
     random = np.random.default_rng(5)
     for campus in range(CAMPUSES):
