@@ -9,7 +9,7 @@ import numpy as np
 from PIL import Image
 
 import wayveil
-from wayveil.demo import Files
+from wayveil.workflow.demo_files import Files
 
 matplotlib.use("Agg")
 import matplotlib.pyplot as plt
@@ -28,10 +28,12 @@ def density(trajectories, scope):
 
 
 def lines(offsets, x, y):
+    """One array of points a trajectory, in kilometres."""
     return [np.column_stack([x[a:b], y[a:b]]) / 1000 for a, b in pairwise(offsets)]
 
 
 def main(folder: str = "wayveil-demo") -> None:
+    """Draw the picture of the README from a finished demo."""
     files = Files(Path(folder))
     scope, roads = wayveil.read_scope(files.scope), wayveil.read_roads(files.roads)
     real, synthetic = wayveil.read(files.real), wayveil.read(files.synthetic)
