@@ -46,12 +46,12 @@ def real_view(offsets: np.ndarray, xy: np.ndarray, random: np.random.Generator, 
     return View("real", occupancy, ends, area, [], seen)
 
 
-def mixed_samples(seed: int, side: int, roaming: bool = False, untidy: bool = False, varied: bool = False):
+def mixed_samples(seed: int, side: int, **options: bool):
     """Simulated samples, and among them `REAL_SHARE` of real ones without a map."""
     share = float(os.environ.get("REAL_SHARE", ".6"))
     cities = [np.load(Path(name)) for name in os.environ["REAL"].split(",")]
     cities = [(city["offsets"], city["xy"]) for city in cities]
-    random, simulated = np.random.default_rng([seed, 77]), _simulated(seed, side, roaming, untidy, varied)
+    random, simulated = np.random.default_rng([seed, 77]), _simulated(seed, side, **options)
     while True:
         if random.random() > share:
             yield next(simulated)

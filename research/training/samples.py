@@ -43,6 +43,9 @@ _UNFOCUSED = 0.15
 """Of the samples, how many divide their questions alike in all blocks."""
 _VARIED = 0.5
 """Of the fields of the ninth stage, how many have other cell sizes than the product's rule says."""
+_DEVIATION = 4.0
+"""With Gaussian noise, the noise on the coarse blocks differs from the rule for Laplace noise by up to this factor. The
+rule for Gaussian noise depends on the norms of the units, which these cities do not have."""
 _HOURS_SHARE = 0.35
 """Of the views, how many are of days cut into pieces."""
 
@@ -187,9 +190,9 @@ def _add_up(points: Points, rows: int, columns: int, size: NDArray) -> tuple[NDA
 
 def noisy_levels(
     exact: NDArray, share: float, epsilon: float, signal_count: float, random: np.random.Generator,
-    unfocused: float = 0.0, beside: NoisyLevel | None = None, varied: float = 0.0,
+    unfocused: float = 0.0, beside: NoisyLevel | None = None, varied: float = 0.0, gaussian: bool = False,
 ) -> list[NoisyLevel]:  # fmt: skip
-    """The three levels with Laplace noise, sized and focused by the product's rule.
+    """The three levels with noise, sized and focused by the product's rule.
 
     `beside` are the coarse blocks of another field, which tell how close together trajectories lie. A share `unfocused`
     of them has the same division in every block, whatever it is: as releases of older versions do. A share `varied` has
@@ -200,8 +203,10 @@ def noisy_levels(
     sides, blocks = level_sides(exact.size, signal, close), coarse_parts(signal, exact.size) / PARTS
     if varied and random.random() < varied:
         sides = _other_sides(sides, random)
-    coarse = _heard(pool(exact, sides[0]), sides[0], 1 / (epsilon * share * blocks), random)
-    noise = 1 / (epsilon * share * (1 - blocks))
+    blocks_noise, noise = 1 / (epsilon * share * blocks), 1 / (epsilon * share * (1 - blocks))
+    if gaussian:
+        blocks_noise *= _DEVIATION ** random.uniform(-1, 1)
+    coarse = _heard(pool(exact, sides[0]), sides[0], blocks_noise, random, gaussian)
     parts = fine_parts(coarse.counts, (sides[0] // sides[2]) ** 2, noise)
     if unfocused and random.random() < unfocused:
         parts = np.full_like(parts, random.integers(3, 16))
@@ -209,7 +214,8 @@ def noisy_levels(
     for side in sides[1:]:
         pooled = pool(exact, side)
         own = parts_of_cells(parts, sides[0] // side, pooled.shape)
-        levels.append(_heard(pooled, side, noise * PARTS / (own if side == sides[2] else PARTS - own), random))
+        heard = own if side == sides[2] else PARTS - own
+        levels.append(_heard(pooled, side, noise * PARTS / heard, random, gaussian))
     return levels
 
 
@@ -220,8 +226,11 @@ def _other_sides(sides: tuple[int, int, int], random: np.random.Generator) -> tu
     return coarse, 4 * fine, fine
 
 
-def _heard(exact: NDArray, side: int, noise: float | NDArray, random: np.random.Generator) -> NoisyLevel:
-    return NoisyLevel(exact + noise * random.laplace(0, 1, exact.shape), side, noise)
+def _heard(
+    exact: NDArray, side: int, noise: float | NDArray, random: np.random.Generator, gaussian: bool
+) -> NoisyLevel:
+    unit = random.normal(0, np.sqrt(2), exact.shape) if gaussian else random.laplace(0, 1, exact.shape)
+    return NoisyLevel(exact + noise * unit, side, noise, gaussian)
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,13 +247,15 @@ class Release:
 
 
 def release(
-    view: View, epsilon: float, mapped: bool, random: np.random.Generator, unfocused: float = 0.0, varied: float = 0.0
-) -> Release:
+    view: View, epsilon: float, mapped: bool, random: np.random.Generator, unfocused: float = 0.0, varied: float = 0.0,
+    gaussian: bool = False,
+) -> Release:  # fmt: skip
     """Draw noise and estimate, as `measure` and `estimate` do."""
     total = max(view.count + random.laplace(0, 1 / (epsilon * COUNT_SHARE)), 1.0)
-    end_levels = noisy_levels(view.end_points, END_POINT_SHARE, epsilon, total, random, unfocused, varied=varied)
+    end_levels = noisy_levels(view.end_points, END_POINT_SHARE, epsilon, total, random, unfocused, varied=varied,
+                              gaussian=gaussian)  # fmt: skip
     occupancy_levels = noisy_levels(
-        view.occupancy, OCCUPANCY_SHARE, epsilon, total, random, unfocused, end_levels[0], varied
+        view.occupancy, OCCUPANCY_SHARE, epsilon, total, random, unfocused, end_levels[0], varied, gaussian
     )
     roads = view.roads if mapped else None
     if roads:
@@ -292,7 +303,10 @@ def pack(made: Release, side: int = SIDE) -> tuple[NDArray[np.float16], NDArray[
 _KIND_SHARES = {"mixed": 2.5, "organic": 1.5, "grid": 1.2, "river": 1.5, "coast": 1.5}
 
 
-def random_samples(seed: int, side: int = SIDE, roaming: bool = False, untidy: bool = False, varied: bool = False):
+def random_samples(
+    seed: int, side: int = SIDE, roaming: bool = False, untidy: bool = False, varied: bool = False,
+    gaussian: bool = False,
+):  # fmt: skip
     """An endless stream of (fields, constants) from ever new cities."""
     random = np.random.default_rng([seed, 1])
     weight = np.array([_KIND_SHARES.get(kind, 1.0) for kind in KINDS])
@@ -308,20 +322,20 @@ def random_samples(seed: int, side: int = SIDE, roaming: bool = False, untidy: b
                 continue
             for mapped in (False, True, bool(random.random() < 0.6)):
                 epsilon = draw_epsilon(view, random, 0.5 if roaming else 0.0)
-                yield pack(release(view, epsilon, mapped, random, _UNFOCUSED, _VARIED * varied), side)
+                yield pack(release(view, epsilon, mapped, random, _UNFOCUSED, _VARIED * varied, gaussian), side)
 
 
 VALIDATION_EPSILONS = (0.1, 0.5, 1.0)
 """The field's own share is 0.4 of each: ε_v = .04, .2 and .4."""
 
 
-def validation_samples(kind: str, number: int, side: int = SIDE):
+def validation_samples(kind: str, number: int, side: int = SIDE, gaussian: bool = False):
     """(ε, mapped, fields, constants) of one fixed city, see `validation_releases`."""
-    for epsilon, mapped, made in validation_releases(kind, number, side):
+    for epsilon, mapped, made in validation_releases(kind, number, side, gaussian):
         yield (epsilon, mapped, *pack(made, side))
 
 
-def validation_releases(kind: str, number: int, side: int = SIDE):
+def validation_releases(kind: str, number: int, side: int = SIDE, gaussian: bool = False):
     """(ε, mapped, release) of a city that training never sees: other seeds, always the same; two of three are of trips.
 
     The third is of days cut into pieces, with 1,000 to 10,000 of them.
@@ -334,7 +348,7 @@ def validation_releases(kind: str, number: int, side: int = SIDE):
     view = look(city, random, count=count, side=side, hours=hours)
     for epsilon in VALIDATION_EPSILONS:
         for mapped in (False, True):
-            yield epsilon, mapped, release(view, epsilon, mapped, random)
+            yield epsilon, mapped, release(view, epsilon, mapped, random, gaussian=gaussian)
 
 
 def roaming_releases(kind: str, number: int, side: int = WIDE_SIDE, untidy: bool = False):

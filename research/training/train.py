@@ -29,20 +29,20 @@ from samples import FIELDS, SIDE, random_samples, validation_samples
 from streets import KINDS
 
 
-def _make_validation(tasks, results, side: int) -> None:
+def _make_validation(tasks, results, side: int, gaussian: bool) -> None:
     """Worker: validation cities until there are none left."""
     while True:
         try:
             kind, number = tasks.get(timeout=1.0)
         except queue.Empty:
             return
-        for epsilon, mapped, fields, constants in validation_samples(kind, number, side):
+        for epsilon, mapped, fields, constants in validation_samples(kind, number, side, gaussian):
             results.put((kind, number, epsilon, mapped, fields, constants))
 
 
-def _work(seed: int, side: int, roaming: bool, untidy: bool, varied: bool, tasks, validation, samples) -> None:
-    _make_validation(tasks, validation, side)
-    for fields, constants in random_samples(seed, side, roaming, untidy, varied):
+def _work(seed: int, side: int, options: dict[str, bool], tasks, validation, samples) -> None:
+    _make_validation(tasks, validation, side, options["gaussian"])
+    for fields, constants in random_samples(seed, side, **options):
         rows, columns = np.argwhere(fields[..., FIELDS.index("area")] > 0).max(axis=0) + 1
         samples.put((fields[:rows, :columns].copy(), constants))  # without its padding: less to send
 
@@ -72,6 +72,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--roaming", action="store_true", help="scopes that need not have the city in their middle")
     parser.add_argument("--untidy", action="store_true", help="half of the cities with ends beside the streets")
     parser.add_argument("--varied", action="store_true", help="half of the fields with other sizes of blocks and cells")
+    parser.add_argument("--gaussian", action="store_true", help="Gaussian noise, divided among the levels at random")
     parser.add_argument("--smoke", action="store_true", help="tiny, for a CPU: shows that everything runs")
     chosen = parser.parse_args()
     chosen.network = chosen.network or [(network.PATCH, network.CHANNELS)]
@@ -101,12 +102,9 @@ def main() -> None:
         for kind in kinds:
             tasks.put((kind, number))
     pipes = tasks, validation, samples
+    options = {name: getattr(chosen, name) for name in ("roaming", "untidy", "varied", "gaussian")}
     workers = [
-        fork.Process(
-            target=_work,
-            daemon=True,
-            args=(1000 * chosen.seed + k, chosen.side, chosen.roaming, chosen.untidy, chosen.varied, *pipes),
-        )
+        fork.Process(target=_work, daemon=True, args=(1000 * chosen.seed + k, chosen.side, options, *pipes))
         for k in range(chosen.workers)
     ]
     for worker in workers:
@@ -136,7 +134,7 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
     say(python=sys.version.split()[0], jax=jax.__version__, numpy=np.__version__, device=str(jax.devices()[0]),
         seed=chosen.seed, start=str(chosen.start), peak_rate=chosen.rate, batch=chosen.batch,
         side=chosen.side, workers=chosen.workers, networks=chosen.network, lessons=chosen.lesson,
-        roaming=chosen.roaming, untidy=chosen.untidy, varied=chosen.varied)  # fmt: skip
+        roaming=chosen.roaming, untidy=chosen.untidy, varied=chosen.varied, gaussian=chosen.gaussian)  # fmt: skip
     held_out, chunk = [], 8
     room = {chosen.side // 2: chosen.pool, chosen.side: chosen.pool // 3}  # most scopes are small: no step on padding
     room = {side: size - size % chunk for side, size in room.items()}
