@@ -79,6 +79,12 @@ def test_no_output_replaces_the_data(wayveil, folder):
     assert wayveil("convert", "rides.csv", "other.csv").code == 0
     said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv")
     assert said.code == 2 and "--force" in said.err, said
+    # Another process may have measured it, so that it is private.
+    before = Path("other.csv").read_bytes()
+    said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv", "--force")
+    assert said.code == 2 and "may be private" in said.err and Path("other.csv").read_bytes() == before, said
+    Path("other.csv").write_text("a shopping list")
+    assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv").code == 2
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv", "--force").code == 0
 
 

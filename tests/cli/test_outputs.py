@@ -159,7 +159,7 @@ def test_python_never_replaces_what_it_measured(wayveil, released):
             wv.write_release(release, target)
         with pytest.raises(wv.errors.InputError, match="measured as private data"):
             wv.write(wv.synthesize(release, n=5, seed=1), target, force=True)
-        with pytest.raises(wv.errors.InputError, match="is not a synthetic file"):
+        with pytest.raises(wv.errors.InputError, match="was measured as private data"):
             wv.write(wv.synthesize(release, n=5, seed=1), target)
     with pytest.raises(wv.errors.InputError, match=INPUT):
         convert("rides.csv", "rides.csv", to="csv", force=True)
@@ -338,6 +338,7 @@ def test_notes_of_somebody_else_beside_a_csv_stay(wayveil, released):
     Path("out.csv.meta.json").write_text('{"licence": "mine"}')
     assert wayveil("convert", "rides.csv", "out.csv").code == 0
     assert Path("out.csv.meta.json").read_text() == '{"licence": "mine"}'
+    Path("out.csv").write_text("not trajectories")
     said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "out.csv", "--force")
     assert said.code == 2 and "was not written by wayveil" in said.err, said
     assert Path("out.csv.meta.json").read_text() == '{"licence": "mine"}'
