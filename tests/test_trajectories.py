@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wayveil.core.trajectories import EMPTY, Trajectories, batches, concatenate, from_labels, select
+from wayveil.core.trajectories import EMPTY, Trajectories, batches, concatenate, select
 from wayveil.errors import InputError
 
 
@@ -53,12 +53,6 @@ def test_equality_looks_at_everything():
 
 def test_the_representation_shows_no_number():
     assert not any(character.isdigit() for character in repr(make([20, 1], [1, 2])) + repr(EMPTY))
-
-
-def test_from_labels_groups_equal_neighbours():
-    x = from_labels(np.array([5, 5, 3]), np.zeros(3), np.zeros(3), np.arange(3.0), np.array(["u", "u", "v"]))
-    assert x.offsets.tolist() == [0, 2, 3] and x.user.tolist() == ["u", "v"]
-    assert len(from_labels(np.array([]), np.zeros(0), np.zeros(0), np.zeros(0))) == 0
 
 
 def test_select_by_index_and_mask():

@@ -83,8 +83,8 @@ def test_a_forged_count_starts_nothing(wayveil, folder, text):
 
 def test_how_long_it_takes_is_said_before_it_begins(wayveil, folder, monkeypatch):
     order = []
-    monkeypatch.setattr("wayveil.synthesis.resume.synthesize_to_parquet", lambda *a, **k: 1 / 0)
-    monkeypatch.setattr("wayveil.cli.console.note", order.append)
+    monkeypatch.setattr("wayveil.workflow.files.synthesize_to_parquet", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("wayveil.cli.synthesize.note", order.append)
     said = wayveil("synthesize", "x.release.json", "-n", "600000", "-o", "s.parquet")
     assert said.code == 1 and order == ["Making 600,000 trajectories takes about 2 min (at 5,000 a second)."]
     assert duration_words(25_000) is None

@@ -219,6 +219,7 @@ def test_commands_on_invented_data_say_nothing_private(wayveil, folder, caplog, 
     import wayveil.reproduction.constraints as constraints
     import wayveil.reproduction.parameters as parameters
     import wayveil.simulate as simulate
+    import wayveil.workflow.demo as demo
 
     def marked(path, n, *more, make=simulate.simulate_to_parquet, **options):
         make(path, n, *more, **options)
@@ -232,7 +233,8 @@ def test_commands_on_invented_data_say_nothing_private(wayveil, folder, caplog, 
     monkeypatch.setattr(parameters, "run", partial(parameters.run, m=6, points=5, losses=("mean-square",)))
     monkeypatch.setattr(parameters, "grid", lambda quick, full: ([4], [1.0]))  # every other size is compiled anew
     monkeypatch.setattr(constraints, "run", partial(constraints.run, m=6, points=5, cases=constraints.CASES[:1]))
-    monkeypatch.setattr(simulate, "simulate_city", partial(simulate.simulate_city, size_km=(3, 3)))
+    for module in (simulate, selfcheck, demo):
+        monkeypatch.setattr(module, "simulate_city", partial(simulate.simulate_city, size_km=(3, 3)))
     monkeypatch.setattr(simulate.generate, "simulate_to_parquet", marked)
     monkeypatch.setattr(simulate.files, "rules_text", lambda city: json.dumps(RULES))  # test_demo.py has all the rules
     caplog.set_level(logging.DEBUG)

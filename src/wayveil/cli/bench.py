@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
+
 _EXAMPLE = (
     "Example: wayveil bench utility data/ -o comparison --epsilons 0.1,0.5,1 --seeds 2 "
     "--methods wayveil,adatrace,privtrace"
@@ -50,7 +52,6 @@ def utility(
     the private
     data and are not for publication.
     """
-    from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
     from wayveil.evaluation.compare_methods import compare_methods
 
     # A terminal shows the bar with the remaining time; a log gets one line per cell.
