@@ -36,7 +36,7 @@ def trajectory_sets(draw: st.DrawFn) -> Trajectories:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(trajectories=trajectory_sets())
 def test_what_is_written_is_read_back(tmp_path, ending, trajectories):
     path = tmp_path / f"x{ending}"

@@ -34,7 +34,6 @@ class Metric:
     """A metric: calling it returns its value; `tally` returns its counts by groups of trajectories."""
 
     tally: Callable[..., Tally]
-    doc: str
     needs_time: bool = False
     higher_is_better: bool = False
     unbiased: bool = False
@@ -67,7 +66,7 @@ def metric(**flags: Any) -> Callable[[Callable[..., Tally]], Metric]:
     """Make a metric from the function that computes its counts."""
 
     def wrap(function: Callable[..., Tally]) -> Metric:
-        made = Metric(function, function.__doc__ or "", **flags)
+        made = Metric(function, **flags)
         object.__setattr__(made, "__doc__", function.__doc__)
         return made
 
