@@ -24,6 +24,7 @@ from wayveil.questions.occupancy import Occupancy
 from wayveil.questions.question import batch_sums
 
 ACROSS = 8
+"""Cells of the sampler's grid along the longer side of the box."""
 
 
 def box_of(data: Trajectories, scope: Scope) -> Scope:

@@ -15,6 +15,7 @@ from wayveil.dpe.method import options_of
 from wayveil.progress import Progress, quiet
 
 ITERATIONS = 20
+"""Steps of gradient descent per run: few, because there are hundreds of runs."""
 DPE_STATISTICS = ("centroid of the output along the canary", "last output's nearness to the canary")
 
 

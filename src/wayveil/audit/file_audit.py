@@ -20,8 +20,11 @@ from wayveil.io.scope_files import scope_of
 from wayveil.progress import Progress, quiet
 
 _NO_EPSILON_SHARE = 0.6
+"""Largest share of correct membership guesses that passes if no ε is given; a coin has 0.5."""
 _SAME_BOX_M = 0.5
+"""Metres: a bounding box closer than this to that of the data was probably taken from it."""
 _GIVEN_AWAY = 0.1
+"""Share of a blind guess's error below which a record counts as reconstructed."""
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from wayveil.progress import Progress, quiet
 from wayveil.simulate import simulate_city, simulate_trajectories
 
 ONE = Fraction(1)
+"""The ε of the methods that are audited."""
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,7 @@ class Effort:
 
 QUICK = Effort(views=2_500, releases=56, samples=80, published=140)
 FULL = Effort(views=40_000, releases=200, samples=500, published=500)
+"""Numbers of runs; QUICK takes about half a minute of processor time."""
 
 
 def self_check(

@@ -49,8 +49,7 @@ def utility(
     """Run every method on every dataset at every epsilon, and score the results.
 
     If it was interrupted, the same command with the same -o runs only what is missing. The results are computed from
-    the private
-    data and are not for publication.
+    the private data and are not for publication.
     """
     from wayveil.evaluation.compare_methods import compare_methods
 

@@ -33,7 +33,7 @@ def evaluate(
     trips: Annotated[
         bool,
         typer.Option(
-            "--trips", help="Also judge single trips: classifier, models, flows, speeds; needs wayveil[evaluate]."
+            "--trips", help="Also judge single trips: classifier, models, flows, speeds; needs wayveil\\[evaluate]."
         ),
     ] = False,
     roads: Annotated[
@@ -53,8 +53,7 @@ def evaluate(
 
     The floor is what a perfect, honest release would score: the metric between disjoint samples of the real data, at
     the sizes compared. A score clearly below the floor means that records were copied. The output is computed from the
-    private
-    data and is not for publication.
+    private data and is not for publication.
     """
     from wayveil.evaluation.compare_files import compare_files
     from wayveil.io.result_file import EVALUATION, check_result, write_result

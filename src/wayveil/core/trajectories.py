@@ -166,6 +166,7 @@ def user_codes(user: NDArray[Any], known: dict[int | str, int]) -> NDArray[np.in
 
 
 EMPTY = Trajectories(np.zeros(1, np.int64), np.empty(0), np.empty(0), np.empty(0))
+"""No trajectories."""
 
 
 def select(trajectories: Trajectories, keep: NDArray[np.generic]) -> Trajectories:

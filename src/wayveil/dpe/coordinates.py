@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wayveil.core.scope import Scope
 
 _TICK_S = 1e-3
+"""Seconds between two output times that would otherwise not increase."""
 
 
 @dataclass(frozen=True)

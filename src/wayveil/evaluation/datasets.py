@@ -17,6 +17,7 @@ from wayveil.simulate import simulate_city, simulate_trajectories
 _KNOWN_SCOPES = (("cabspotting", "san-francisco"), ("geolife", "beijing"), ("tdrive", "beijing"))
 _KNOWN_ROADS = {"san-francisco": "sf_roads.parquet", "beijing": "beijing_roads.parquet"}
 QUICK_TRAJECTORIES = 400
+"""Simulated trajectories of `bench utility --quick`, so that it ends within minutes."""
 
 
 @dataclass(frozen=True)

@@ -23,10 +23,15 @@ from wayveil.evaluation.paths import Paths, groups, project, waypoints
 from wayveil.evaluation.tally import GROUPS, Counts, Mean, Tally, energy_tally, tabulate
 
 _WAYPOINTS = 16
+"""Way-points at equal arc length that stand for the shape of a trajectory."""
 _RELATION_SAMPLE = 3_000
+"""Trajectories of each side: the metric compares all pairs."""
 _TIME_SCALE_MPS = 5.0
+"""Metres that one second of elapsed time counts as: a slow car."""
 _CLOCK_RADIUS_M = 5_000.0
+"""Metres: radius of the circle on which the time of day lies, so that noon and midnight are 10 km apart."""
 _WHOLE_S = 10
+"""Intervals up to this many seconds have a bin per second, longer ones bins that grow by 10 %."""
 
 
 @dataclass(frozen=True)

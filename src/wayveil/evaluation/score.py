@@ -61,6 +61,7 @@ METRICS: dict[str, Metric] = {
 }
 HEADLINE = ("length", "density_100", "endpoints_100", "trip_1000", "relation")
 _CLEARLY = 3.0
+"""Standard errors below the floor that count as clearly below it."""
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,13 @@ from wayveil.progress import Progress, quiet
 _SLACK = 1.001
 """Metres on the sphere and on the scope's map differ by less than this; synthetic steps may be exactly at the cap."""
 _EDGE_M = 1e-3
+"""Metres: synthetic points may lie on the edge of the box."""
 _STILL_SHARE, _FEWEST_STEPS = 0.9, 3
 """If this share of the steps takes no time, the times are useless; with fewer steps nothing is concluded."""
 _MOST_MIDNIGHTS = 2
 """Dates are read as midnight: one time of day in UTC, or two if daylight saving time changed."""
 _YEAR_1970_S = 365 * 86_400.0
+"""Unix times below this are probably seconds since a start, not since 1970."""
 
 
 class _Tally:

@@ -26,7 +26,9 @@ from wayveil.io.readers.tables import is_pandas, needed_columns, table_of_frame
 from wayveil.progress import Progress, quiet
 
 BATCH_POINTS = 1 << 19
+"""Points per batch: about 20 MB of columns."""
 SORT_IN_MEMORY_BYTES = 1 << 30
+"""Larger unsorted files are read in several passes."""
 
 
 @runtime_checkable

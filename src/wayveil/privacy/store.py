@@ -19,6 +19,7 @@ from wayveil.privacy import locks
 
 APPLICATION_ID = 0x57564C47  # "WVLG"
 VERSION = 3
+"""The version of the tables."""
 
 _SCHEMA = (
     "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",

@@ -22,6 +22,7 @@ from wayveil.report.page import internal_report, public_sheet
 from wayveil.rules.user_input import Rules, as_rules
 
 _MOST_JSON_BYTES = 100 << 20
+"""Bytes of an evaluation or audit file."""
 
 
 def write_report(

@@ -9,6 +9,7 @@ from wayveil.evaluation.metric_descriptions import metric_description
 from wayveil.report.support import Support
 
 _MOST_ROWS = 200
+"""Rows of a table on the page."""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from wayveil.rules import read_rules
 from wayveil.workflow.files import measure_file, read_roadmap, synthesize_file
 
 _MOST_BYTES = 1 << 20
+"""A run file has about a kilobyte."""
 _LONGEST_PART = 255  # bytes between two slashes, on every common file system
 
 
