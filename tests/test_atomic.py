@@ -76,7 +76,7 @@ def test_a_signal_leaves_nothing(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_what_a_killed_run_left_is_removed_and_what_a_running_one_writes_is_not(tmp_path):
+def test_leftovers_of_killed_runs_are_removed_and_those_of_running_ones_kept(tmp_path):
     target = tmp_path / "x.parquet"
     process = started(AT_WORK, target)
     stopped(process, signal.SIGKILL)
@@ -135,7 +135,7 @@ def test_one_run_at_a_time(tmp_path):
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{", json.dumps({"pid": 1, "host": "\x1b[2J", "since": "x"})])
-def test_a_lock_file_with_anything_in_it_still_tells(tmp_path, content):
+def test_a_lock_file_with_any_content_names_a_holder(tmp_path, content):
     lock = tmp_path / ".x.lock"
     with output_lock(tmp_path / "x"):
         lock.write_text(content)

@@ -11,7 +11,7 @@ import pytest
 from wayveil.progress import EVERY_S, FIRST_S, part, plain_lines, show_progress, tell_until_over
 
 
-def test_lines_for_a_log_come_while_a_stage_is_silent():
+def test_log_lines_appear_during_a_long_stage():
     lines = []
     with plain_lines(lines.append, first_s=0.02, every_s=0.02) as listen:
         time.sleep(0.05)
@@ -53,7 +53,7 @@ def test_the_first_line_comes_after_two_seconds_and_then_one_every_ten(begins_s,
     assert lines == [f"drawing: 50% ({seconds} s)" for seconds in told_s]
 
 
-def test_drawing_and_evaluating_little_is_told_step_by_step():
+def test_small_runs_report_progress_step_by_step():
     import wayveil as wv
     from wayveil.io.scope_files import parse_scope
     from wayveil.simulate import scope_toml, simulate_city, simulate_trajectories

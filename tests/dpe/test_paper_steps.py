@@ -185,7 +185,7 @@ def test_precision_that_the_result_needs() -> None:
         assert change < 0.05 * by_noise
 
 
-def test_bad_options_say_the_cure() -> None:
+def test_bad_options_name_the_remedy() -> None:
     walks = random_walks(10, 5, 0)
     with pytest.raises(InputError, match="dim="):
         options_of(1.0, dim=0)

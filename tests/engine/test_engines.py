@@ -121,7 +121,7 @@ def test_engine_names():
         engine_named("serial", "auto")
 
 
-def test_without_ray_the_cure_is_named(monkeypatch):
+def test_without_ray_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"wayveil\[ray\]"):
         engine_named("ray")

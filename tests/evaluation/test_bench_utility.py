@@ -111,7 +111,7 @@ def test_other_data_or_more_metrics_are_run_again(counted, dataset, tmp_path):
     assert len(counted) == 3
 
 
-def test_a_broken_method_costs_nobody_else_and_is_not_quoted(counted, dataset, tmp_path):
+def test_a_failing_method_does_not_stop_others_and_its_text_is_not_shown(counted, dataset, tmp_path):
     said = []
     outcome = run_cells(plan_cells([dataset], [1.0], ["broken", "fresh"], 1), tmp_path, say=said.append)
     assert {row["method"] for row in outcome.rows} == {"fresh"}
@@ -189,7 +189,7 @@ def test_bench_utility_quick_on_the_embedded_city(tmp_path):
     assert (tmp_path / "out" / "results.csv").is_file()
 
 
-def test_evaluate_verb(tmp_path):
+def test_evaluate_command(tmp_path):
     scope = read_scope("demo-city")
     real = walks(300, 1, scope)
     write(real, tmp_path / "real.parquet")
@@ -205,7 +205,7 @@ def test_evaluate_verb(tmp_path):
     assert "density_100" in result["files"]["real.parquet"]["below_floor"]
 
 
-def test_evaluate_says_where_there_are_too_few(tmp_path):
+def test_evaluate_warns_about_too_few_trajectories(tmp_path):
     scope = read_scope("demo-city")
     for name, n in (("one", 1), ("many", 60)):
         write(walks(n, n, scope), tmp_path / f"{name}.parquet")

@@ -79,7 +79,7 @@ def test_delta_is_an_account_of_its_own(ledger):
     ledger.spend("rides", [Spend("all", Fraction(1), delta=millionth)], unit=TRIP)
 
 
-def test_senseless_requests(ledger):
+def test_impossible_requests_are_refused(ledger):
     ledger.open_dataset("rides", Fraction(1), unit="trajectory")
     ledger.spend("rides", HALF, unit=TRIP)
     refused = [
@@ -214,13 +214,13 @@ def bad(table):
     return {name: count for name, count in table.items() if name.startswith("bad") and count}
 
 
-def test_twenty_kills(kills, tmp_path):
+def test_twenty_killed_processes_never_overspend(kills, tmp_path):
     table = kills.run(20, tmp_path / "data")
     assert table["kills"] >= 20 and table["grants shown"] > 0
     assert not bad(table)
 
 
-def test_the_kills_catch_whoever_shows_before_it_is_on_disk(kills, tmp_path, monkeypatch):
+def test_the_kill_test_detects_output_before_the_commit(kills, tmp_path, monkeypatch):
     broken = kills.WORKER.replace("receipt = ledger.spend", "print('granted', '0' * 16, flush=True); ledger.spend")
     monkeypatch.setattr(kills, "WORKER", broken.replace('print("granted", receipt.measurement, flush=True)', ""))
     assert "bad: shown but not on the ledger" in bad(kills.run(1, tmp_path / "data"))
@@ -385,7 +385,7 @@ class TestRollback:
         self.ledger.accept("begun anew")
         self.ledger.spend("rides", HALF, total_if_new=Fraction(1), unit=TRIP)
 
-    def test_a_crash_before_the_witness_heals(self, monkeypatch):
+    def test_a_crash_before_the_witness_is_repaired(self, monkeypatch):
         def crash(path, seen):
             raise OSError("no space")
 
@@ -396,7 +396,7 @@ class TestRollback:
         assert spent(self.ledger) == 1
         assert witness.read(self.near).count == 5
 
-    def test_one_lost_witness_heals_from_the_other(self):
+    def test_a_lost_witness_is_rewritten(self):
         self.near.write_text("")
         self.ledger.spend("rides", HALF, unit=TRIP)
         assert witness.read(self.near).count == 5
