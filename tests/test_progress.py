@@ -17,7 +17,7 @@ def test_log_lines_appear_during_a_long_stage():
         time.sleep(0.05)
         assert lines == []  # nothing has begun
         listen("drawing", 0.25)
-        until = time.monotonic() + 5
+        until = time.monotonic() + 300
         while len(lines) < 3 and time.monotonic() < until:
             time.sleep(0.01)
     assert len(lines) >= 3 and all(line.startswith("drawing: 25% (") and line.isprintable() for line in lines)

@@ -126,7 +126,7 @@ def test_an_unwritable_folder(folder):
     (folder / "locked").mkdir(mode=0o500)
     command = [*ordinary_user_prefix(), sys.executable, "-c", "from wayveil.cli.main import main; main()"]
     arguments = ["measure", "rides.csv", *MEASURE[:-1], "locked/x.release.json"]
-    done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=600)
     assert done.returncode == 2 and "choose another output" in done.stderr and not Ledger().datasets(), done.stderr
 
 

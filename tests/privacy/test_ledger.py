@@ -173,7 +173,7 @@ from fractions import Fraction
 from wayveil.errors import BudgetError
 from wayveil.privacy.ledger import Ledger, Spend
 from wayveil.privacy.unit import Unit
-ledger, granted = Ledger(sys.argv[1]), 0
+ledger, granted = Ledger(sys.argv[1], timeout_s=600), 0
 sys.stdin.readline()
 for turn in range(12):
     try:
@@ -195,7 +195,7 @@ def test_processes_at_once_never_overspend(ledger, processes):
     for process in running:
         process.stdin.write("go\n")
         process.stdin.flush()
-    granted = [int(process.communicate(timeout=60)[0]) for process in running]
+    granted = [int(process.communicate(timeout=600)[0]) for process in running]
     assert sum(granted) == 16  # All of the budget, and nothing beyond it.
     assert spent(ledger) == 1
     ledger.verify()
@@ -259,7 +259,7 @@ except WayveilError as error:
 @pytest.mark.parametrize("limit", [10, 4096, 20_480, 40_000])
 def test_a_disk_that_fills_up_is_a_clear_error_and_loses_nothing(ledger, limit):
     done = subprocess.run(
-        [sys.executable, "-c", FULL, str(ledger.path), str(limit)], capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", FULL, str(ledger.path), str(limit)], capture_output=True, text=True, timeout=600
     )
     *granted, last = done.stdout.splitlines()
     assert last.startswith("error") and ("disk is full" in last or "free space" in last), done.stdout + done.stderr

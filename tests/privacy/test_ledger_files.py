@@ -160,7 +160,7 @@ def test_a_user_id_without_an_entry_measures_with_a_named_ledger(tmp_path):
 
     def call(words):
         command = [sys.executable, "-c", NOBODY, *words.split()]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
 
     for words in (MEASURE, "ledger show"):
         done = call(words)
