@@ -16,10 +16,18 @@ os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "1")
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from real_components import COMPONENTS, is_obtainable, is_present
 
 MISSING = "missing component"
+
+# The same examples in every run, and no limits in seconds: a busy machine must not fail a test.
+# HYPOTHESIS_PROFILE=explore draws new examples.
+_UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("stable", derandomize=True, **_UNTIMED)
+settings.register_profile("explore", derandomize=False, **_UNTIMED)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "stable"))
 
 HERE = Path(__file__).parent
 

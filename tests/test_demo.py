@@ -96,7 +96,7 @@ def test_again_only_with_force(demo, tmp_path, monkeypatch):
     assert not list((tmp_path / "new" / "ledger").iterdir())
 
 
-def test_a_silly_size_is_refused(tmp_path):
+def test_an_impossible_size_is_refused(tmp_path):
     from wayveil.workflow.demo import run_demo
 
     with pytest.raises(InputError, match="n= must be"):
@@ -104,7 +104,7 @@ def test_a_silly_size_is_refused(tmp_path):
     assert not (tmp_path / "demo").exists()
 
 
-def test_the_verb(tmp_path, monkeypatch, capsys):
+def test_the_command(tmp_path, monkeypatch, capsys):
     import wayveil.workflow.demo as module
     from wayveil.cli.main import main
 

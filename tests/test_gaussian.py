@@ -179,7 +179,7 @@ def test_an_altered_clipping_is_refused(change):
         release_from_json(json.dumps(document))
 
 
-def test_the_words_say_what_delta_means():
+def test_the_description_explains_delta():
     text = " ".join(describe(quiet(DATA, epsilon=1, noise=OpenDPNoise(), **UNITS["user"])).split())
     assert "δ = 1e-06" in text or "0.000001" in text
     assert "one in 1,000,000" in text

@@ -114,7 +114,7 @@ def test_each_cell_of_a_detail_is_as_far_from_the_truth_as_its_own_noise_says(ci
         assert len({part for row in release[f"{name}/detail"].question.parts for part in row}) > 1
 
 
-def test_users_pay_for_all_their_trajectories(city, data):
+def test_user_level_noise_grows_with_the_cap(city, data):
     release = measure(data, city.scope, epsilon=1, unit="user", max_per_user=100, noise=SeededNoise(0))
     alone = measure(data, city.scope, epsilon=1, unit=Unit.trajectory(), noise=SeededNoise(0))
     assert release.max_per_user == 100 and "one user and all trajectories" in release.neighbours
@@ -144,7 +144,7 @@ class Breaks(OpenDPNoise):
 
 
 @pytest.mark.parametrize("error", [InputError("It broke."), ValueError("37.123"), KeyboardInterrupt(), MemoryError()])
-def test_what_fails_after_the_spend_says_that_it_stays(city, data, ledger, error):
+def test_a_failure_after_the_spend_says_that_it_stays_charged(city, data, ledger, error):
     with pytest.raises(type(error)) as caught:
         measure(data, city.scope, epsilon=1, unit="trajectory", dataset="d", ledger=ledger, noise=Breaks(error))
     told = str(caught.value) + " ".join(getattr(caught.value, "__notes__", []))
@@ -154,7 +154,7 @@ def test_what_fails_after_the_spend_says_that_it_stays(city, data, ledger, error
     assert CHARGED not in str(free.value) and not getattr(free.value, "__notes__", [])
 
 
-def test_what_fails_before_the_spend_costs_nothing(city, data, ledger):
+def test_a_failure_before_the_spend_costs_nothing(city, data, ledger):
     class Stops(MemorySource):
         def batches(self, progress=None):
             yield from super().batches()

@@ -11,13 +11,13 @@ import pytest
 from wayveil.progress import EVERY_S, FIRST_S, part, plain_lines, show_progress, tell_until_over
 
 
-def test_lines_for_a_log_come_while_a_stage_is_silent():
+def test_log_lines_appear_during_a_long_stage():
     lines = []
     with plain_lines(lines.append, first_s=0.02, every_s=0.02) as listen:
         time.sleep(0.05)
         assert lines == []  # nothing has begun
         listen("drawing", 0.25)
-        until = time.monotonic() + 5
+        until = time.monotonic() + 300
         while len(lines) < 3 and time.monotonic() < until:
             time.sleep(0.01)
     assert len(lines) >= 3 and all(line.startswith("drawing: 25% (") and line.isprintable() for line in lines)
@@ -53,7 +53,7 @@ def test_the_first_line_comes_after_two_seconds_and_then_one_every_ten(begins_s,
     assert lines == [f"drawing: 50% ({seconds} s)" for seconds in told_s]
 
 
-def test_drawing_and_evaluating_little_is_told_step_by_step():
+def test_small_runs_report_progress_step_by_step():
     import wayveil as wv
     from wayveil.io.scope_files import parse_scope
     from wayveil.simulate import scope_toml, simulate_city, simulate_trajectories

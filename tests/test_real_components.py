@@ -53,7 +53,7 @@ def run_pytest(tmp_path):
             env={**environment, "PYTHONPATH": path, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},  # they start slowly
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=600,
         )
         return done.returncode, done.stdout + done.stderr
 

@@ -53,7 +53,7 @@ def test_round_trip(release, tmp_path):
     check_complete(again)
 
 
-def test_it_holds_nothing_to_test_a_record_with(city, data, tmp_path):
+def test_a_release_contains_no_digest_of_records(city, data, tmp_path):
     """No digest, no secret, no seed, no exact count, no float that noise has not been through."""
     ledger = Ledger(tmp_path / "d.sqlite")
     text = release_to_json(measure(data, city.scope, epsilon=1, unit="trajectory", dataset="d", ledger=ledger))
@@ -252,7 +252,7 @@ def test_bins_in_which_nothing_is_asked_are_refused(release, wrong):
         release_from_json(json.dumps(document))
 
 
-def test_other_possible_parts_are_no_contradiction(release):
+def test_other_valid_parts_are_accepted(release):
     """The rule that chose them may change; what they mean does not."""
     document = json.loads(release_to_json(release))
     (view,) = [view for view in document["views"] if view["name"] == "occupancy/detail"]

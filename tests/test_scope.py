@@ -71,7 +71,7 @@ def test_damaged_files(text):
     ({"south": -85, "west": -179, "north": 85, "east": 179}, "the box is wider than 3000 km; wayveil is made for"),
     ({"south": -60, "west": -20, "north": 70, "east": 60}, "the box is wider than 3000 km; wayveil is made for"),
 ])  # fmt: skip
-def test_a_box_that_is_too_large_is_what_the_sentence_is_about(box, said):
+def test_a_box_that_is_too_large_is_named(box, said):
     caps = box.pop("caps", None)
     with pytest.raises(InputError, match=f"^Scope 'x': scope: {said}"):
         parse_scope(toml(**box) + (f"\n[caps]\nlength_km = {caps}" if caps else ""), "x")
@@ -82,7 +82,7 @@ def test_days_must_be_in_order():
         parse_scope(toml() + "\nfirst_day = 2024-02-02\nlast_day = 2024-02-01", "x")
 
 
-def test_files_that_are_no_scope(tmp_path):
+def test_files_that_are_not_scopes(tmp_path):
     with pytest.raises(InputError, match="san-francisco"):
         read_scope(tmp_path / "none.toml")
     (tmp_path / "big.toml").write_bytes(b"#" * (1 << 21))
@@ -130,7 +130,7 @@ def cli():
     return lambda *arguments: CliRunner().invoke(app, ["scope", *map(str, arguments)])
 
 
-def test_the_verbs(tmp_path, cli):
+def test_the_scope_commands(tmp_path, cli):
     assert cli("list").stdout.split() == shipped_scopes()
     assert cli("new").stdout == TEMPLATE
     path = tmp_path / "city.toml"

@@ -121,7 +121,7 @@ def test_n_is_never_the_exact_count(small):
     assert frame["traj_id"].nunique() == noisy
 
 
-def test_a_synthesis_says_how_much_it_holds_and_becomes_a_frame(small, tmp_path, quick_synthesis):
+def test_a_synthesis_has_a_length_and_becomes_a_frame(small, tmp_path, quick_synthesis):
     city, data = small
     maker = wayveil.Synthesizer(scope=city.scope, epsilon=5, unit="trajectory")
     assert repr(maker) == f"Synthesizer(scope='{city.scope.name}', epsilon=5, unit='trajectory', fitted=False)"
@@ -160,13 +160,13 @@ PROMISE = {"scope": "demo-city", "epsilon": 1, "unit": "trajectory"}
         ({"ledger": "ledger.sqlite"}, "ledger= needs dataset="),
     ],
 )
-def test_a_wrong_promise_is_refused_at_once_and_in_the_words_of_python(words, said):
+def test_wrong_privacy_arguments_are_refused_at_once_by_their_python_names(words, said):
     with pytest.raises(wayveil.errors.InputError, match=said) as refused:
         wayveil.Synthesizer(**PROMISE | words)
     assert "--" not in str(refused.value)
 
 
-def test_what_is_no_scope_is_refused(small):
+def test_a_value_that_is_not_a_scope_is_refused(small):
     _, data = small
     for wrong in (None, {"south": 1}, 3):
         with pytest.raises(wayveil.errors.InputError, match=r"scope must be a wayveil\.Scope"):

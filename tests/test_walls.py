@@ -53,7 +53,7 @@ def test_nothing_of_the_private_side_is_imported(path):
     assert not {name for name in imported(path) if forbidden(name)}
 
 
-def test_the_wall_would_be_seen(tmp_path):
+def test_the_check_detects_a_forbidden_import(tmp_path):
     """The test above can fail: each way to import is noticed."""
     texts = (
         "from wayveil.io.files import read", "import wayveil.measurement", "from wayveil import evaluation",
@@ -70,7 +70,7 @@ def test_the_wall_would_be_seen(tmp_path):
             Path.read_text = tree_of
 
 
-def test_nothing_of_it_comes_in_by_another_way():
+def test_no_forbidden_module_is_loaded_indirectly():
     """Not through a third module either, at least not on import."""
     code = (
         "import sys, wayveil.synthesis.recipe, wayveil.rules\n"

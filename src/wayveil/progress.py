@@ -8,8 +8,11 @@ from contextlib import contextmanager
 from typing import Any, Protocol
 
 FIRST_S = 2.0
+"""Seconds before the first line of progress."""
 EVERY_S = 10.0
+"""Seconds between later lines."""
 _NOTEBOOK_EVERY_S = 0.5
+"""Seconds between updates of a line that is overwritten."""
 
 
 class Progress(Protocol):

@@ -119,7 +119,7 @@ def test_linkage_and_membership_of_halves(city, sides, fresh):
         own_linkage(real, made)
 
 
-def test_the_sum_gives_the_last_record_away(city, sides):
+def test_the_sum_reveals_the_last_record(city, sides):
     data = select(sides[0], np.arange(40))
     made = synthesize_published(data, city.scope, options_of(0.01, iterations=20, precision="float64"))
     from wayveil.dpe.align import align
@@ -162,7 +162,7 @@ def run(tmp_path, city, sides, fresh, monkeypatch):
     return lambda *words: CliRunner().invoke(app, ["audit", *words])
 
 
-def test_the_verb_prints_a_table_and_writes_what_the_report_reads(run, tmp_path):
+def test_the_command_prints_a_table_and_writes_json_for_the_report(run, tmp_path):
     from wayveil.report.internal import make_internal
 
     done = run("real.parquet", "made.parquet", "--scope", "city.toml", "--epsilon", "1", "--holdout", "held.parquet",
@@ -177,7 +177,7 @@ def test_the_verb_prints_a_table_and_writes_what_the_report_reads(run, tmp_path)
     assert (tmp_path / "audit.json").stat().st_mode & 0o077 == 0
 
 
-def test_the_verb_as_json_and_by_its_long_name(run):
+def test_the_command_as_json_and_by_its_long_name(run):
     short = run("real.parquet", "real.parquet", "--scope", "city.toml", "--json")
     assert short.exit_code == 0
     assert json.loads(short.stdout)["passed"] is False
@@ -186,19 +186,19 @@ def test_the_verb_as_json_and_by_its_long_name(run):
 
 
 @pytest.mark.parametrize("json_too", [(), ("--json",)])
-def test_a_strict_audit_that_fails_has_an_exit_code_of_its_own(run, tmp_path, json_too):
+def test_a_failed_strict_audit_has_its_own_exit_code(run, tmp_path, json_too):
     failed = run("real.parquet", "real.parquet", "--scope", "city.toml", "--strict", "-o", "audit.json", *json_too)
     assert failed.exit_code == 4 and "Do not publish" in failed.stdout
     assert json.loads((tmp_path / "audit.json").read_text())["passed"] is False
     assert run("real.parquet", "made.parquet", "--scope", "city.toml", "--strict", *json_too).exit_code == 0
 
 
-def test_the_verb_refuses_without_a_trace(run, tmp_path):
+def test_a_refused_audit_writes_nothing(run, tmp_path):
     done = run("real.parquet", "nowhere.parquet", "--scope", "city.toml", "-o", "audit.json")
     assert isinstance(done.exception, InputError) and not (tmp_path / "audit.json").exists()
 
 
-def test_the_verb_overwrites_nothing_but_an_earlier_result(run, tmp_path, monkeypatch):
+def test_the_command_overwrites_only_an_earlier_result(run, tmp_path, monkeypatch):
     import wayveil.audit.file_audit
 
     words = ("real.parquet", "made.parquet", "--scope", "city.toml", "--holdout", "held.parquet", "-o")

@@ -199,7 +199,7 @@ def test_a_refusal_of_one_of_two_files_is_convicted(world):
     assert read_bound(world.data, world.scope, "trajectory", reader=strict).bound == REFUSED
 
 
-def test_self_check_verb_says_so_when_the_audit_is_wrong(monkeypatch):
+def test_self_check_fails_when_the_audit_is_wrong(monkeypatch):
     import wayveil.audit.selfcheck as module
     from wayveil.cli.audit import register
 

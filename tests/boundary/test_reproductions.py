@@ -312,8 +312,8 @@ def test_the_command_line_says_the_same_about_both(tmp_path, monkeypatch, capfd)
 # The same through Ray itself, where it is installed.
 
 
+@pytest.mark.needs("ray")
 def test_ray_reads_the_same(tmp_path):
-    pytest.importorskip("ray")
     from wayveil.engine.ray import RayEngine
     from wayveil.io.source import measured_source
     from wayveil.measurement import exact_answers

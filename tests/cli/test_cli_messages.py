@@ -126,7 +126,7 @@ def test_an_unwritable_folder(folder):
     (folder / "locked").mkdir(mode=0o500)
     command = [*ordinary_user_prefix(), sys.executable, "-c", "from wayveil.cli.main import main; main()"]
     arguments = ["measure", "rides.csv", *MEASURE[:-1], "locked/x.release.json"]
-    done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=600)
     assert done.returncode == 2 and "choose another output" in done.stderr and not Ledger().datasets(), done.stderr
 
 
@@ -144,7 +144,7 @@ def test_the_budget_refuses_with_3_and_leaves_no_file(wayveil, folder):
     assert [path.name for path in folder.glob(".*")] == []
 
 
-def test_an_output_that_is_there_is_kept(wayveil, folder):
+def test_an_existing_output_is_kept(wayveil, folder):
     (folder / "x.release.json").write_text("mine")
     said = wayveil("measure", "rides.csv", *MEASURE)
     assert said.code == 2 and "--force" in said.err and (folder / "x.release.json").read_text() == "mine"
@@ -164,7 +164,7 @@ def test_a_ledger_held_by_another_process(wayveil, folder, monkeypatch):
     assert said.code == 2 and "held by another process" in said.err and not (folder / "x.release.json").exists()
 
 
-def test_a_disk_that_fills_up_after_the_spend_says_so(wayveil, folder, monkeypatch):
+def test_a_full_disk_after_the_spend_is_reported(wayveil, folder, monkeypatch):
     def full(release, path):
         from wayveil.io.atomic import atomic_path
 
@@ -186,7 +186,7 @@ def test_interruption_is_130(wayveil, folder, monkeypatch):
     assert said.code == 130 and "interrupted" in said.err and CHARGED not in said.err
 
 
-def test_interruption_after_the_spend_says_so(wayveil, folder, monkeypatch):
+def test_an_interruption_after_the_spend_is_reported(wayveil, folder, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
@@ -240,7 +240,7 @@ def test_run_files(wayveil, folder):
     assert not Ledger().datasets()
 
 
-def test_a_run_goes_on_from_its_release(wayveil, folder):
+def test_a_run_continues_from_its_release(wayveil, folder):
     template = wayveil("run", "--template").out.replace("my-city.toml", "small.toml")
     (folder / "sub").mkdir()
     for name in ("small.toml", "rides.csv"):
@@ -304,7 +304,7 @@ def test_an_unknown_ending_names_what_the_verb_has(wayveil, folder):
         assert cure in said.err and none not in said.err and said.err.count("\n") == 1, said
 
 
-def test_what_may_not_be_read_is_said_to_be_so(wayveil, folder, monkeypatch):
+def test_an_unreadable_file_is_reported_as_such(wayveil, folder, monkeypatch):
     import wayveil.io.readers.parquet as parquet
 
     assert wayveil("convert", "rides.csv", "rides.parquet").code == 0

@@ -55,7 +55,7 @@ def counting(release, count, noise):
         (10_000_001, 10.0, "more than 10,000,000, and making them takes about 33 min (at 5,000 a second)"),
     ],
 )
-def test_a_number_that_the_release_does_not_support_is_asked_for(text, count, noise, why):
+def test_a_count_that_the_release_does_not_support_needs_n_or_yes(text, count, noise, why):
     release = counting(wv.release.release_from_json(text), count, noise)
     assert default_count(release) == count
     if why is None:
@@ -70,7 +70,7 @@ def test_a_number_that_the_release_does_not_support_is_asked_for(text, count, no
     assert _count(release, None, yes=True) == count and _count(release, 7, yes=False) == 7
 
 
-def test_a_forged_count_starts_nothing(wayveil, folder, text):
+def test_a_forged_count_is_refused(wayveil, folder, text):
     document = json.loads(text)
     next(view for view in document["views"] if view["name"] == "count")["noisy"] = [9 * 10**18]
     Path("x.release.json").write_text(json.dumps(document))
@@ -81,10 +81,10 @@ def test_a_forged_count_starts_nothing(wayveil, folder, text):
     assert said.code == 0, said
 
 
-def test_how_long_it_takes_is_said_before_it_begins(wayveil, folder, monkeypatch):
+def test_the_expected_duration_is_stated_first(wayveil, folder, monkeypatch):
     order = []
-    monkeypatch.setattr("wayveil.synthesis.resume.synthesize_to_parquet", lambda *a, **k: 1 / 0)
-    monkeypatch.setattr("wayveil.cli.console.note", order.append)
+    monkeypatch.setattr("wayveil.workflow.files.synthesize_to_parquet", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("wayveil.cli.synthesize.note", order.append)
     said = wayveil("synthesize", "x.release.json", "-n", "600000", "-o", "s.parquet")
     assert said.code == 1 and order == ["Making 600,000 trajectories takes about 2 min (at 5,000 a second)."]
     assert duration_words(25_000) is None
@@ -129,7 +129,7 @@ def test_a_fifo_in_a_folder_is_refused_at_once(wayveil, folder, name):
     assert said.code == 2 and said.err.count("wayveil: ") == 1, said
 
 
-def test_days_do_not_act_on_the_terminal(wayveil, folder):
+def test_control_characters_in_days_are_escaped(wayveil, folder):
     with pytest.raises(RuleError) as error:
         days_of("\x1b[2J\x07mon\u202e")
     assert str(error.value).isprintable() and r"\x1b[2J\x07mon\u202e" in str(error.value)
@@ -141,7 +141,7 @@ def test_days_do_not_act_on_the_terminal(wayveil, folder):
     assert said.code == 2 and said.err.rstrip("\n").isprintable(), said
 
 
-def test_no_message_acts_on_the_terminal(wayveil, folder):
+def test_control_characters_in_messages_are_escaped(wayveil, folder):
     assert str(InputError("a\x1b[31mb\nc\udcff")) == r"a\x1b[31mb\nc\udcff" and printable("é ε") == "é ε"
     for words in (("describe", "\x1b[2J"), ("check", "a\x07\n.csv"), ("convert", "a\udcff.csv", "b\x1b.csv")):
         said = wayveil(*words)

@@ -17,7 +17,7 @@ def swallowed():
         signal.raise_signal(signal.SIGINT)
 
 
-def test_the_next_step_of_the_work_hears_of_it():
+def test_a_swallowed_interruption_is_raised_at_the_next_step():
     before = signal.getsignal(signal.SIGINT)
     with interrupts.remembered(), progress_bar() as progress:
         progress("working", 0.1)
@@ -27,14 +27,14 @@ def test_the_next_step_of_the_work_hears_of_it():
     assert signal.getsignal(signal.SIGINT) is before
 
 
-def test_it_is_forgotten_with_the_next_command():
+def test_an_interruption_is_forgotten_with_the_next_command():
     with interrupts.remembered():
         swallowed()
     with interrupts.remembered(), progress_bar() as progress:
         progress("working", 0.1)
 
 
-def test_it_is_raised_at_once_where_nobody_swallows_it():
+def test_an_interruption_is_raised_at_once():
     with interrupts.remembered(), pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
 

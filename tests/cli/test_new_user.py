@@ -40,7 +40,7 @@ def test_every_command_has_an_example_that_it_accepts(words):
     assert {word for word in example.split() if word.startswith("--")} <= known
 
 
-def test_what_was_spent_is_said_and_what_is_left(wayveil, folder):
+def test_measure_states_what_was_spent_and_what_is_left(wayveil, folder):
     assert (
         wayveil("ledger", "open", "rides.csv", "--dataset", "rides", "--unit", "trajectory", "--total", "3").code == 0
     )
@@ -51,7 +51,7 @@ def test_what_was_spent_is_said_and_what_is_left(wayveil, folder):
     assert shown.err.startswith("Ledger: ") and json.loads(shown.out)["datasets"][0]["trajectory"]["left"] == "2"
 
 
-def test_few_trajectories_are_said_to_be_few(wayveil, folder):
+def test_few_trajectories_cause_a_warning(wayveil, folder):
     few = re.compile(r"are few for ε = 1|number of trajectories is near zero")  # the noise decides which
     assert few.search(wayveil("measure", "rides.csv", *MEASURE).err)
     assert few.search(wayveil("describe", "x.release.json").out.replace("\n    ", " "))
@@ -79,6 +79,12 @@ def test_no_output_replaces_the_data(wayveil, folder):
     assert wayveil("convert", "rides.csv", "other.csv").code == 0
     said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv")
     assert said.code == 2 and "--force" in said.err, said
+    # Another process may have measured it, so that it is private.
+    before = Path("other.csv").read_bytes()
+    said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv", "--force")
+    assert said.code == 2 and "may be private" in said.err and Path("other.csv").read_bytes() == before, said
+    Path("other.csv").write_text("a shopping list")
+    assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv").code == 2
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv", "--force").code == 0
 
 
@@ -117,7 +123,7 @@ def test_completion_knows_the_verbs(shell, tmp_path):
     assert "synthesize" in said.stdout and "Traceback" not in said.stderr
 
 
-def test_simulate_writes_what_the_name_says_and_overwrites_nothing(wayveil, folder):
+def test_simulate_follows_the_extension_and_overwrites_nothing(wayveil, folder):
     words = ("simulate", "-n", "20", "--size-km", "2", "2")
     assert wayveil(*words, "-o", "city.csv").code == 0
     assert Path("city.csv").read_text().startswith("traj_id,")
@@ -146,7 +152,7 @@ def test_evaluate_takes_what_measure_takes(wayveil, folder):
     assert "±" in str(many).splitlines()[1] and not many.too_few
 
 
-def test_json_stands_alone_on_stdout(wayveil, folder):
+def test_stdout_contains_only_json(wayveil, folder):
     for words in (
         ("convert", "rides.csv", "rides.parquet"),
         ("check", "rides.csv", "--scope", "small.toml"),
@@ -165,7 +171,7 @@ def test_json_stands_alone_on_stdout(wayveil, folder):
         assert said.code == 0 and json.loads(said.out), (words, said)
 
 
-def test_an_interrupted_synthesis_says_where_it_goes_on(wayveil, folder, monkeypatch):
+def test_an_interrupted_synthesis_says_how_to_resume(wayveil, folder, monkeypatch):
     import wayveil.synthesis.resume as stream
     import wayveil.synthesis.shard as shard
 
@@ -188,7 +194,7 @@ def test_an_interrupted_synthesis_says_where_it_goes_on(wayveil, folder, monkeyp
     assert not Path("s.parquet.parts").exists()
 
 
-def test_what_was_made_is_said(wayveil, folder):
+def test_synthesize_states_what_it_made(wayveil, folder):
     from wayveil.cli.console import synthesis_summary
 
     assert wayveil("measure", "rides.csv", *MEASURE).code == 0
@@ -202,7 +208,7 @@ def test_what_was_made_is_said(wayveil, folder):
     assert said == "1 synthetic trajectory; all obey the rules (to obey them: 1,469 given other times, 74 moved)."
 
 
-def test_measuring_what_is_synthetic_already_is_noticed(wayveil, folder):
+def test_measuring_a_synthetic_file_causes_a_note(wayveil, folder):
     said = wayveil("measure", "rides.csv", *MEASURE)
     assert said.code == 0 and "synthetic already" not in said.err
     assert wayveil("synthesize", "x.release.json", "-n", "20", "-o", "s.csv").code == 0
@@ -230,7 +236,7 @@ def test_synthesize_in_python_takes_files_too(wayveil, folder):
     assert wv.synthesize(release, rules=json.loads(Path("rules.geojson").read_text()), n=2, seed=1)
 
 
-def test_wrong_arguments_in_python_are_named_as_python_names_them(wayveil, folder):
+def test_errors_in_python_name_python_arguments(wayveil, folder):
     import wayveil as wv
 
     maker = wv.Synthesizer(scope="small.toml", epsilon=1, unit="trajectory").fit("rides.csv")
@@ -245,7 +251,7 @@ def test_wrong_arguments_in_python_are_named_as_python_names_them(wayveil, folde
     assert "n must be a whole number from 1" in wayveil("synthesize", "x.release.json", "-n", 10**9, "-o", "s.csv").err
 
 
-def test_a_scope_without_a_time_zone_is_said_to_mean_utc(wayveil, folder):
+def test_a_scope_without_a_time_zone_means_utc_and_a_note_says_so(wayveil, folder):
     law = {"type": "Feature", "geometry": None, "properties": {"rule": "closed", "from": "22:00", "to": "06:00"}}
     Path("night.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [law]}))
     law["properties"] = {"rule": "speed_limit", "kmh": 50}
@@ -273,7 +279,7 @@ def test_a_scope_without_a_time_zone_is_said_to_mean_utc(wayveil, folder):
     assert "Hours are" not in wayveil("rules", "check", "speed.geojson", "--scope", "small.toml").out
 
 
-def test_rules_that_are_none_are_refused_before_anything_is_spent(wayveil, folder):
+def test_invalid_rules_are_refused_before_anything_is_spent(wayveil, folder):
     import wayveil as wv
 
     limit = {"type": "Feature", "geometry": None, "properties": {"rule": "speed_limit", "kmh": 50}}
@@ -285,7 +291,7 @@ def test_rules_that_are_none_are_refused_before_anything_is_spent(wayveil, folde
     assert wv.Synthesizer(scope="small.toml", epsilon=1, unit="trajectory", rules=one).rules == (one,)
 
 
-def test_rules_in_python_are_looked_at_as_those_of_a_file_are(wayveil, folder):
+def test_rules_in_python_are_checked_like_those_of_a_file(wayveil, folder):
     import wayveil as wv
 
     release = wv.measure("rides.csv", "small.toml", epsilon=50, unit="trajectory")
@@ -315,7 +321,7 @@ def test_rules_in_python_are_looked_at_as_those_of_a_file_are(wayveil, folder):
     assert made.diagnostics["violations_after"]["western_half"]["points"] == 0
 
 
-def test_python_takes_what_python_gives(wayveil, folder):
+def test_numpy_and_decimal_arguments_are_accepted(wayveil, folder):
     import numpy as np
 
     import wayveil as wv

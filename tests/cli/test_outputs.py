@@ -159,7 +159,7 @@ def test_python_never_replaces_what_it_measured(wayveil, released):
             wv.write_release(release, target)
         with pytest.raises(wv.errors.InputError, match="measured as private data"):
             wv.write(wv.synthesize(release, n=5, seed=1), target, force=True)
-        with pytest.raises(wv.errors.InputError, match="is not a synthetic file"):
+        with pytest.raises(wv.errors.InputError, match="was measured as private data"):
             wv.write(wv.synthesize(release, n=5, seed=1), target)
     with pytest.raises(wv.errors.InputError, match=INPUT):
         convert("rides.csv", "rides.csv", to="csv", force=True)
@@ -202,7 +202,7 @@ def test_no_verb_replaces_an_input(wayveil, released, words):
     assert said.code == 2 and INPUT in said.err and contents(released) == before, said
 
 
-def test_two_outputs_of_one_call_are_two_files(wayveil, folder):
+def test_two_outputs_must_be_different_files(wayveil, folder):
     why = "used for two outputs"
     Path("old.toml").write_text("")
     os.link("old.toml", "old.geojson")
@@ -258,7 +258,7 @@ def test_a_run_is_checked_as_a_whole_before_it_spends(wayveil, folder, outputs, 
     assert not Path("L").exists() and not Path("L.parquet").exists()
 
 
-def test_a_run_that_is_right_still_runs(wayveil, folder):
+def test_a_correct_run_file_runs(wayveil, folder):
     said = wayveil(*run_file())
     assert said.code == 0, said
     modes = {name: stat.S_IMODE(os.stat(name).st_mode) for name in ("x.release.json", "s.parquet", "page.html", "L")}
@@ -309,7 +309,7 @@ def test_only_regular_files_are_replaced(wayveil, released, kind):
         assert (now.st_ino, now.st_mode, now.st_rdev) == (before.st_ino, before.st_mode, before.st_rdev)
 
 
-def test_modes_say_who_may_read(wayveil, released):
+def test_private_outputs_are_readable_by_their_owner_only(wayveil, released):
     """Trusted-side outputs are 0600; what may be published follows the umask."""
     assert wayveil(*measured_to("y.release.json", "M")).code == 0
     assert wayveil("convert", "rides.parquet", "again.csv").code == 0
@@ -334,10 +334,11 @@ def test_modes_say_who_may_read(wayveil, released):
     assert modes == dict.fromkeys(private, oct(PRIVATE)) | dict.fromkeys(public, oct(PUBLIC))
 
 
-def test_notes_of_somebody_else_beside_a_csv_stay(wayveil, released):
+def test_a_foreign_notes_file_next_to_a_csv_is_kept(wayveil, released):
     Path("out.csv.meta.json").write_text('{"licence": "mine"}')
     assert wayveil("convert", "rides.csv", "out.csv").code == 0
     assert Path("out.csv.meta.json").read_text() == '{"licence": "mine"}'
+    Path("out.csv").write_text("not trajectories")
     said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "out.csv", "--force")
     assert said.code == 2 and "was not written by wayveil" in said.err, said
     assert Path("out.csv.meta.json").read_text() == '{"licence": "mine"}'

@@ -163,7 +163,7 @@ def no_exact_count(monkeypatch):
     monkeypatch.setattr(noise, "_draw", draw)
 
 
-def test_no_command_says_anything_private(wayveil, folder, caplog, no_exact_count):
+def test_no_command_prints_anything_private(wayveil, folder, caplog, no_exact_count):
     caplog.set_level(logging.DEBUG)
     for code, text, *more in COMMANDS:
         said = searched(wayveil(*text.split(), *more), caplog)
@@ -193,7 +193,7 @@ def test_the_search_of_files_would_see_a_copy(folder):
     assert copied(folder / "rides.parquet")
 
 
-def test_comparisons_say_nothing_private(wayveil, folder, caplog):
+def test_comparisons_print_nothing_private(wayveil, folder, caplog):
     """`bench` and `paper` on private files; what they print is stamped."""
     caplog.set_level(logging.DEBUG)
     for name, file, place in (("data", "rides", (LAT, LON)), ("city", "cabspotting", (37.7712345, -122.4123456))):
@@ -213,12 +213,13 @@ def test_comparisons_say_nothing_private(wayveil, folder, caplog):
     assert "NOT" in (folder / "dpe.csv.json").read_text().upper()
 
 
-def test_commands_on_invented_data_say_nothing_private(wayveil, folder, caplog, monkeypatch):
+def test_commands_on_simulated_data_print_nothing_private(wayveil, folder, caplog, monkeypatch):
     """`demo`, with marked ids in its private file, and the commands that make their own data, all of them small."""
     import wayveil.audit.selfcheck as selfcheck
     import wayveil.reproduction.constraints as constraints
     import wayveil.reproduction.parameters as parameters
     import wayveil.simulate as simulate
+    import wayveil.workflow.demo as demo
 
     def marked(path, n, *more, make=simulate.simulate_to_parquet, **options):
         make(path, n, *more, **options)
@@ -232,7 +233,8 @@ def test_commands_on_invented_data_say_nothing_private(wayveil, folder, caplog, 
     monkeypatch.setattr(parameters, "run", partial(parameters.run, m=6, points=5, losses=("mean-square",)))
     monkeypatch.setattr(parameters, "grid", lambda quick, full: ([4], [1.0]))  # every other size is compiled anew
     monkeypatch.setattr(constraints, "run", partial(constraints.run, m=6, points=5, cases=constraints.CASES[:1]))
-    monkeypatch.setattr(simulate, "simulate_city", partial(simulate.simulate_city, size_km=(3, 3)))
+    for module in (simulate, selfcheck, demo):
+        monkeypatch.setattr(module, "simulate_city", partial(simulate.simulate_city, size_km=(3, 3)))
     monkeypatch.setattr(simulate.generate, "simulate_to_parquet", marked)
     monkeypatch.setattr(simulate.files, "rules_text", lambda city: json.dumps(RULES))  # test_demo.py has all the rules
     caplog.set_level(logging.DEBUG)
@@ -266,14 +268,14 @@ def test_every_command_is_tried():
     assert any(text.startswith("audit ") for text in TABLES)
 
 
-def test_the_marks_would_be_seen(folder):
+def test_the_search_finds_each_kind_of_mark(folder):
     for text in ("613 rides", "30.01234", "-39.98765", "4291", "sentinel-user-1", "at 1700001217", "37.77123"):
         assert MARKS.search(text), text
     for text in ("0.613", "16130", "epsilon 1", "2026-11-15"):
         assert not MARKS.search(text), text
 
 
-def test_an_unexpected_error_is_told_without_its_words(wayveil, folder, monkeypatch):
+def test_the_text_of_an_unexpected_error_is_not_shown(wayveil, folder, monkeypatch):
     def fail(*_, **__):
         raise RuntimeError(f"could not place sentinel-user-3 at {LAT}, {LON}")
 
@@ -293,7 +295,7 @@ def test_an_unexpected_error_is_told_without_its_words(wayveil, folder, monkeypa
         ("wayveil.io.check.check", "check rides.parquet"),
     ],
 )
-def test_an_unexpected_error_of_any_verb_keeps_its_words(wayveil, folder, monkeypatch, place, command):
+def test_no_command_shows_the_text_of_an_unexpected_error(wayveil, folder, monkeypatch, place, command):
     def fail(*_, **__):
         raise KeyError("sentinel-user-3", LAT, TRAJECTORIES)
 

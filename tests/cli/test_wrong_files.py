@@ -34,7 +34,7 @@ def a_map(path, lat):
 
 
 @pytest.mark.parametrize("ending", ["parquet", "geo.parquet", "csv", "gpx"])
-def test_no_public_page_of_private_data(wayveil, released, ending):
+def test_report_refuses_private_data_as_synthetic(wayveil, released, ending):
     assert wayveil("convert", "rides.csv", f"p.{ending}").code == 0
     said = wayveil("report", "x.release.json", f"p.{ending}", "-o", "page.html")
     assert said.code == 2 and "is not marked as synthetic" in said.err and "synthesize again" in said.err, said
@@ -44,7 +44,7 @@ def test_no_public_page_of_private_data(wayveil, released, ending):
     assert "Public data sheet" in Path("page.html").read_text()
 
 
-def test_notes_do_not_hold_for_another_csv_put_in_their_place(wayveil, released):
+def test_notes_of_a_replaced_csv_are_ignored(wayveil, released):
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").code == 0
     assert wv.io.files.read_metadata("s.csv")["private"] == "true"
     shutil.copy("rides.csv", "s.csv")
@@ -55,7 +55,7 @@ def test_notes_do_not_hold_for_another_csv_put_in_their_place(wayveil, released)
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").code == 2
 
 
-def test_a_folder_is_no_synthetic_file(wayveil, released):
+def test_a_folder_is_not_a_synthetic_file(wayveil, released):
     Path("parts").mkdir()
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "parts/a.parquet").code == 0
     assert wayveil("convert", "rides.csv", "parts/b.parquet").code == 0
@@ -64,7 +64,7 @@ def test_a_folder_is_no_synthetic_file(wayveil, released):
     assert wv.io.files.read_metadata("parts/a.parquet") and wv.io.files.read_metadata("parts") == {}
 
 
-def test_no_page_of_another_release(wayveil, released):
+def test_report_refuses_another_release(wayveil, released):
     again = [{"rides": "more", "x.release.json": "y.release.json"}.get(word, word) for word in MEASURE]
     assert wayveil("measure", "rides.csv", *again).code == 0
     assert wayveil("synthesize", "y.release.json", "-n", "5", "-o", "s.parquet").code == 0
@@ -73,7 +73,7 @@ def test_no_page_of_another_release(wayveil, released):
     assert wayveil("report", "y.release.json", "s.parquet", "-o", "page.html").code == 0
 
 
-def test_a_page_of_what_is_in_memory_and_of_what_was_written_from_there(wayveil, folder):
+def test_report_of_objects_equals_report_of_files(wayveil, folder):
     release = wv.measure("rides.csv", "small.toml", epsilon="0.7", unit="trajectory")
     made = wv.synthesize(release, n=5, seed=1)
     assert "Public data sheet" in wv.report.public_sheet(release, made.trajectories)
@@ -105,7 +105,7 @@ def test_a_synthetic_file_says_how_many_rules_it_obeys(wayveil, released, ending
         assert ("the same at every hour" in page) == ("Made without rules." in page) == (name == "free")
 
 
-def test_a_release_that_is_not_there(wayveil, folder):
+def test_a_missing_release(wayveil, folder):
     said = wayveil("describe", "none.release.json")
     assert said.code == 2 and "There is no file 'none.release.json'" in said.err
 

@@ -48,7 +48,7 @@ def test_one_that_diverges_stops_all_and_says_where() -> None:
         descend_many(vectors, goals, settings)
 
 
-def test_a_legend_names_at_most_nine_epsilons() -> None:
+def test_a_legend_has_at_most_nine_epsilons() -> None:
     epsilons = grid(quick=False, full=True)[1]
     assert len(epsilons) == 100
     some = shown(epsilons)

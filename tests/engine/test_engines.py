@@ -12,7 +12,7 @@ import pytest
 from wayveil.engine import engine_named
 from wayveil.engine.parts import parts_of
 from wayveil.engine.passes import Passes
-from wayveil.engine.serial import Serial, gather
+from wayveil.engine.serial import Serial
 from wayveil.errors import InputError
 from wayveil.io.source import ParquetSource, open_source
 from wayveil.measurement.exact import exact_answers, kept_trajectories, read_exact
@@ -121,7 +121,7 @@ def test_engine_names():
         engine_named("serial", "auto")
 
 
-def test_without_ray_the_cure_is_named(monkeypatch):
+def test_without_ray_the_error_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(InputError, match=r"wayveil\[ray\]"):
         engine_named("ray")
@@ -186,11 +186,11 @@ def test_clipped_sums_do_not_depend_on_the_engine(folder, small_batches, cluster
 def test_ray_map_keeps_the_order_and_shares_what_is_shared(cluster):
     big = np.zeros(200_000)
     pieces = [(big, k) for k in range(9)]
-    assert gather(cluster, lambda piece: (len(piece), piece[0].size, piece[1]), pieces) == [
+    assert list(cluster.map(lambda piece: (len(piece), piece[0].size, piece[1]), pieces)) == [
         (2, 200_000, k) for k in range(9)
     ]
-    assert gather(cluster, lambda piece: piece * 2, [1, 2, 3]) == [2, 4, 6]
-    assert gather(cluster, lambda piece: piece, []) == []
+    assert list(cluster.map(lambda piece: piece * 2, [1, 2, 3])) == [2, 4, 6]
+    assert list(cluster.map(lambda piece: piece, [])) == []
 
 
 @pytest.mark.needs("ray")
@@ -201,7 +201,7 @@ def test_errors_of_workers_carry_no_values(cluster):
         raise ValueError(f"at {piece}")
 
     with pytest.raises(InputError) as caught:
-        gather(cluster, fails, [secret])
+        list(cluster.map(fails, [secret]))
     assert "ValueError" in str(caught.value) and str(secret) not in str(caught.value)
     assert caught.value.__cause__ is None
 

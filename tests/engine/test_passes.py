@@ -138,9 +138,9 @@ def test_the_digest_knows_the_order_and_the_key_but_not_the_batches():
     assert digest(numbers) != digest(texts)
 
 
+@pytest.mark.needs("ray")
 def test_ray_workers_bind_their_parts(tmp_path, monkeypatch):
     """As above, with real workers that read the file themselves."""
-    pytest.importorskip("ray")
     from wayveil.engine.ray import RayEngine
 
     path = tmp_path / "rides.parquet"

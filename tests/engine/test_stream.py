@@ -111,7 +111,7 @@ def test_other_arguments_start_anew(release, tmp_path):
     assert read(path) == synthesize.synthesize(release, n=210, seed=6).trajectories
 
 
-def test_somebody_elses_folder_is_left_alone(release, tmp_path):
+def test_a_foreign_folder_is_kept(release, tmp_path):
     folder = tmp_path / "a.parquet.parts"
     folder.mkdir()
     (folder / "thesis.txt").write_text("mine")
@@ -143,7 +143,7 @@ def test_damaged_part_is_one_sentence(release, tmp_path):
         synthesize_to_parquet(release, path, n=210, seed=5)
 
 
-def test_key_tells_runs_apart(release, tmp_path):
+def test_the_key_distinguishes_runs(release, tmp_path):
     (tmp_path / "rules.geojson").write_text(rules_text(CITY))
     rules, again = (read_rules(tmp_path / "rules.geojson", CITY.scope, CITY.roadmap) for _ in range(2))
     key = run_key(release, None, (), 10, 1, "bayes")

@@ -14,6 +14,7 @@ from wayveil.cli.console import NOT_FOR_PUBLICATION
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
+from wayveil.evaluation import evaluate
 from wayveil.evaluation import methods as registry
 from wayveil.evaluation.bench import plan_cells, run_cells
 from wayveil.evaluation.bench_outputs import wins, write_outputs
@@ -110,7 +111,7 @@ def test_other_data_or_more_metrics_are_run_again(counted, dataset, tmp_path):
     assert len(counted) == 3
 
 
-def test_a_broken_method_costs_nobody_else_and_is_not_quoted(counted, dataset, tmp_path):
+def test_a_failing_method_does_not_stop_others_and_its_text_is_not_shown(counted, dataset, tmp_path):
     said = []
     outcome = run_cells(plan_cells([dataset], [1.0], ["broken", "fresh"], 1), tmp_path, say=said.append)
     assert {row["method"] for row in outcome.rows} == {"fresh"}
@@ -188,7 +189,7 @@ def test_bench_utility_quick_on_the_embedded_city(tmp_path):
     assert (tmp_path / "out" / "results.csv").is_file()
 
 
-def test_evaluate_verb(tmp_path):
+def test_evaluate_command(tmp_path):
     scope = read_scope("demo-city")
     real = walks(300, 1, scope)
     write(real, tmp_path / "real.parquet")
@@ -204,7 +205,7 @@ def test_evaluate_verb(tmp_path):
     assert "density_100" in result["files"]["real.parquet"]["below_floor"]
 
 
-def test_evaluate_says_where_there_are_too_few(tmp_path):
+def test_evaluate_warns_about_too_few_trajectories(tmp_path):
     scope = read_scope("demo-city")
     for name, n in (("one", 1), ("many", 60)):
         write(walks(n, n, scope), tmp_path / f"{name}.parquet")
@@ -216,17 +217,22 @@ def test_evaluate_says_where_there_are_too_few(tmp_path):
         assert "±" not in shown.stdout and "below" not in shown.stdout
 
 
-def test_evaluate_notices_exchanged_files(tmp_path):
+def test_evaluate_refuses_swapped_files(tmp_path):
     scope = read_scope("demo-city")
     write(walks(100, 1, scope), tmp_path / "real.csv")
     made = Synthesis(walks(100, 2, scope), {}, True, {"origin": f"{SYNTHETIC}, made for a test"})
     write(made, tmp_path / "made.csv")
     names = [str(tmp_path / name) for name in ("real.csv", "made.csv")]
-    for files, noticed in ((names, False), (names[::-1], True)):
-        shown = CliRunner().invoke(app_with(evaluate_verb), ["evaluate", *files, "--scope", "demo-city", "--headline"])
-        assert shown.exit_code == 0 and shown.stderr.count("'made.csv' is a synthetic file; give") == noticed
-        assert shown.stderr.startswith("'made.csv' is" if noticed else "Not for publication")
-    # Where the real file's own columns are named, the exchange is also why nothing can be read.
-    words = ["evaluate", *names[::-1], "--scope", "demo-city", "--traj-column", "ride"]
-    shown = CliRunner().invoke(app_with(evaluate_verb), words)
-    assert shown.exit_code != 0 and "give the real data first" in shown.stderr
+
+    def run(*files):
+        return CliRunner().invoke(app_with(evaluate_verb), ["evaluate", *files, "--scope", "demo-city", "--headline"])
+
+    shown = run(*names)
+    assert shown.exit_code == 0 and "synthetic file" not in shown.stderr
+    shown = run(*names[::-1])
+    assert shown.exit_code != 0 and "'made.csv' is a synthetic file; give the real data first." in str(shown.exception)
+    with pytest.raises(InputError, match="give the real data first"):
+        evaluate(*names[::-1], scope)
+    # Two synthetic files can be compared; the warning stays.
+    shown = run(names[1], names[1])
+    assert shown.exit_code == 0 and "'made.csv' is a synthetic file" in shown.stderr

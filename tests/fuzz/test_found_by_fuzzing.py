@@ -193,7 +193,7 @@ NEGATIVE = json.dumps({"ledger": "a", "count": -(10**30), "head": ""})
 
 
 @pytest.mark.parametrize("text", ["[" * 100_000, '{"ledger": "a", "count": 1e999, "head": ""}', "null", NEGATIVE])
-def test_a_damaged_witness_is_none(tmp_path, text):
+def test_a_damaged_witness_is_ignored(tmp_path, text):
     path = tmp_path / "x.witness"
     path.write_text(text)
     assert witness.read(path) is None
@@ -207,7 +207,7 @@ def test_road_texts_are_not_read_whatever_their_size(tmp_path, monkeypatch):
             read_roads(tmp_path / name)
 
 
-def test_too_large_for_the_memory_is_told_as_that(tmp_path, monkeypatch):
+def test_a_file_too_large_for_memory_is_refused_as_such(tmp_path, monkeypatch):
     def full(*_):
         raise MemoryError
 

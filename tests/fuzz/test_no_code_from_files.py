@@ -40,7 +40,7 @@ def _own(argument: ast.expr) -> bool:
     return "'wayveil." in text or text == "_HOMES[name]"
 
 
-def test_nothing_makes_code_of_data():
+def test_no_module_executes_data():
     texts = {str(path.relative_to(ROOT)): path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
     assert len(texts) > 100
     assert {name: faults(text) for name, text in texts.items() if faults(text)} == {}
@@ -54,5 +54,5 @@ def test_nothing_makes_code_of_data():
         "pandas.read_pickle(x)", "builtins.compile(x, '', 'exec')",
     ],
 )  # fmt: skip
-def test_it_would_be_seen(text):
+def test_the_check_detects_a_violation(text):
     assert faults(text)

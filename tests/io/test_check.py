@@ -58,11 +58,11 @@ def test_every_kind_of_problem_is_counted(tmp_path, monkeypatch, slice_rows):
     scope = read_scope("san-francisco").model_copy(update={"first_day": None, "last_day": None})
     report = check(tmp_path / "x.parquet", scope)
     expected = {name: count for name, count in EXPECTED.items() if name != "outside the scope's days"}
-    expected["longer than the scope's hours"] = 0
+    expected |= {name: 0 for name in PROBLEMS if name.startswith(("longer than the scope", "more points than"))}
     expected["inside it if latitude and longitude are swapped"] = 0
     assert report.problems == {name: count for name, count in expected.items() if count}
     short = scope.model_copy(update={"caps": scope.caps.model_copy(update={"duration_h": 4909 / 3600})})
-    longer = "longer than the scope's hours"  # a lasts 4,910 s in two pieces, from its second row but one to its last
+    longer = "longer than the scope's duration cap"  # a lasts 4,910 s, in two pieces
     assert check(tmp_path / "x.parquet", short).problems[longer] == 1
     assert set(ADVICE) == set(PROBLEMS)
     assert (report.rows, report.trajectories, report.users) == (14, 3, 3)
@@ -259,6 +259,7 @@ def test_exchanged_columns_are_seen_where_both_could_be_latitudes():
     assert report.problems["outside the scope's box"] == 2
     name = "inside it if latitude and longitude are swapped"
     assert report.problems[name] == 2 and "lat=" in report.advice[name]
+    assert report.nothing_left and "latitude and longitude are swapped" in report.likely_cause
     assert name not in check(Trajectories([0, 2], [middle[0]] * 2, [middle[1]] * 2, [0.0, 60.0]), scope).problems
 
 
@@ -268,6 +269,29 @@ def test_a_step_at_the_cap_is_not_faster():
     for factor, steps in ((1.0005, 0), (1.01, 1)):
         x = Trajectories([0, 2], [-122.4, -122.4], [37.7, 37.7 + factor * north_deg], [0.0, 60.0])
         assert check(x, scope).problems.get("faster than the scope's cap", 0) == steps
+
+
+@pytest.mark.parametrize("slice_rows", [2, 1000])
+def test_caps_that_most_trajectories_exceed_are_named(tmp_path, monkeypatch, slice_rows):
+    monkeypatch.setattr(parquet_format, "SLICE_ROWS", slice_rows)
+    scope = read_scope("demo-city")
+    lat = (scope.south + scope.north) / 2 + np.arange(5) * 0.01  # 1.1 km a step
+    lon = np.full(5, (scope.west + scope.east) / 2)
+    times = (scope.time_window() or (1.7e9,))[0] + 600.0 * np.arange(5)
+    rows = {"traj_id": np.repeat([1, 2], 5), "lat": np.r_[lat, lat[:1].repeat(5)], "lon": np.r_[lon, lon]}
+    pq.write_table(pa.table({**rows, "t": np.r_[times, times]}), tmp_path / "x.parquet")
+
+    def found(**caps):
+        return check(tmp_path / "x.parquet", scope.model_copy(update={"caps": scope.caps.model_copy(update=caps)}))
+
+    names = {"points": "more points than the scope's cap", "length_km": "longer than the scope's length cap",
+             "duration_h": "longer than the scope's duration cap"}  # fmt: skip
+    assert not set(found().problems) & set(names.values())
+    for cap, small, enough, count in (("points", 4, 5, 2), ("length_km", 4.4, 4.5, 1), ("duration_h", 0.66, 0.67, 2)):
+        report = found(**{cap: small})
+        assert report.problems[names[cap]] == count
+        assert (f"{cap} in the scope's caps is too small" in report.advice[names[cap]]) == (count == 2)
+        assert names[cap] not in found(**{cap: enough}).problems
 
 
 def test_a_trip_table_is_recognised_by_its_single_points():

@@ -174,7 +174,7 @@ def test_bad_rows_are_refused_or_dropped(change, kind):
     assert read(frame, on_bad_rows="drop").t_utc.tolist() == [10, 30]
 
 
-def test_exchanged_coordinates_get_their_own_sentence():
+def test_swapped_coordinates_have_their_own_message():
     frame = pa.table(columns(lat=[116.5, 116.25, 116.0], lon=[39.5, 39.25, 39.0]))
     with pytest.raises(InputError, match="seem to be swapped"):
         read(frame)
@@ -333,7 +333,7 @@ def test_a_named_column_is_not_taken_for_another_role(tmp_path):
         read(path, traj_id="user_id", user="user_id")
 
 
-def test_a_coordinate_that_is_no_number_is_a_bad_row(tmp_path):
+def test_a_non_numeric_coordinate_is_a_bad_row(tmp_path):
     rows = "".join(f"a,{1 + k / 100},2.0,{10 * k}\n" for k in range(1, 6))
     path = csv(tmp_path, "traj_id,lat,lon,t\n" + rows + "a,abc,2.0,100\na,1.2, n/a ,110\n")
     with pytest.raises(InputError, match="missing coordinate"):
@@ -345,7 +345,7 @@ def test_a_coordinate_that_is_no_number_is_a_bad_row(tmp_path):
 
 
 @pytest.mark.parametrize("text", [True, False], ids=["all text", "numbers and text"])
-def test_a_coordinate_that_is_no_number_is_a_bad_row_of_a_frame_too(tmp_path, text):
+def test_a_non_numeric_coordinate_is_a_bad_row_of_a_frame_too(tmp_path, text):
     frame = pd.DataFrame({
         "traj_id": ["a"] * 4 + ["b"] * 2, "lat": [30.01, 30.02, "#REF!", 30.04, 30.05, 30.06],
         "lon": [-39.9, -39.8, -39.7, "", 0.1 + 0.2, -39.4], "t": [60, 120, 180, 240, 300, "#N/A"],

@@ -60,7 +60,7 @@ def test_speed_tags(tag, expected):
 
 
 @pytest.mark.parametrize("tag", [None, "none", "RU:urban", "", "walk", 0, -5, "9999", True, "nan", math.nan, []])
-def test_speed_tags_that_say_nothing(tag):
+def test_uninformative_speed_tags(tag):
     assert math.isnan(speed_kmh(tag))
 
 
@@ -275,7 +275,7 @@ def test_tags_are_read_whatever_their_case(tmp_path):
     assert set(roads.oneway.tolist()) == {1} and set(roads.maxspeed_kmh.tolist()) == {50.0}
 
 
-def test_rules_are_no_map(tmp_path):
+def test_a_rules_file_is_not_a_road_map(tmp_path):
     for properties in ({"rule": "one_way"}, {"Rule": "closed", "name": "park"}):
         for kind in ("LineString", "Polygon"):
             with pytest.raises(

@@ -36,7 +36,7 @@ def trajectory_sets(draw: st.DrawFn) -> Trajectories:
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(trajectories=trajectory_sets())
 def test_what_is_written_is_read_back(tmp_path, ending, trajectories):
     path = tmp_path / f"x{ending}"
@@ -171,7 +171,7 @@ def test_frames_with_names_and_clocks_of_their_own_are_written(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [None, "x.csv", 7, [1, 2], {"lat": [1.0]}])
-def test_what_is_no_frame_is_not_written(tmp_path, wrong):
+def test_objects_that_are_not_frames_are_refused(tmp_path, wrong):
     with pytest.raises(InputError, match=r"^Give Trajectories, the result of wayveil\.synthesize, or a pandas"):
         write(wrong, tmp_path / "y.csv")
     assert not list(tmp_path.iterdir())

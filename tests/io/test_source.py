@@ -50,7 +50,7 @@ def small_steps(monkeypatch):
 runs = st.lists(st.integers(1, 20), min_size=1, max_size=12)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(runs=runs, order=st.sampled_from(["up", "down", "mixed"]), text=st.booleans(), rows=st.integers(1, 30),
        seed=st.integers(0, 99))  # fmt: skip
 def test_stream_partitions_and_memory_agree(tmp_path, runs, order, text, rows, seed):

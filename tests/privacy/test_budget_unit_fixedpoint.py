@@ -35,13 +35,13 @@ weights = st.dictionaries(st.text("abcdef", min_size=1, max_size=4), st.integers
         "1" * 100,
     ],
 )
-def test_senseless_epsilons_are_one_clear_sentence(bad):
+def test_impossible_epsilons_are_refused_in_one_sentence(bad):
     with pytest.raises(InputError) as caught:
         exact_epsilon(bad)
     assert str(caught.value).endswith(".") and "\n" not in str(caught.value)
 
 
-def test_what_is_written_is_what_is_meant():
+def test_decimal_text_is_read_exactly():
     assert exact(0.1) == exact("0.1") == exact(Decimal("0.1")) == Fraction(1, 10)
     assert exact("1e-6") == Fraction(1, 10**6)
 

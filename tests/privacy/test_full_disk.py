@@ -38,7 +38,7 @@ def said(folder, text, limit=None, bound=False):
     limited = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit})); " if limit else ""
     done = subprocess.run(
         [*(ordinary_user_prefix() if bound else []), sys.executable, "-c", limited + MAIN, *text.split()], cwd=folder,
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=600,
         env={**os.environ, "XDG_STATE_HOME": str(folder / "state"), "XDG_CACHE_HOME": str(folder / "cache")},
     )  # fmt: skip
     assert "Traceback" not in done.stderr

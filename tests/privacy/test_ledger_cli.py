@@ -34,7 +34,7 @@ def run(tmp_path):
     return call
 
 
-def test_the_life_of_an_account(run, tmp_path):
+def test_open_allow_and_show(run, tmp_path):
     file = tmp_path / "rides.csv"
     file.write_text(ROWS)
     assert "empty" in run("show")[1]

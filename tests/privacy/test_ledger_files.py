@@ -76,7 +76,7 @@ def test_a_fifo_or_a_device_neither_hangs_nor_is_used(tmp_path):
         ledger.open_dataset("rides", Fraction(1), unit="trajectory")
 
 
-def test_looking_creates_nothing(tmp_path):
+def test_reading_creates_no_ledger(tmp_path):
     ledger = Ledger(tmp_path / "new" / "ledger.sqlite")
     assert ledger.datasets() == () and Ledger(ledger.path).table() == []
     ledger.verify()
@@ -94,7 +94,7 @@ def test_a_ledger_that_others_could_read_is_closed_to_them(tmp_path):
     assert stat.S_IMODE(ledger.path.stat().st_mode) == 0o600
 
 
-def test_the_files_of_a_ledger_are_named(tmp_path):
+def test_ledger_files_lists_every_path(tmp_path):
     ledger = Ledger(tmp_path / "owner" / "ledger.sqlite")
     ledger.spend("rides", ALL, unit=TRIP, total_if_new=Fraction(1))
     known = ledger_files(ledger.path)
@@ -160,7 +160,7 @@ def test_a_user_id_without_an_entry_measures_with_a_named_ledger(tmp_path):
 
     def call(words):
         command = [sys.executable, "-c", NOBODY, *words.split()]
-        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=600)
 
     for words in (MEASURE, "ledger show"):
         done = call(words)
@@ -179,5 +179,5 @@ def test_numbers_are_plain_decimals(text):
 
 
 @pytest.mark.parametrize(("text", "value"), [("1", 1), (" 0.5 ", 0.5), ("+1.", 1), (".5", 0.5), ("1e-1", 0.1)])
-def test_usual_spellings_are_read(text, value):
+def test_usual_spellings_of_numbers_are_read(text, value):
     assert float(exact_epsilon(text)) == value

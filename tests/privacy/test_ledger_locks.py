@@ -38,7 +38,7 @@ class Paused:
         def pause(entries, *arguments):
             if threading.current_thread() is self.thread:
                 self.inside.set()
-                assert self.go_on.wait(30)
+                assert self.go_on.wait(600)
             return remember(entries, *arguments)
 
         def spend():
@@ -50,7 +50,7 @@ class Paused:
         monkeypatch.setattr(Entries, "remember", pause)
         self.thread = threading.Thread(target=spend)
         self.thread.start()
-        assert self.inside.wait(30)
+        assert self.inside.wait(600)
 
     def finish(self):
         self.go_on.set()
@@ -79,7 +79,7 @@ def test_no_use_in_another_thread_drops_the_lock_of_a_transaction(ledger, monkey
     for use in (other.datasets, other.verify, lambda: other.secret, lambda: other.allow("rides", Fraction(2), "why")):
         with pytest.raises(InputError, match="held by another process"):
             use()
-    rival = subprocess.run([sys.executable, "-c", RIVAL, str(ledger.path)], capture_output=True, text=True, timeout=60)
+    rival = subprocess.run([sys.executable, "-c", RIVAL, str(ledger.path)], capture_output=True, text=True, timeout=600)
     receipt = paused.finish()
     assert "held by another process" in rival.stdout, rival
     assert receipt.dataset.spent == 1
@@ -121,7 +121,7 @@ inside.wait()
 child = os.fork()
 if child == 0:
     try:
-        print("child sees", Ledger(sys.argv[1], timeout_s=2).datasets()[0].spent, flush=True)
+        print("child sees", Ledger(sys.argv[1], timeout_s=300).datasets()[0].spent, flush=True)
     except WayveilError as error:
         print("child:", error, flush=True)
     os._exit(0)
@@ -135,7 +135,7 @@ print("parent sees", Ledger(sys.argv[1]).datasets()[0].spent)
 def test_a_fork_waits_for_a_running_transaction(ledger):
     """Otherwise the child inherits SQLite's belief that it holds the lock, for ever."""
     command = [sys.executable, "-W", "ignore", "-c", FORK, str(ledger.path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert done.stdout.split("\n")[:2] == ["child sees 1", "parent sees 1"], done
 
 

@@ -1,9 +1,9 @@
 """What is promised per trajectory and per user."""
 
-import hashlib
-import hmac
 import json
 import math
+import re
+import shlex
 import sqlite3
 from fractions import Fraction
 
@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from wayveil.errors import BudgetError, InputError
-from wayveil.io import ledger_paths
 from wayveil.privacy.accounts import Charge, Loss, exp_above
 from wayveil.privacy.ledger import Ledger, Spend
 from wayveil.privacy.unit import Unit
@@ -139,7 +138,7 @@ def test_totals_that_cannot_be_promised(ledger):
     ledger.spend("rides", ONE, unit=TRIP, total_if_new=Fraction(1))
     with pytest.raises(BudgetError, match="cannot promise a total per user"):
         ledger.allow("rides", Fraction(100), "people", unit="user")
-    with pytest.raises(BudgetError, match="has spent 1 per trajectory already"):
+    with pytest.raises(BudgetError, match="has already spent 1 per trajectory"):
         ledger.allow("rides", Fraction(1, 2), "less")
     with pytest.raises(InputError, match="unit='trajectory' or unit='user'"):
         ledger.allow("rides", Fraction(3), "which", unit="city")
@@ -151,6 +150,22 @@ def test_totals_that_cannot_be_promised(ledger):
         ledger.allow("rides", Fraction(3), "which")
     ledger.allow("rides", Fraction(3), "again", unit="trajectory")
     ledger.spend("rides", ONE, unit=TRIP)
+
+
+def test_suggested_commands_name_the_ledger(tmp_path):
+    """A suggestion without `--ledger` would change the default ledger instead."""
+    path = tmp_path / "my ledger.sqlite"
+    ledger = Ledger(path)
+    ledger.spend("rides", ONE, unit=TRIP, total_if_new=Fraction(1))
+    with pytest.raises(BudgetError) as refused:
+        ledger.spend("rides", ONE, unit=TRIP)
+    command = re.search(r"wayveil ledger allow .*(?=\.$)", str(refused.value))[0]
+    words = shlex.split(command)
+    assert words[:4] == ["wayveil", "ledger", "allow", "rides"] and words[-2:] == ["--ledger", str(path)]
+    with pytest.raises(BudgetError, match="--ledger"):
+        ledger.spend("trams", ONE, unit=TRIP)
+    with pytest.raises(BudgetError, match="--ledger"):
+        ledger.allow("rides", Fraction(2), "people", unit="user")
 
 
 def test_the_unit_of_a_total_may_be_left_out_where_there_is_only_one(ledger):
@@ -183,59 +198,3 @@ def test_a_changed_unit_is_noticed(ledger):
         db.execute("UPDATE entries SET max_per_user = '10' WHERE kind = 'spend'")
     with pytest.raises(InputError, match="altered"):
         ledger.datasets()
-
-
-def write_version_1(path, entries):
-    """A ledger as it was before entries had units."""
-    secret, chain, head = bytes(range(32)), "", 0
-    db = sqlite3.connect(path)
-    db.execute("CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)")
-    columns = ("kind", "dataset", "name", "epsilon", "delta", "time_utc", "purpose", "measurement", "digest", "chain")
-    names = ", ".join(f"{name} TEXT NOT NULL" for name in columns)
-    db.execute(f"CREATE TABLE entries (seq INTEGER PRIMARY KEY, {names})")
-    db.execute("CREATE INDEX by_dataset ON entries (dataset)")
-    db.execute(f"PRAGMA application_id = {0x57564C47}")
-    db.execute("PRAGMA user_version = 1")
-    db.executemany("INSERT INTO meta VALUES (?, ?)", [("id", "ab" * 16), ("secret", secret.hex())])
-    for head, (kind, dataset, epsilon, purpose) in enumerate(entries, start=1):
-        fields = (kind, dataset, "", epsilon, "0", "2026-11-01T00:00:00Z", purpose, f"m{head}" * (kind == "spend"), "")
-        text = "".join(f"{len(field)}:{field}" for field in (str(head), chain, *fields))
-        chain = hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
-        db.execute(f"INSERT INTO entries VALUES ({', '.join('?' * 11)})", (head, *fields, chain))
-    db.commit()
-    db.close()
-    ledger_paths.near_witness(path).write_text(json.dumps({"ledger": "ab" * 16, "count": head, "head": chain}))
-
-
-def test_a_ledger_of_version_1_forgets_nothing(ledger):
-    write_version_1(
-        ledger.path,
-        [
-            ("open", "trips", "2", ""), ("spend", "trips", "1", "measure, trajectory level"),
-            ("open", "people", "3", ""), ("spend", "people", "1", "measure, user level"),
-            ("open", "both", "2", ""), ("spend", "both", "1", "measure, trajectory level, Gaussian"),
-            ("spend", "both", "1", "measure, user level"), ("open", "unused", "1", ""),
-        ],
-    )  # fmt: skip
-    both, people, trips, unused = ledger.datasets()
-    assert losses(trips) == [1, None] and trips.trajectory.total.epsilon == 2 and trips.user.total is None
-    # How many trajectories per user were used is not known: the worst case.
-    assert losses(people) == [2, 1] and people.user.total.epsilon == 3 and people.trajectory.total is None
-    assert losses(both) == [3, None] and both.trajectory.total.epsilon == 2
-    assert losses(unused) == [0, 0]
-    for unit in (TRIP, USER):
-        with pytest.raises(BudgetError):
-            ledger.spend("both", ONE, unit=unit)
-    ledger.spend("trips", ONE, unit=TRIP)
-    ledger.spend("people", ONE, unit=USER)
-    with pytest.raises(BudgetError):
-        ledger.spend("trips", ONE, unit=TRIP)
-    with sqlite3.connect(ledger.path) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (2,)
-    new = Ledger(ledger.path.with_name("new.sqlite"))
-    new.open_dataset("rides", Fraction(1), unit="trajectory")
-    schemas = []
-    for path in (ledger.path, new.path):
-        with sqlite3.connect(path) as db:
-            schemas.append(sorted(row[0] for row in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")))
-    assert schemas[0] == schemas[1]

@@ -63,11 +63,11 @@ def test_every_value_gets_its_own_noise_across_chunks_and_keeps_its_place():
     assert not np.array_equal(parts[0], parts[1]) and abs(np.corrcoef(parts)[0, 1]) < 0.05
 
 
-def test_no_values_is_no_noise():
+def test_an_empty_vector_gets_no_noise():
     assert noise.laplace(np.empty(0, np.int64), 1, Fraction(1)).values.shape == (0,)
 
 
-def test_who_is_private():
+def test_only_opendp_noise_counts_as_private():
     sums = np.zeros(4, np.int64)
     assert noise.laplace(sums, 1, Fraction(1)).private
     assert not noise.SeededNoise(1).laplace(sums, 1, Fraction(1)).private
@@ -76,7 +76,7 @@ def test_who_is_private():
 
 
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(0, Fraction(1)), (1, Fraction(0)), (-1, Fraction(1))])
-def test_senseless_costs_are_refused(sensitivity, epsilon):
+def test_impossible_costs_are_refused(sensitivity, epsilon):
     with pytest.raises(ValueError, match="must be above 0"):
         noise.laplace(np.zeros(1, np.int64), sensitivity, epsilon)
 

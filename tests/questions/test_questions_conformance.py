@@ -65,7 +65,7 @@ def test_every_question_is_asked_at_some_size():
 
 
 @each_question
-@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.differing_executors])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.too_slow, HealthCheck.differing_executors])
 @given(st.lists(TRAJECTORY, min_size=1, max_size=4), TRAJECTORY)
 def test_one_trajectory_moves_it_by_at_most_its_resolution(size, question, others, one):
     batch = prepare(one, CITY.scope)

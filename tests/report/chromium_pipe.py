@@ -68,7 +68,7 @@ class Chromium:
             message["sessionId"] = self._session
         os.write(self._out, json.dumps(message).encode() + b"\0")
         while True:
-            answer = self._receive(60)
+            answer = self._receive(300)
             if answer.get("id") == self._number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
@@ -112,7 +112,7 @@ class Chromium:
         """Load a page and wait until it has been painted."""
         self._loaded = False
         self.send("Page.navigate", url=address)
-        until = time.monotonic() + 60
+        until = time.monotonic() + 300
         while not self._loaded:
             self._receive(max(0.0, until - time.monotonic()))
         self.settle()

@@ -45,7 +45,7 @@ def page(browser):
 PIXELS = "document.getElementById('map-0').toDataURL()"
 
 
-def test_the_watch_would_see_a_request_and_an_error(tmp_path):
+def test_the_monitor_detects_requests_and_errors(tmp_path):
     bad = tmp_path / "bad.html"
     bad.write_text("<script>fetch('http://localhost:9/x').catch(() => 0); console.error('no')</script>")
     # A browser of its own: on a busy machine the complaint about the request may come after the next page was opened.
@@ -58,7 +58,7 @@ def test_the_watch_would_see_a_request_and_an_error(tmp_path):
 @pytest.mark.parametrize("name", ["public", "internal", "bare"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize(("width", "phone"), [(1280, False), (390, True)])
-def test_opens_quietly_and_fits(page, pages, name, scheme, width, phone):
+def test_the_page_opens_without_errors_and_fits(page, pages, name, scheme, width, phone):
     page.size(width, 800, phone)
     page.colours(scheme)
     page.open((pages / f"{name}.html").as_uri())
@@ -122,7 +122,7 @@ def test_keys_mouse_and_buttons_move_the_view(page, pages):
     assert page.ask(PIXELS) == home
 
 
-def test_the_theme_button_overrules_the_system(page, pages):
+def test_the_theme_button_overrides_the_system(page, pages):
     page.open((pages / "public.html").as_uri())
     page.ask("document.getElementById('theme').click()")
     assert page.ask("document.documentElement.dataset.theme") == "dark"

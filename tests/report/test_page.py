@@ -170,7 +170,7 @@ def test_a_page_with_closed_hours_says_what_moved(small_release, small_synthetic
         ({"rules": "8", "roads": "true"}, "Made with 8 rules, which were not given for this page."),
     ],
 )
-def test_a_page_does_not_deny_rules_that_it_was_not_given(small_release, small_synthetic, notes, sentence):
+def test_a_page_without_the_rules_file_still_says_that_rules_apply(small_release, small_synthetic, notes, sentence):
     text = public_sheet(small_release, small_synthetic, notes=notes)
     unknown = notes.get("rules") != "0"
     assert sentence in text and ("the same at every hour" in text) != unknown
@@ -339,7 +339,7 @@ def test_the_names_of_ticks_stay_inside_the_picture():
     assert f'<text x="{_WIDTH - 1}" text-anchor="end"' in drawn and drawn.count('text-anchor="middle"') == 6
 
 
-def test_the_last_bar_says_that_it_holds_the_tail():
+def test_the_last_bar_is_labelled_as_the_tail():
     from wayveil.report.figures import Quantities, figures
 
     some = np.linspace(0.0, 10.0, 500)
@@ -352,7 +352,7 @@ def test_the_last_bar_says_that_it_holds_the_tail():
     assert len(re.findall("≥", lengths)) == 1 and "–400" not in lengths and len(durations) > 100
 
 
-def test_a_phone_has_the_columns_that_matter(internal, public):
+def test_narrow_screens_keep_the_important_columns(internal, public):
     for text in (internal, public):
         assert text.count('class="number desk"') + text.count('class="nowrap desk"') >= 2
         heads = re.findall(r'<th scope="col"[^>]*>(?:<[^>]*>)*([^<]*)', text)

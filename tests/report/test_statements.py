@@ -21,13 +21,13 @@ from wayveil.release.statements import low_count_text
         (30_000.0, "About 30,000 trajectories are few for ε = 0.01"),
     ],
 )
-def test_a_number_that_is_noise_is_not_told_as_a_number(release_of, count, said):
+def test_a_count_that_is_mostly_noise_is_not_stated_as_a_number(release_of, count, said):
     words = low_count_text(release_of(0.01, count), advice=True)
     assert words is not None and words.startswith(said)
     assert "larger ε" in words and "wayveil check FILE --scope SCOPE" in words
 
 
-def test_enough_is_not_said_to_be_few(release_of):
+def test_large_counts_cause_no_warning(release_of):
     assert low_count_text(release_of(0.01, 200_000.0)) is None
 
 

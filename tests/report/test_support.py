@@ -37,7 +37,7 @@ def test_more_epsilon_more_data(measured):
     assert areas(loud.figure)[4] > areas(plain.figure)[4]
 
 
-def test_a_detail_says_from_where_to_where_its_noise_goes(measured):
+def test_a_detail_states_the_range_of_its_noise(measured):
     release = measured["10"]
     detail, lines = release["occupancy/detail"], {line["name"]: line for line in description(release)["ledger"]}
     finer = noisy_levels([detail])

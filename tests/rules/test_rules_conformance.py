@@ -181,7 +181,7 @@ def test_the_parts_of_a_penalty_multiply_to_it(rule):
     assert np.mean(np.abs(whole - expected) < 0.05) > 0.99 and (expected > 0).any()
 
 
-def test_whoever_obeys_the_stricter_rule_obeys_the_rule(rule):
+def test_the_stricter_rule_implies_the_rule(rule):
     assert not (rule.violations(MOTION) & ~rule.stricter().violations(MOTION)).any()
 
 
@@ -194,7 +194,7 @@ def test_a_rule_that_reads_positions_only_ignores_times(rule):
 CURED = [name for name in NAMES if RULES[name].new_times_suffice()]
 
 
-def test_legal_times_cure_the_rules_that_times_can_cure():
+def test_legal_times_are_enough_for_rules_about_times():
     from wayveil.synthesis.obey.times import legal_times
     from wayveil.synthesis.place.track_columns import Tracks, motion_of_tracks
 

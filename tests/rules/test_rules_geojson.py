@@ -189,7 +189,7 @@ def test_refuses_contradictions(name):
             assert len(read_rules(collection(one), SCOPE)) == 1
 
 
-def test_days_that_the_scope_does_not_have_are_no_way_out():
+def test_days_outside_the_scope_do_not_resolve_a_contradiction():
     mondays = collection(feature(None, rule="closed", days=["mon"]))
     assert len(read_rules(mondays, SCOPE)) == 1
     for last, refused in (("2025-03-03", True), ("2025-03-04", False)):
@@ -257,7 +257,7 @@ def test_many_corners_and_self_crossing():
     assert rule.area.shape.is_valid and 0 < rule.violations(motion).mean() < 0.2
 
 
-def test_a_border_that_crosses_itself_is_said_to(tmp_path, capsys):
+def test_a_self_crossing_border_is_named(tmp_path, capsys):
     from wayveil.cli.rules import check
     from wayveil.rules.explain import crossing_text
 
@@ -318,7 +318,7 @@ def test_command_line(tmp_path):
     assert isinstance(run.exception, WayveilError)
 
 
-def test_the_wall():
+def test_rules_read_no_private_data():
     """What cannot be imported cannot leak."""
     code = "import sys, wayveil.rules; print(*[m for m in sys.modules if m.startswith(('wayveil.', 'jax', 'shapely'))])"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -79,14 +79,14 @@ def test_rules_about_streets_have_words_without_a_map(check, scope):
     assert isinstance(wrong.exception, RuleError) and "motorway" in str(wrong.exception)
 
 
-def test_streets_widen_the_frame_where_rules_speak_of_them(check):
+def test_rules_about_streets_widen_the_frame(check):
     file = written(rule(square(20.001, 10.001, 0.001), rule="closed"), rule(rule="one_way"))
     assert read_without_scope(file).frame.width_m < 1000
     assert read_without_scope(file, ROADS).frame.width_m > 6000
     assert read_without_scope(written(rule(square(20.001, 10.001, 0.001), rule="closed")), ROADS).frame.width_m < 1000
 
 
-def test_nothing_to_draw_and_nowhere_to_draw_it_are_said(check):
+def test_an_empty_or_unwritable_picture_is_reported(check):
     run = check(written(rule(rule="closed", days="sun"), rule(rule="min_speed", kmh=5)))
     assert run.exit_code == 0 and "on Sun" in run.stdout and "nothing to draw" in run.stderr
     assert not list(Path().glob("*.png"))
@@ -112,7 +112,7 @@ def test_the_frame_lies_around_the_shapes(check, name):
     assert check("laws.geojson").exit_code == 0 and len(colours("laws.check.png")) > 20
 
 
-def test_what_no_scope_can_hold_still_has_words(check):
+def test_rules_too_large_for_a_scope_are_still_explained(check):
     world = {"type": "Polygon", "coordinates": [[[-180, -60], [180, -60], [180, 80], [-180, 80], [-180, -60]]]}
     for shapes in ([square(2, 48), square(48, 2)], [world], [world, square(2, 48)]):
         run = check(written(*(rule(shape, rule="closed") for shape in shapes), rule(rule="speed_limit", kmh=50)))

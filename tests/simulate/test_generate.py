@@ -95,7 +95,7 @@ def test_truth_obeys_the_rules_file_exactly(city, people, tmp_path):
     assert {name: entry["points"] for name, entry in found.items()} == dict.fromkeys(found, 0)
 
 
-def test_the_rules_bite(city, people, tmp_path):
+def test_unruled_trips_would_violate_the_rules(city, people, tmp_path):
     """Half a day later the same trajectories drive through closed areas, and backwards through one-way streets."""
     from wayveil.core.trajectories import Trajectories
 
@@ -113,7 +113,7 @@ def test_same_seed_same_people(city, people):
     assert simulate_trajectories(city, 100, seed=1) != simulate_trajectories(city, 100, seed=0)
 
 
-def test_a_smaller_n_is_a_beginning_of_a_larger(city, people):
+def test_a_smaller_n_is_a_prefix_of_a_larger_one(city, people):
     few = simulate_trajectories(city, 100, seed=0)
     assert np.array_equal(few.lon, people.lon[: people.offsets[100]])
     assert len(simulate_trajectories(city, 0)) == 0

@@ -5,25 +5,45 @@ turns many runs on two neighbouring datasets into a lower bound on ε; `self_che
 to be sound or broken, to show that the audit itself can tell them apart.
 """
 
-from wayveil.audit.attacks import centroid_error_m, linkage, membership, own_linkage, reconstruct_last
-from wayveil.audit.bounds import Bound, Rate, epsilon_bound, rate
-from wayveil.audit.file_audit import AuditReport, audit, audit_synthetic
-from wayveil.audit.selfcheck import SelfCheck, audit_method, self_check
+from typing import TYPE_CHECKING
 
-__all__ = [
-    "AuditReport",
-    "Bound",
-    "Rate",
-    "SelfCheck",
-    "audit",
-    "audit_method",
-    "audit_synthetic",
-    "centroid_error_m",
-    "epsilon_bound",
-    "linkage",
-    "membership",
-    "own_linkage",
-    "rate",
-    "reconstruct_last",
-    "self_check",
-]
+from wayveil.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from wayveil.audit.attacks import centroid_error_m as centroid_error_m
+    from wayveil.audit.attacks import linkage as linkage
+    from wayveil.audit.attacks import membership as membership
+    from wayveil.audit.attacks import own_linkage as own_linkage
+    from wayveil.audit.attacks import reconstruct_last as reconstruct_last
+    from wayveil.audit.bounds import Bound as Bound
+    from wayveil.audit.bounds import Rate as Rate
+    from wayveil.audit.bounds import epsilon_bound as epsilon_bound
+    from wayveil.audit.bounds import rate as rate
+    from wayveil.audit.file_audit import AuditReport as AuditReport
+    from wayveil.audit.file_audit import audit as audit
+    from wayveil.audit.file_audit import audit_synthetic as audit_synthetic
+    from wayveil.audit.selfcheck import SelfCheck as SelfCheck
+    from wayveil.audit.selfcheck import audit_method as audit_method
+    from wayveil.audit.selfcheck import self_check as self_check
+
+_HOMES = {
+    "AuditReport": "wayveil.audit.file_audit",
+    "Bound": "wayveil.audit.bounds",
+    "Rate": "wayveil.audit.bounds",
+    "SelfCheck": "wayveil.audit.selfcheck",
+    "audit": "wayveil.audit.file_audit",
+    "audit_method": "wayveil.audit.selfcheck",
+    "audit_synthetic": "wayveil.audit.file_audit",
+    "centroid_error_m": "wayveil.audit.attacks",
+    "epsilon_bound": "wayveil.audit.bounds",
+    "linkage": "wayveil.audit.attacks",
+    "membership": "wayveil.audit.attacks",
+    "own_linkage": "wayveil.audit.attacks",
+    "rate": "wayveil.audit.bounds",
+    "reconstruct_last": "wayveil.audit.attacks",
+    "self_check": "wayveil.audit.selfcheck",
+}
+
+__all__ = sorted(_HOMES)
+
+__getattr__ = lazy_names(__name__, _HOMES)

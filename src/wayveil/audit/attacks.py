@@ -15,10 +15,15 @@ from wayveil.core.waypoints import waypoints
 from wayveil.errors import InputError
 
 WAYPOINTS = 16
+"""Way-points at equal arc length that stand for the shape of a trajectory."""
 MOST = 5_000
+"""Trajectories of each side that an attack compares; larger files are sampled, which bounds its time."""
 _BLOCK = 1 << 22
+"""Distances that are computed at once (32 MB)."""
 _COPY_M = 1.0
+"""Metres (root mean square): a record this close is counted as a copy; GPS noise alone is larger."""
 _NEAR = 0.05
+"""Share of the real trips that have another real trip as close as the threshold for "near"."""
 
 Vectors = NDArray[np.float64]
 

@@ -14,6 +14,9 @@ from wayveil.core.grid import Grid
 from wayveil.core.prepare import prepare
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
+from wayveil.io.options import ReadOptions
+from wayveil.io.readers.dispatch import origin_of, read_points
+from wayveil.io.readers.points import usable
 from wayveil.io.source import MemorySource, Source
 from wayveil.privacy.noise import NoiseSource
 from wayveil.questions.count import Count
@@ -21,6 +24,7 @@ from wayveil.questions.occupancy import Occupancy
 from wayveil.questions.question import batch_sums
 
 ACROSS = 8
+"""Cells of the sampler's grid along the longer side of the box."""
 
 
 def box_of(data: Trajectories, scope: Scope) -> Scope:
@@ -82,10 +86,6 @@ def subtracting_reader(data: Any, unit: Literal["trajectory", "user"]) -> Source
 
     Privacy: not private; one trajectory may be counted many times.
     """
-    from wayveil.io.options import ReadOptions
-    from wayveil.io.readers.dispatch import origin_of, read_points
-    from wayveil.io.readers.points import usable
-
     options = ReadOptions(measured_unit=unit)
     points = usable(read_points(data, options), options, origin_of(data))
     code = points.label.code

@@ -9,10 +9,14 @@ from wayveil.audit.attacks import centroid_error_m, membership, own_linkage, sha
 from wayveil.audit.bounds import Rate
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, concatenate, select
+from wayveil.dpe.align import align
+from wayveil.dpe.coordinates import frame_of, synthesize_published, to_points
+from wayveil.dpe.method import options_of
 from wayveil.progress import Progress, quiet
 
 ITERATIONS = 20
-STATISTICS = ("centroid of the output along the canary", "last output's nearness to the canary")
+"""Steps of gradient descent per run: few, because there are hundreds of runs."""
+DPE_STATISTICS = ("centroid of the output along the canary", "last output's nearness to the canary")
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,6 @@ def published_scores(
 
     Privacy: not private (trusted side only).
     """
-    from wayveil.dpe.coordinates import synthesize_published
-    from wayveil.dpe.method import options_of
-
     last = [_last(part, scope) for part in (data, neighbour)]
     step = last[1].mean(axis=0) - last[0].mean(axis=0)
     step = step / max(float(np.linalg.norm(step)), 1e-9)
@@ -79,10 +80,6 @@ def published_leaks(
 
     Privacy: not private (trusted side only).
     """
-    from wayveil.dpe.align import align
-    from wayveil.dpe.coordinates import frame_of, synthesize_published, to_points
-    from wayveil.dpe.method import options_of
-
     made = synthesize_published(data, scope, options_of(epsilon, iterations=ITERATIONS, seed=1))
     real, synthetic, others = (shapes(part, scope) for part in (data, made.trajectories, holdout))
     records = align(to_points(data, scope, frame_of(data, scope)), data.offsets)

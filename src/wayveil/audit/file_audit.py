@@ -12,12 +12,19 @@ from wayveil.audit.attacks import Linked, Vectors, shapes
 from wayveil.audit.bounds import CONFIDENCE
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, select
+from wayveil.dpe.align import align
 from wayveil.errors import InputError
+from wayveil.evaluation import HEADLINE, evaluate
+from wayveil.io.files import read, read_synthetic
+from wayveil.io.scope_files import scope_of
 from wayveil.progress import Progress, quiet
 
 _NO_EPSILON_SHARE = 0.6
+"""Largest share of correct membership guesses that passes if no ε is given; a coin has 0.5."""
 _SAME_BOX_M = 0.5
+"""Metres: a bounding box closer than this to that of the data was probably taken from it."""
 _GIVEN_AWAY = 0.1
+"""Share of a blind guess's error below which a record counts as reconstructed."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +169,6 @@ def _own(real: Vectors, synthetic: Vectors, confidence: float) -> Test:
 
 
 def _centroid(real: Trajectories, synthetic: Trajectories, scope: Scope) -> Test:
-    from wayveil.dpe.align import align
-
     records, output = (
         align(np.stack(scope.to_metres(part.lon, part.lat), axis=1), part.offsets).points for part in (real, synthetic)
     )
@@ -193,8 +198,6 @@ def _against_holdout(
 
 
 def _floor(real: Trajectories, synthetic: Trajectories, scope: Scope, progress: Progress) -> Test:
-    from wayveil.evaluation import HEADLINE, evaluate
-
     below = evaluate(real, synthetic, scope, metrics=HEADLINE, progress=progress).below_floor
     named = f" ({', '.join(below)})" if below else ""
     return Test(
@@ -272,8 +275,6 @@ def audit_synthetic(
     -------
     Not private (trusted side only).
     """
-    from wayveil.io.files import read, read_synthetic
-    from wayveil.io.scope_files import scope_of
 
     def opened(data: Any) -> Trajectories:
         return data if isinstance(data, Trajectories) else read(data, **columns)

@@ -27,6 +27,7 @@ from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.question import Query, Question, exact_sums
 
 _CERTAIN = 1e6
+"""Score of a release that only one side can produce; larger than any likelihood ratio here."""
 Sums = NDArray[np.int64]
 
 

@@ -24,8 +24,11 @@ from wayveil.questions.catalogue import finest_questions
 REFUSED = 1e6
 """The bound if one of two neighbouring files is refused: the refusal distinguishes them with certainty."""
 _FAR = 6_100_000_000_000_000_000
+"""An id whose difference from its negative overflows 64 bits."""
 _POINTS, _TRAJECTORIES, _USERS = 8, 9, 3
+"""Rows per trajectory, trajectories and users: few, so that all layouts are read within seconds."""
 _ROW_GROUP = 7
+"""Rows per Parquet row group: fewer than a trajectory has, so that each trajectory is cut."""
 
 UnitKind = Literal["trajectory", "user"]
 Reader = Callable[[Any, UnitKind], Source]

@@ -10,12 +10,18 @@ from typing import Any
 import numpy as np
 
 from wayveil.audit.bounds import CONFIDENCE, Bound, epsilon_bound
+from wayveil.audit.broken_methods import STATISTICS, grid_sampler, statistics, subtracting_reader
+from wayveil.audit.dpe_audit import DPE_STATISTICS, published_leaks, published_scores, replace_last
+from wayveil.audit.mechanism_audit import HalfNoise, question_scores, release_scores
+from wayveil.audit.reader_audit import Reading, read_bound
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.progress import Progress, quiet
+from wayveil.simulate import simulate_city, simulate_trajectories
 
 ONE = Fraction(1)
+"""The ε of the methods that are audited."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +89,7 @@ class Effort:
 
 QUICK = Effort(views=2_500, releases=56, samples=80, published=140)
 FULL = Effort(views=40_000, releases=200, samples=500, published=500)
+"""Numbers of runs; QUICK takes about half a minute of processor time."""
 
 
 def self_check(
@@ -131,8 +138,6 @@ class World:
 
 def make_world() -> World:
     """The embedded city at 3 × 3 km, 300 trajectories, 40 for the published method with 40 of other people."""
-    from wayveil.simulate import simulate_city, simulate_trajectories
-
     city = simulate_city(seed=0, size_km=(3, 3))
     scope = city.scope
     data = simulate_trajectories(city, n=300, seed=1)
@@ -163,8 +168,6 @@ def _canary(scope: Scope, share: np.ndarray, begin_utc: float) -> Trajectories:
 
 def _readers(world: World, progress: Progress) -> Iterator[Case]:
     """Files that differ by one unit, read as `measure` reads them; the difference is visible without noise."""
-    from wayveil.audit.broken_methods import subtracting_reader
-    from wayveil.audit.reader_audit import Reading, read_bound
 
     def judged(method: str, found: Reading, expected: str) -> Case:
         verdict = "convicted" if found.bound > 1 else "acquitted"
@@ -189,8 +192,6 @@ def case(
 
 
 def _sound(world: World, effort: Effort, confidence: float, noise: NoiseSource, progress: Progress) -> Iterator[Case]:
-    from wayveil.audit.mechanism_audit import HalfNoise, release_scores
-
     bound = views_bound(world, ONE, effort.views, noise, confidence, progress)
     yield case("sound method, each question alone", 1.0, bound, "acquitted")
     with_canary = concatenate([world.data, world.standing])
@@ -209,8 +210,6 @@ def views_bound(
     world: World, epsilon: Fraction, runs: int, noise: NoiseSource, confidence: float, progress: Progress = quiet
 ) -> Bound:
     """The largest bound over all questions and two canaries; the first half of the runs chooses which one."""
-    from wayveil.audit.mechanism_audit import question_scores
-
     named: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     for name, canary in (
         ("a canary that stands still", world.standing),
@@ -246,8 +245,6 @@ def sampler_bound(
     progress: Progress = quiet,
 ) -> Bound:
     """The bound for the small grid method, with a canary far away from everybody else."""
-    from wayveil.audit.broken_methods import STATISTICS, grid_sampler, statistics
-
     rng = np.random.default_rng(0)
     sides: list[list[list[float]]] = []
     for data in (world.data, concatenate([world.data, world.far])):
@@ -261,13 +258,11 @@ def sampler_bound(
 
 
 def _published(world: World, effort: Effort, confidence: float, progress: Progress) -> Iterator[Case]:
-    from wayveil.audit.dpe_audit import STATISTICS, published_leaks, published_scores, replace_last
-
     data = select(world.data, np.arange(40))
     neighbour = replace_last(data, world.standing)
     for epsilon in (0.1, 1.0):
         zero, one = published_scores(data, neighbour, world.scope, epsilon, effort.published, progress)
-        bound = epsilon_bound(zero, one, confidence=confidence, names=STATISTICS)
+        bound = epsilon_bound(zero, one, confidence=confidence, names=DPE_STATISTICS)
         leaks = published_leaks(data, world.holdout, world.scope, epsilon, confidence)
         more = (
             f"; one run links {leaks.linked.value:.0%} of its outputs to their records, identifies members with an "

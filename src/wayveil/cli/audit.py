@@ -12,6 +12,7 @@ from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_
 Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")]
 Confidence = Annotated[float, typer.Option("--confidence", help="Confidence level of every interval and bound.")]
 FAILED = 4
+"""Exit code of a failed audit with `--strict`."""
 
 
 class _FilesFirst(TyperGroup):

@@ -6,6 +6,8 @@ from typing import Annotated
 
 import typer
 
+from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
+
 _EXAMPLE = (
     "Example: wayveil bench utility data/ -o comparison --epsilons 0.1,0.5,1 --seeds 2 "
     "--methods wayveil,adatrace,privtrace"
@@ -47,10 +49,8 @@ def utility(
     """Run every method on every dataset at every epsilon, and score the results.
 
     If it was interrupted, the same command with the same -o runs only what is missing. The results are computed from
-    the private
-    data and are not for publication.
+    the private data and are not for publication.
     """
-    from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
     from wayveil.evaluation.compare_methods import compare_methods
 
     # A terminal shows the bar with the remaining time; a log gets one line per cell.

@@ -5,6 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wayveil.cli import column_options as col
+from wayveil.cli.argument_names import as_options
+from wayveil.cli.console import NOT_FOR_PUBLICATION, note_clocks, print_json, progress_bar
+from wayveil.errors import InputError
 
 if TYPE_CHECKING:
     from wayveil.io.check_report import CheckReport
@@ -32,9 +35,6 @@ def check(
     Run it before `wayveil measure`, which leaves bad rows out without a message, because whether there are any is
     private. The exit code is 2 if no row can be used: all are bad, or all lie outside the scope.
     """
-    from wayveil.cli.argument_names import as_options
-    from wayveil.cli.console import NOT_FOR_PUBLICATION, note_clocks, print_json, progress_bar
-    from wayveil.errors import InputError
     from wayveil.io.check import check as check_data
     from wayveil.io.scope_files import read_scope
 

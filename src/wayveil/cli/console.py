@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
-from wayveil.errors import InputError, printable
+from wayveil.cli.interrupts import stop_if_any
+from wayveil.errors import InputError, LedgerWarning, printable
 from wayveil.progress import Progress, plain_lines
 
 if TYPE_CHECKING:
@@ -81,8 +82,6 @@ def progress_bar() -> Iterator[Progress]:
     Without a terminal, it prints a line after two seconds and then about every ten. A call also raises an interruption
     that a library swallowed.
     """
-    from wayveil.cli.interrupts import stop_if_any
-
     with _bar() if _can_draw() else plain_lines(note) as draw:
 
         def listen(stage: str, done: float) -> None:
@@ -114,8 +113,6 @@ def _bar() -> Iterator[Progress]:
 def ledger_warnings() -> Iterator[None]:
     """Warnings about the ledger become notes; other warnings, which may quote values, are not shown."""
     import warnings
-
-    from wayveil.errors import LedgerWarning
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")

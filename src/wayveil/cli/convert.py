@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from wayveil.cli import column_options as col
+from wayveil.cli.console import note, print_json, progress_bar
 
 
 def register(app: typer.Typer) -> None:
@@ -44,7 +45,6 @@ def convert(
     The output contains the same private data as the input. With --split-minutes, the column named by --traj-column
     becomes the user (unless there is a user column), for `wayveil measure --unit user`.
     """
-    from wayveil.cli.console import note, print_json, progress_bar
     from wayveil.io.convert import convert as convert_data
 
     options = col.read_options(

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from wayveil.cli.console import note, print_json, progress_bar
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -24,7 +26,6 @@ def demo(
 
     Each step prints the command that does the same with your own data.
     """
-    from wayveil.cli.console import note, print_json, progress_bar
     from wayveil.workflow.demo import Step, run_demo
 
     def say(step: Step) -> None:

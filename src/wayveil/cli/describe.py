@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from wayveil.cli.console import print_json
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -16,7 +18,6 @@ def describe(
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
 ) -> None:
     """Explain what a release promises, to whom, what it does not promise, and what it cost."""
-    from wayveil.cli.console import print_json
     from wayveil.release import read_release
     from wayveil.release.describe import describe as words
     from wayveil.release.describe import description

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from wayveil.cli import column_options as col
+from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
 
 
 def register(app: typer.Typer) -> None:
@@ -32,7 +33,7 @@ def evaluate(
     trips: Annotated[
         bool,
         typer.Option(
-            "--trips", help="Also judge single trips: classifier, models, flows, speeds; needs wayveil[evaluate]."
+            "--trips", help="Also judge single trips: classifier, models, flows, speeds; needs wayveil\\[evaluate]."
         ),
     ] = False,
     roads: Annotated[
@@ -52,11 +53,9 @@ def evaluate(
 
     The floor is what a perfect, honest release would score: the metric between disjoint samples of the real data, at
     the sizes compared. A score clearly below the floor means that records were copied. The output is computed from the
-    private
-    data and is not for publication.
+    private data and is not for publication.
     """
-    from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
-    from wayveil.evaluation.compare_files import compare_files, swapped_files_text
+    from wayveil.evaluation.compare_files import compare_files
     from wayveil.io.result_file import EVALUATION, check_result, write_result
 
     if output is not None:
@@ -64,10 +63,6 @@ def evaluate(
     options = col.read_options(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
     )
-    # Before the work, which takes a while and may fail because the two files are swapped.
-    exchanged = swapped_files_text(real)
-    if exchanged is not None:
-        note(exchanged)
     with progress_bar() as progress:
         comparison = compare_files(
             real, [synthetic, *(against or [])], scope, headline=headline, with_time=not no_time, trips=trips,
@@ -75,8 +70,7 @@ def evaluate(
         )  # fmt: skip
     note(NOT_FOR_PUBLICATION)
     for warning in comparison.warnings:
-        if warning != exchanged:
-            note(warning)
+        note(warning)
     result = {"note": NOT_FOR_PUBLICATION, **comparison.to_dict()}
     if output is not None:
         write_result(output, result)

@@ -7,6 +7,7 @@ import typer
 
 from wayveil.cli import column_options as col
 from wayveil.cli.console import note, print_json, progress_bar
+from wayveil.errors import InputError
 
 if TYPE_CHECKING:
     from wayveil.privacy.accounts import Dataset
@@ -114,7 +115,6 @@ def show(
     as_json: bool = _JSON,
 ) -> None:
     """Print every dataset with its totals, what was spent on it, when and for what."""
-    from wayveil.errors import InputError
     from wayveil.privacy.ledger import Ledger, default_path
 
     datasets = [account for account in Ledger(ledger).table() if name in (None, account["name"])]

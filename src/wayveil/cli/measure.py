@@ -7,6 +7,8 @@ import typer
 
 from wayveil.cli import column_options as col
 from wayveil.cli import engine_options
+from wayveil.cli.argument_names import as_options
+from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar
 from wayveil.cli.numbers import whole_number
 
 
@@ -72,8 +74,6 @@ def measure(
     """
     from shlex import quote
 
-    from wayveil.cli.argument_names import as_options
-    from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar
     from wayveil.io.readers.dispatch import says_synthetic
     from wayveil.io.scope_files import read_scope
     from wayveil.measurement.signal_check import OPTIONS, check_signal, count_noise, delta_advice, noise_words

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from wayveil.cli import column_options as col
+from wayveil.cli.console import note, print_json, progress_bar
 
 paper_app = typer.Typer(
     help="The published method DPE, exactly as described in its paper, and its experiments. Its output is not private.",
@@ -63,7 +64,6 @@ def synthesize(
     drop_bad_rows: col.DropBadRows = False,
 ) -> None:
     """Run the published method on a file. The output is NOT private and its files say so."""
-    from wayveil.cli.console import note, progress_bar
     from wayveil.dpe import NOT_PRIVATE
     from wayveil.dpe.files import synthesize_file
     from wayveil.dpe.method import options_of
@@ -99,7 +99,6 @@ def comparison(
     as_json: Json = False,
 ) -> None:
     """Compare DPE with AdaTrace, PrivTrace and wayveil on Cabspotting, T-Drive and Geolife."""
-    from wayveil.cli.console import progress_bar
     from wayveil.reproduction.comparison import run
 
     _announce()
@@ -118,7 +117,6 @@ def parameters(
     as_json: Json = False,
 ) -> None:
     """Plot the error against D' and epsilon on 500 simulated trajectories of 100 points."""
-    from wayveil.cli.console import progress_bar
     from wayveil.reproduction.parameters import run
 
     _announce()
@@ -135,7 +133,6 @@ def constraints(
     as_json: Json = False,
 ) -> None:
     """Run 50 simulated trajectories with a closed disc and a box, with and without penalty terms."""
-    from wayveil.cli.console import progress_bar
     from wayveil.reproduction.constraints import run
 
     _announce()
@@ -145,15 +142,12 @@ def constraints(
 
 
 def _announce() -> None:
-    from wayveil.cli.console import note
     from wayveil.dpe import NOT_PRIVATE
 
     note(NOT_PRIVATE)
 
 
 def _finish(rows: list[Any], output: Path, as_json: bool) -> None:
-    from wayveil.cli.console import note, print_json
-
     if as_json:
         print_json([dict(row) for row in rows])
     note(f"Wrote table.json, table.csv and plots to '{output.name}'.")

@@ -4,6 +4,10 @@ from pathlib import Path
 
 import typer
 
+from wayveil.cli.argument_names import as_options
+from wayveil.cli.console import note, note_clocks, print_json, progress_bar
+from wayveil.errors import InputError
+
 _EXAMPLE = "Example: wayveil rules check rules.geojson --scope san-francisco --roads sf_roads.parquet"
 rules_app = typer.Typer(
     help="Traffic rules: closed areas, speed limits, one-way streets.", epilog=_EXAMPLE, no_args_is_help=True
@@ -45,9 +49,6 @@ def check(
     or {"rule": "speed_limit", "kmh": 50} with geometry null for everywhere. FILE alone is enough; a scope adds its box
     and the time zone of the hours, and a road map adds the streets that the rules refer to.
     """
-    from wayveil.cli.argument_names import as_options
-    from wayveil.cli.console import note, note_clocks, print_json, progress_bar
-    from wayveil.errors import InputError
     from wayveil.io.outputs import check_outputs
     from wayveil.io.scope_files import in_short, read_scope
     from wayveil.rules import check as check_rules

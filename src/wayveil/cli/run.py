@@ -5,6 +5,10 @@ from typing import Annotated
 
 import typer
 
+from wayveil.cli.argument_names import as_options
+from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar, synthesis_summary
+from wayveil.errors import InputError
+
 
 def register(app: typer.Typer) -> None:
     """Add the command."""
@@ -21,9 +25,6 @@ def run(
     If the release already exists, the run continues from it and spends nothing. Without a seed in the file, every run
     makes different trips.
     """
-    from wayveil.cli.argument_names import as_options
-    from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar, synthesis_summary
-    from wayveil.errors import InputError
     from wayveil.io.scope_files import read_scope
     from wayveil.release.describe import NOT_PRIVATE
     from wayveil.workflow.run_file import do_run, read_run

@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from wayveil.cli.console import note, print_json
+
 
 def register(app: typer.Typer) -> None:
     """Add the group of commands."""
@@ -26,7 +28,6 @@ def new(
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
     """Write a commented template to fill in from public knowledge."""
-    from wayveil.cli.console import note
     from wayveil.io.atomic import write_text
     from wayveil.io.outputs import check_output
     from wayveil.workflow.templates import template
@@ -44,7 +45,6 @@ def show(
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON, including defaults.")] = False,
 ) -> None:
     """Validate and print a scope."""
-    from wayveil.cli.console import print_json
     from wayveil.io.scope_files import read_scope, scope_text
 
     scope = read_scope(name)
@@ -56,7 +56,6 @@ def show(
 
 def list_scopes(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
     """List the scopes that come with wayveil."""
-    from wayveil.cli.console import print_json
     from wayveil.io.scope_files import shipped_scopes
 
     if as_json:

@@ -6,6 +6,8 @@ from typing import Annotated
 import typer
 
 from wayveil.cli import engine_options
+from wayveil.cli.argument_names import as_options
+from wayveil.cli.console import note, print_json, progress_bar, synthesis_summary
 
 
 def register(app: typer.Typer) -> None:
@@ -29,7 +31,10 @@ def synthesize(
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The same seed gives the same output.")] = None,
     estimator: Annotated[str | None, typer.Option("--estimator", help="learned (the default) or bayes.")] = None,
     force: Annotated[
-        bool, typer.Option("--force", help="Overwrite an existing file even if it is not a synthetic one.")
+        bool,
+        typer.Option(
+            "--force", help="Overwrite an existing file that is not synthetic, unless it contains trajectories."
+        ),
     ] = False,
     yes: Annotated[
         bool, typer.Option("--yes", help="Without -n: use the noisy count even if it is inexact or very large.")
@@ -43,8 +48,6 @@ def synthesize(
     Columns: traj_id, lat, lon, t (Unix seconds, UTC). Parquet is written shard by shard: after an interruption, the
     same command continues where it stopped.
     """
-    from wayveil.cli.argument_names import as_options
-    from wayveil.cli.console import note, print_json, progress_bar, synthesis_summary
     from wayveil.release.describe import NOT_PRIVATE
     from wayveil.workflow.files import synthesize_file
 

@@ -6,7 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _BLOCK = 1 << 14
+"""Values compared at once, so that they stay in the cache."""
 _MOST_COMPARED = 40
+"""Up to this many bins, comparing with each edge is faster than a binary search."""
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from wayveil.core.posterior import posterior_mean
 from wayveil.core.pyramid import Field, interpolate, pool, shifted, spread
 
 _DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
+"""(rows, columns) to four of the eight neighbours of a cell; the other four are the same pairs."""
 _CONSISTENCY = 0.25
 """How strongly a level is pulled to its parent's totals: 0 not at all, 1 entirely."""
 

@@ -8,9 +8,13 @@ from numpy.typing import NDArray
 from wayveil.core.scope import Scope
 
 _FINEST_CELL_M = 100.0
+"""Metres: side of the finest cells in a city."""
 _MOST_CELLS = 1 << 20
+"""Cells of the base grid; the cell size doubles until they fit."""
 _FEWEST_ACROSS = 32
+"""Cells along the longer side of a small box; the cell size is halved until there are so many."""
 _BLOCK = 1 << 14
+"""Points converted at once, so that they stay in the cache."""
 _MOST_EXACT = 1 << 24
 """Whole numbers up to here are exact in single precision too."""
 

@@ -19,6 +19,7 @@ PRIVATE_NOTICE = "Private data: do not share this output."
 _MOST_CELLS = 48
 """Cells along the longer side of the map: the largest possible drawing stays below 30 kB."""
 _SHOWN_PX = 240
+"""Longer side of the small map in a notebook, in pixels."""
 _OPACITIES = (0.15, 0.35, 0.6, 0.95)
 """Of the four steps of the map, from few to many."""
 _CENTRAL_PERCENT = (0.5, 99.5)

@@ -5,12 +5,18 @@ from numpy.typing import NDArray
 
 _NODES = np.linspace(-3.5, 4.0, 26)
 _WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
+"""Quadrature for a standard normal variable: 26 even nodes."""
 _WEIGHTS_32 = _WEIGHTS.astype(np.float32)
 _SPREADS = (0.04, 0.12, 0.25, 0.5, 0.8, 1.2, 1.6, 2.0, 2.5, 3.0)
+"""Candidates for σ, the standard deviation of the logarithm of a cell; 3.0 is a factor of 20."""
 _LOG_FLOOR = float(np.log(1e-300))
+"""A cell that no node explains does not decide about σ alone."""
 _LEAST_EXPONENT = np.float32(-80.0)
+"""exp of anything smaller is 0 in float32."""
 _SAMPLE = 4000
+"""Cells that choose σ."""
 _BLOCK = 1 << 13
+"""Cells at once, so that they stay in the cache."""
 
 
 def posterior_mean(

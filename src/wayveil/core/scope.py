@@ -16,9 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from wayveil.core.clocks import offsets_s
 
 EARTH_RADIUS_M = 6_371_008.8
+"""Mean radius of the Earth (IUGG), in metres."""
 _METRES_PER_DEGREE = math.radians(1.0) * EARTH_RADIUS_M
 _WIDEST_KM = 3_000.0
+"""Wider boxes are refused: the local projection would be too distorted."""
 _LONGEST_KM = 100_000.0
+"""Longest cap on the length of a trajectory."""
 
 
 class Caps(BaseModel):

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
+from wayveil.core.html import PRIVATE_NOTICE, card, extent_facts, points_svg
 from wayveil.errors import InputError
 
 LARGEST_WHOLE_FLOAT = 2.0**53 - 1
@@ -91,7 +92,7 @@ class Trajectories:
 
         Privacy: as private as the trajectories.
         """
-        from wayveil.core.tables import table_of
+        from wayveil.core.tables import table_of  # pyarrow, which most uses of trajectories do not need
 
         try:
             return table_of(self).to_pandas()
@@ -104,8 +105,6 @@ class Trajectories:
 
     def _repr_html_(self) -> str:
         # Exact counts are shown to the owner of the data only, so the card carries a notice.
-        from wayveil.core.html import PRIVATE_NOTICE, card, extent_facts, points_svg
-
         drawing = points_svg(self, label="Map of where the points are")
         return card("Trajectories", extent_facts(self), notice=PRIVATE_NOTICE, drawing=drawing)
 
@@ -167,6 +166,7 @@ def user_codes(user: NDArray[Any], known: dict[int | str, int]) -> NDArray[np.in
 
 
 EMPTY = Trajectories(np.zeros(1, np.int64), np.empty(0), np.empty(0), np.empty(0))
+"""No trajectories."""
 
 
 def select(trajectories: Trajectories, keep: NDArray[np.generic]) -> Trajectories:

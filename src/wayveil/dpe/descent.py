@@ -163,6 +163,7 @@ def descend_many(
 
 
 _MOST_TURNS = 64
+"""Most iterations per call: on a GPU a small iteration is shorter than the call."""
 
 
 def _turns(operations: float) -> int:

@@ -9,9 +9,14 @@ from typing import Any
 from wayveil.dpe import NOT_PRIVATE
 from wayveil.dpe.coordinates import random_subset, synthesize_published
 from wayveil.dpe.method import Options
+from wayveil.io import files
 from wayveil.io.atomic import write_text
+from wayveil.io.csv_notes import check_notes
+from wayveil.io.options import files_written, format_of
 from wayveil.io.outputs import check_output, check_outputs
+from wayveil.io.scope_files import read_scope
 from wayveil.progress import Progress, quiet
+from wayveil.rules import read_rules
 
 
 def synthesize_file(
@@ -32,22 +37,14 @@ def synthesize_file(
 
     Privacy: not private, for any epsilon.
     """
-    from wayveil.io import files
-    from wayveil.io.options import files_written, format_of
-    from wayveil.io.scope_files import read_scope
-
     scope = read_scope(scope_name)
     side_note = output.with_name(output.name + ".json")
     check_outputs([*files_written(output, format_of(output)), side_note], inputs=[file, scope_name, rules])
     check_output(output, force=True)
     if format_of(output) == "csv":
-        from wayveil.io.csv_notes import check_notes
-
         check_notes(output)
     chosen: tuple[Any, ...] = ()
     if rules is not None:
-        from wayveil.rules import read_rules
-
         chosen = read_rules(rules, scope)
     data = files.read(file, progress=progress, **(reading or {}))
     if subset is not None:

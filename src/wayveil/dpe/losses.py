@@ -9,7 +9,6 @@ from typing import Any
 from wayveil.errors import InputError
 
 LOSSES = ("mean-square", "absolute", "signed", "sum-square")
-DEFAULT_LOSS = "mean-square"
 
 
 def check_loss(loss: str) -> str:

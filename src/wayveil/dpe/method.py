@@ -4,7 +4,7 @@ Align, sum, embed, transform, perturb, synthesise, transform back, as in the pap
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -88,15 +88,6 @@ def dpe(
     )  # fmt: skip
     points = back(final.vectors, transform).reshape(aligned.points.shape)
     return Run(points, true_sums, noisy_sums, embedding.vectors, transform, final.losses)
-
-
-def with_precision(options: Options, precision: str | None) -> Options:
-    """The same options in another number format."""
-    return replace(
-        options,
-        embedding=replace(options.embedding, precision=precision),
-        synthesis=replace(options.synthesis, precision=precision),
-    )
 
 
 def options_of(

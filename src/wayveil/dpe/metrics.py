@@ -32,11 +32,6 @@ def _euclidean_largest(n: int, diameter: float, tau: float) -> float:
 EUCLIDEAN = Metric("euclidean", None, True, _euclidean_largest)
 
 
-def user_metric(function: Callable[[Any, Any], Any], name: str = "user") -> Metric:
-    """Any symmetric, differentiable function of two aligned trajectories (n, k), written with jax.numpy."""
-    return Metric(name, lambda a, b, count_a, count_b: function(a, b), True, _euclidean_largest)
-
-
 def frechet(smoothing: float) -> Metric:
     """Smoothed discrete Fréchet distance: c(i, j) = softmax(d_ij, softmin(c(i-1, j), c(i, j-1), c(i-1, j-1))).
 

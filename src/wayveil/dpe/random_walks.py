@@ -5,6 +5,7 @@ import numpy as np
 from wayveil.dpe.align import Aligned
 
 HALF_SIDE = 10.0
+"""Half the side of the paper's square map, in its unit."""
 
 
 def random_walks(m: int, n: int, seed: int, step: float = 1.0) -> Aligned:

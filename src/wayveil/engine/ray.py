@@ -27,6 +27,8 @@ Sums = list[NDArray[np.int64]]
 
 RETRIES = 4
 """How often a task is started again after its worker died."""
+_STARTS = 3
+"""How often a local Ray is started: on a busy machine it may miss its own limit of 30 s."""
 _AHEAD = 2
 """Tasks in flight per worker: enough that no worker waits, few enough that results do not accumulate."""
 
@@ -172,8 +174,13 @@ def _connect(ray: Any, address: str | None, workers: int | None) -> None:
     options: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.ERROR, "configure_logging": True}
     if address is None:
         options |= {"num_cpus": workers, "include_dashboard": False}
-    try:
-        ray.init(address=address, ignore_reinit_error=True, **options)
-    except (ConnectionError, RuntimeError, ValueError, OSError):
-        where = "a local Ray" if address is None else "the Ray cluster"
-        raise InputError(f"Cannot reach {where}; check address=, and that the cluster is running.") from None
+    for _ in range(_STARTS if address is None else 1):
+        try:
+            ray.init(address=address, ignore_reinit_error=True, **options)
+        except Exception:  # Ray raises plain Exceptions too
+            ray.shutdown()
+        else:
+            return
+    if address is None:
+        raise InputError("Ray did not start on this machine; the machine may be too busy, so try again later.")
+    raise InputError("Cannot reach the Ray cluster; check address=, and that the cluster is running.")

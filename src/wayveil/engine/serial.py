@@ -1,7 +1,7 @@
 """The serial engine: one process, one batch at a time; other engines must reproduce its results."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,8 +70,3 @@ def part_batches(part: Part, scope: Scope, progress: Progress = quiet) -> Iterat
             selected = batch if part.kept is None else select(batch, part.kept[mask])
             if len(selected):
                 yield prepare(selected, scope)
-
-
-def gather(engine: Engine, function: Callable[[Any], Any], pieces: Sequence[Any]) -> list[Any]:
-    """All results of `engine.map`, in order."""
-    return list(engine.map(function, pieces))

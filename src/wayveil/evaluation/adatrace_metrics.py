@@ -21,6 +21,8 @@ _QUERIES, _QUERY_GRID = 200, 64
 _LOCATION_GRID = 20
 _PATTERN_GRID, _PATTERN_LENGTHS, _TOP_PATTERNS = 6, (2, 3, 4, 5), 100
 _DIRECTIONS = 16
+"""Numbers that the paper leaves open: random queries and the grid they count on, locations and patterns with theirs;
+the diameter of a trajectory is its largest extent in 16 directions."""
 
 
 def _box_cells(paths: Paths, across: int) -> NDArray[np.int64]:

@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wayveil.evaluation.file_order import check_order
 from wayveil.evaluation.floor import FEWEST
 from wayveil.evaluation.paths import as_measured, check_in_scope, project
 from wayveil.evaluation.score import HEADLINE, Evaluation, check_trips, evaluate
+from wayveil.io.files import read, read_synthetic
 from wayveil.io.roads import roads_of
 from wayveil.io.scope_files import read_scope
 from wayveil.progress import Progress, quiet
@@ -49,9 +51,8 @@ def compare_files(
 
     Privacy: not private (trusted side only).
     """
-    from wayveil.io.files import read, read_synthetic
-
     check_trips(trips, roads)
+    both_synthetic = check_order(real, synthetic)
     frame, road_map = read_scope(scope), roads_of(roads)
     read_as = dict(options or {})
     progress("reading the real data", 0.0)
@@ -60,8 +61,7 @@ def compare_files(
     check_in_scope(true_paths, f"'{Path(real).name}'")
     true_paths = as_measured(true_paths, frame)
     evaluations: dict[str, Evaluation] = {}
-    exchanged = swapped_files_text(real)
-    warnings = [] if exchanged is None else [exchanged]
+    warnings = [] if both_synthetic is None else [both_synthetic]
     for path in synthetic:
         progress("evaluate", 0.0)
         made = project(read_synthetic(path, read_as), frame)
@@ -79,23 +79,12 @@ def compare_files(
                 f"'{name}' and the real data have different numbers of trajectories; divergences depend on that "
                 "number, so compare each value with its own floor."
             )
-        if evaluations[name].below_floor and exchanged is None:
+        if evaluations[name].below_floor and both_synthetic is None:
             warnings.append(
                 f"'{name}' is below the floor in {', '.join(evaluations[name].below_floor)}: closer to the real data "
                 "than a fresh sample of the same population would be, which is a sign of copied records."
             )
     return Comparison(evaluations, tuple(warnings))
-
-
-def swapped_files_text(real: str) -> str | None:
-    """A sentence if the file in the place of the real data is marked as synthetic, else None.
-
-    Privacy: free (a file's own note that it is synthetic).
-    """
-    from wayveil.io.readers.dispatch import says_synthetic
-
-    name = Path(real).name
-    return f"'{name}' is a synthetic file; give the real data first." if says_synthetic(Path(real)) else None
 
 
 def _new_name(name: str, taken: Mapping[str, Any]) -> str:

@@ -9,11 +9,15 @@ from wayveil.core.roads import RoadMap
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
+from wayveil.io import files
+from wayveil.io.roads import read_roads
 from wayveil.io.scope_files import read_scope
+from wayveil.simulate import simulate_city, simulate_trajectories
 
 _KNOWN_SCOPES = (("cabspotting", "san-francisco"), ("geolife", "beijing"), ("tdrive", "beijing"))
 _KNOWN_ROADS = {"san-francisco": "sf_roads.parquet", "beijing": "beijing_roads.parquet"}
 QUICK_TRAJECTORIES = 400
+"""Simulated trajectories of `bench utility --quick`, so that it ends within minutes."""
 
 
 @dataclass(frozen=True)
@@ -54,8 +58,6 @@ def _dataset(path: Path, scope: str | None) -> Dataset:
         raise InputError(f"The scope of '{path.stem}' is unknown; set it with scope=.")
 
     def read() -> Trajectories:
-        from wayveil.io import files
-
         return files.read(path)
 
     folder = path.parent / "roads"
@@ -75,8 +77,6 @@ def _roads(file: Path | None) -> Callable[[], RoadMap] | None:
         return None
 
     def read() -> RoadMap:
-        from wayveil.io.roads import read_roads
-
         return read_roads(file)
 
     return read
@@ -87,8 +87,6 @@ def quick_dataset() -> Dataset:
 
     Privacy: free (simulated data).
     """
-    from wayveil.simulate import simulate_city, simulate_trajectories
-
     city = simulate_city(seed=0, size_km=(5, 5))
     return Dataset(
         "embedded-city",

@@ -13,8 +13,11 @@ from wayveil.evaluation.tally import GROUPS, Tally
 FEWEST = 20
 """With fewer trajectories on either side, intervals and floors are meaningless."""
 _SPLITS = 8
+"""Random splits of the real data per floor."""
 _MORE_SPLITS = 32
+"""Splits where one costs little, for a smaller standard error."""
 _SMALL = 8
+"""A synthetic file this many times smaller than the real one is compared with samples of its own size."""
 
 
 @dataclass(frozen=True)

@@ -7,9 +7,14 @@ the data has, because divergences depend on the number. This uses the exact numb
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from wayveil import synthesize
 from wayveil.core.roads import RoadMap
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
+from wayveil.dpe.coordinates import random_subset, synthesize_published
+from wayveil.dpe.method import Options
+from wayveil.measurement import measure
+from wayveil.privacy.unit import Unit
 
 Run = Callable[[Trajectories, Scope, float, int, RoadMap | None], Trajectories]
 
@@ -30,10 +35,6 @@ class Method:
 
 def _ours(estimator: str, with_map: bool) -> Run:
     def run(data: Trajectories, scope: Scope, epsilon: float, seed: int, roads: RoadMap | None) -> Trajectories:
-        from wayveil import synthesize
-        from wayveil.measurement import measure
-        from wayveil.privacy.unit import Unit
-
         release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory())
         used = roads if with_map else None
         return synthesize(release, roads=used, n=len(data), seed=seed, estimator=estimator).trajectories
@@ -42,9 +43,6 @@ def _ours(estimator: str, with_map: bool) -> Run:
 
 
 def _dpe(data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap | None) -> Trajectories:
-    from wayveil.dpe.coordinates import random_subset, synthesize_published
-    from wayveil.dpe.method import Options
-
     some = random_subset(data, DPE_SUBSET, seed)
     return synthesize_published(some, scope, Options(epsilon=epsilon, seed=seed)).trajectories
 

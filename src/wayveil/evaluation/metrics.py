@@ -23,10 +23,15 @@ from wayveil.evaluation.paths import Paths, groups, project, waypoints
 from wayveil.evaluation.tally import GROUPS, Counts, Mean, Tally, energy_tally, tabulate
 
 _WAYPOINTS = 16
+"""Way-points at equal arc length that stand for the shape of a trajectory."""
 _RELATION_SAMPLE = 3_000
+"""Trajectories of each side: the metric compares all pairs."""
 _TIME_SCALE_MPS = 5.0
+"""Metres that one second of elapsed time counts as: a slow car."""
 _CLOCK_RADIUS_M = 5_000.0
+"""Metres: radius of the circle on which the time of day lies, so that noon and midnight are 10 km apart."""
 _WHOLE_S = 10
+"""Intervals up to this many seconds have a bin per second, longer ones bins that grow by 10 %."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,6 @@ class Metric:
     """A metric: calling it returns its value; `tally` returns its counts by groups of trajectories."""
 
     tally: Callable[..., Tally]
-    doc: str
     needs_time: bool = False
     higher_is_better: bool = False
     unbiased: bool = False
@@ -67,7 +71,7 @@ def metric(**flags: Any) -> Callable[[Callable[..., Tally]], Metric]:
     """Make a metric from the function that computes its counts."""
 
     def wrap(function: Callable[..., Tally]) -> Metric:
-        made = Metric(function, function.__doc__ or "", **flags)
+        made = Metric(function, **flags)
         object.__setattr__(made, "__doc__", function.__doc__)
         return made
 

@@ -14,6 +14,7 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 
 PATH_STEP_M = 50.0
+"""Metres between the points at which paths are compared: half the finest cell."""
 
 
 @dataclass(frozen=True, eq=False)

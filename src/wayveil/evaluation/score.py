@@ -7,17 +7,20 @@ from typing import Any
 
 import numpy as np
 
+from wayveil.core.html import PRIVATE_NOTICE, card, table_of_text
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.evaluation import adatrace_metrics as ada
 from wayveil.evaluation import metrics as m
+from wayveil.evaluation.file_order import check_order
 from wayveil.evaluation.floor import FEWEST, Floor, floor_of, in_samples, similar_sizes
 from wayveil.evaluation.metrics import Metric, as_paths
 from wayveil.evaluation.paths import Paths, as_measured, check_in_scope
 from wayveil.evaluation.tally import GROUPS, Tally
 from wayveil.evaluation.trips import TripEvaluation, evaluate_trips
 from wayveil.evaluation.trips.classifier import require_sklearn
+from wayveil.io.files import read
 from wayveil.io.roads import Roads, roads_of
 from wayveil.io.scope_files import scope_of
 from wayveil.progress import Progress, quiet
@@ -58,6 +61,7 @@ METRICS: dict[str, Metric] = {
 }
 HEADLINE = ("length", "density_100", "endpoints_100", "trip_1000", "relation")
 _CLEARLY = 3.0
+"""Standard errors below the floor that count as clearly below it."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +126,6 @@ class Evaluation:
         return f"Evaluation({len(self.scores)} metrics, {len(self.below_floor)} below the floor{few}; print it)"
 
     def _repr_html_(self) -> str:
-        from wayveil.core.html import PRIVATE_NOTICE, card, table_of_text
-
         if self.too_few:
             header = ["metric", "value"]
             rows = [[name, f"{score.value:.4f}"] for name, score in self.scores.items()]
@@ -221,6 +223,7 @@ def evaluate(
     """
     names = selected_metrics((metrics,) if isinstance(metrics, str) else metrics, with_time)
     check_trips(trips, roads)
+    check_order(real, [synthetic])
     inside: Any = getattr(synthetic, "trajectories", None)
     synthetic = inside if isinstance(inside, Trajectories) else synthetic
     scope = scope_of(scope)
@@ -253,8 +256,6 @@ def check_trips(trips: bool, roads: Roads) -> None:
 def _opened(data: Any, columns: dict[str, Any]) -> Trajectories | Paths:
     if isinstance(data, Trajectories | Paths):
         return data
-    from wayveil.io.files import read
-
     return read(data, **columns)
 
 

@@ -16,7 +16,9 @@ from numpy.typing import NDArray
 from wayveil.core import ragged
 
 GROUPS = 16
+"""Groups of the delete-one-group jackknife."""
 _MOST_DENSE = 500_000
+"""Range of codes up to which counts are kept in a dense table."""
 
 Table = NDArray[np.float64]
 Groups = NDArray[np.int64]

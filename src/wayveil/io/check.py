@@ -15,16 +15,20 @@ from wayveil.io.check_report import PROBLEMS, CheckReport
 from wayveil.io.readers import grouping
 from wayveil.io.readers.labels import Labels
 from wayveil.io.readers.points import MALFORMED, Points, bad_rows
+from wayveil.io.scope_files import scope_of
+from wayveil.io.source import open_source
 from wayveil.progress import Progress, quiet
 
 _SLACK = 1.001
 """Metres on the sphere and on the scope's map differ by less than this; synthetic steps may be exactly at the cap."""
 _EDGE_M = 1e-3
+"""Metres: synthetic points may lie on the edge of the box."""
 _STILL_SHARE, _FEWEST_STEPS = 0.9, 3
 """If this share of the steps takes no time, the times are useless; with fewer steps nothing is concluded."""
 _MOST_MIDNIGHTS = 2
 """Dates are read as midnight: one time of day in UTC, or two if daylight saving time changed."""
 _YEAR_1970_S = 365 * 86_400.0
+"""Unix times below this are probably seconds since a start, not since 1970."""
 
 
 class _Tally:
@@ -39,12 +43,13 @@ class _Tally:
         self.pieces: list[NDArray[np.generic]] = []
         self.piece_sizes: list[NDArray[np.int64]] = []
         self.piece_times: list[NDArray[np.float64]] = []
+        self.piece_metres: list[NDArray[np.float64]] = []
         self.steps = 0
         self.clocks: set[float] = set()
         self.users: list[NDArray[np.generic]] | None = None
         self.owners: dict[int | str, int | str] = {}
         self.shared: set[int | str] = set()
-        self.before: tuple[int | str, float, float, float] | None = None
+        self.before: tuple[int | str, float, float, float, bool] | None = None
 
     def add(self, points: Points) -> None:
         self.rows += len(points) + points.lost.get(MALFORMED, 0)
@@ -67,9 +72,10 @@ class _Tally:
             self._note_owners(good.label, good.user)
         if len(self.clocks) <= _MOST_MIDNIGHTS:
             self.clocks.update(np.unique(good.t_utc % 86_400.0)[: _MOST_MIDNIGHTS + 1].tolist())
-        self._compare(good)
+        inside = np.ones(len(good), bool) if self.scope is None else _inside(good.lon, good.lat, self.scope)
+        self._compare(good, inside)
         if self.scope is not None:
-            self._place(good, self.scope)
+            self._place(good, inside, self.scope)
 
     def _note_owners(self, label: Labels, user: Labels) -> None:
         """Which trajectories name several users."""
@@ -79,17 +85,18 @@ class _Tally:
             if self.owners.setdefault(key, owner) != owner:
                 self.shared.add(key)
 
-    def _compare(self, good: Points) -> None:
-        """Each row with the one above it, where both are of the same trajectory."""
+    def _compare(self, good: Points, inside: NDArray[np.bool_]) -> None:
+        """Each row with the one above it, where both are of the same trajectory; lengths count inside the box only."""
         code, t_utc, lon, lat = good.label.code, good.t_utc, good.lon, good.lat
         same = np.r_[False, code[1:] == code[:-1]]
         wait_s = np.r_[0.0, np.diff(t_utc)]
         metres = np.r_[0.0, _metres(lon[:-1], lat[:-1], lon[1:], lat[1:])]
+        counted = np.r_[False, inside[1:] & inside[:-1]]
         if self.before is not None and self.before[0] == good.label.value(0):
-            _, t_before, lon_before, lat_before = self.before
-            same[0], wait_s[0] = True, t_utc[0] - t_before
+            _, t_before, lon_before, lat_before, inside_before = self.before
+            same[0], wait_s[0], counted[0] = True, t_utc[0] - t_before, inside_before and inside[0]
             metres[0] = _metres(np.array([lon_before]), np.array([lat_before]), lon[:1], lat[:1])[0]
-        self.before = (good.label.value(-1), float(t_utc[-1]), float(lon[-1]), float(lat[-1]))
+        self.before = (good.label.value(-1), float(t_utc[-1]), float(lon[-1]), float(lat[-1]), bool(inside[-1]))
         self.steps += int(same.sum())
         self.problems["time before the row above"] += int((same & (wait_s < 0)).sum())
         self.problems["same time as the row above"] += int((same & (wait_s == 0)).sum())
@@ -99,8 +106,10 @@ class _Tally:
         begins = np.flatnonzero(~same)
         sizes = np.diff(np.r_[begins, len(code)])
         lead = int(begins[0]) if len(begins) else len(code)
+        within_m = np.where(same & counted, metres, 0.0)
         if lead:  # the piece that began in the previous slice
             self.piece_sizes[-1][-1] += lead
+            self.piece_metres[-1][-1] += within_m[:lead].sum()
             edge = self.piece_times[-1][:, -1]
             edge[:] = min(edge[0], t_utc[:lead].min()), max(edge[1], t_utc[:lead].max())
         if len(begins):
@@ -108,9 +117,9 @@ class _Tally:
             self.piece_times.append(np.stack([np.minimum.reduceat(*ends), np.maximum.reduceat(*ends)]))
             self.pieces.append(good.label.take(begins).values())
             self.piece_sizes.append(sizes)
+            self.piece_metres.append(np.add.reduceat(within_m, begins))
 
-    def _place(self, good: Points, scope: Scope) -> None:
-        inside = _inside(good.lon, good.lat, scope)
+    def _place(self, good: Points, inside: NDArray[np.bool_], scope: Scope) -> None:
         self.problems["outside the scope's box"] += int((~inside).sum())
         exchanged = ~inside & _inside(good.lat, good.lon, scope)
         self.problems["inside it if latitude and longitude are swapped"] += int(exchanged.sum())
@@ -130,8 +139,14 @@ class _Tally:
             self.problems["too many points"] = int((points > grouping.MAX_TRAJECTORY_POINTS).sum())
             self.problems["only one point"] = int((points == 1).sum())
             if self.scope is not None:
-                longest_s = 3600 * self.scope.caps.duration_h
-                self.problems["longer than the scope's hours"] = int((self._lasts_s(where) > longest_s).sum())
+                caps, length_m = self.scope.caps, np.bincount(where, np.concatenate(self.piece_metres))
+                self.problems["more points than the scope's cap"] = int((points > caps.points).sum())
+                self.problems["longer than the scope's length cap"] = int(
+                    (length_m > _SLACK * 1000 * caps.length_km).sum()
+                )
+                self.problems["longer than the scope's duration cap"] = int(
+                    (self._lasts_s(where) > 3600 * caps.duration_h).sum()
+                )
         self._judge_times()
         users = None if self.users is None else len(np.unique(_all(self.users))) if self.users else 0
         problems = {name: count for name, count in self.problems.items() if count}
@@ -238,9 +253,6 @@ def check(
     -------
     Not private (trusted side only); spends nothing.
     """
-    from wayveil.io.scope_files import scope_of
-    from wayveil.io.source import open_source
-
     tally = _Tally(None if scope is None else scope_of(scope))
     for points in open_source(source, **options).points(progress):
         tally.add(points)

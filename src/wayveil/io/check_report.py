@@ -39,7 +39,9 @@ PROBLEMS = {
     "inside it if latitude and longitude are swapped": "rows",
     "outside the scope's days": "rows",
     "faster than the scope's cap": "steps",
-    "longer than the scope's hours": "trajectories",
+    "more points than the scope's cap": "trajectories",
+    "longer than the scope's length cap": "trajectories",
+    "longer than the scope's duration cap": "trajectories",
 }
 """Every kind of problem, and what is counted."""
 
@@ -72,13 +74,24 @@ ADVICE = {
     "inside it if latitude and longitude are swapped": "if there are many, swap lat= and lon=",
     "outside the scope's days": "left out; if there are many, check the scope's days and timezone=",
     "faster than the scope's cap": "kept; if there are many, an id may cover several trips, or times may be wrong",
-    "longer than the scope's hours": "split recordings into trips: wayveil convert --split-minutes 10",
+    "more points than the scope's cap": "thinned evenly to the cap",
+    "longer than the scope's length cap": "counted as having the length of the cap; if there are many, an id may "
+    "cover several trips",
+    "longer than the scope's duration cap": "counted as lasting as long as the cap; split recordings into trips: "
+    "wayveil convert --split-minutes 10",
 }
 """What to do about each kind."""
 _ALL_OUTSIDE = {
     "outside the scope's box": "all rows; the scope is probably wrong (check its box), or the columns are",
     "outside the scope's days": "all rows; the scope is probably wrong (check its days), or timezone= is",
 }
+_MOST_ABOVE_A_CAP = {
+    "more points than the scope's cap": "points",
+    "longer than the scope's length cap": "length_km",
+    "longer than the scope's duration cap": "duration_h",
+}
+"""The field of the scope's caps that is too small if most trajectories have the problem."""
+_SWAPPED = "inside it if latitude and longitude are swapped"
 _ONE_POINT = "only one point"
 _MOST_ONE_POINT = (
     "most trajectories; if the table has one row per trip, give start and end a row each, with the trip's id; "
@@ -125,6 +138,12 @@ class CheckReport:
         special = {name: text for name, text in _ALL_OUTSIDE.items() if self.problems.get(name) == self._good_rows}
         if 2 * self.problems.get(_ONE_POINT, 0) > self.trajectories:
             special[_ONE_POINT] = _MOST_ONE_POINT
+        for name, cap in _MOST_ABOVE_A_CAP.items():
+            if 2 * self.problems.get(name, 0) > self.trajectories:
+                special[name] = (
+                    f"most trajectories; an id may cover several trips (see wayveil convert --split-minutes), or {cap} "
+                    "in the scope's caps is too small: set it to what no plausible trip in this area exceeds"
+                )
         return {name: special.get(name, ADVICE[name]) for name in self.problems}
 
     @property
@@ -137,6 +156,8 @@ class CheckReport:
     @property
     def likely_cause(self) -> str:
         """The most frequent problem and what to do about it, for a file without a usable row."""
+        if 2 * self.problems.get(_SWAPPED, 0) > self._good_rows:
+            return "latitude and longitude are swapped (swap lat= and lon=)"
         rows = {name: count for name, count in self.problems.items() if name in (*_BAD, *_ALL_OUTSIDE)}
         name = max(rows, key=lambda kind: rows[kind], default="")
         return f"{name} ({self.advice[name]})" if name else "the data has no rows"

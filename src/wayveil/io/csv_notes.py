@@ -12,6 +12,7 @@ from wayveil.io.options import notes_beside
 CONTENT = "sha256 of the file"
 """The note with the digest of the file that the other notes describe."""
 _MAX_BYTES = 1 << 20
+"""Notes are small; a larger file is something else."""
 
 
 def check_notes(path: Path) -> None:

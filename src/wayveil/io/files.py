@@ -10,7 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wayveil.core.trajectories import Trajectories
+from wayveil.errors import InputError
 from wayveil.io.options import FORMATS, WRITABLE, OnBadRows, ReadOptions
+from wayveil.io.readers.dispatch import metadata_of, read_trajectories
+from wayveil.io.readers.tables import is_frame
+from wayveil.io.replaceable import check_replaceable
+from wayveil.io.writers.dispatch import write_trajectories
 from wayveil.progress import Progress, quiet
 
 if TYPE_CHECKING:
@@ -65,8 +70,6 @@ def read(
     -------
     Not private (trusted side only).
     """
-    from wayveil.io.readers.dispatch import read_trajectories
-
     options = ReadOptions(format, traj_id, user, lon, lat, time, timezone, on_bad_rows)
     return read_trajectories(path_or_frame, options, progress)
 
@@ -99,7 +102,8 @@ def write(
     format
         The format, if the extension does not say it.
     force
-        Synthetic trajectories replace an existing file only if that file is synthetic, too, or with `force`.
+        Synthetic trajectories replace an existing file only if it is synthetic too, or with `force`, which does not
+        apply to a file with other trajectories.
 
     Examples
     --------
@@ -110,15 +114,12 @@ def write(
     -------
     Not private (it writes what it is given).
     """
-    from wayveil.errors import InputError
-    from wayveil.io.writers.dispatch import write_trajectories
-
     given: Any = trajectories
     private = True
     if isinstance(getattr(given, "trajectories", None), Trajectories):
         extra_metadata = {**given.notes, **(extra_metadata or {})}
         private, given = False, given.trajectories
-        _check_replaceable(Path(path), force)
+        check_replaceable(Path(path), force=force)
     elif not isinstance(given, Trajectories):
         given, columns = _of_frame(given, columns), {}
     if columns:
@@ -126,21 +127,7 @@ def write(
     write_trajectories(given, Path(path), format, extra_metadata, private=private)
 
 
-def _check_replaceable(path: Path, force: bool) -> None:
-    """InputError if a synthetic file would replace anything but an earlier synthetic file."""
-    from wayveil.errors import InputError
-    from wayveil.io.readers.dispatch import says_synthetic
-
-    if not force and path.exists() and not says_synthetic(path):
-        raise InputError(
-            f"'{path.name}' exists and is not a synthetic file of wayveil; choose another path or set force=True."
-        )
-
-
 def _of_frame(frame: Any, columns: dict[str, Any]) -> Trajectories:
-    from wayveil.errors import InputError
-    from wayveil.io.readers.tables import is_frame
-
     if not is_frame(frame):
         raise InputError("Give Trajectories, the result of wayveil.synthesize, or a pandas, polars or pyarrow frame.")
     return read(frame, **columns)
@@ -154,8 +141,6 @@ def read_synthetic(path: str | os.PathLike[str], options: Mapping[str, Any]) -> 
 
     Privacy: free (post-processing), if the file is indeed synthetic.
     """
-    from wayveil.errors import InputError
-
     try:
         return read(path)
     except InputError:
@@ -164,6 +149,4 @@ def read_synthetic(path: str | os.PathLike[str], options: Mapping[str, Any]) -> 
 
 def read_metadata(path: str | os.PathLike[str]) -> dict[str, str]:
     """The `extra_metadata` that a file was written with."""
-    from wayveil.io.readers.dispatch import metadata_of
-
     return metadata_of(path)

@@ -82,6 +82,8 @@ def ledger_files(path: str | os.PathLike[str] | None = None) -> tuple[Path, ...]
 
 
 def _folder(xdg: str, unix: str, windows: str, mac: str) -> Path | None:
+    # Not platformdirs: on macOS and Windows its state folder is its data folder, and an account without a home folder
+    # gets a path relative to the working directory.
     try:
         if sys.platform == "win32":
             return Path(os.environ.get(windows) or Path.home() / "AppData" / "Local") / "wayveil"

@@ -26,6 +26,7 @@ def files_written(path: Path, kind: str) -> tuple[Path, ...]:
 
 
 MAX_COLUMNS = 10_000
+"""A trajectory table needs five; the limit bounds memory for hostile files."""
 KNOWN_NAMES = {
     "traj_id": ("traj_id", "tid", "trajectory_id"),
     "user": ("user", "uid", "user_id"),

@@ -17,6 +17,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 _MOST_BYTES = 4096
+"""Bytes read from a lock file, which may be anything."""
 
 
 @contextmanager

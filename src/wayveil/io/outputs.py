@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from wayveil.errors import InputError
+from wayveil.io.ledger_paths import SUFFIXES, far_witness, ledger_files, near_witness
 
 Place = str | os.PathLike[str]
 
@@ -56,8 +57,6 @@ def check_outputs(
     Call it before anything is spent or computed. `inputs` may be files or folders; those that do not exist (a shipped
     scope's name, an address) are skipped.
     """
-    from wayveil.io.ledger_paths import ledger_files
-
     targets = [Path(path) for path in outputs if path is not None]
     sources = [path for path in inputs if path is not None and "://" not in str(path)]
     account = () if ledger is None else ledger_files(ledger)
@@ -120,8 +119,6 @@ def _belongs_to_ledger(target: Path) -> bool:
 
     The file itself is not opened: closing it would drop the locks of a transaction that another thread has open.
     """
-    from wayveil.io.ledger_paths import far_witness, ledger_files, near_witness
-
     identity = _identity(target)
     for ledger in _candidates(target):
         if os.path.exists(ledger) and os.path.exists(near_witness(ledger)):
@@ -137,8 +134,6 @@ def _belongs_to_ledger(target: Path) -> bool:
 
 def _candidates(target: Path) -> Iterator[Path]:
     """Every path whose ledger would own `target`."""
-    from wayveil.io.ledger_paths import SUFFIXES
-
     for ending in ("", *SUFFIXES):
         if target.name.endswith(ending) and len(target.name) > len(ending):
             yield target.with_name(target.name[: len(target.name) - len(ending)])

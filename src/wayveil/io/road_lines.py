@@ -14,8 +14,11 @@ from wayveil.core.roads import ROAD_CLASSES, RoadMap, road_class_of
 from wayveil.errors import InputError
 
 MOST_VERTICES = 50_000_000
+"""Vertices of a road map: about 1 GB in memory."""
 MOST_TEXT_BYTES = 512 << 20
+"""GeoJSON is parsed in memory, so larger files are refused."""
 _MPH = 1.609344
+"""Kilometres per mile."""
 
 
 def refuse_large_file(path: Path) -> None:

@@ -19,6 +19,7 @@ from wayveil.core.roads import ROAD_CLASSES, RoadMap, clip_roads, roads_digest
 from wayveil.errors import InputError
 from wayveil.io.atomic import atomic_path
 from wayveil.io.inputs import read_text
+from wayveil.io.readers.parquet import opened, refuse_large_pages, values_in
 from wayveil.io.road_lines import (
     MOST_TEXT_BYTES,
     MOST_VERTICES,
@@ -29,6 +30,7 @@ from wayveil.io.road_lines import (
     roads_from_lines,
     speed_kmh,
 )
+from wayveil.io.roads_osm import read_graphml, read_pbf
 
 __all__ = ["clip_roads", "read_roads", "road_class_index", "roads_digest", "roads_from_lines", "write_roads"]
 
@@ -64,12 +66,8 @@ def read_roads(path: str | Path) -> RoadMap:
     if ending in (".geojson", ".json"):
         return _read_geojson(path)
     if ending == ".pbf":
-        from wayveil.io.roads_osm import read_pbf
-
         return read_pbf(path)
     if ending == ".graphml":
-        from wayveil.io.roads_osm import read_graphml
-
         return read_graphml(path)
     raise InputError(f"A road map cannot be read from '{path.name}'; give a {READABLE} file.")
 
@@ -110,8 +108,6 @@ def write_roads(roads: RoadMap, path: str | Path) -> None:
 def _read_parquet(path: Path) -> RoadMap:
     import pyarrow as pa
     import pyarrow.compute as pc
-
-    from wayveil.io.readers.parquet import opened, refuse_large_pages, values_in
 
     with opened(str(path)) as parquet:
         names = set(parquet.schema_arrow.names)

@@ -13,6 +13,7 @@ from wayveil.errors import InputError
 from wayveil.io.inputs import TooLargeError, read_text
 
 _MAX_SCOPE_BYTES = 1 << 20
+"""A scope has a few hundred bytes."""
 
 
 def parse_scope(text: str, origin: str) -> Scope:

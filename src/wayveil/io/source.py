@@ -10,21 +10,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, Protocol, runtime_checkable
+from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 
 from wayveil.core.trajectories import Trajectories, batches, pieces
 from wayveil.errors import InputError
 from wayveil.io.options import NO_USERS, OnBadRows, ReadOptions
+from wayveil.io.readers.dispatch import no_rows, origin_of, read_points, read_trajectories, reading_format
+from wayveil.io.readers.parquet import PartFiles, opened, part_files, roles_of
+from wayveil.io.readers.parquet_stream import find_cuts, fits_memory, raw_points, read_cuts, row_group_starts_by_file
+from wayveil.io.readers.parquet_unsorted import BucketRange, plan_buckets, read_buckets
+from wayveil.io.readers.points import Points, points_of
+from wayveil.io.readers.tables import is_pandas, needed_columns, table_of_frame
 from wayveil.progress import Progress, quiet
 
-if TYPE_CHECKING:
-    from wayveil.io.readers.parquet_unsorted import BucketRange
-    from wayveil.io.readers.points import Points
-
 BATCH_POINTS = 1 << 19
+"""Points per batch: about 20 MB of columns."""
 SORT_IN_MEMORY_BYTES = 1 << 30
+"""Larger unsorted files are read in several passes."""
 
 
 @runtime_checkable
@@ -73,8 +77,6 @@ class MemorySource:
 
     def points(self, progress: Progress = quiet) -> Iterator["Points"]:
         """Rows labelled from 0 on."""
-        from wayveil.io.readers.points import points_of
-
         yield from (points_of(part) for part in batches(self.trajectories, max(len(self.trajectories), 1)))
 
 
@@ -88,14 +90,10 @@ class WholeSource:
     @property
     def description(self) -> str:
         """The name of the file."""
-        from wayveil.io.readers.dispatch import origin_of
-
         return origin_of(self.origin)
 
     @cached_property
     def _memory(self) -> MemorySource:
-        from wayveil.io.readers.dispatch import read_trajectories
-
         return MemorySource(read_trajectories(self.origin, self.options), self.description)
 
     def batches(self, progress: Progress = quiet) -> Iterator[Trajectories]:
@@ -108,8 +106,6 @@ class WholeSource:
 
     def points(self, progress: Progress = quiet) -> Iterator["Points"]:
         """All rows at once."""
-        from wayveil.io.readers.dispatch import read_points
-
         yield read_points(self.origin, self.options, progress)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -131,10 +127,6 @@ class ParquetSource:
     @cached_property
     def _plan(self) -> "tuple[int, ...] | WholeSource | UnsortedSource":
         """Where to cut; or, if the ids are not in order, another way to read the same files."""
-        from wayveil.io.readers.parquet import PartFiles
-        from wayveil.io.readers.parquet_stream import find_cuts, fits_memory
-        from wayveil.io.readers.parquet_unsorted import plan_buckets
-
         if self.cuts is not None:
             return self.cuts
         cuts = find_cuts(self.files, self.options, self.description, BATCH_POINTS)
@@ -147,9 +139,6 @@ class ParquetSource:
 
     def batches(self, progress: Progress = quiet) -> Iterator[Trajectories]:
         """Whole trajectories, each in one batch; the order of ids is checked again."""
-        from wayveil.io.readers.dispatch import no_rows
-        from wayveil.io.readers.parquet_stream import read_cuts
-
         plan = self._plan
         if not isinstance(plan, tuple):
             yield from plan.batches(progress)
@@ -164,8 +153,6 @@ class ParquetSource:
 
     def partitions(self) -> list[Source]:
         """About one partition per row group, split where a trajectory begins."""
-        from wayveil.io.readers.parquet_stream import row_group_starts_by_file
-
         plan = self._plan
         if not isinstance(plan, tuple):
             return plan.partitions()
@@ -186,8 +173,6 @@ class ParquetSource:
 
     def points(self, progress: Progress = quiet) -> Iterator["Points"]:
         """Rows slice by slice."""
-        from wayveil.io.readers.parquet_stream import raw_points
-
         return raw_points(self.files, self.options, self.description, progress)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -205,8 +190,6 @@ class UnsortedSource:
 
     def batches(self, progress: Progress = quiet) -> Iterator[Trajectories]:
         """Runs of about BATCH_POINTS points, range after range."""
-        from wayveil.io.readers.parquet_unsorted import read_buckets
-
         for done, buckets in enumerate(self.buckets, 1):
             yield from MemorySource(read_buckets(self.files, self.options, self.description, buckets)).batches()
             progress("reading", done / len(self.buckets))
@@ -242,9 +225,6 @@ def open_source(
         return data
     options = ReadOptions(format, traj_id, user, lon, lat, time, timezone, on_bad_rows)
     if isinstance(data, str | os.PathLike):
-        from wayveil.io.readers.dispatch import origin_of, reading_format
-        from wayveil.io.readers.parquet import opened, part_files, roles_of
-
         if reading_format(data, format) not in ("parquet", "geoparquet"):
             return WholeSource(data, options)
         files = tuple(part_files(os.fspath(data)))
@@ -253,8 +233,6 @@ def open_source(
         return ParquetSource(files, options, origin_of(data))
     if isinstance(data, Source):
         return data
-    from wayveil.io.readers.tables import is_pandas, needed_columns, table_of_frame
-
     return WholeSource(needed_columns(data, options) if is_pandas(data) else table_of_frame(data, options), options)
 
 

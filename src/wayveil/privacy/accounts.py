@@ -18,7 +18,7 @@ With a δ the contribution of a user is clipped as a whole, to a bound that may 
 add. Then it is two steps of distance 1 for every c: remove the user, and add the user again with the other choice.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
@@ -162,14 +162,16 @@ def dataset_of(
     return Dataset(name, opened_for, accounts["trajectory"], accounts["user"], charges, opened_utc, warnings)
 
 
-def refusal(known: Dataset, asked: Charge) -> str | None:
+def refusal(known: Dataset, asked: Charge, command: Callable[[str], str]) -> str | None:
     """Why a measurement is not allowed, with the remedy; None if it is allowed.
+
+    `command` completes a command about the ledger, such as `allow "rides" --total 2`.
 
     A measurement must stay within every total that the dataset has, and there must be one. A dataset with measurements
     of both units can promise nothing to a user, so its owner must have waived the total per user.
     """
     name = known.name
-    waive = f'wayveil ledger allow "{name}" --unit user --total none --reason "..."'
+    waive = command(f'allow "{name}" --unit user --total none --reason "..."')
     if asked.unit.kind == "trajectory" and known.user.total is not None:
         return (
             f"Dataset '{name}' promises each user a total of {decimal_text(known.user.total.epsilon)}, and a "
@@ -184,39 +186,39 @@ def refusal(known: Dataset, asked: Charge) -> str | None:
             f"is no bound on what a user loses, so confirm first that you promise nothing per user: {waive}."
         )
     if known.trajectory.total is None and known.user.total is None:
-        return (
-            f"Dataset '{name}' has no total; set one with: "
-            f'wayveil ledger allow "{name}" --unit {asked.unit.kind} --total E --reason "...".'
-        )
+        allow = command(f'allow "{name}" --unit {asked.unit.kind} --total E --reason "..."')
+        return f"Dataset '{name}' has no total; set one with: {allow}."
     for kind in KINDS:
-        if (sentence := _beyond(known, asked, kind)) is not None:
+        if (sentence := _beyond(known, asked, kind, command)) is not None:
             return sentence
     return None
 
 
-def _beyond(known: Dataset, asked: Charge, kind: Kind) -> str | None:
+def _beyond(known: Dataset, asked: Charge, kind: Kind, command: Callable[[str], str]) -> str | None:
     account, cost = known.account(kind), asked.per(kind)
     if account.total is None:
         return None
     assert account.spent is not None and cost is not None  # no bound and a total: refused before
     after = account.spent + cost
     left = account.total.epsilon - account.spent.epsilon
-    allow = f'wayveil ledger allow "{known.name}" --unit {kind}'
     if after.epsilon > account.total.epsilon:
         remedy = "lower epsilon=" if left > 0 else "make more trajectories from the existing release, which is free"
         why = "delta=" if asked.loss.delta else "max_per_user=1"
         twice = f" (twice its epsilon, because of {why})" if cost.epsilon != asked.loss.epsilon else ""
+        allow = command(f'allow "{known.name}" --unit {kind} --total {decimal_text(after.epsilon)} --reason "..."')
         return (
             f"This measurement costs dataset '{known.name}' {decimal_text(cost.epsilon)} per {kind}{twice}, but "
             f"{decimal_text(max(left, Fraction(0)))} of {decimal_text(account.total.epsilon)} remains "
             f"({decimal_text(account.spent.epsilon)} is spent); {remedy}, or raise the total with: "
-            f'{allow} --total {decimal_text(after.epsilon)} --reason "...".'
+            f"{allow}."
         )
     if after.delta > account.total.delta:
+        total = decimal_text(account.total.epsilon)
+        allow = command(f'allow "{known.name}" --unit {kind} --total {total} --total-delta D --reason "..."')
         return (
             f"This measurement costs dataset '{known.name}' a delta of {_short(cost.delta)} per {kind}, but its total "
             f"is {_short(account.total.delta)} ({_short(account.spent.delta)} is spent); leave delta= out, or raise "
-            f'the total with: {allow} --total {decimal_text(account.total.epsilon)} --total-delta D --reason "...".'
+            f"the total with: {allow}."
         )
     return None
 

@@ -12,7 +12,9 @@ from wayveil.errors import InputError
 Number = str | int | float | Decimal | Fraction
 
 SMALLEST_EPSILON = Fraction(1, 10**4)
+"""Below it only noise is left."""
 LARGEST_EPSILON = Fraction(1000)
+"""Above it nothing is protected."""
 _WRITTEN = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300}|/0*[1-9][0-9]{0,300})?", re.ASCII)
 _DECIMAL = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?", re.ASCII)
 QUANTA = 4096

@@ -11,7 +11,9 @@ from wayveil.core import ragged
 from wayveil.core.trajectories import Trajectories
 
 _MODULUS = 2**64
+"""Digests of rows are added, so that their order does not matter."""
 _KEYS = 6
+"""64-bit keys that follow from the secret, one per column or mixing step."""
 
 
 class ContentDigest:

@@ -103,12 +103,10 @@ class Entries:
             "WHERE dataset = ? AND kind IN ('open', 'allow', 'waive', 'spend') ORDER BY seq"
         )
         rows = list(self._db.execute(query, (dataset,)))
-        purposes = [purpose for kind, *_, purpose, _, _, _ in rows if kind == "spend"]
-        opened_for = "user" if purposes and all(map(_is_user_level, purposes)) else "trajectory"
         try:
             return tuple(
                 Line(kind, name, read_fraction(epsilon), read_fraction(delta), time_utc, purpose, measurement,
-                     _unit(kind, purpose, opened_for, unit, per_user))
+                     Unit(unit, int(per_user or 1)))
                 for kind, name, epsilon, delta, time_utc, purpose, measurement, unit, per_user in rows
             )  # fmt: skip
         except (ValueError, InputError):
@@ -137,7 +135,7 @@ class Entries:
         """`dataset`, or a refusal."""
         found = self.dataset(name, digest)
         if found is None:
-            raise BudgetError(f"Dataset '{name}' is not on the ledger; see: wayveil ledger show.")
+            raise unknown_dataset(name)
         return found
 
     def _warnings(self, name: str, digest: str | None) -> tuple[str, ...]:
@@ -167,27 +165,19 @@ class Entries:
 
 
 def _chain(secret: bytes, count: int, before: str, fields: Sequence[str], protects: tuple[str, str]) -> str:
-    # Each field with its length, so that no two lists of fields read alike. Entries of version 1 have no unit, and
-    # keep the chain that their witnesses know.
-    named = (str(count), before, *fields, *(protects if any(protects) else ()))
+    # Each field is preceded by its length, so that two different lists of fields never give the same text.
+    named = (str(count), before, *fields, *protects)
     text = "".join(f"{len(field)}:{field}" for field in named)
     return hmac.new(secret, text.encode(), hashlib.sha256).hexdigest()
 
 
-def _unit(kind: str, purpose: str, opened_for: str, unit: str, per_user: str) -> Unit:
-    """The unit of an entry; of version 1 as far as it can be known, and otherwise as it costs most."""
-    if unit:
-        return Unit(unit, int(per_user or 1))  # type: ignore[arg-type]
-    user_level = _is_user_level(purpose) if kind == "spend" else opened_for == "user"
-    return Unit.user(1) if user_level else Unit.trajectory()
-
-
-def _is_user_level(purpose: str) -> bool:
-    return "user level" in purpose
-
-
 def _same(one: str, other: str) -> bool:
     return hmac.compare_digest(one.encode("utf-8", "replace"), other.encode("utf-8", "replace"))
+
+
+def unknown_dataset(name: str) -> BudgetError:
+    """The error for a name that no entry has."""
+    return BudgetError(f"Dataset '{name}' is not on the ledger; see: wayveil ledger show.")
 
 
 def now_utc() -> str:

@@ -17,6 +17,7 @@ from wayveil.privacy.budget import Budget
 from wayveil.privacy.fixedpoint import LARGEST_SUM, check_overflow
 from wayveil.privacy.noise import NoiseSource
 from wayveil.privacy.unit import Unit
+from wayveil.privacy.zcdp import rho_for
 
 _MOST_TRAJECTORIES = 1 << 40
 _SCALES = 64
@@ -42,8 +43,6 @@ class Cost:
 
         `resolution` is the largest of all questions.
         """
-        from wayveil.privacy.zcdp import rho_for
-
         cost = cls(Budget.split(epsilon, shares), delta, rho_for(epsilon, delta) if delta else None)
         check_overflow(_MOST_TRAJECTORIES, resolution)
         if _SCALES * resolution * max(cost.noise(name, unit) for name in cost.budget.shares) >= LARGEST_SUM:

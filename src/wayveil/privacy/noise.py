@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 CHUNK = 16_384
+"""Values drawn per call of opendp."""
 MOST_THREADS = 4
+"""Threads that draw noise."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,23 +18,17 @@ from wayveil.io import ledger_paths
 from wayveil.privacy import locks
 
 APPLICATION_ID = 0x57564C47  # "WVLG"
-VERSION = 2
-_WITHOUT_UNITS = 1
-"""The version whose entries have no unit; `entries` takes it from their purpose."""
+VERSION = 3
+"""The version of the tables."""
 
-_META = "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)"
-_ENTRIES_1 = (
+_SCHEMA = (
+    "CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE entries (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, dataset TEXT NOT NULL, name TEXT NOT NULL, "
     "epsilon TEXT NOT NULL, delta TEXT NOT NULL, time_utc TEXT NOT NULL, purpose TEXT NOT NULL, "
-    "measurement TEXT NOT NULL, digest TEXT NOT NULL, chain TEXT NOT NULL"
+    "measurement TEXT NOT NULL, digest TEXT NOT NULL, chain TEXT NOT NULL, unit TEXT NOT NULL, "
+    "max_per_user TEXT NOT NULL)",
+    "CREATE INDEX by_dataset ON entries (dataset)",
 )
-_ADDED_IN_2 = ("unit TEXT NOT NULL DEFAULT ''", "max_per_user TEXT NOT NULL DEFAULT ''")
-_INDEX = "CREATE INDEX by_dataset ON entries (dataset)"
-_TABLES = {
-    # ALTER TABLE ... ADD COLUMN writes the same text, so an updated ledger and a new one look alike.
-    VERSION: {_META, ", ".join((_ENTRIES_1, *_ADDED_IN_2)) + ")", _INDEX},
-    _WITHOUT_UNITS: {_META, _ENTRIES_1 + ")", _INDEX},
-}
 
 
 @contextmanager
@@ -160,7 +154,7 @@ def _create(path: Path) -> None:
     try:
         with _plain_errors(path.name), closing(sqlite3.connect(part, isolation_level=None)) as db:
             db.execute("BEGIN IMMEDIATE")
-            for statement in sorted(_TABLES[VERSION], key=_INDEX.__eq__):  # the index after its table
+            for statement in _SCHEMA:
                 db.execute(statement)
             db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
             db.execute(f"PRAGMA user_version = {VERSION}")
@@ -177,20 +171,19 @@ def _create(path: Path) -> None:
 
 
 def _check_tables(db: sqlite3.Connection, path: Path) -> None:
-    """Refuse a file that is something else; bring a ledger of version 1 up to date, within the transaction."""
+    """Refuse a file that is something else, another version, or altered."""
     (kind,) = db.execute("PRAGMA application_id").fetchone()
     (version,) = db.execute("PRAGMA user_version").fetchone()
     if kind != APPLICATION_ID:
         raise _not_a_ledger(path)
-    if version not in _TABLES:
-        raise InputError(f"The ledger '{path.name}' was made by another version of wayveil; update wayveil.")
-    if {row[0] for row in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")} != _TABLES[version]:
+    if version != VERSION:
+        raise InputError(
+            f"The ledger '{path.name}' was made by another version of wayveil; use that version, or name another "
+            "ledger with ledger=."
+        )
+    if {row[0] for row in db.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")} != set(_SCHEMA):
         # A trigger or a view of somebody else's could change what is written.
         raise InputError(f"The ledger '{path.name}' was altered; restore it from a copy or name another with ledger=.")
-    if version == _WITHOUT_UNITS:
-        for column in _ADDED_IN_2:
-            db.execute(f"ALTER TABLE entries ADD COLUMN {column}")
-        db.execute(f"PRAGMA user_version = {VERSION}")
 
 
 def _not_a_ledger(path: Path) -> InputError:

@@ -7,6 +7,7 @@ from typing import Literal
 from wayveil.errors import InputError
 
 MOST_PER_USER = 1_000_000
+"""The noise grows with the cap: beyond this it would hide any data."""
 
 
 @dataclass(frozen=True)

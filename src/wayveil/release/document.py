@@ -32,9 +32,13 @@ from wayveil.release.release import Release
 
 FORMAT = "wayveil-release"
 VERSION = 1
+"""The version of the file format."""
 _MOST_BYTES = 1 << 30
+"""Bytes of a release file."""
 _MOST_VALUES = 1 << 24
+"""Noisy numbers of one answer."""
 _MOST_ANSWERS = 1000
+"""Answers of a release. These limits bound memory for hostile files."""
 
 
 def release_to_json(release: Release) -> str:

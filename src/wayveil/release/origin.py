@@ -5,29 +5,13 @@ from pathlib import Path
 
 from wayveil.errors import InputError
 from wayveil.io.options import SYNTHETIC
-from wayveil.io.outputs import check_output
+from wayveil.io.readers.dispatch import metadata_of
 from wayveil.release import Release
 from wayveil.release.document import origin_notes
 
 
-def check_replaceable(output: Path, *, force: bool = False) -> None:
-    """InputError unless the output can be written and is new or an earlier synthetic file, not other data."""
-    check_output(output, force=True)
-    if force or not output.exists():
-        return
-    from wayveil.io.readers.dispatch import says_synthetic
-
-    if not says_synthetic(output):
-        raise InputError(
-            f"'{output.name}' already exists and was not synthesized by wayveil; choose another name, or overwrite "
-            "it with force=True."
-        )
-
-
 def check_origin(synthetic: Path, release: Release) -> None:
     """InputError unless the notes of the file say that it is synthetic and was made from this release."""
-    from wayveil.io.readers.dispatch import metadata_of
-
     # `synthesize` writes no folders.
     check_notes({} if synthetic.is_dir() else metadata_of(synthetic), f"'{synthetic.name}'", release)
 

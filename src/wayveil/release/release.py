@@ -6,10 +6,13 @@ from typing import Literal
 
 import numpy as np
 
+from wayveil.core.html import box_text, card, density_svg, span_text
 from wayveil.core.scope import Scope
 from wayveil.errors import ReleaseError
 from wayveil.privacy.budget import decimal_text
 from wayveil.questions.answer import Answer
+from wayveil.questions.levels import noisy_levels
+from wayveil.questions.occupancy import Occupancy, OccupancyDetail
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +76,6 @@ class Release:
         )
 
     def _repr_html_(self) -> str:
-        from wayveil.core.html import box_text, card, span_text
-
         scope = self.scope
         facts = [("scope", scope.name), ("epsilon", decimal_text(self.epsilon))]
         facts += [("delta", f"{self.delta:g}")] if self.delta else []
@@ -89,10 +90,6 @@ class Release:
 
     def _map(self) -> str:
         """Noisy density in blocks, empty where a count is within its noise; nothing without answers about places."""
-        from wayveil.core.html import density_svg
-        from wayveil.questions.levels import noisy_levels
-        from wayveil.questions.occupancy import Occupancy, OccupancyDetail
-
         names = [name for name in (Occupancy.name, OccupancyDetail.name) if name in self]
         levels = noisy_levels([self[name] for name in names])
         if not levels:

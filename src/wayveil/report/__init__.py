@@ -1,7 +1,8 @@
 """Offline HTML pages of two kinds that are never mixed: the public data sheet and the internal report."""
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from wayveil.core.lazy import lazy_names
 
 if TYPE_CHECKING:
     from wayveil.report.data_sheet import Sheet as Sheet
@@ -18,9 +19,4 @@ _HOMES = {
 
 __all__ = sorted(_HOMES)
 
-
-def __getattr__(name: str) -> Any:
-    # Imported at first use, because most commands make no page.
-    if name not in _HOMES:
-        raise AttributeError(f"module 'wayveil.report' has no attribute '{name}'")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+__getattr__ = lazy_names(__name__, _HOMES)

@@ -13,6 +13,7 @@ from wayveil.questions.rest_share import RestShare
 from wayveil.release import Release, statements
 from wayveil.report.figures import figures, quantities
 from wayveil.report.map_data import map_data
+from wayveil.rules import count, motion_of
 
 
 @dataclass(frozen=True)
@@ -166,8 +167,6 @@ def _steps(with_roads: bool, obeyed: bool) -> tuple[str, ...]:
 def _rule_lines(rules: tuple[Any, ...], synthetic: Trajectories, release: Release) -> tuple[RuleLine, ...]:
     if not rules:
         return ()
-    from wayveil.rules import count, motion_of
-
     pieces = [count(rules, motion_of(piece, release.scope)) for piece in batches(synthetic)]
     return tuple(
         RuleLine(

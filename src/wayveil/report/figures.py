@@ -13,7 +13,9 @@ from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, batches
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 360, 190, 40, 34, 10
+"""The chart and its margins, in units of the SVG."""
 _LETTER = 7.0
+"""Mean width of a letter, in the same unit."""
 _APART = 40.0
 """Distance between the label of the last bar and the other tick labels."""
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")

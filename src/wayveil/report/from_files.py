@@ -6,18 +6,23 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from wayveil.core.roads import check_inside
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
+from wayveil.evaluation import evaluate
 from wayveil.io.atomic import write_text
+from wayveil.io.files import read, read_metadata
 from wayveil.io.inputs import TooLargeError, open_regular, read_text
 from wayveil.io.outputs import check_output, check_outputs
-from wayveil.io.roads import Roads
+from wayveil.io.roads import Roads, roads_of
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release
+from wayveil.release.origin import check_notes, check_origin
 from wayveil.report.page import internal_report, public_sheet
-from wayveil.rules.user_input import Rules
+from wayveil.rules.user_input import Rules, as_rules
 
 _MOST_JSON_BYTES = 100 << 20
+"""Bytes of an evaluation or audit file."""
 
 
 def write_report(
@@ -70,11 +75,6 @@ def write_report(
     -------
     Free (post-processing); with `internal`, not private (trusted side only).
     """
-    from wayveil.core.roads import check_inside
-    from wayveil.io.roads import roads_of
-    from wayveil.release.origin import check_notes, check_origin
-    from wayveil.rules.user_input import as_rules
-
     if not internal and (real is not None or audit is not None or evaluation is not None):
         raise InputError("real=, audit= and evaluation= belong to the internal report; add internal=True.")
     if internal and real is None:
@@ -101,8 +101,6 @@ def write_report(
     true = _read(real, **(real_options or {}))
     verdict = _plain(audit)
     if evaluation is None:
-        from wayveil.evaluation import evaluate
-
         scores: Any = evaluate(true, made, released.scope, progress=progress)
     else:
         scores = _plain(evaluation)
@@ -120,8 +118,6 @@ def _is_path(given: Any) -> bool:
 def _synthetic(given: Any) -> tuple[Trajectories, dict[str, str]]:
     """Synthetic trajectories and their notes."""
     if _is_path(given):
-        from wayveil.io.files import read_metadata
-
         path = Path(given)
         return _read(path), {} if path.is_dir() else read_metadata(path)
     inside = getattr(given, "trajectories", None)
@@ -131,8 +127,6 @@ def _synthetic(given: Any) -> tuple[Trajectories, dict[str, str]]:
 
 
 def _read(data: Any, **options: Any) -> Trajectories:
-    from wayveil.io.files import read
-
     return data if isinstance(data, Trajectories) else read(data, **options)
 
 

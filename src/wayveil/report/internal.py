@@ -5,9 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from wayveil.errors import InputError
+from wayveil.evaluation.metric_descriptions import metric_description
 from wayveil.report.support import Support
 
 _MOST_ROWS = 200
+"""Rows of a table on the page."""
 
 
 @dataclass(frozen=True)
@@ -136,8 +138,6 @@ def _trips(plain: Any | None, picture: str | None) -> SingleTrips:
 def _metrics(plain: Any | None) -> tuple[MetricRow, ...]:
     if plain is None:
         return ()
-    from wayveil.evaluation.metric_descriptions import metric_description
-
     scores = plain.get("scores") if isinstance(plain, Mapping) else None
     if not isinstance(scores, Mapping):
         raise InputError("The evaluation has no 'scores'; give the JSON that `wayveil evaluate --json` prints.")

@@ -14,11 +14,17 @@ from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, batches
 
 _MOST_CELLS = 14_000
+"""Cells of the density map. These limits keep a page at a few megabytes."""
 _MOST_SAMPLES = 400
+"""Trips that are drawn."""
 _MOST_SAMPLE_POINTS = 40_000
+"""Their points."""
 _MOST_ROAD_VERTICES = 70_000
+"""Vertices of the roads that are drawn."""
 _UNITS = 65_535
+"""Coordinates on the page are 16-bit integers across the box."""
 _LOG_SCALE = 2e5
+"""Shades follow log(1 + scale × share), so that small shares stay visible."""
 
 
 def map_data(

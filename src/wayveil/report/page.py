@@ -10,6 +10,11 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.release import Release
 from wayveil.report.data_sheet import Sheet, make_sheet
+from wayveil.report.figures import figures, quantities
+from wayveil.report.internal import make_internal
+from wayveil.report.map_data import map_data
+from wayveil.report.support import make_support
+from wayveil.report.trip_pictures import trip_pictures
 
 
 def public_sheet(
@@ -54,12 +59,6 @@ def internal_report(
 
     Privacy: not private (trusted side only).
     """
-    from wayveil.report.figures import figures, quantities
-    from wayveil.report.internal import make_internal
-    from wayveil.report.map_data import map_data
-    from wayveil.report.support import make_support
-    from wayveil.report.trip_pictures import trip_pictures
-
     if len(real) == 0:
         raise InputError("The private data is empty; give the file that was measured with real=.")
     sheet = make_sheet(release, synthetic, roads=roads, rules=rules, notes=notes)

@@ -8,8 +8,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.density import NoisyLevel, estimate_field
+from wayveil.core.grid import base_grid
+from wayveil.core.pyramid import pool
+from wayveil.questions.levels import noisy_levels
 from wayveil.questions.occupancy import Occupancy, OccupancyDetail
 from wayveil.release import Release
+from wayveil.synthesis.estimate.fields import cell_area
+from wayveil.synthesis.estimate.learned.support import data_share
 
 _MOST_CELLS = 14_000
 _MOST_BASE_CELLS = 400_000
@@ -39,13 +45,6 @@ def make_support(release: Release) -> Support | None:
     names = (Occupancy.name, OccupancyDetail.name)
     if "count" not in release or not all(name in release for name in names):
         return None
-    from wayveil.core.density import NoisyLevel, estimate_field
-    from wayveil.core.grid import base_grid
-    from wayveil.core.pyramid import pool
-    from wayveil.questions.levels import noisy_levels
-    from wayveil.synthesis.estimate.fields import cell_area
-    from wayveil.synthesis.estimate.learned.support import data_share
-
     grid = base_grid(release.scope)
     levels, area = noisy_levels([release[name] for name in names]), cell_area(grid)
     unit = levels[-1].side if area.size > _MOST_BASE_CELLS else 1

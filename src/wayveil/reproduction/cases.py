@@ -15,8 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from wayveil import evaluation
 from wayveil.core.trajectories import Trajectories
 from wayveil.dpe.coordinates import random_subset
+from wayveil.evaluation import floors, project
+from wayveil.io import files
+from wayveil.io.scope_files import read_scope
 from wayveil.progress import Progress, quiet
 from wayveil.reproduction.methods import METHODS, RunSettings
 from wayveil.reproduction.tables import Row
@@ -54,10 +58,6 @@ def loaded(part: Part) -> tuple[Trajectories, Any, Any]:
 
     Privacy: not private (trusted side only).
     """
-    from wayveil.evaluation import project
-    from wayveil.io import files
-    from wayveil.io.scope_files import read_scope
-
     scope = read_scope(part.dataset.scope)
     data = files.read(part.path)
     data = data if part.size is None else random_subset(data, part.size, part.how.seed)
@@ -67,8 +67,6 @@ def loaded(part: Part) -> tuple[Trajectories, Any, Any]:
 @functools.lru_cache(maxsize=3)
 def floors_of(part: Part) -> Row:
     """The floor of each metric: what a fresh, honest sample of the same population would score."""
-    from wayveil.evaluation import floors
-
     data, scope, real = loaded(part)
     found = floors(real, scope, len(data), METRICS)
     return {f"floor_{metric}": round(float(found[metric]), 5) for metric in METRICS}
@@ -79,8 +77,6 @@ def row_of(case: Case) -> dict[str, Any]:
 
     Privacy: not private (trusted side only).
     """
-    from wayveil import evaluation
-
     part, epsilon, name = case
     data, scope, real = loaded(part)
     begin = time.perf_counter()

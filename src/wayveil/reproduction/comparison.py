@@ -17,7 +17,9 @@ from wayveil.reproduction.tables import Row, new_figure, ready_folder, save_figu
 
 PAPER_METRICS = {"length": "length density error", "density_100": "trajectory density error", "trip_100": "trip error"}
 CPU_SUBSET = 500
+"""Trajectories of each dataset without a GPU: DPE compares all pairs."""
 QUICK_SUBSET = 300
+"""The same with `--quick`."""
 NOTES = (
     "JSD in nats, cells of 100 m and 400 length bins as in the paper. The floor is what a fresh, honest sample of the "
     "same population would score; a score clearly below it means copied records, not better utility.",

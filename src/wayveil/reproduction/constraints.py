@@ -17,7 +17,9 @@ from wayveil.progress import Progress, quiet
 from wayveil.reproduction.tables import Row, new_figure, ready_folder, save_figure, write_table
 
 RADIUS = 2.0
+"""Radius of the paper's closed disc."""
 EPSILON = 0.01
+"""The paper's ε for this experiment."""
 NOTE = (
     "Shares are of all points. 'printed' takes the paper's factors 0.3 and 5: the box's factor is too small against "
     "the pull of the noisy sums, and many points stay outside under every reading. 'stronger' takes ten to a hundred "

@@ -6,12 +6,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wayveil.baselines import adatrace, privtrace
 from wayveil.core.trajectories import Trajectories
 from wayveil.dpe.coordinates import synthesize_published
 from wayveil.dpe.descent import Settings
 from wayveil.dpe.method import Options
 from wayveil.errors import InputError
+from wayveil.measurement import measure
+from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
+from wayveil.synthesis.recipe import synthesize
 
 if TYPE_CHECKING:
     from wayveil.core.scope import Scope
@@ -46,22 +50,14 @@ def _published(loss: str) -> Callable[..., Trajectories]:
 
 
 def _adatrace(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
-    from wayveil.baselines import adatrace
-
     return adatrace(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
 
 
 def _privtrace(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
-    from wayveil.baselines import privtrace
-
     return privtrace(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
 
 
 def _wayveil(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
-    from wayveil.measurement import measure
-    from wayveil.privacy.unit import Unit
-    from wayveil.synthesis.recipe import synthesize
-
     # No ledger: an experiment publishes nothing, and its tables are stamped.
     release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory(), progress=progress)
     return synthesize(release, n=len(data), seed=how.seed, progress=progress).trajectories

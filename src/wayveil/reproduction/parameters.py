@@ -17,10 +17,13 @@ from wayveil.progress import Progress, quiet
 from wayveil.reproduction.tables import Row, new_figure, ready_folder, save_figure, write_table
 
 LEARNING_RATE = 0.005
+"""The paper's learning rate."""
 HEAT_CELLS = 20
+"""Cells of the heat map along each side."""
 TOGETHER = 25
 """Epsilons whose descents run side by side."""
 MOST_SHOWN = 9
+"""Values of ε that get a line in the plot."""
 NOTE = (
     "The error is var (1 - D'/(m-1)): what a least-squares fit of the originals on D' independent random columns "
     "leaves over. An untrained random embedding gives the same line (column mse_untrained), so the trend shows the "

@@ -11,9 +11,9 @@ Nothing here reads private data. Rules come from GeoJSON (`read_rules`), from Py
 No step may be faster than 50 km/h anywhere.
 """
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from wayveil.core.lazy import lazy_names
 from wayveil.rules.area import Area
 from wayveil.rules.bounds import StayWithin, scope_bounds, with_scope_bounds
 from wayveil.rules.closed import Closed
@@ -101,9 +101,5 @@ _HOMES = {
     "rules_geojson_for_page": "wayveil.rules.report_map",
 }
 
-
-def __getattr__(name: str) -> Any:
-    # Modules that read and draw rules files are imported at first use, because most runs have no such file.
-    if name not in _HOMES:
-        raise AttributeError(f"module 'wayveil.rules' has no attribute '{name}'")
-    return getattr(importlib.import_module(_HOMES[name]), name)
+# Most runs have no rules file, so the modules that read and draw one are imported at first use.
+__getattr__ = lazy_names(__name__, _HOMES)

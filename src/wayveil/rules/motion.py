@@ -14,6 +14,7 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 
 WEEK_S = 604_800.0
+"""Seconds of a week."""
 
 Array = Any
 """A numpy array, a jax array or a jax tracer; a penalty is written once for all of them."""

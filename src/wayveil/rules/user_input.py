@@ -13,6 +13,7 @@ from wayveil.core.scope import Scope
 from wayveil.errors import InputError, RuleError
 from wayveil.rules.contradictions import refuse_contradictions
 from wayveil.rules.custom import custom
+from wayveil.rules.geojson import read_rules
 from wayveil.rules.motion import Motion, motion_from_metres
 from wayveil.rules.rule import Rule
 
@@ -35,8 +36,6 @@ def as_rules(rules: Rules, scope: Scope, roadmap: RoadMap | None = None) -> tupl
     if isinstance(rules, Mapping):
         rules = dict(rules)
     if isinstance(rules, str | os.PathLike | dict):
-        from wayveil.rules.geojson import read_rules
-
         return tuple(read_rules(rules if isinstance(rules, dict) else os.fspath(rules), scope, roadmap))
     given = (rules,) if isinstance(rules, Rule) or callable(rules) else rules
     if not isinstance(given, Iterable | None):

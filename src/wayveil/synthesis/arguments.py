@@ -6,6 +6,7 @@ from wayveil.errors import InputError
 from wayveil.release import Release
 
 _MOST_TRAJECTORIES = 100_000_000
+"""More would take about six hours and is probably a mistake."""
 _QUICK = 25_000
 """Up to this many trajectories are made in seconds."""
 _LARGE = 10_000_000

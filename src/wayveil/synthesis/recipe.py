@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
+from wayveil.core.html import card, extent_facts, points_svg
 from wayveil.core.polylines import Polylines, place
 from wayveil.core.pyramid import Field
 from wayveil.core.roads import RoadMap
@@ -79,8 +80,6 @@ class Synthesis:
         return f"Synthesis({len(self):,} trajectories, {len(self.trajectories.lon):,} points, {promise})"
 
     def _repr_html_(self) -> str:
-        from wayveil.core.html import card, extent_facts, points_svg
-
         made_of = [("epsilon", self.notes["epsilon"])] if "epsilon" in self.notes else []
         notice = "" if self.private else "Not private: the noise of its release came from a seed."
         drawing = points_svg(self.trajectories, label="Map of where the synthetic points are")

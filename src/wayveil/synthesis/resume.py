@@ -19,11 +19,13 @@ import numpy as np
 
 from wayveil.core.arrow import column_of, numbers_of
 from wayveil.core.roads import RoadMap
+from wayveil.core.tables import whole_seconds
 from wayveil.engine.pieces import Pieces
 from wayveil.errors import InputError
 from wayveil.io.atomic import write_text
 from wayveil.io.output_lock import output_lock
 from wayveil.io.outputs import check_output
+from wayveil.io.writers.parquet import tables_of, write_tables
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release
 from wayveil.rules.rule import Rule
@@ -78,9 +80,6 @@ def synthesize_to_parquet(
     with output_lock(target):
         folder = target.with_name(target.name + ".parts")
         make: dict[str, Any] = {"roads": roads, "rules": rules, "estimator": estimator, "progress": progress}
-        from wayveil.core.tables import whole_seconds
-        from wayveil.io.writers.parquet import tables_of, write_tables
-
         if len(shard_sizes(count)) == 1:  # a single shard needs no part file
             _clear(folder)
             seed = _chosen(seed)
@@ -165,9 +164,6 @@ class _Facts:
 
 
 def _write_part(path: Path, shard: Shard) -> None:
-    from wayveil.core.tables import whole_seconds
-    from wayveil.io.writers.parquet import tables_of, write_tables
-
     made = shard.trajectories
     facts = asdict(_Facts(range(0), shard.loss, shard.effective_sample_share, shard.realised_density_jsd,
                           shard.violations_before, shard.violations_after, shard.changed, shard.avoided))  # fmt: skip
@@ -198,8 +194,6 @@ def _join(
     """Join the parts to one file, row group by row group, with consecutive trajectory numbers."""
     import pyarrow as pa
     import pyarrow.parquet as pq
-
-    from wayveil.io.writers.parquet import write_tables
 
     whole = all(pa.types.is_integer(pq.read_schema(part).field("t").type) for part in parts)
     first = np.cumsum([0, *sizes])

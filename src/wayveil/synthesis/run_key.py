@@ -14,6 +14,7 @@ import numpy as np
 from wayveil.core.roads import RoadMap, roads_digest
 from wayveil.release import Release, release_to_json
 from wayveil.rules.rule import Rule
+from wayveil.synthesis import shard
 
 
 class _UnknownError(Exception):
@@ -27,10 +28,8 @@ def run_key(
 
     A drawn seed is not included, because the continuing run does not know it yet.
     """
-    from wayveil.synthesis.shard import SHARD
-
     digest = hashlib.sha256(b"wayveil run 1")
-    frame = [version("wayveil"), np.__version__, release_to_json(release), count, seed, estimator, SHARD]
+    frame = [version("wayveil"), np.__version__, release_to_json(release), count, seed, estimator, shard.SHARD]
     try:
         _feed(digest, [*frame, None if roads is None else roads_digest(roads), list(rules)])
     except _UnknownError:

@@ -3,8 +3,10 @@
 import os
 from typing import Any
 
+from wayveil.io.source import measured_source
 from wayveil.privacy.accounts import Dataset
 from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
+from wayveil.privacy.digest import digest_of
 from wayveil.privacy.ledger import Ledger, clean_name, kind_of
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
@@ -48,9 +50,6 @@ def open_dataset(
     -------
     Spends nothing; the digest stays in the ledger (trusted side only).
     """
-    from wayveil.io.source import measured_source
-    from wayveil.privacy.digest import digest_of
-
     kind, name = kind_of(unit), clean_name(dataset)
     epsilon, delta = exact_epsilon(total, "total"), exact_delta(total_delta)
     source = measured_source(data, "trajectory", **read_options)

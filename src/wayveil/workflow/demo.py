@@ -13,14 +13,27 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wayveil.audit import audit
 from wayveil.errors import InputError
+from wayveil.evaluation.compare_files import compare_files
+from wayveil.io.check import check
+from wayveil.io.files import read
 from wayveil.io.result_file import write_result
+from wayveil.io.roads import read_roads
+from wayveil.io.scope_files import read_scope
+from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
+from wayveil.release import read_release
+from wayveil.report.from_files import write_report
+from wayveil.rules import motion_of, read_rules, violating_trajectories
+from wayveil.simulate import simulate_city, write_city
 from wayveil.workflow.demo_files import Files, make_room
+from wayveil.workflow.files import measure_file, synthesize_file
 
 EPSILON = "1"
 DATASET = "demo"
 _FEWEST, _MOST = 100, 1_000_000
+"""Trips of the demo: with fewer nothing but noise is seen, and more take hours."""
 
 
 @dataclass(frozen=True)
@@ -125,8 +138,6 @@ class _Quoted:
 
 
 def _simulate(files: Files, n: int, seed: int, progress: Progress) -> str:
-    from wayveil.simulate import simulate_city, write_city
-
     city = simulate_city(seed)
     write_city(
         city, files.real, n, seed, roads=files.roads, rules=files.rules, scope=files.scope, force=True,
@@ -136,18 +147,12 @@ def _simulate(files: Files, n: int, seed: int, progress: Progress) -> str:
 
 
 def _check(files: Files, n: int, seed: int, progress: Progress) -> str:
-    from wayveil.io.check import check
-    from wayveil.io.scope_files import read_scope
-
     report = check(files.real, read_scope(files.scope), progress=progress)
     problems = sum(report.problems.values())
     return f"{report.rows:,} points of {report.users or 0:,} users, {problems:,} problems"
 
 
 def _measure(files: Files, n: int, seed: int, progress: Progress) -> str:
-    from wayveil.privacy.unit import Unit
-    from wayveil.workflow.files import measure_file
-
     release = measure_file(
         str(files.real), files.release, scope=str(files.scope), epsilon=EPSILON, unit=Unit.trajectory(),
         dataset=DATASET, ledger=files.ledger, roads=files.roads, progress=progress,
@@ -157,12 +162,6 @@ def _measure(files: Files, n: int, seed: int, progress: Progress) -> str:
 
 
 def _synthesize(files: Files, n: int, seed: int, progress: Progress) -> str:
-    from wayveil.io.files import read
-    from wayveil.io.roads import read_roads
-    from wayveil.io.scope_files import read_scope
-    from wayveil.rules import motion_of, read_rules, violating_trajectories
-    from wayveil.workflow.files import synthesize_file
-
     made = synthesize_file(
         files.release, files.synthetic, roads=files.roads, rules=files.rules, seed=seed, progress=progress
     )
@@ -174,8 +173,6 @@ def _synthesize(files: Files, n: int, seed: int, progress: Progress) -> str:
 
 
 def _evaluate(files: Files, n: int, seed: int, progress: Progress) -> str:
-    from wayveil.evaluation.compare_files import compare_files
-
     comparison = compare_files(str(files.real), [str(files.synthetic)], str(files.scope), progress=progress)
     write_result(files.evaluation, comparison.to_dict())
     scores = next(iter(comparison.evaluations.values())).scores
@@ -185,10 +182,6 @@ def _evaluate(files: Files, n: int, seed: int, progress: Progress) -> str:
 
 
 def _audit(files: Files, n: int, seed: int, progress: Progress) -> str:
-    from wayveil.audit import audit
-    from wayveil.io.files import read
-    from wayveil.release import read_release
-
     release = read_release(files.release)
     verdict = audit(read(files.real), read(files.synthetic), release.scope, float(EPSILON), progress=progress)
     write_result(files.audit, verdict.to_dict())
@@ -196,15 +189,11 @@ def _audit(files: Files, n: int, seed: int, progress: Progress) -> str:
 
 
 def _sheet(files: Files, n: int, seed: int, progress: Progress) -> str:
-    from wayveil.report.from_files import write_report
-
     write_report(files.release, files.synthetic, files.sheet, roads=files.roads, rules=files.rules, progress=progress)
     return "the public data sheet, from the release and the synthetic data alone"
 
 
 def _report(files: Files, n: int, seed: int, progress: Progress) -> str:
-    from wayveil.report.from_files import write_report
-
     write_report(
         files.release, files.synthetic, files.report, roads=files.roads, rules=files.rules, internal=True,
         real=files.real, evaluation=files.evaluation, audit=files.audit, progress=progress,

@@ -8,17 +8,28 @@ from typing import TYPE_CHECKING, Any
 from wayveil.core.outcome import record, stated_in_errors
 from wayveil.core.roads import RoadMap, check_inside
 from wayveil.core.signals import deferred_signals
+from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import InputError
+from wayveil.io.options import WRITABLE, files_written, format_of
 from wayveil.io.output_lock import output_lock
 from wayveil.io.outputs import check_output, check_outputs
+from wayveil.io.replaceable import check_replaceable
+from wayveil.io.roads import read_roads
 from wayveil.io.scope_files import read_scope
+from wayveil.io.writers.dispatch import write_trajectories
+from wayveil.measurement import measure
 from wayveil.privacy.budget import Number, decimal_text
+from wayveil.privacy.ledger import Ledger
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release, synthesis_notes, write_release
-from wayveil.release.origin import check_replaceable
+from wayveil.release.check import check_complete
+from wayveil.release.statements import low_count_text
+from wayveil.rules import read_rules
+from wayveil.synthesis.arguments import default_count, duration_words, unsupported_words, wanted_count
+from wayveil.synthesis.recipe import synthesize
+from wayveil.synthesis.resume import synthesize_to_parquet
 
 if TYPE_CHECKING:
-    from wayveil.engine.serial import Engine
     from wayveil.privacy.unit import Unit
     from wayveil.rules.rule import Rule
 
@@ -49,9 +60,6 @@ def measure_file(
 
     Privacy: spends ε of the dataset's budget; a refusal leaves no file behind.
     """
-    from wayveil.measurement import measure
-    from wayveil.privacy.ledger import Ledger
-
     check_outputs([output], inputs=[file, scope, roads], ledger=Ledger(ledger).path)
     check_output(output, force=force, room_bytes=_ROOM_BYTES)
     with stated_in_errors():
@@ -92,8 +100,9 @@ def synthesize_file(
 ) -> dict[str, Any]:
     """Make synthetic trajectories from a release and write them; return a summary.
 
-    An earlier synthetic file is replaced, which `say` reports; any other file is overwritten only with `force`. Parquet
-    is written shard by shard with constant memory, and the same call after an interruption resumes the work.
+    An earlier synthetic file is replaced, which `say` reports; any other file is overwritten only with `force`, and
+    one with other trajectories never. Parquet is written shard by shard with constant memory, and the same call after
+    an interruption resumes the work.
 
     Parameters
     ----------
@@ -125,14 +134,6 @@ def synthesize_file(
     """
     release_file, output = Path(release_file), Path(output)
     roads, rules = (None if file is None else Path(file) for file in (roads, rules))
-    from wayveil.io.options import WRITABLE, files_written, format_of
-    from wayveil.io.writers.dispatch import write_trajectories
-    from wayveil.release.check import check_complete
-    from wayveil.release.statements import low_count_text
-    from wayveil.synthesis.arguments import duration_words
-    from wayveil.synthesis.recipe import synthesize
-    from wayveil.synthesis.resume import synthesize_to_parquet
-
     kind = format_of(output)
     if kind not in WRITABLE:
         raise InputError(f"wayveil does not write '{output.suffix}'; choose one of {', '.join(WRITABLE)}.")
@@ -181,8 +182,6 @@ def synthesize_file(
 
 def _count(release: Release, n: int | None, *, yes: bool) -> int:
     """The number of trajectories to make; InputError if the noisy count needs a confirmation."""
-    from wayveil.synthesis.arguments import default_count, unsupported_words, wanted_count
-
     if n is None and not yes and (why := unsupported_words(release)) is not None:
         raise InputError(f"{why}; set the number with n= (n in a run file), or confirm it with yes=True.")
     return default_count(release) if n is None else wanted_count(release, n)
@@ -192,16 +191,12 @@ def _pieces(engine: Any) -> Any:
     """The engine that draws shards; None for the serial one: this process then draws them and reports progress."""
     if engine is None:
         return None
-    from wayveil.engine.serial import Serial
-
     return None if isinstance(engine, Serial) else engine
 
 
 def _read_rules(path: Path | None, release: Release, roads: RoadMap | None, progress: Progress) -> "tuple[Rule, ...]":
     if path is None:
         return ()
-    from wayveil.rules import read_rules
-
     return tuple(read_rules(path, release.scope, roads, progress))
 
 
@@ -209,6 +204,4 @@ def read_roadmap(path: Path | None) -> RoadMap | None:
     """The road map in a file, or None."""
     if path is None:
         return None
-    from wayveil.io.roads import read_roads
-
     return read_roads(path)

@@ -13,16 +13,20 @@ from wayveil.errors import InputError
 from wayveil.io.inputs import TooLargeError, read_text
 from wayveil.io.options import WRITABLE, files_written, format_of
 from wayveil.io.outputs import check_output, check_outputs
+from wayveil.io.replaceable import check_replaceable
 from wayveil.io.scope_files import first_fault, in_short, read_scope, shipped_scopes
 from wayveil.measurement.signal_check import RUN_FILE, check_signal, count_noise
 from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
+from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import read_release
-from wayveil.release.origin import check_replaceable
-from wayveil.workflow.files import measure_file, synthesize_file
+from wayveil.report.from_files import check_page, write_report
+from wayveil.rules import read_rules
+from wayveil.workflow.files import measure_file, read_roadmap, synthesize_file
 
 _MOST_BYTES = 1 << 20
+"""A run file has about a kilobyte."""
 _LONGEST_PART = 255  # bytes between two slashes, on every common file system
 
 
@@ -203,17 +207,12 @@ def do_run(
         say=say, progress=progress,
     )  # fmt: skip
     if out.report is not None:
-        from wayveil.report.from_files import write_report
-
         write_report(release, synthetic, Path(out.report), roads=roads, rules=rules, progress=progress)
     return {"release": str(release), "report": out.report, "spent": spent, "other_trips": others, **made}
 
 
 def _check_all(run: RunFile) -> None:
     """Check inputs and outputs as far as possible before anything is spent."""
-    from wayveil.privacy.ledger import Ledger
-    from wayveil.report.from_files import check_page
-
     how, make, out = run.measure, run.synthesize, run.output
     kind = _try_inputs(run)
     ledger = Ledger(None if how.ledger is None else Path(how.ledger)).path
@@ -251,9 +250,6 @@ def _make_folder(path: Path) -> None:
 
 def _try_inputs(run: RunFile) -> str:
     """Read the public inputs, to find their errors early; return the format of the synthetic file."""
-    from wayveil.rules import read_rules
-    from wayveil.workflow.files import read_roadmap
-
     kind = format_of(Path(run.output.synthetic))
     if kind not in WRITABLE:
         raise InputError(f"output.synthetic must be a file of one of these formats: {', '.join(WRITABLE)}.")

@@ -13,10 +13,12 @@ from wayveil.io.roads import Roads, roads_of
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release
 from wayveil.rules.user_input import Rules, as_rules
+from wayveil.synthesis.arguments import wanted_count, wanted_seed
+from wayveil.synthesis.recipe import Synthesis
+from wayveil.synthesis.recipe import synthesize as synthesize_from
 
 if TYPE_CHECKING:
     from wayveil.engine.pieces import Pieces
-    from wayveil.synthesis.recipe import Synthesis
 
 
 def synthesize(
@@ -62,9 +64,6 @@ def synthesize(
     -------
     Free (post-processing).
     """
-    from wayveil.synthesis.arguments import wanted_count, wanted_seed
-    from wayveil.synthesis.recipe import synthesize as made_of
-
     if isinstance(release, str | os.PathLike):
         release = read_release(os.fspath(release))
     if not isinstance(release, Release):
@@ -73,7 +72,7 @@ def synthesize(
     count, chosen = wanted_count(release, n), wanted_seed(seed)
     streets = roads_of(roads)
     obeyed = as_rules(rules, release.scope, streets)
-    made = made_of(
+    made = synthesize_from(
         release,
         roads=streets,
         rules=obeyed,

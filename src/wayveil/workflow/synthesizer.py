@@ -8,6 +8,7 @@ from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
 from wayveil.core.scope import Scope
+from wayveil.core.tables import table_of
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.options import ReadOptions, resolve_roles
@@ -20,6 +21,7 @@ from wayveil.privacy.unit import MOST_PER_USER, Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release
 from wayveil.rules.user_input import Rules, as_rules
+from wayveil.synthesis.recipe import synthesize
 
 
 class Synthesizer:
@@ -155,8 +157,6 @@ class Synthesizer:
         zone = _zone_of(times, timezone)
         if not hasattr(self, "release"):
             raise InputError("Call fit(data) before sample().")
-        from wayveil.synthesis.recipe import synthesize
-
         made = synthesize(self.release, roads=self.roads, rules=self.rules, n=n, seed=seed, progress=self.progress)
         return self._layout.frame(made.trajectories, zone)
 
@@ -220,8 +220,6 @@ class _Layout:
         """The trajectories as a frame; times in Unix seconds, or as timestamps in a time zone."""
         import pyarrow as pa
         import pyarrow.compute as pc
-
-        from wayveil.core.tables import table_of
 
         table = table_of(trajectories).select(["traj_id", "lat", "lon", "t"])
         if zone is not None:

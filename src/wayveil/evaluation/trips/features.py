@@ -16,9 +16,11 @@ Ints = NDArray[np.int64]
 Features = dict[str, Floats]
 """Feature -> one value per trip."""
 _WAY_STEP_M = 100.0
+"""Metres between points along a path, and the side of a cell."""
 _MOVED_M = 2.0
 """The direction of a shorter step is that of the measurement error."""
 _SAME_PLACE_M = 1.5
+"""Metres: shorter steps count as standing still; coordinates are rounded to about a metre."""
 _ROAD_CLASSES = ("motorway", "trunk", "primary", "secondary", "tertiary", "residential")
 
 

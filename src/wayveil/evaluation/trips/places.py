@@ -11,6 +11,7 @@ from wayveil.evaluation.trips.steps import steps_of
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _FEWEST_BINS = 3
+"""Bins with enough steps on both sides that a mean difference needs."""
 
 
 def speed_errors(real: Paths, other: Paths) -> dict[str, float | None]:

@@ -12,6 +12,7 @@ from wayveil.evaluation.trips import rows
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _SHORTEST_S = 1.0
+"""Seconds: two points at the same second are treated as one second apart."""
 
 
 @dataclass(frozen=True, eq=False)

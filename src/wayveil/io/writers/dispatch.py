@@ -6,6 +6,7 @@ from wayveil.core.tables import whole_seconds
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.options import WRITABLE, format_of
+from wayveil.io.writers import csvfile, gpx, parquet
 
 
 def write_trajectories(
@@ -15,8 +16,6 @@ def write_trajectories(
     kind = format_of(path, wanted, "use one of these, or choose the format with format=")
     if kind not in WRITABLE:
         raise InputError(f"wayveil does not write '{kind}'; choose one of {', '.join(WRITABLE)}.")
-    from wayveil.io.writers import csvfile, gpx, parquet
-
     if kind == "csv":
         csvfile.write(trajectories, path, extra_metadata, private=private)
     elif kind == "gpx":

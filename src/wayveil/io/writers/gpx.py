@@ -18,6 +18,7 @@ OWN = "urn:wayveil:gpx:1"
 EXACT = Context(prec=4_096)
 """Decimal arithmetic without rounding; the default precision of 28 digits would round sums."""
 _FIRST_YEAR_S = -62_135_596_800
+"""Unix time of the year 1, the first that a date can express."""
 
 
 def _stamp(t_utc: float) -> str:

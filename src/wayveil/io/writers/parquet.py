@@ -15,7 +15,9 @@ from wayveil.core.trajectories import Trajectories, pieces
 from wayveil.io.atomic import atomic_path
 
 ROW_GROUP_ROWS = 1 << 19
+"""Rows per row group: about 20 MB, so that readers can stream."""
 _WKB_POINT = 1
+"""The type code of a point in well-known binary."""
 
 
 def write_tables(

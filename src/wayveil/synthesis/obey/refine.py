@@ -27,6 +27,8 @@ from wayveil.rules.counting import unique_names
 from wayveil.rules.motion import Motion
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.obey.departures import exchanged_departures, open_departures
+from wayveil.synthesis.obey.descent import descend
+from wayveil.synthesis.obey.repair import project, search
 from wayveil.synthesis.obey.settings import REFINE
 from wayveil.synthesis.obey.times import legal_times
 from wayveil.synthesis.place.track_columns import (
@@ -159,8 +161,6 @@ def _cure(original: Tracks, task: _Task) -> tuple[Tracks, NDArray[np.int64]]:
 
 def _descended(tracks: Tracks, left: NDArray[np.int64], task: _Task) -> Tracks:
     """Return the tracks with those at `left` moved by gradient descent."""
-    from wayveil.synthesis.obey.descent import descend
-
     scope, strict = task.scope, task.strict
     moving = take_tracks(tracks, left)
 
@@ -179,8 +179,6 @@ def _descended(tracks: Tracks, left: NDArray[np.int64], task: _Task) -> Tracks:
 
 def _repaired(tracks: Tracks, task: _Task) -> Tracks:
     """Return the tracks with other departures, then with single points moved, then with new times."""
-    from wayveil.synthesis.obey.repair import project, search
-
     rules, scope = task.strict, task.scope
     tracks = _with_times(tracks, open_departures(tracks, rules, scope, task.pool_utc, task.random))
     tracks = search(project(tracks, rules, scope), rules, scope)
