@@ -1,4 +1,4 @@
-"""What every method of the collection must pass; each check is a function that raises `DoesNotConform`.
+"""What every method of the collection must pass; each check is a function that raises `ConformanceError`.
 
 The checks run on random walks in a small public square, so they need no data. `check_method` runs all of them.
 """
@@ -19,13 +19,13 @@ from wayveil.privacy.noise import Noisy, SeededNoise
 SCOPE = Scope.model_validate({"name": "square", "south": 0.0, "west": 0.0, "north": 0.2, "east": 0.2})
 
 
-class DoesNotConform(WayveilError):
+class ConformanceError(WayveilError):
     """A method fails a check; the message says how."""
 
 
 def _require(condition: object, problem: str) -> None:
     if not condition:
-        raise DoesNotConform(problem)
+        raise ConformanceError(problem)
 
 
 def walks(n: int, seed: int = 0, centre_m: float = 9_000.0, spread_m: float = 2_500.0) -> Trajectories:
@@ -97,8 +97,9 @@ def _seed_and_number(method: Method) -> None:
     _require(one == again, "the same seeds give different outputs")
     _require(one != other, "the seed changes nothing")
     _require(len(one) == 41, "n= is ignored")
-    first, *others = (method(data, SCOPE, 1, seed=1, n=30).trajectories for _ in range(5))
-    _require(any(made != first for made in others), "the noise depends on the seed alone")
+    # At one epsilon two noises may lead to the same output: all counts are cut, or all are nearly exact.
+    pairs = [[method(data, SCOPE, epsilon, seed=1).trajectories for _ in range(2)] for epsilon in (1, 20, 4)]
+    _require(any(first != second for first, second in pairs), "the noise depends on the seed alone")
 
 
 def _flag_is_honest(method: Method) -> None:
@@ -129,8 +130,8 @@ def _ledger_adds_up(method: Method) -> None:
 def _sums_are_bounded(method: Method) -> None:
     """One trajectory more moves each answer by at most its sensitivity, given the same earlier answers.
 
-    Vectors of sums move by at most 1 in the L1 norm. Scores (tables) move in one row only, each by half the sensitivity
-    that `choose` passes on. Records (tables at full resolution) are covered by the bound of their values.
+    Vectors of sums move by at most 1 in the L1 norm. Scores (tables) move by at most half the sensitivity that
+    `choose` passes on. Records (tables at full resolution) are covered by the bound of their values.
     """
     base, extra = walks(120), walks(1, seed=9, centre_m=4_000.0)
     short = Trajectories(np.array([0, 1]), extra.lon[:1], extra.lat[:1], extra.t_utc[:1])
@@ -145,11 +146,16 @@ def _sums_are_bounded(method: Method) -> None:
             if one.ndim == 1:
                 _require(moved.sum() <= limit, f"a sum moves by {moved.sum() / limit:.3g} of its sensitivity")
             elif limit != RESOLUTION:
-                _require(2 * moved.max(initial=0) <= limit and (moved > 0).any(1).sum() <= 1, "a score moves too much")
+                _require(2 * moved.max(initial=0) <= limit, "a score moves too much")
 
 
 def _outside_does_not_count(method: Method) -> None:
-    """A trajectory without any point in the scope changes nothing; the published box follows it."""
+    """A trajectory without any point in the scope changes nothing; the published box follows it.
+
+    In the local model every device counts, whatever it holds, because their number is public.
+    """
+    if method.local:
+        return
     far = Trajectories(np.array([0, 2]), np.array([50.0, 50.1]), np.array([40.0, 40.1]), np.array([0.0, 1.0]))
     data = walks(100)
     one, other = (
@@ -176,7 +182,7 @@ def _refuses(call: Callable[[], object]) -> None:
     except InputError as error:
         _require("\n" not in str(error), "the message has several lines")
         return
-    raise DoesNotConform("no InputError was raised")
+    raise ConformanceError("no InputError was raised")
 
 
 CHECKS: dict[str, Callable[[Method], None]] = {

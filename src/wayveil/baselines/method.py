@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from wayveil.baselines.coordinates import Metres, from_points, in_metres, output_size
 from wayveil.baselines.grid import Box
 from wayveil.baselines.mechanism import Account, Features, Mechanism, published_mechanism, sound_mechanism
-from wayveil.baselines.result import NO_TIME, ONE_TRAJECTORY, BaselineResult
+from wayveil.baselines.result import NO_TIME, ONE_DEVICE, ONE_TRAJECTORY, BaselineResult
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.privacy.budget import Number
@@ -38,6 +38,8 @@ class Run:
     published: bool
     rng: np.random.Generator
     wanted: int | None
+    devices: int = 0
+    """The number of records, those outside the scope included: public in the local model, private otherwise."""
     progress: Progress = quiet
 
     @property
@@ -141,8 +143,9 @@ class Method:
             mechanism = sound_mechanism(self.name, epsilon, self.shares, account, rng)
         progress(self.name, 0.0)
         box, data, t_utc = in_metres(trajectories, scope, published)
-        made = self.make(Run(box, data, t_utc, scope, mechanism, published, rng, n, progress))
+        made = self.make(Run(box, data, t_utc, scope, mechanism, published, rng, n, len(trajectories), progress))
         progress(self.name, 1.0)
-        notes = [self.leaks if published else ONE_TRAJECTORY]
+        kept = ONE_DEVICE if self.local else ONE_TRAJECTORY
+        notes = [self.leaks if published else kept]
         notes += [] if self.makes_times else [NO_TIME]
         return BaselineResult(made, mechanism.private, tuple(mechanism.lines), tuple(notes))

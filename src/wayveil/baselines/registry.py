@@ -9,6 +9,18 @@ from wayveil.errors import InputError
 MODULES = {
     "adatrace": "adatrace",
     "privtrace": "privtrace",
+    "n-gram": "n_gram",
+    "prefix-tree": "prefix_tree",
+    "safepath": "safepath",
+    "dpt": "dpt",
+    "dp-star": "dp_star",
+    "ldptrace": "ldptrace",
+    "dpapt": "dpapt",
+    "coordinate-noise": "coordinate_noise",
+    "distance-direction": "coordinate_noise",
+    "nearest-candidate": "coordinate_noise",
+    "generalised": "generalised",
+    "rejection": "rejection",
 }
 """Name of each method and the module of `methods` that has it under that name (dashes become underscores)."""
 _registered: dict[str, Method] = {}

@@ -46,15 +46,15 @@ def _published(loss: str) -> Callable[..., Trajectories]:
 
 
 def _adatrace(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
-    from wayveil.baselines import adatrace
+    from wayveil.baselines import load
 
-    return adatrace(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
+    return load("adatrace")(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
 
 
 def _privtrace(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
-    from wayveil.baselines import privtrace
+    from wayveil.baselines import load
 
-    return privtrace(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
+    return load("privtrace")(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
 
 
 def _wayveil(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.baselines.bridges import bridge
 from wayveil.baselines.coordinates import Metres
 from wayveil.baselines.grid import (
     Routes,
@@ -26,6 +27,8 @@ from wayveil.baselines.grid import (
 )  # fmt: skip
 from wayveil.baselines.mechanism import Features, Mechanism, by_trajectory
 from wayveil.baselines.method import Method, Run
+from wayveil.baselines.records import leaf_of_cell
+from wayveil.baselines.sequences import direction, neighbour_table
 from wayveil.core import ragged
 from wayveil.core.trajectories import Trajectories
 
@@ -100,27 +103,17 @@ def _second_level(
     return grid, norm_sub(mechanism.sums("second level", features, grid.leaves), count)
 
 
-def _direction(source: Ints, target: Ints) -> Ints:
-    """0..8 for a step to one of the eight neighbours (4 = none), -1 for a longer one."""
-    down, right = target // ACROSS - source // ACROSS, target % ACROSS - source % ACROSS
-    near = (np.abs(down) <= 1) & (np.abs(right) <= 1)
-    return np.where(near, (down + 1) * 3 + right + 1, -1)
-
-
-def _neighbour_cells() -> tuple[Ints, NDArray[np.bool_]]:
-    """(36, 9) cell in each direction, and whether it exists and is another one."""
-    cell, way = np.arange(ACROSS**2)[:, None], np.arange(9)[None]
-    row, column = cell // ACROSS + way // 3 - 1, cell % ACROSS + way % 3 - 1
-    exists = (row >= 0) & (row < ACROSS) & (column >= 0) & (column < ACROSS) & (way != 4)
-    return np.where(exists, row * ACROSS + column, 0), exists
+def _neighbours() -> tuple[Ints, NDArray[np.bool_]]:
+    target, exists = neighbour_table(ACROSS)
+    return target, exists & (np.arange(9) != 4)
 
 
 def _mobility(routes: Routes, mechanism: Mechanism) -> Floats:
     owner, source, target = routes.moves()
-    way = _direction(source, target)
+    way = direction(source, target, ACROSS)
     near = way >= 0
     noisy = mechanism.sums("mobility", by_trajectory(owner[near], source[near] * 9 + way[near]), ACROSS**2 * 9)
-    _, exists = _neighbour_cells()
+    _, exists = _neighbours()
     # A little weight everywhere keeps every end reachable.
     weight = np.where(exists, np.maximum(noisy.reshape(-1, 9), 0.0) + 1e-6, 0.0)
     probability: Floats = weight / weight.sum(1, keepdims=True)
@@ -188,38 +181,15 @@ def _walk(model: _Model, run: Run) -> Trajectories:
     cells = np.minimum(_shortest(pair) + draw_rows(model.excess[pair], rng), LONGEST)
     # Leaving a cell and coming back takes three cells; a trip of two inside one cell is a trip of one.
     cells = np.where((current == end) & (cells == 2), 1, cells)
-    target, exists = _neighbour_cells()
-    chain = np.zeros((ACROSS**2, ACROSS**2))
-    np.add.at(chain, (np.repeat(np.arange(ACROSS**2), 9), target.ravel()), (model.move * exists).ravel())
-    reach = [np.eye(ACROSS**2)]
-    for _ in range(LONGEST):
-        reach.append(reach[-1] @ chain)
-    visited = np.zeros((n, LONGEST), np.int64)
-    visited[:, 0] = current
-    reached = np.stack(reach)
-    for step in range(1, int(cells.max())):
-        who = np.flatnonzero(cells > step)
-        ways = target[current[who]]
-        weight = model.move[current[who]] * reached[(cells[who] - 1 - step)[:, None], ways, end[who][:, None]]
-        current[who] = ways[np.arange(len(who)), draw_rows(weight, rng)]
-        visited[who, step] = current[who]
+    target, exists = _neighbours()
+    visited = bridge(target, model.move * exists, current, end, cells, LONGEST, rng)
     # A trip inside one cell still has a start and an end.
     visited[cells == 1, 1] = visited[cells == 1, 0]
     points = np.maximum(cells, 2)
     offsets = ragged.offsets_of(points)
     cell = visited[np.arange(LONGEST)[None] < points[:, None]]
-    x_m, y_m = model.grid.draw(_leaf_in(model, cell, rng), rng)
+    x_m, y_m = model.grid.draw(leaf_of_cell(model.grid, model.leaf_weight, cell, rng), rng)
     return run.made(offsets, x_m, y_m)
-
-
-def _leaf_in(model: _Model, cell: Ints, rng: np.random.Generator) -> Ints:
-    """A leaf of each cell, in proportion to the leaves' weights; evenly where they have none."""
-    first = model.grid.first_leaf
-    weight = model.leaf_weight + 1e-9
-    cumulative = np.r_[0.0, np.cumsum(weight)]
-    at = cumulative[first[cell]] + rng.random(len(cell)) * (cumulative[first[cell + 1]] - cumulative[first[cell]])
-    leaf: Ints = np.clip(np.searchsorted(cumulative, at, side="right") - 1, first[cell], first[cell + 1] - 1)
-    return leaf
 
 
 adatrace = Method(
