@@ -6,7 +6,8 @@ exponential mechanism. A walk has a trip, a length drawn from the exponential di
 P(next | current) · P(end in the remaining steps).
 
 The authors choose a median for each pair of leaves; here it is for each pair of coarse cells, because most pairs of
-leaves have no trajectory.
+leaves have no trajectory. Negative trip counts are cut at zero in the published mode, which comes nearest to the scores
+of the authors' own code.
 """
 
 import numpy as np
@@ -43,7 +44,7 @@ def _make(run: Run) -> Trajectories:
     trips = run.mechanism.sums(
         "trips", Features(everyone, routes.start * leaves + routes.end, np.ones(len(routes))), leaves**2
     )
-    trips = norm_sub(trips, count)
+    trips = np.maximum(trips, 0.0) if run.published else norm_sub(trips, count)
     edges = Edges.of(*grid.neighbours, leaves)
     flow = _mobility(run, routes, edges)
     pair = draw_systematic(trips, run.size(count), run.rng)

@@ -43,7 +43,7 @@ def _make(run: Run, steps: int) -> Trajectories:
         features = Features(everyone[here], node[here] * across**2 + cell[here], np.ones(here.sum()))
         noisy = run.mechanism.sums(name, features, max(len(above) * across**2, 1))
         if step == 0:
-            noisy = norm_sub(noisy, count)
+            noisy = np.maximum(noisy, 0.0) if run.published else norm_sub(noisy, count)
             code = np.flatnonzero(noisy > 0)
         else:
             code = kept(noisy[: len(above) * across**2], np.sqrt(2.0) / run.mechanism.epsilon(name))
@@ -69,7 +69,7 @@ def _leaves(
     grid = TwoLevelGrid(box, across, np.clip(splits, 1, MOST_SPLITS).astype(np.int64))
     everyone = np.arange(len(x_m))
     noisy = run.mechanism.sums(name, Features(everyone, grid.locate(x_m, y_m), np.ones(len(x_m))), grid.leaves)
-    return grid, norm_sub(noisy, float(total.sum()))
+    return grid, np.maximum(noisy, 0.0) if run.published else norm_sub(noisy, float(total.sum()))
 
 
 def _points(run: Run, paths: Ints, grids: list[tuple[TwoLevelGrid, Floats]], across: int) -> Trajectories:
