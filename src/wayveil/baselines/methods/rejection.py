@@ -85,7 +85,13 @@ def model(run: Run, count: float) -> tuple[Walks, NDArray[np.bool_]]:
     return Walks(ACROSS, start, move, end), (start + end + move.sum(1)) <= 0
 
 
-def _make(run: Run, rules: Sequence[Rule], most_rounds: int) -> Trajectories:
+def _ignore(found: Regenerated) -> None:
+    pass
+
+
+def _make(
+    run: Run, rules: Sequence[Rule], most_rounds: int, tell: Callable[[Regenerated], None] = _ignore
+) -> Trajectories:
     count = run.count()
     walks, unreachable = model(run, count)
     grid = uniform_grid(run.box, ACROSS)
@@ -100,7 +106,9 @@ def _make(run: Run, rules: Sequence[Rule], most_rounds: int) -> Trajectories:
     def draw(n: int) -> Trajectories:
         return drawn_points(run, grid, walks.draw(n, run.rng))
 
-    return regenerate(draw, refused, run.size(count), most_rounds).trajectories
+    found = regenerate(draw, refused, run.size(count), most_rounds)
+    tell(found)
+    return found.trajectories
 
 
 rejection = Method(
@@ -117,6 +125,8 @@ rejection = Method(
 )
 
 
-def rejection_with(rules: Sequence[Rule], most_rounds: int = MOST_ROUNDS) -> Method:
-    """The method for these rules."""
-    return replace(rejection, make=partial(_make, rules=tuple(rules), most_rounds=most_rounds))
+def rejection_with(
+    rules: Sequence[Rule], most_rounds: int = MOST_ROUNDS, tell: Callable[[Regenerated], None] = _ignore
+) -> Method:
+    """The method for these rules; `tell` is called with what the rejection took."""
+    return replace(rejection, make=partial(_make, rules=tuple(rules), most_rounds=most_rounds, tell=tell))
