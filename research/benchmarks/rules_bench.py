@@ -1,12 +1,16 @@
 """Rules: violations before and after, what obeying costs in utility, and time against reject-and-regenerate.
 
-usage: rules_bench.py [DATA] [--n 5000] [--epsilon 1.0] [--seed 0] [--most-rounds 30] [--no-map]
+usage: rules_bench.py [DATA] [--n 5000] [--epsilon 1.0] [--seed 0] [--most-rounds 30] [--no-map] [--areas]
 
 Without DATA: the embedded city with its own rules file and map. With DATA, a folder that holds cabspotting.parquet and
 roads/sf_roads.parquet: San Francisco with three closed areas, the map's one-way streets and 105 km/h. The truth is cut
 to the trajectories that obey, because rules are for cities whose traffic obeys them.
 
-Rows: `free` is synthesised without rules; `rules` with them; `refine` is `free` after refinement alone; `reject` is
+`--areas` replaces the rules by three public squares that are closed at all hours, and adds the method that rejection
+was published with: `grid` is its first-order walk on a grid, `grid reject` the same with walks drawn again, at most
+50,000 times, until they avoid the squares and the unreachable cells.
+
+Columns: `free` is synthesised without rules; `rules` with them; `refine` is `free` after refinement alone; `reject` is
 `free` with its violators drawn again, from fresh seeds, until none is left. Metrics are divergences from the truth
 (smaller is better), in brackets their ratio to those of `free`.
 """
@@ -18,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
+from wayveil.baselines.methods.rejection import Regenerated, rejection_with
 from wayveil.core.roads import RoadMap
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, concatenate, select
@@ -61,14 +66,31 @@ def main() -> None:
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--most-rounds", type=int, default=30)
+    parser.add_argument("--areas", action="store_true", help="three closed squares; adds rejection on a grid")
     parser.add_argument("--no-map", action="store_true", help="synthesise without the map; the rules still know it")
     options = parser.parse_args()
     if options.data is None:
         name, (real, scope, roads, rules) = "embedded city", demo_city(options.n, options.seed)
     else:
         name, (real, scope, roads, rules) = "San Francisco", san_francisco(options.data, options.n, options.seed)
+    if options.areas:
+        rules = with_scope_bounds(closed_squares(scope), scope)
+        real = select(real, ~violating_trajectories(rules, motion_of(real, scope)))
     print(f"{name}: {len(real)} trajectories that obey {len(rules)} rules, epsilon {options.epsilon:g}")
-    compare(real, scope, None if options.no_map else roads, rules, options.epsilon, options.seed, options.most_rounds)
+    compare(
+        real, scope, None if options.no_map else roads, rules, options.epsilon, options.seed, options.most_rounds,
+        grid=options.areas,
+    )  # fmt: skip
+
+
+def closed_squares(scope: Scope) -> list[Rule]:
+    """Three squares of a tenth of the scope's width each, at fixed places around its centre, closed at all hours."""
+    squares = []
+    for number, (x, y) in enumerate(((0.42, 0.55), (0.55, 0.38), (0.6, 0.6))):
+        side = 0.1 * min(scope.width_m, scope.height_m)
+        lon, lat = scope.to_degrees(*(np.array([at, at + side]) for at in (x * scope.width_m, y * scope.height_m)))
+        squares.append(closed(_box(lon[0], lat[0], lon[1], lat[1]), scope, name=f"Square {number + 1}"))
+    return squares
 
 
 def demo_city(n: int, seed: int) -> tuple[Trajectories, Scope, RoadMap, tuple[Rule, ...]]:
@@ -110,6 +132,7 @@ def compare(
     epsilon: float,
     seed: int,
     most_rounds: int,
+    grid: bool = False,
 ) -> None:
     """Print the tables."""
     n = len(real)
@@ -134,6 +157,8 @@ def compare(
     reject_s = time.process_time() - begin
 
     outputs = {"free": free, "rules": ruled.trajectories, "refine": refined, "reject": kept}
+    if grid:
+        outputs |= on_a_grid(real, scope, rules, epsilon, seed)
     counts = {label: count(rules, motion_of(made, scope)) for label, made in outputs.items()}
     print(f"\n{'violating points (trajectories)':44}" + "".join(f"{label:>16}" for label in outputs))
     for rule in counts["free"]:
@@ -156,6 +181,24 @@ def compare(
     print(f"refine: {fine.moved} trajectories moved, {fine.retimed} retimed, {len(fine.unresolved)} unresolved")
     print(f"reject: {rounds} rounds, {drawn} trajectories drawn again, {left} still violate")
     print(f"drawing whole datasets until one obeys: 1 in 10^{-n * np.log10(max(share, 1e-12)):.0f} would")
+
+
+def on_a_grid(
+    real: Trajectories, scope: Scope, rules: Sequence[Rule], epsilon: float, seed: int
+) -> dict[str, Trajectories]:
+    """The grid method without rules and with rejection; prints what it took."""
+    made = {}
+    for label, obeyed in (("grid", ()), ("grid reject", rules)):
+        tally: list[Regenerated] = []
+        begin = time.process_time()
+        made[label] = rejection_with(obeyed, tell=tally.append)(
+            real, scope, epsilon, seed=seed, n=len(real)
+        ).trajectories
+        print(
+            f"{label}: {tally[0].rounds} rounds, {tally[0].drawn} walks drawn, {tally[0].left} still refused, "
+            f"{time.process_time() - begin:.1f} CPU s"
+        )
+    return made
 
 
 def reject(

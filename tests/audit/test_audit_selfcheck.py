@@ -14,6 +14,7 @@ from stats import ALPHA
 from wayveil.audit import audit_method
 from wayveil.audit.bounds import epsilon_bound
 from wayveil.audit.mechanism_audit import HalfNoise, audited_questions, question_scores, release_scores
+from wayveil.audit.method_audit import method_cases
 from wayveil.audit.reader_audit import REFUSED, read_bound
 from wayveil.audit.selfcheck import ONE, Effort, _readers, make_world, sampler_bound, self_check, views_bound
 from wayveil.core.trajectories import Trajectories, concatenate
@@ -142,6 +143,15 @@ def test_any_method_can_be_audited(world):
 
     assert audit_method(leaky, *both, 100, names=("size",)).epsilon > 1
     assert audit_method(deaf, *both, 100).epsilon == 0.0
+
+
+@pytest.mark.parametrize("name", ["dpapt", "ldptrace", "coordinate-noise"])
+def test_methods_are_convicted_in_the_published_mode_only(world, name):
+    cases = list(method_cases(world, 60, 0.999, SeededNoise(0), chosen=(name,)))
+    assert [(case.method, case.verdict) for case in cases] == [
+        (f"{name}, default", "acquitted"), (f"{name}, published", "convicted")
+    ]  # fmt: skip
+    assert all(case.right for case in cases) and cases[1].bound > 1
 
 
 def test_self_check_lists_every_method(world):

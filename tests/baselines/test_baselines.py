@@ -1,67 +1,34 @@
-"""AdaTrace and PrivTrace end to end on small random walks, and the pieces they are made of."""
+"""The baselines on small random walks, and the pieces they are made of."""
 
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from wayveil.baselines import adatrace, privtrace
+from wayveil.baselines import adatrace, load, names, register
+from wayveil.baselines.conformance import CHECKS, SCOPE, NoNoise, check_method, walks
 from wayveil.baselines.grid import Box, TwoLevelGrid, draw_rows, draw_systematic, norm_sub, trace, uniform_grid
 from wayveil.baselines.markov import Edges, SecondOrder, make_chain, trip_distribution, walk
 from wayveil.baselines.mechanism import Features, SoundMechanism, by_trajectory
-from wayveil.core.scope import Scope
-from wayveil.core.trajectories import EMPTY, Trajectories, concatenate, select
+from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.errors import BudgetError, InputError
 from wayveil.evaluation import METRICS
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.ledger import Ledger
-from wayveil.privacy.noise import Noisy, SeededNoise
+from wayveil.privacy.noise import SeededNoise
 
-SCOPE = Scope(name="square", south=0.0, west=0.0, north=0.2, east=0.2)
-METHODS = pytest.mark.parametrize("method", [adatrace, privtrace])
-
-
-def walks(n, seed=0, centre=9000.0, spread=2500.0):
-    rng = np.random.default_rng(seed)
-    x = np.clip(centre + rng.normal(0, spread, (n, 1)) + np.cumsum(rng.normal(150, 250, (n, 12)), 1), 1, 22000)
-    y = np.clip(centre + rng.normal(0, spread, (n, 1)) + np.cumsum(rng.normal(0, 250, (n, 12)), 1), 1, 22000)
-    lon, lat = SCOPE.to_degrees(x.ravel(), y.ravel())
-    return Trajectories(np.arange(0, 12 * n + 1, 12), lon, lat, np.tile(np.arange(12) * 30.0, n))
-
-
-class NoNoise:
-    """A source that adds nothing and remembers what it was given."""
-
-    private = False
-
-    def __init__(self):
-        self.sums = []
-
-    def laplace(self, sums, sensitivity, epsilon):
-        self.sums.append(sums / sensitivity)
-        return Noisy(sums, 0.0, Fraction(0), False)
-
-    def gaussian(self, sums, l2_sensitivity, rho):
-        raise NotImplementedError
+METHODS = pytest.mark.parametrize("method", [load(name) for name in names()], ids=lambda method: method.name)
+GRIDS = pytest.mark.parametrize("method", [load("adatrace"), load("privtrace")], ids=lambda method: method.name)
 
 
 @METHODS
-@pytest.mark.parametrize("published", [False, True])
-def test_end_to_end(method, published):
-    result = method(walks(300), SCOPE, 1, published=published, seed=1)
-    made = result.trajectories
-    assert result.private is not published
-    assert sum(line.epsilon for line in result.ledger) == 1
-    assert all(line.spent <= line.epsilon for line in result.ledger)
-    assert abs(len(made) - 300) <= (0 if published else 500)
-    assert np.diff(made.offsets).min() >= 2
-    assert np.isfinite(made.t_utc).all() and any("no times" in note for note in result.notes)
-    x, y = SCOPE.to_metres(made.lon, made.lat)
-    assert x.min() >= 0 and y.min() >= 0 and x.max() <= SCOPE.width_m and y.max() <= SCOPE.height_m
-    assert any("Not private" in note for note in result.notes) is published
+@pytest.mark.parametrize("check", CHECKS)
+def test_conformance(method, check):
+    CHECKS[check](method)
 
 
-@METHODS
+@GRIDS
 def test_with_much_budget_the_output_looks_like_the_data(method):
     real = walks(1500)
     made, lost = (
@@ -71,62 +38,11 @@ def test_with_much_budget_the_output_looks_like_the_data(method):
         assert METRICS[name](real, made, SCOPE) < far < METRICS[name](real, lost, SCOPE)
 
 
-@METHODS
-def test_seed_governs_the_walks_and_n_the_number(method):
-    real = walks(200)
-    one, again, other = (method(real, SCOPE, 1, seed=s, n=77, noise=SeededNoise(4)).trajectories for s in (1, 1, 2))
-    assert one == again and one != other and len(one) == 77
-
-
-@METHODS
-def test_the_sound_noise_ignores_the_seed(method):
-    real = walks(200)
-    # One pair may be equal by chance: on a small city the noisy sums often round to the same walk.
-    first, *others = (method(real, SCOPE, 1, seed=1, n=50).trajectories for _ in range(6))
-    assert any(other != first for other in others)
-
-
-@METHODS
-def test_a_seeded_source_is_stamped_not_private(method):
-    assert method(walks(50), SCOPE, 1, noise=SeededNoise(0)).private is False
-
-
-@METHODS
-def test_every_sum_moves_by_at_most_one_when_a_trajectory_is_added(method):
-    # With noise of none, all that the method learns is in the sums. Sums that depend on earlier answers are compared
-    # only while those are equal: that is what sequential composition asks.
-    base, extra = walks(120), walks(1, seed=9, centre=4000.0)
-    for added in (extra, Trajectories(np.array([0, 1]), extra.lon[:1], extra.lat[:1], extra.t_utc[:1])):
-        before, after = NoNoise(), NoNoise()
-        method(base, SCOPE, 1, noise=before, n=5)
-        method(concatenate([base, added]), SCOPE, 1, noise=after, n=5)
-        compared = 0
-        for one, other in zip(before.sums, after.sums):
-            if one.shape != other.shape:
-                break
-            assert np.abs(one - other).sum() <= 1 + 1e-9
-            compared += 1
-        assert compared >= 2
-
-
-@METHODS
-def test_a_trajectory_far_outside_changes_nothing_about_the_box(method):
+@GRIDS
+def test_the_published_box_follows_the_data(method):
     far = Trajectories(np.array([0, 2]), np.array([50.0, 50.1]), np.array([40.0, 40.1]), np.array([0.0, 1.0]))
-    real = walks(100)
-    plain, with_far = NoNoise(), NoNoise()
-    one = method(real, SCOPE, 1, noise=plain, seed=0).trajectories
-    other = method(concatenate([real, far]), SCOPE, 1, noise=with_far, seed=0).trajectories
-    assert one == other  # a trajectory without any point in the scope is not counted at all
-    leaky = method(concatenate([real, far]), SCOPE, 1, published=True, seed=0).trajectories
-    assert leaky.lon.max() > 1.0  # the published box follows the data
-
-
-@METHODS
-def test_no_data_is_no_reason_to_fail(method):
-    result = method(EMPTY, SCOPE, 1, n=20, seed=0)
-    assert result.private and len(result.trajectories) == 20
-    with pytest.raises(InputError, match="box from the data"):
-        method(EMPTY, SCOPE, 1, published=True)
+    leaky = method(concatenate([walks(100), far]), SCOPE, 1, published=True, seed=0).trajectories
+    assert leaky.lon.max() > 1.0
 
 
 @METHODS
@@ -143,12 +59,44 @@ def test_the_ledger_is_charged_before_and_refuses(method, tmp_path, monkeypatch)
         method(walks(60), SCOPE, 1, ledger=ledger, dataset="walks", published=True)
 
 
-@METHODS
-def test_epsilon_and_n_are_checked(method):
-    with pytest.raises(InputError):
-        method(walks(20), SCOPE, 0)
-    with pytest.raises(InputError):
-        method(walks(20), SCOPE, 1, n=0)
+def test_a_dishonest_method_does_not_conform():
+    """A method that looks at the data behind the mechanism's back is found by three checks."""
+
+    def peek(run):
+        run.count()
+        offsets, x_m, y_m = run.data
+        return run.made(offsets, x_m, y_m)
+
+    thief = replace(load("adatrace"), name="thief", shares={"count": 1}, published_shares={"count": 1}, make=peek)
+    failed = {found.check for found in check_method(thief) if found.problem}
+    assert {"seeds and n", "no data, no failure", "ledger adds up"} <= failed
+
+
+def test_a_method_that_counts_twice_does_not_conform():
+    def greedy(run):
+        owner = np.repeat(np.arange(run.trajectories), 2)
+        run.mechanism.sums("count", Features(owner[::2], owner[::2] * 0, np.ones(run.trajectories)), 1)
+        run.mechanism.sums("rest", Features(owner % 1 + np.arange(len(owner)), owner * 0, np.ones(len(owner))), 1)
+        n = run.size(10)
+        return run.made(np.arange(0, 2 * n + 1, 2), *run.rng.random((2, 2 * n)))
+
+    both = {"count": 1, "rest": 1}
+    method = replace(load("adatrace"), name="greedy", shares=both, published_shares=both, make=greedy)
+    failed = [found.problem for found in check_method(method) if found.check == "sums bounded by 1"]
+    assert "of its sensitivity" in failed[0]
+
+
+def test_names_are_checked():
+    with pytest.raises(InputError, match="already"):
+        register(load("adatrace"))
+    with pytest.raises(InputError, match="small letters"):
+        register(replace(load("adatrace"), name="Mine!"))
+    with pytest.raises(InputError, match="choose from"):
+        load("magic")
+    for wrong in ("no.such.module:method", "wayveil.baselines:names"):
+        with pytest.raises(InputError):
+            load(wrong)
+    assert load("wayveil.baselines:adatrace") is adatrace
 
 
 def test_features_of_one_trajectory_weigh_one():

@@ -1,6 +1,8 @@
 """The comparison: cells, resuming, tables, pictures; and the verbs `evaluate` and `bench utility`."""
 
 import json
+import pickle
+import time
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -16,11 +18,12 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.evaluation import evaluate
 from wayveil.evaluation import methods as registry
-from wayveil.evaluation.bench import plan_cells, run_cells
+from wayveil.evaluation.bench import Cell, plan_cells, run_cells
+from wayveil.evaluation.bench_limits import Limits
 from wayveil.evaluation.bench_outputs import wins, write_outputs
 from wayveil.evaluation.compare_methods import compare_methods
 from wayveil.evaluation.datasets import Dataset, find_datasets
-from wayveil.evaluation.methods import METHODS, Method
+from wayveil.evaluation.methods import DEFAULT, METHODS, Method, find_method
 from wayveil.io.files import write
 from wayveil.io.options import SYNTHETIC
 from wayveil.io.scope_files import read_scope
@@ -117,6 +120,69 @@ def test_a_failing_method_does_not_stop_others_and_its_text_is_not_shown(counted
     assert {row["method"] for row in outcome.rows} == {"fresh"}
     assert len(outcome.failures) == 1 and "12.3456" not in outcome.failures[0].reason
     assert "left" in said[-1] and not list((tmp_path / "cells").glob("*broken*"))
+
+
+def slow_method(data, scope, epsilon, seed, roads):
+    time.sleep(60)
+
+
+def greedy_method(data, scope, epsilon, seed, roads):
+    held = np.ones(80_000_000)  # 640 MB
+    time.sleep(60)
+    return held
+
+
+def quick_method(data, scope, epsilon, seed, roads):
+    return data
+
+
+def quick_data():
+    return walks(60, 0)
+
+
+def test_limits_end_a_cell_and_are_remembered(tmp_path):
+    city = Dataset("walks", SCOPE, quick_data, None, "one")
+    slow, greedy, quick = (
+        [Cell(city, Method(run.__name__, run, True), 1.0, 0)] for run in (slow_method, greedy_method, quick_method)
+    )
+    assert run_cells(slow, tmp_path, limits=Limits(2.0)).failures[0].reason == "took longer than 2 s"
+    begin = time.monotonic()
+    assert "2 s" in run_cells(slow, tmp_path, limits=Limits(1.0)).failures[0].reason  # not tried again
+    assert time.monotonic() - begin < 1
+    assert "2.5 s" in run_cells(slow, tmp_path, limits=Limits(2.5)).failures[0].reason  # a higher limit: tried again
+    assert "MB of memory" in run_cells(greedy, tmp_path, limits=Limits(100.0, 500.0)).failures[0].reason
+    outcome = run_cells(quick, tmp_path, limits=Limits(100.0, 4_000.0))
+    assert not outcome.failures and outcome.rows[0]["peak_mb"] > 20
+
+
+def test_limits_make_sense():
+    with pytest.raises(InputError, match="above 0"):
+        Limits(-1.0)
+
+
+def test_every_method_can_be_sent_to_another_process():
+    for name in (*METHODS, "wayveil.baselines:adatrace", "wayveil.baselines:adatrace-published"):
+        assert pickle.loads(pickle.dumps(find_method(name))).name == name
+    assert find_method("magic") is None and set(DEFAULT) <= set(METHODS)
+
+
+def test_the_table_of_methods_is_complete():
+    result = CliRunner().invoke(app_with(bench_verb), ["bench", "methods", "--json"])
+    rows = json.loads(result.stdout)["methods"]
+    assert {row["method"] for row in rows} == set(METHODS)
+    for row in rows:
+        assert row["reference"] and row["idea"] and row["protects"] and row["why"]
+        assert row["epsilon_holds"] is METHODS[row["method"]].private
+        assert row["times"] is METHODS[row["method"]].has_time
+    shown = CliRunner().invoke(app_with(bench_verb), ["bench", "methods"])
+    assert shown.exit_code == 0 and "safepath" in shown.stdout
+
+
+def test_conformance_of_one_method():
+    arguments = ["bench", "conformance", "--methods", "rejection", "--json"]
+    result = CliRunner().invoke(app_with(bench_verb), arguments)
+    found = json.loads(result.stdout)["checks"]
+    assert result.exit_code == 0 and len(found) == 8 and not any(each["problem"] for each in found)
 
 
 def test_methods_with_a_map_need_one(counted, dataset):

@@ -85,10 +85,12 @@ class Effort:
     releases: int
     samples: int
     published: int
+    methods: int = 60
+    """Of each method of the collection in each mode; 60 are the fewest that can convict at ε = 1."""
 
 
 QUICK = Effort(views=2_500, releases=56, samples=80, published=140)
-FULL = Effort(views=40_000, releases=200, samples=500, published=500)
+FULL = Effort(views=40_000, releases=200, samples=500, published=500, methods=200)
 """Numbers of runs; QUICK takes about half a minute of processor time."""
 
 
@@ -98,9 +100,12 @@ def self_check(
     confidence: float = CONFIDENCE,
     effort: Effort | None = None,
     noise: NoiseSource | None = None,
+    every_method: bool = False,
     progress: Progress = quiet,
 ) -> SelfCheck:
     """Audit the readers, the sound method, broken variants and the published method on the simulated city.
+
+    With `every_method`, also each method of `wayveil.baselines` in both modes.
 
     `noise` is opendp's unless a test gives another.
 
@@ -115,6 +120,7 @@ def self_check(
         *_published(world, effort, confidence, progress),
         *_sound(world, effort, confidence, noise, progress),
         *_samplers(world, effort, confidence, noise, progress),
+        *(_collection(world, effort, confidence, noise, progress) if every_method else ()),
     )
     progress("self-check", 1.0)
     return SelfCheck(cases, confidence, time.monotonic() - begin)
@@ -271,6 +277,14 @@ def _published(world: World, effort: Effort, confidence: float, progress: Progre
             f"(a guess: {leaks.guess_m:.0f} m)"
         )
         yield case(f"published DPE, epsilon {epsilon:g}", epsilon, bound, "convicted", 2 * epsilon, more)
+
+
+def _collection(
+    world: World, effort: Effort, confidence: float, noise: NoiseSource, progress: Progress
+) -> Iterator[Case]:
+    from wayveil.audit.method_audit import method_cases
+
+    yield from method_cases(world, effort.methods, confidence, noise, progress)
 
 
 Runner = Callable[[Trajectories], list[float]]

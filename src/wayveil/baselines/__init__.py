@@ -1,10 +1,20 @@
-"""AdaTrace and PrivTrace, implemented from their papers, for comparison.
+"""The published methods that the source paper builds on or compares itself with, for comparison.
 
 Each has two modes: `published=True` follows the authors and is marked as not private; the default closes the leaks.
+A method is imported when it is asked for.
 """
 
-from wayveil.baselines.adatrace import adatrace
-from wayveil.baselines.privtrace import privtrace
+from typing import Any
+
+from wayveil.baselines.method import Method, Run
+from wayveil.baselines.registry import MODULES, load, names, register
 from wayveil.baselines.result import BaselineResult, LedgerLine
 
-__all__ = ["BaselineResult", "LedgerLine", "adatrace", "privtrace"]
+__all__ = ["BaselineResult", "LedgerLine", "Method", "Run", "load", "names", "register"]
+
+
+def __getattr__(name: str) -> Any:
+    known = name.replace("_", "-")
+    if known in MODULES:
+        return load(known)
+    raise AttributeError(f"module 'wayveil.baselines' has no attribute '{name}'")

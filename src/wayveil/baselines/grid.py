@@ -177,8 +177,16 @@ def norm_sub(noisy: Floats, total: float) -> Floats:
     return np.maximum(noisy - theta, 0.0)
 
 
-def draw_rows(weights: Floats, rng: np.random.Generator) -> Ints:
-    """One column of each row, in proportion to its weights; a row without weight draws evenly."""
+def draw_rows(weights: Floats, rng: np.random.Generator, count: int | None = None) -> Ints:
+    """One column of each row, in proportion to its weights; a row without weight draws evenly.
+
+    With `count`, that many columns of the one row.
+    """
+    if count is not None:
+        total = weights[0].sum()
+        even = np.full(weights.shape[1], 1.0 / weights.shape[1])
+        drawn: Ints = rng.choice(weights.shape[1], count, p=weights[0] / total if total > 0 else even)
+        return drawn
     cumulative = np.cumsum(weights, 1)
     flat = cumulative[:, -1] <= 0
     if flat.any():

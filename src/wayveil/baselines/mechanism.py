@@ -19,7 +19,7 @@ from wayveil.privacy.ledger import Ledger, Spend
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.privacy.unit import Unit
 
-_RESOLUTION = 1 << 20
+RESOLUTION = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +40,17 @@ class Mechanism(Protocol):
     @property
     def lines(self) -> list[LedgerLine]: ...
 
+    @property
+    def budget(self) -> Budget: ...
+
+    @property
+    def rng(self) -> np.random.Generator: ...
+
     def sums(self, name: str, features: Features, size: int) -> NDArray[np.float64]: ...
+
+    def rows(self, name: str, values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]: ...
+
+    def choose(self, name: str, scores: NDArray[np.int64], sensitivity: int) -> NDArray[np.int64]: ...
 
     def epsilon(self, name: str) -> float: ...
 
@@ -61,6 +71,8 @@ class SoundMechanism:
 
     budget: Budget
     source: NoiseSource = field(default_factory=OpenDPNoise)
+    rng: np.random.Generator = field(default_factory=np.random.default_rng)
+    """Draws what is no noise, and the random bits of local reports where `source` is not private."""
     lines: list[LedgerLine] = field(default_factory=list)
 
     @property
@@ -72,15 +84,35 @@ class SoundMechanism:
 
     def sums(self, name: str, features: Features, size: int) -> NDArray[np.float64]:
         rows = int(features.owner.max()) + 1 if len(features.owner) else 0
-        check_overflow(max(rows, 1), _RESOLUTION)
-        whole = clip_l1(quantise(features.value, _RESOLUTION), features.owner, rows, _RESOLUTION)
-        noisy = self.source.laplace(
-            exact_bincount(features.bin, whole, size), sensitivity=_RESOLUTION, epsilon=self.budget[name]
-        )
+        check_overflow(max(rows, 1), RESOLUTION)
+        whole = clip_l1(quantise(features.value, RESOLUTION), features.owner, rows, RESOLUTION)
+        return self._noisy(name, exact_bincount(features.bin, whole, size), RESOLUTION) / RESOLUTION
+
+    def rows(self, name: str, values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """(records, k) values in [0, 1] with noise of scale 1/(w_k ε); the weights add up to 1.
+
+        Two records of values in [0, 1] differ by at most Σ w_k = 1 after weighting, so the share of `name` covers the
+        replacement of one record by any other. The number of records must be public or noisy.
+        """
+        whole = quantise(np.clip(values, 0.0, 1.0) * weights, RESOLUTION)
+        noisy = self._noisy(name, whole, RESOLUTION)
+        return noisy / RESOLUTION / weights
+
+    def choose(self, name: str, scores: NDArray[np.int64], sensitivity: int) -> NDArray[np.int64]:
+        """The column with the largest noisy score of each row: report noisy max with noise of scale 2Δ/ε.
+
+        One trajectory changes the scores of one row only, each by at most `sensitivity`. Whatever the other noises
+        are, a column wins if its own noise is at least a threshold, and the threshold moves by at most 2Δ.
+        """
+        best: NDArray[np.int64] = self._noisy(name, scores, 2 * sensitivity).argmax(axis=1)
+        return best
+
+    def _noisy(self, name: str, whole: NDArray[np.int64], sensitivity: int) -> NDArray[np.int64]:
+        noisy = self.source.laplace(whole, sensitivity=sensitivity, epsilon=self.budget[name])
         if noisy.epsilon_spent > self.budget[name]:
             raise BudgetError(f"'{name}' would cost more than its share; nothing was released.")
-        self.lines.append(LedgerLine(name, self.budget[name], noisy.epsilon_spent, noisy.scale / _RESOLUTION))
-        return noisy.values / _RESOLUTION
+        self.lines.append(LedgerLine(name, self.budget[name], noisy.epsilon_spent, noisy.scale / sensitivity))
+        return noisy.values
 
 
 @dataclass(eq=False)
@@ -104,6 +136,18 @@ class PublishedMechanism:
         exact = np.bincount(features.bin, features.value, minlength=size)
         return exact + self.rng.laplace(0.0, scale, size)
 
+    def rows(self, name: str, values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        scale = 1.0 / (self.epsilon(name) * weights)
+        self.lines.append(LedgerLine(name, self.budget[name], self.budget[name], 1.0 / self.epsilon(name)))
+        return values + self.rng.laplace(0.0, 1.0, values.shape) * scale
+
+    def choose(self, name: str, scores: NDArray[np.int64], sensitivity: int) -> NDArray[np.int64]:
+        """The exponential mechanism: P(column) ∝ exp(ε · score / 2Δ)."""
+        self.lines.append(LedgerLine(name, self.budget[name], self.budget[name], 1.0 / self.epsilon(name)))
+        exponent = scores * (self.epsilon(name) / (2 * sensitivity))
+        best: NDArray[np.int64] = (exponent + self.rng.gumbel(size=scores.shape)).argmax(axis=1)
+        return best
+
 
 @dataclass(frozen=True)
 class Account:
@@ -114,7 +158,9 @@ class Account:
     dataset: str | None = None
 
 
-def sound_mechanism(method: str, epsilon: Number, shares: Mapping[str, Number], account: Account) -> SoundMechanism:
+def sound_mechanism(
+    method: str, epsilon: Number, shares: Mapping[str, Number], account: Account, rng: np.random.Generator
+) -> SoundMechanism:
     """A mechanism whose whole budget is on the ledger before any noise is drawn.
 
     Privacy: spends `epsilon` of the account's dataset, where a ledger is given.
@@ -125,7 +171,7 @@ def sound_mechanism(method: str, epsilon: Number, shares: Mapping[str, Number], 
             raise InputError("Name the dataset whose budget is spent with dataset=.")
         lines = [Spend(name, share, f"{method}, trajectory level") for name, share in budget.shares.items()]
         account.ledger.spend(account.dataset, lines, unit=Unit.trajectory(), total_if_new=budget.epsilon)
-    return SoundMechanism(budget, account.noise or OpenDPNoise())
+    return SoundMechanism(budget, account.noise or OpenDPNoise(), rng)
 
 
 def published_mechanism(

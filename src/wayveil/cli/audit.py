@@ -109,6 +109,9 @@ def files(
 @audit_app.command(name="self-check", epilog="Example: wayveil audit self-check --quick")
 def self_check(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: about half a minute of processor time.")] = False,
+    every_method: Annotated[
+        bool, typer.Option("--all", help="Also every method of `wayveil bench methods`, in both modes.")
+    ] = False,
     confidence: Confidence = 0.999,
     as_json: Json = False,
 ) -> None:
@@ -116,7 +119,7 @@ def self_check(
     from wayveil.audit.selfcheck import self_check as check
 
     with progress_bar() as progress:
-        result = check(quick, confidence=confidence, progress=progress)
+        result = check(quick, confidence=confidence, every_method=every_method, progress=progress)
     if as_json:
         print_json(result.to_dict())
     else:

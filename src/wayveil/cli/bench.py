@@ -20,11 +20,6 @@ def register(app: typer.Typer) -> None:
     app.add_typer(bench_app, name="bench")
 
 
-@bench_app.callback()
-def _bench() -> None:
-    """Keep `utility` a subcommand although it is the only one."""
-
-
 @bench_app.command(epilog=_EXAMPLE)
 def utility(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for tables, plots and finished runs.")],
@@ -38,27 +33,41 @@ def utility(
         str | None, typer.Option("--epsilons", help="Comma-separated, such as 0.1,0.5,1; default 0.1 to 1.")
     ] = None,
     seeds: Annotated[int | None, typer.Option("--seeds", help="Number of runs per combination; default 2.")] = None,
-    methods: Annotated[str | None, typer.Option("--methods", help="Comma-separated names; default all.")] = None,
+    methods: Annotated[
+        str | None,
+        typer.Option(
+            "--methods",
+            help="Comma-separated names (see `wayveil bench methods`), module:attribute for your own, or all.",
+        ),
+    ] = None,
     datasets: Annotated[str | None, typer.Option("--datasets", help="Comma-separated names; default all.")] = None,
     scope: Annotated[
         str | None, typer.Option("--scope", help="Scope of datasets that wayveil does not know by name.")
     ] = None,
     all_metrics: Annotated[bool, typer.Option("--all-metrics", help="Every metric, not only five.")] = False,
+    time_limit: Annotated[
+        float, typer.Option("--time-limit", help="Seconds that one run may take; 0 = no limit.")
+    ] = 900.0,
+    memory_limit: Annotated[
+        float, typer.Option("--memory-limit", help="Gigabytes that one run may take; 0 = no limit.")
+    ] = 8.0,
     json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
     """Run every method on every dataset at every epsilon, and score the results.
 
-    If it was interrupted, the same command with the same -o runs only what is missing. The results are computed from
-    the private data and are not for publication.
+    If it was interrupted, the same command with the same -o runs only what is missing. Each run has a process of its
+    own, which is ended at the limits. The results are computed from the private data and are not for publication.
     """
+    from wayveil.evaluation.bench_limits import Limits
     from wayveil.evaluation.compare_methods import compare_methods
 
+    limits = Limits(time_limit or None, 1000 * memory_limit or None)
     # A terminal shows the bar with the remaining time; a log gets one line per cell.
     say = (lambda line: None) if sys.stderr.isatty() else note
     with progress_bar() as progress:
         outcome, written = compare_methods(
             data, output, quick=quick, epsilons=epsilons, seeds=seeds, methods=methods, datasets=datasets, scope=scope,
-            all_metrics=all_metrics, progress=progress, say=say,
+            all_metrics=all_metrics, limits=limits, progress=progress, say=say,
         )  # fmt: skip
     note(NOT_FOR_PUBLICATION)
     for failure in outcome.failures:
@@ -73,4 +82,48 @@ def utility(
         Console().print(wins_table(outcome.rows))
         note(f"Wrote {', '.join(written)} to '{output.name}'.")
     if outcome.failures:
+        raise typer.Exit(1)
+
+
+@bench_app.command(name="methods", epilog="Example: wayveil bench methods --json")
+def list_methods(json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False) -> None:
+    """List every method: reference, what it protects, whether epsilon holds, times, rules and map."""
+    from wayveil.evaluation.methods_table import described, methods_table
+
+    if json:
+        from wayveil.cli.console import print_json
+
+        print_json({"methods": described()})
+    else:
+        from rich.console import Console
+
+        Console().print(methods_table())
+
+
+@bench_app.command(epilog="Example: wayveil bench conformance --methods adatrace,n-gram")
+def conformance(
+    methods: Annotated[
+        str, typer.Option("--methods", help="Comma-separated names, module:attribute for your own, or all.")
+    ] = "all",
+    json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+) -> None:
+    """Run the checks that every method must pass, on simulated data; exit code 1 if one fails."""
+    from dataclasses import asdict
+
+    from wayveil.baselines import load, names
+    from wayveil.baselines.conformance import check_method
+
+    chosen = names() if methods == "all" else [name.strip() for name in methods.split(",") if name.strip()]
+    found = [result for method in [load(name) for name in chosen] for result in check_method(method)]
+    if json:
+        from wayveil.cli.console import print_json
+
+        print_json({"checks": [asdict(result) for result in found]})
+    else:
+        from rich.console import Console
+
+        from wayveil.evaluation.methods_table import conformance_table
+
+        Console().print(conformance_table(found))
+    if any(result.problem for result in found):
         raise typer.Exit(1)

@@ -7,14 +7,16 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from wayveil.core.roads import RoadMap
 from wayveil.core.trajectories import Trajectories
-from wayveil.errors import InputError, WayveilError
+from wayveil.errors import InputError
+from wayveil.evaluation.bench_limits import NO_LIMITS, LimitError, Limits, reason_of, run_limited
 from wayveil.evaluation.datasets import Dataset
-from wayveil.evaluation.methods import METHODS, Method
+from wayveil.evaluation.methods import METHODS, Method, find_method
 from wayveil.evaluation.paths import Paths, project
 from wayveil.evaluation.score import HEADLINE, METRICS, floors, selected_metrics
 from wayveil.io.atomic import write_text
@@ -34,7 +36,8 @@ class Cell:
 
     @property
     def file_name(self) -> str:
-        return f"{self.dataset.name}__{self.method.name}__eps{self.epsilon:g}__seed{self.seed}.json"
+        method = self.method.name.replace(":", ".")
+        return f"{self.dataset.name}__{method}__eps{self.epsilon:g}__seed{self.seed}.json"
 
 
 @dataclass(frozen=True)
@@ -57,17 +60,18 @@ def plan_cells(
     datasets: Iterable[Dataset], epsilons: Sequence[float], methods: Sequence[str], seeds: int
 ) -> list[Cell]:
     """Cells in the order in which they run: by dataset, then by epsilon, then all seeds."""
-    unknown = [name for name in methods if name not in METHODS]
+    chosen = {name: find_method(name) for name in methods}
+    unknown = [name for name, method in chosen.items() if method is None]
     if unknown:
         raise InputError(f"Unknown method '{unknown[0]}'; choose from {', '.join(METHODS)}.")
     if seeds < 1 or not epsilons or min(epsilons) <= 0:
         raise InputError("The comparison needs at least one seed and epsilons above 0.")
     return [
-        Cell(dataset, METHODS[name], epsilon, seed)
+        Cell(dataset, method, epsilon, seed)
         for dataset in datasets
         for epsilon in epsilons
-        for name in methods
-        if dataset.roads is not None or not METHODS[name].needs_roads
+        for method in chosen.values()
+        if method is not None and (dataset.roads is not None or not method.needs_roads)
         for seed in range(seeds)
     ]
 
@@ -77,13 +81,16 @@ def run_cells(
     folder: Path,
     *,
     metrics: Sequence[str] = HEADLINE,
+    limits: Limits = NO_LIMITS,
     progress: Progress = quiet,
     say: Callable[[str], None] = lambda line: None,
 ) -> Outcome:
     """Run the cells that are missing in `folder`/cells, and return the tidy table of all.
 
     The file of a cell appears when the cell is complete, so a run that was killed continues where it stopped. A cell
-    that failed leaves no file and is tried again. `say` is called with one line per cell and the remaining time.
+    that failed leaves no file and is tried again; one that took more than the limits is tried again if these are
+    raised. With limits, each cell has a process of its own. `say` is called with one line per cell and the remaining
+    time.
 
     Privacy: not private (trusted side only).
     """
@@ -98,14 +105,23 @@ def run_cells(
     if len(missing) < len(cells):
         say(f"{len(cells) - len(missing)} of {len(cells)} cells are already complete.")
     failures, current, begin = [], _CurrentDataset(), time.monotonic()
+    for cell in list(missing):
+        if (reason := _gave_up(store / cell.file_name, cell, limits)) is not None:
+            failures.append(Failure(cell.file_name.removesuffix(".json"), reason))
+            missing.remove(cell)
     for position, cell in enumerate(missing):
         progress("cells", (len(cells) - len(missing) + position) / max(len(cells), 1))
         try:
-            fresh = _run(cell, current, metrics)
+            fresh = (
+                run_limited(partial(_run_alone, cell, metrics), limits) if limits.any else _run(cell, current, metrics)
+            )
         except Exception as error:
-            # An error in one method must not stop the others; the message of another library may quote the data.
-            reason = str(error) if isinstance(error, WayveilError) else f"{type(error).__name__} in the method"
-            failures.append(Failure(cell.file_name.removesuffix(".json"), reason))
+            # An error in one method must not stop the others.
+            failures.append(Failure(cell.file_name.removesuffix(".json"), reason_of(error)))
+            if isinstance(error, LimitError):
+                note = {"fingerprint": cell.dataset.fingerprint, "failed": str(error),
+                        "limits": [limits.seconds, limits.memory_mb]}  # fmt: skip
+                write_text(store / cell.file_name, json.dumps(note, indent=1), private=True)
         else:
             write_text(store / cell.file_name, json.dumps(fresh, indent=1), private=True)
             found[cell.file_name] = fresh
@@ -122,6 +138,16 @@ def _stored(path: Path, cell: Cell, metrics: Sequence[str]) -> Row | None:
         record = json.loads(path.read_text(encoding="utf-8"))
         same = record["fingerprint"] == cell.dataset.fingerprint
         return record if same and set(_metrics_of(cell.method, metrics)) <= set(record["values"]) else None
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _gave_up(path: Path, cell: Cell, limits: Limits) -> str | None:
+    """Why the cell failed before, if it took more than limits that are not below these."""
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        same = record["fingerprint"] == cell.dataset.fingerprint and limits.covers(record["limits"])
+        return str(record["failed"]) if same else None
     except (OSError, ValueError, KeyError, TypeError):
         return None
 
@@ -151,6 +177,10 @@ class _CurrentDataset:
         return self._roads
 
 
+def _run_alone(cell: Cell, metrics: Sequence[str]) -> Row:
+    return _run(cell, _CurrentDataset(), metrics)
+
+
 def _run(cell: Cell, current: _CurrentDataset, metrics: Sequence[str]) -> Row:
     data, paths = current.open(cell.dataset)
     roads = current.roads(cell.dataset) if cell.method.needs_roads else None
@@ -175,8 +205,8 @@ def _tidy(done: list[tuple[Cell, Row]], store: Path, current: _CurrentDataset, m
             floor_at[key] = _floor(cell.dataset, record["trajectories"], store, current, metrics)
         kept = ("dataset", "method", "private", "epsilon", "seed", "trajectories", "wall_s", "cpu_s")
         rows += [
-            {**{name: record[name] for name in kept}, "metric": name, "value": record["values"][name],
-             "floor": floor_at[key][name]}
+            {**{name: record[name] for name in kept}, "peak_mb": record.get("peak_mb"), "metric": name,
+             "value": record["values"][name], "floor": floor_at[key][name]}
             for name in _metrics_of(cell.method, metrics)
         ]  # fmt: skip
     return rows

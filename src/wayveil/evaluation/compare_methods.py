@@ -5,9 +5,10 @@ from pathlib import Path
 
 from wayveil.errors import InputError
 from wayveil.evaluation.bench import Outcome, plan_cells, run_cells
+from wayveil.evaluation.bench_limits import NO_LIMITS, Limits
 from wayveil.evaluation.bench_outputs import write_outputs
 from wayveil.evaluation.datasets import find_datasets, quick_dataset
-from wayveil.evaluation.methods import METHODS
+from wayveil.evaluation.methods import DEFAULT, METHODS
 from wayveil.evaluation.score import HEADLINE, METRICS
 from wayveil.io.outputs import check_outputs
 from wayveil.progress import Progress, quiet
@@ -27,17 +28,20 @@ def compare_methods(
     datasets: str | None = None,
     scope: str | None = None,
     all_metrics: bool = False,
+    limits: Limits = NO_LIMITS,
     progress: Progress = quiet,
     say: Callable[[str], None] = lambda line: None,
 ) -> tuple[Outcome, list[str]]:
     """Run the comparison and write its files; return the results and the names of the files.
+
+    `methods` is a comma-separated list, "all", or None for the methods in `DEFAULT`.
 
     Privacy: not private (trusted side only).
     """
     if quick == (data is not None):
         raise InputError("Give a data folder, or use quick=True for the simulated city.")
     chosen_epsilons = _numbers(epsilons or (_QUICK_EPSILONS if quick else _EPSILONS))
-    chosen_methods = _names(methods) or list(METHODS)
+    chosen_methods = list(METHODS) if methods == "all" else _names(methods) or list(DEFAULT)
     repeats = seeds if seeds is not None else (1 if quick else 2)
     plan_cells([], chosen_epsilons, chosen_methods, repeats)  # refuses before any data is read
     found = [quick_dataset()] if data is None else find_datasets(data, scope, _names(datasets))
@@ -45,7 +49,7 @@ def compare_methods(
     check_outputs(tables, inputs=[] if data is None else [data / f"{dataset.name}.parquet" for dataset in found])
     cells = plan_cells(found, chosen_epsilons, chosen_methods, repeats)
     metrics = tuple(METRICS) if all_metrics else HEADLINE
-    outcome = run_cells(cells, output, metrics=metrics, progress=progress, say=say)
+    outcome = run_cells(cells, output, metrics=metrics, limits=limits, progress=progress, say=say)
     return outcome, write_outputs(outcome.rows, output)
 
 

@@ -3,7 +3,9 @@
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from wayveil.core.roads import RoadMap
 from wayveil.core.scope import Scope
@@ -13,6 +15,9 @@ from wayveil.io import files
 from wayveil.io.roads import read_roads
 from wayveil.io.scope_files import read_scope
 from wayveil.simulate import simulate_city, simulate_trajectories
+
+if TYPE_CHECKING:
+    from wayveil.simulate.city import City
 
 _KNOWN_SCOPES = (("cabspotting", "san-francisco"), ("geolife", "beijing"), ("tdrive", "beijing"))
 _KNOWN_ROADS = {"san-francisco": "sf_roads.parquet", "beijing": "beijing_roads.parquet"}
@@ -57,14 +62,12 @@ def _dataset(path: Path, scope: str | None) -> Dataset:
     if chosen is None:
         raise InputError(f"The scope of '{path.stem}' is unknown; set it with scope=.")
 
-    def read() -> Trajectories:
-        return files.read(path)
-
     folder = path.parent / "roads"
     candidates = [folder / f"{path.stem}.parquet", folder / f"{path.stem}_roads.parquet"]
     candidates += [folder / _KNOWN_ROADS[chosen]] if chosen in _KNOWN_ROADS else []
     roads_file = next((file for file in candidates if file.is_file()), None)
-    return Dataset(path.stem, read_scope(chosen), read, _roads(roads_file), _digest(path))
+    roads = None if roads_file is None else partial(_read_roads, roads_file)
+    return Dataset(path.stem, read_scope(chosen), partial(_read, path), roads, _digest(path))
 
 
 def _digest(path: Path) -> str:
@@ -72,14 +75,12 @@ def _digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()[:16]
 
 
-def _roads(file: Path | None) -> Callable[[], RoadMap] | None:
-    if file is None:
-        return None
+def _read(path: Path) -> Trajectories:
+    return files.read(path)
 
-    def read() -> RoadMap:
-        return read_roads(file)
 
-    return read
+def _read_roads(path: Path) -> RoadMap:
+    return read_roads(path)
 
 
 def quick_dataset() -> Dataset:
@@ -87,11 +88,17 @@ def quick_dataset() -> Dataset:
 
     Privacy: free (simulated data).
     """
-    city = simulate_city(seed=0, size_km=(5, 5))
-    return Dataset(
-        "embedded-city",
-        city.scope,
-        lambda: simulate_trajectories(city, n=QUICK_TRAJECTORIES, seed=0),
-        lambda: city.roadmap,
-        f"{QUICK_TRAJECTORIES} simulated",
-    )
+    return Dataset("embedded-city", _city().scope, _quick_trajectories, _quick_roads, f"{QUICK_TRAJECTORIES} simulated")
+
+
+@cache
+def _city() -> "City":
+    return simulate_city(seed=0, size_km=(5, 5))
+
+
+def _quick_trajectories() -> Trajectories:
+    return simulate_trajectories(_city(), n=QUICK_TRAJECTORIES, seed=0)
+
+
+def _quick_roads() -> RoadMap:
+    return _city().roadmap

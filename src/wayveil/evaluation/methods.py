@@ -6,8 +6,11 @@ the data has, because divergences depend on the number. This uses the exact numb
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from wayveil import synthesize
+from wayveil.baselines import load
+from wayveil.baselines.registry import MODULES
 from wayveil.core.roads import RoadMap
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
@@ -20,6 +23,10 @@ Run = Callable[[Trajectories, Scope, float, int, RoadMap | None], Trajectories]
 
 DPE_SUBSET = 500
 """The published DPE compares all pairs of trajectories, so it runs on a random subset of this size."""
+DEFAULT = ("wayveil", "wayveil-map", "wayveil-bayes", "wayveil-bayes-map", "adatrace", "privtrace",
+           "adatrace-published", "privtrace-published", "dpe-published")  # fmt: skip
+"""The methods that run when none is named."""
+PUBLISHED = "-published"
 
 
 @dataclass(frozen=True)
@@ -33,13 +40,12 @@ class Method:
     has_time: bool = True
 
 
-def _ours(estimator: str, with_map: bool) -> Run:
-    def run(data: Trajectories, scope: Scope, epsilon: float, seed: int, roads: RoadMap | None) -> Trajectories:
-        release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory())
-        used = roads if with_map else None
-        return synthesize(release, roads=used, n=len(data), seed=seed, estimator=estimator).trajectories
-
-    return run
+def _ours(
+    data: Trajectories, scope: Scope, epsilon: float, seed: int, roads: RoadMap | None, *, estimator: str, mapped: bool
+) -> Trajectories:
+    release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory())
+    used = roads if mapped else None
+    return synthesize(release, roads=used, n=len(data), seed=seed, estimator=estimator).trajectories
 
 
 def _dpe(data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap | None) -> Trajectories:
@@ -47,27 +53,41 @@ def _dpe(data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap
     return synthesize_published(some, scope, Options(epsilon=epsilon, seed=seed)).trajectories
 
 
-def _baseline(name: str, published: bool) -> Run:
-    def run(data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap | None) -> Trajectories:
-        import wayveil.baselines as baselines
+def _baseline(
+    data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap | None, *, name: str, published: bool
+) -> Trajectories:
+    return load(name)(data, scope, epsilon, published=published, seed=seed, n=len(data)).trajectories
 
-        method: Callable[..., baselines.BaselineResult] = getattr(baselines, name)
-        return method(data, scope, epsilon, published=published, seed=seed, n=len(data)).trajectories
 
-    return run
+def baseline_method(name: str, published: bool) -> Method:
+    """A method of the collection, or one at 'module:attribute', in one of its modes."""
+    run = partial(_baseline, name=name, published=published)
+    return Method(name + PUBLISHED * published, run, private=not published, has_time=load(name).makes_times)
 
 
 METHODS: dict[str, Method] = {
     method.name: method
     for method in (
-        Method("wayveil", _ours("learned", with_map=False), private=True),
-        Method("wayveil-map", _ours("learned", with_map=True), private=True, needs_roads=True),
-        Method("wayveil-bayes", _ours("bayes", with_map=False), private=True),
-        Method("wayveil-bayes-map", _ours("bayes", with_map=True), private=True, needs_roads=True),
-        Method("adatrace", _baseline("adatrace", False), private=True, has_time=False),
-        Method("privtrace", _baseline("privtrace", False), private=True, has_time=False),
-        Method("adatrace-published", _baseline("adatrace", True), private=False, has_time=False),
-        Method("privtrace-published", _baseline("privtrace", True), private=False, has_time=False),
+        Method("wayveil", partial(_ours, estimator="learned", mapped=False), private=True),
+        Method("wayveil-map", partial(_ours, estimator="learned", mapped=True), private=True, needs_roads=True),
+        Method("wayveil-bayes", partial(_ours, estimator="bayes", mapped=False), private=True),
+        Method("wayveil-bayes-map", partial(_ours, estimator="bayes", mapped=True), private=True, needs_roads=True),
+        *(baseline_method(name, published) for published in (False, True) for name in MODULES),
         Method("dpe-published", _dpe, private=False),
     )
 }
+
+
+def find_method(name: str) -> Method | None:
+    """The method of this name; 'module:attribute' (with or without "-published") is one of your own.
+
+    A method that was registered in this process is found too.
+    """
+    if name in METHODS:
+        return METHODS[name]
+    from wayveil.baselines import names
+
+    plain = name.removesuffix(PUBLISHED)
+    if ":" in plain or plain in names():
+        return baseline_method(plain, plain != name)
+    return None

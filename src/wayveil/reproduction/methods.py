@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from wayveil.baselines import adatrace, privtrace
+from wayveil.baselines import load
 from wayveil.core.trajectories import Trajectories
 from wayveil.dpe.coordinates import synthesize_published
 from wayveil.dpe.descent import Settings
@@ -50,11 +50,11 @@ def _published(loss: str) -> Callable[..., Trajectories]:
 
 
 def _adatrace(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
-    return adatrace(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
+    return load("adatrace")(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
 
 
 def _privtrace(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
-    return privtrace(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
+    return load("privtrace")(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
 
 
 def _wayveil(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:

@@ -11,25 +11,13 @@ scores like the authors' own code on public data; `research/benchmarks/baseline_
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.baselines.coordinates import Metres, from_points, in_metres, output_size
+from wayveil.baselines.coordinates import Metres
 from wayveil.baselines.grid import Box, Routes, TwoLevelGrid, norm_sub, trace, uniform_grid
 from wayveil.baselines.markov import Chain, Edges, SecondOrder, make_chain, trip_distribution, walk
-from wayveil.baselines.mechanism import (
-    Account,
-    Features,
-    Mechanism,
-    by_trajectory,
-    published_mechanism,
-    sound_mechanism,
-)
-from wayveil.baselines.result import NO_TIME, ONE_TRAJECTORY, BaselineResult
+from wayveil.baselines.mechanism import Mechanism, by_trajectory
+from wayveil.baselines.method import Method, Run
 from wayveil.core import ragged
-from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
-from wayveil.privacy.budget import Number
-from wayveil.privacy.ledger import Ledger
-from wayveil.privacy.noise import NoiseSource
-from wayveil.progress import Progress, quiet
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,77 +27,25 @@ SOUND_SHARES = {"count": "0.03", "grid": "0.17", "first order": "0.4", "second o
 _TRAJECTORIES_A_CELL = 500.0
 _VISITS_A_LEAF, _LEAVES = 80.0, 1_500.0
 _MOST_ACROSS, _MOST_SPLITS = 24, 12
-_LEAKS = (
+LEAKS = (
     "Not private: box and number of trajectories are exact, the grid's size comes from the exact number, only the "
     "transitions that occur in the raw data are given noise, noise is floating-point."
 )
 
 
-def privtrace(
-    trajectories: Trajectories,
-    scope: Scope,
-    epsilon: Number,
-    *,
-    published: bool = False,
-    seed: int | None = None,
-    n: int | None = None,
-    noise: NoiseSource | None = None,
-    ledger: Ledger | None = None,
-    dataset: str | None = None,
-    progress: Progress = quiet,
-) -> BaselineResult:
-    """Synthetic trajectories by PrivTrace.
-
-    Parameters
-    ----------
-    published
-        True follows the authors: box and count of the data, noise only on transitions that occur; not private.
-        False closes these leaks: the scope's box, a noisy count, noise on every transition between touching cells
-        (a set that the noisy grid alone decides), integer noise.
-    seed
-        Seed of the walks and, in the published mode, of the noise. The noise of the sound mode has no seed.
-    n
-        Number of trajectories to make; None = the (noisy) count.
-    noise
-        Source of the sound mode's noise; anything but the default makes the result not private.
-    ledger, dataset
-        The account that is charged. Without a ledger nothing is recorded, and the caller is responsible for
-        composition.
-
-    Privacy: spends `epsilon` for one trajectory (add or remove); with `published`, not private.
-    """
-    rng = np.random.default_rng(seed)
-    account = Account(noise, ledger, dataset)
-    mechanism: Mechanism
-    if published:
-        mechanism = published_mechanism(epsilon, PUBLISHED_SHARES, rng, account)
-    else:
-        mechanism = sound_mechanism("privtrace", epsilon, SOUND_SHARES, account)
-    progress("privtrace", 0.0)
-    box, data = in_metres(trajectories, scope, published)
-    count = _count(len(data[0]) - 1, mechanism, published)
-    grid = _grid(data, box, count, mechanism)
+def _make(run: Run) -> Trajectories:
+    mechanism, published, rng = run.mechanism, run.published, run.rng
+    count = run.count()
+    grid = _grid(run.data, run.box, count, mechanism)
     # The authors look at the sample points only; a transition may then leap over cells.
     apart_m = np.inf if published else 0.5 * float(min(grid.rectangles[2].min(), grid.rectangles[3].min()))
-    routes = trace(*data, grid, apart_m)
-    progress("privtrace", 0.3)
+    routes = trace(*run.data, grid, apart_m)
+    run.progress("privtrace", 0.3)
     chain = _first_order(routes, grid, count, mechanism, published)
     second = _second_order(routes, chain, mechanism, published)
-    progress("privtrace", 0.5)
-    size = output_size(n, count)
-    offsets, leaf = walk(chain, second, trip_distribution(chain), size, rng)
-    made = from_points(offsets, *grid.draw(leaf, rng), scope)
-    progress("privtrace", 1.0)
-    return BaselineResult(
-        made, mechanism.private, tuple(mechanism.lines), (_LEAKS if published else ONE_TRAJECTORY, NO_TIME)
-    )
-
-
-def _count(m: int, mechanism: Mechanism, published: bool) -> float:
-    if published:
-        return float(m)
-    everyone = np.arange(m)
-    return max(1.0, float(mechanism.sums("count", Features(everyone, everyone * 0, np.ones(m)), 1)[0]))
+    run.progress("privtrace", 0.5)
+    offsets, leaf = walk(chain, second, trip_distribution(chain), run.size(count), rng)
+    return run.made(offsets, *grid.draw(leaf, rng))
 
 
 def _grid(data: Metres, box: Box, count: float, mechanism: Mechanism) -> TwoLevelGrid:
@@ -159,3 +95,16 @@ def _second_order(routes: Routes, chain: Chain, mechanism: Mechanism, published:
     if published:
         noisy = np.where(np.bincount(code[known], minlength=len(noisy)) > 0, noisy, 0.0)
     return second.with_counts(noisy[: second.size], chain)
+
+
+privtrace = Method(
+    name="privtrace",
+    reference="Wang, Zhang, Chen, Sun, Backes, Zhang: USENIX Security 2023",
+    idea="Two-level grid, first-order chain with start and end, second order where it matters, trips by a convex fit.",
+    protects="one trajectory, added or removed",
+    proof="Each trajectory weighs at most 1 in each of four vectors of sums, and their shares add up to epsilon.",
+    leaks=LEAKS,
+    shares=SOUND_SHARES,
+    published_shares=PUBLISHED_SHARES,
+    make=_make,
+)

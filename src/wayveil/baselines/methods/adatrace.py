@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.baselines.coordinates import Metres, from_points, in_metres, output_size
+from wayveil.baselines.bridges import bridge
+from wayveil.baselines.coordinates import Metres
 from wayveil.baselines.grid import (
     Routes,
     TwoLevelGrid,
@@ -24,22 +25,12 @@ from wayveil.baselines.grid import (
     trace,
     uniform_grid,
 )  # fmt: skip
-from wayveil.baselines.mechanism import (
-    Account,
-    Features,
-    Mechanism,
-    by_trajectory,
-    published_mechanism,
-    sound_mechanism,
-)
-from wayveil.baselines.result import NO_TIME, ONE_TRAJECTORY, BaselineResult
+from wayveil.baselines.mechanism import Features, Mechanism, by_trajectory
+from wayveil.baselines.method import Method, Run
+from wayveil.baselines.records import leaf_of_cell
+from wayveil.baselines.sequences import direction, neighbour_table
 from wayveil.core import ragged
-from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
-from wayveil.privacy.budget import Number
-from wayveil.privacy.ledger import Ledger
-from wayveil.privacy.noise import NoiseSource
-from wayveil.progress import Progress, quiet
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -50,7 +41,7 @@ LONGEST = 4 * ACROSS
 PUBLISHED_SHARES = {"grid": "0.05", "mobility": "0.35", "trips": "0.5", "lengths": "0.1"}
 SOUND_SHARES = {"count": "0.03", "grid": "0.04", "second level": "0.2", "mobility": "0.2", "trips": "0.43",
                 "lengths": "0.1"}  # fmt: skip
-_LEAKS = (
+LEAKS = (
     "Not private: box and number of trajectories are exact, second-level densities carry no noise, the family of each "
     "trip's route lengths and their largest value are read from the raw data, noise is floating-point."
 )
@@ -71,62 +62,16 @@ class _Model:
     count: float
 
 
-def adatrace(
-    trajectories: Trajectories,
-    scope: Scope,
-    epsilon: Number,
-    *,
-    published: bool = False,
-    seed: int | None = None,
-    n: int | None = None,
-    noise: NoiseSource | None = None,
-    ledger: Ledger | None = None,
-    dataset: str | None = None,
-    progress: Progress = quiet,
-) -> BaselineResult:
-    """Synthetic trajectories by AdaTrace.
-
-    Parameters
-    ----------
-    published
-        True follows the authors: box and count of the data, raw second-level densities, raw choices; not private.
-        False closes these leaks: the scope's box, a noisy count, a noised second level, one fixed family of route
-        lengths, integer noise.
-    seed
-        Seed of the walks and, in the published mode, of the noise. The noise of the sound mode has no seed.
-    n
-        Number of trajectories to make; None = the (noisy) count.
-    noise
-        Source of the sound mode's noise; anything but the default makes the result not private.
-    ledger, dataset
-        The account that is charged. Without a ledger nothing is recorded, and the caller is responsible for
-        composition.
-
-    Privacy: spends `epsilon` for one trajectory (add or remove); with `published`, not private.
-    """
-    rng = np.random.default_rng(seed)
-    account = Account(noise, ledger, dataset)
-    mechanism: Mechanism
-    if published:
-        mechanism = published_mechanism(epsilon, PUBLISHED_SHARES, rng, account)
-    else:
-        mechanism = sound_mechanism("adatrace", epsilon, SOUND_SHARES, account)
-    progress("adatrace", 0.0)
-    model = _measure(trajectories, scope, mechanism, published)
-    progress("adatrace", 0.5)
-    made = _walk(model, output_size(n, model.count), scope, rng)
-    progress("adatrace", 1.0)
-    return BaselineResult(
-        made, mechanism.private, tuple(mechanism.lines), (_LEAKS if published else ONE_TRAJECTORY, NO_TIME)
-    )
+def _make(run: Run) -> Trajectories:
+    model = _measure(run)
+    run.progress("adatrace", 0.5)
+    return _walk(model, run)
 
 
-def _measure(trajectories: Trajectories, scope: Scope, mechanism: Mechanism, published: bool) -> _Model:
-    box, data = in_metres(trajectories, scope, published)
-    m = len(data[0]) - 1
+def _measure(run: Run) -> _Model:
+    box, data, mechanism, published = run.box, run.data, run.mechanism, run.published
+    count, m = run.count(), run.trajectories
     everyone = np.arange(m)
-    count = float(m) if published else mechanism.sums("count", Features(everyone, everyone * 0, np.ones(m)), 1)[0]
-    count = max(count, 1.0)
     coarse = uniform_grid(box, ACROSS)
     grid, leaf_weight = _second_level(data, coarse, count, mechanism, published)
     routes = trace(*data, coarse, min(box.width_m, box.height_m) / ACROSS / 4)
@@ -158,27 +103,17 @@ def _second_level(
     return grid, norm_sub(mechanism.sums("second level", features, grid.leaves), count)
 
 
-def _direction(source: Ints, target: Ints) -> Ints:
-    """0..8 for a step to one of the eight neighbours (4 = none), -1 for a longer one."""
-    down, right = target // ACROSS - source // ACROSS, target % ACROSS - source % ACROSS
-    near = (np.abs(down) <= 1) & (np.abs(right) <= 1)
-    return np.where(near, (down + 1) * 3 + right + 1, -1)
-
-
-def _neighbour_cells() -> tuple[Ints, NDArray[np.bool_]]:
-    """(36, 9) cell in each direction, and whether it exists and is another one."""
-    cell, way = np.arange(ACROSS**2)[:, None], np.arange(9)[None]
-    row, column = cell // ACROSS + way // 3 - 1, cell % ACROSS + way % 3 - 1
-    exists = (row >= 0) & (row < ACROSS) & (column >= 0) & (column < ACROSS) & (way != 4)
-    return np.where(exists, row * ACROSS + column, 0), exists
+def _neighbours() -> tuple[Ints, NDArray[np.bool_]]:
+    target, exists = neighbour_table(ACROSS)
+    return target, exists & (np.arange(9) != 4)
 
 
 def _mobility(routes: Routes, mechanism: Mechanism) -> Floats:
     owner, source, target = routes.moves()
-    way = _direction(source, target)
+    way = direction(source, target, ACROSS)
     near = way >= 0
     noisy = mechanism.sums("mobility", by_trajectory(owner[near], source[near] * 9 + way[near]), ACROSS**2 * 9)
-    _, exists = _neighbour_cells()
+    _, exists = _neighbours()
     # A little weight everywhere keeps every end reachable.
     weight = np.where(exists, np.maximum(noisy.reshape(-1, 9), 0.0) + 1e-6, 0.0)
     probability: Floats = weight / weight.sum(1, keepdims=True)
@@ -237,43 +172,34 @@ def _sound_lengths(pair: Ints, lengths: Ints, trips: Floats, mechanism: Mechanis
     return lengths_by_pair
 
 
-def _walk(model: _Model, n: int, scope: Scope, rng: np.random.Generator) -> Trajectories:
+def _walk(model: _Model, run: Run) -> Trajectories:
     """All walkers at once: P(next | current) · P(end in the remaining steps)."""
+    rng, n = run.rng, run.size(model.count)
     pair = draw_systematic(model.trips, n, rng)
     end = pair % ACROSS**2
     current = pair // ACROSS**2
     cells = np.minimum(_shortest(pair) + draw_rows(model.excess[pair], rng), LONGEST)
     # Leaving a cell and coming back takes three cells; a trip of two inside one cell is a trip of one.
     cells = np.where((current == end) & (cells == 2), 1, cells)
-    target, exists = _neighbour_cells()
-    chain = np.zeros((ACROSS**2, ACROSS**2))
-    np.add.at(chain, (np.repeat(np.arange(ACROSS**2), 9), target.ravel()), (model.move * exists).ravel())
-    reach = [np.eye(ACROSS**2)]
-    for _ in range(LONGEST):
-        reach.append(reach[-1] @ chain)
-    visited = np.zeros((n, LONGEST), np.int64)
-    visited[:, 0] = current
-    reached = np.stack(reach)
-    for step in range(1, int(cells.max())):
-        who = np.flatnonzero(cells > step)
-        ways = target[current[who]]
-        weight = model.move[current[who]] * reached[(cells[who] - 1 - step)[:, None], ways, end[who][:, None]]
-        current[who] = ways[np.arange(len(who)), draw_rows(weight, rng)]
-        visited[who, step] = current[who]
+    target, exists = _neighbours()
+    visited = bridge(target, model.move * exists, current, end, cells, LONGEST, rng)
     # A trip inside one cell still has a start and an end.
     visited[cells == 1, 1] = visited[cells == 1, 0]
     points = np.maximum(cells, 2)
     offsets = ragged.offsets_of(points)
     cell = visited[np.arange(LONGEST)[None] < points[:, None]]
-    x_m, y_m = model.grid.draw(_leaf_in(model, cell, rng), rng)
-    return from_points(offsets, x_m, y_m, scope)
+    x_m, y_m = model.grid.draw(leaf_of_cell(model.grid, model.leaf_weight, cell, rng), rng)
+    return run.made(offsets, x_m, y_m)
 
 
-def _leaf_in(model: _Model, cell: Ints, rng: np.random.Generator) -> Ints:
-    """A leaf of each cell, in proportion to the leaves' weights; evenly where they have none."""
-    first = model.grid.first_leaf
-    weight = model.leaf_weight + 1e-9
-    cumulative = np.r_[0.0, np.cumsum(weight)]
-    at = cumulative[first[cell]] + rng.random(len(cell)) * (cumulative[first[cell + 1]] - cumulative[first[cell]])
-    leaf: Ints = np.clip(np.searchsorted(cumulative, at, side="right") - 1, first[cell], first[cell + 1] - 1)
-    return leaf
+adatrace = Method(
+    name="adatrace",
+    reference="Gursoy, Liu, Truex, Yu, Wei: CCS 2018",
+    idea="Two-level grid, first-order Markov chain, trips and route lengths; walks that end where the trip ends.",
+    protects="one trajectory, added or removed",
+    proof="Each trajectory weighs at most 1 in each of six vectors of sums, and their shares add up to epsilon.",
+    leaks=LEAKS,
+    shares=SOUND_SHARES,
+    published_shares=PUBLISHED_SHARES,
+    make=_make,
+)

@@ -1,0 +1,49 @@
+"""First-order walks on a uniform grid: starts, moves to the eight neighbours, ends.
+
+Privacy: free (post-processing); the weights are outputs of a mechanism.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.baselines.grid import draw_rows
+from wayveil.baselines.sequences import NOTHING, neighbour_table
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+LONGEST = 60
+"""Cells of the longest walk."""
+
+
+@dataclass(frozen=True, eq=False)
+class Walks:
+    """Weights of starts, of moves (cells, 9) with 4 = none, and of ends, on `across` × `across` cells."""
+
+    across: int
+    start: Floats
+    move: Floats
+    end: Floats
+
+    def draw(self, n: int, rng: np.random.Generator) -> Ints:
+        """(n, LONGEST) cells, NOTHING after the end."""
+        target, exists = neighbour_table(self.across)
+        exists = exists.copy()
+        exists[:, 4] = False
+        # The ninth way ends the walk; a cell without any weight ends it too.
+        weight = np.where(exists, np.maximum(self.move, 0.0), 0.0)
+        weight[:, 4] = np.maximum(self.end, 0.0)
+        weight[weight.sum(1) <= 0, 4] = 1.0
+        path = np.full((n, LONGEST), NOTHING, np.int64)
+        path[:, 0] = draw_rows(np.maximum(self.start, 0.0)[None], rng, n)
+        walking = np.arange(n)
+        for step in range(1, LONGEST):
+            at = path[walking, step - 1]
+            way = draw_rows(weight[at], rng)
+            walking, at, way = walking[way != 4], at[way != 4], way[way != 4]
+            if len(walking) == 0:
+                break
+            path[walking, step] = target[at, way]
+        return path

@@ -1,0 +1,1 @@
+"""One module for each method; `wayveil.baselines.load` imports them by name."""

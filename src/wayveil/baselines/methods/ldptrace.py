@@ -1,0 +1,83 @@
+"""LDPTrace (Du, Hu, Zhang, Fang, Chen, Zheng, Gao: VLDB 2023), our own code from the paper, in a simulated local model.
+
+Each device reports its length (in cells), its start, its end and some of its moves, each by optimised unary encoding;
+the server sees reports only. It estimates the counts, and draws first-order walks whose lengths follow the reported
+ones. Every device sends the same number of reports, so that this number says nothing; reports without an item are made
+from the empty vector.
+
+The shares of ε and the treatment of negative estimates (cut at zero for starts and ends, the nearest non-negative table
+for moves) are our reading, settled by comparing with the scores of the authors' own code on public data.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.baselines.first_order import Walks
+from wayveil.baselines.grid import Routes, draw_systematic, norm_sub, trace, uniform_grid
+from wayveil.baselines.local import Reporter
+from wayveil.baselines.method import Method, Run
+from wayveil.baselines.sequences import NOTHING, direction, drawn_points
+from wayveil.core import ragged
+from wayveil.core.trajectories import Trajectories
+
+Ints = NDArray[np.int64]
+
+ACROSS = 6
+CELLS = ACROSS**2
+LENGTHS = 24
+"""Largest length that is told apart, in cells."""
+QUANTILE = 0.9
+"""A device reports as many moves as this share of the devices has at most, by the noisy lengths."""
+_SHARES = {"lengths": "0.1", "starts": "0.4", "ends": "0.2", "moves": "0.3"}
+
+
+def _make(run: Run) -> Trajectories:
+    grid = uniform_grid(run.box, ACROSS)
+    routes = trace(*run.data, grid, min(run.box.width_m, run.box.height_m) / (4 * ACROSS))
+    reporter = Reporter.of(run.mechanism, run.devices)
+    here = np.arange(len(routes))
+    size = np.minimum(routes.size, LENGTHS) - 1
+    lengths = np.maximum(reporter.estimate("lengths", here, size, LENGTHS), 0.0)
+    start = np.maximum(reporter.estimate("starts", here, routes.start, CELLS), 0.0)
+    end = np.maximum(reporter.estimate("ends", here, routes.end, CELLS), 0.0)
+    move = _moves(run, routes, lengths, reporter)
+    move = norm_sub(move.ravel(), _moves_a_device(lengths) * run.devices).reshape(CELLS, 9)
+    walks = Walks(ACROSS, start, move, end)
+    n = run.size(max(run.devices, 1))
+    path = walks.draw(n, run.rng)
+    cut = draw_systematic(lengths, n, run.rng) + 1
+    path = np.where(np.arange(path.shape[1])[None] < cut[:, None], path, NOTHING)
+    return drawn_points(run, grid, path)
+
+
+def _moves(run: Run, routes: Routes, lengths: np.ndarray, reporter: Reporter) -> np.ndarray:
+    """(CELLS, 9) estimated numbers of devices' moves; a device samples its moves without looking at anyone else's."""
+    cumulative = np.cumsum(lengths) / max(lengths.sum(), 1e-12)
+    reports = int(np.clip(np.searchsorted(cumulative, QUANTILE), 1, LENGTHS - 1))
+    owner, source, target = routes.moves()
+    way = direction(source, target, ACROSS)
+    owner, code = owner[way >= 0], (source * 9 + way)[way >= 0]
+    order = np.lexsort((run.rng.random(len(owner)), owner))
+    owner, code = owner[order], code[order]
+    rank = ragged.ranks(np.bincount(owner, minlength=len(routes))) if len(owner) else owner
+    chosen = [(owner[rank == r], code[rank == r]) for r in range(reports)]
+    return reporter.estimate_many("moves", chosen, CELLS * 9).reshape(CELLS, 9)
+
+
+def _moves_a_device(lengths: np.ndarray) -> float:
+    """Mean number of moves, so that moves and ends are weighed against each other."""
+    return float(max((np.arange(LENGTHS) * lengths).sum() / max(lengths.sum(), 1e-12), 1e-3))
+
+
+ldptrace = Method(
+    name="ldptrace",
+    reference="Du, Hu, Zhang, Fang, Chen, Zheng, Gao: VLDB 2023",
+    idea="Devices report length, start, end and moves by optimised unary encoding; first-order walks follow them.",
+    protects="all data of one device, replaced by any other, from the server too",
+    proof="Each report's likelihood ratio is at most e^share for any two items; a device's shares add up to epsilon.",
+    leaks="Not private: the box is the exact one of the data, the random bits come from a seeded generator.",
+    shares=_SHARES,
+    published_shares=_SHARES,
+    make=_make,
+    local=True,
+)
