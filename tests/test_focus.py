@@ -173,12 +173,12 @@ def test_the_division_of_a_line_keeps_its_share_and_every_other_line():
 @given(
     arrays(float, st.tuples(st.integers(1, 6), st.integers(1, 6)), elements=st.floats(-1e9, 1e9)), st.floats(1e-3, 1e9)
 )
-def test_concentration_is_a_plain_number_whatever_was_heard(blocks, noise):
+def test_concentration_is_finite_for_any_answer(blocks, noise):
     assert 1 <= concentration(blocks, 16, noise) <= blocks.size
     assert concentration(blocks, 32, noise) == pytest.approx(2**0.75 * concentration(blocks, 16, noise))
 
 
-def test_concentration_is_one_where_all_is_even_and_does_not_take_noise_for_places():
+def test_concentration_is_one_for_even_data_and_ignores_noise():
     random = np.random.default_rng(1)
     even, few = np.full((20, 20), 50.0), np.zeros((20, 20))
     few[3:5, 7:9] = 5000.0

@@ -108,7 +108,7 @@ def street(row=10):
     return density
 
 
-def test_busy_metres_are_cheap_and_empty_ones_not_infinitely_dear():
+def test_busy_metres_are_cheap_and_empty_ones_have_a_finite_cost():
     relative, background = relative_density(street())
     assert relative.max() == pytest.approx(1, rel=0.1) and 0 < background < 0.1
     cost = travel_cost(relative, background)
@@ -247,7 +247,7 @@ def test_intervals_in_whole_seconds_and_slow_devices_have_the_longer_gaps(small_
     assert mean_gap_s[free & (interval_s > 10)].min() >= mean_gap_s[free & (interval_s < 10)].max()
 
 
-def test_nobody_hurries_past_a_place_at_more_than_about_four_times_the_speed_of_the_trip():
+def test_no_place_is_passed_at_more_than_about_four_times_the_speed_of_the_trip():
     lines = eastward()
     slowness = np.ones((30, 40))
     slowness[:, 12:28] = 0.02
@@ -447,7 +447,7 @@ def test_shapes_of_edges_are_put_in():
     assert node.tolist() == [-1, 0, -1, -1, 1, -1]
 
 
-def test_longer_wishes_take_detours_of_about_that_length():
+def test_longer_target_lengths_give_detours_of_about_that_length():
     n = 300
     random = rng(9)
     hubs = Hubs(
@@ -593,7 +593,7 @@ def test_speeds_have_their_shares_and_durations_keep_theirs(small_estimates):
     assert gap(shares(coarse, trips.duration_s), shares(coarse, took_s)) < 0.1
 
 
-def test_a_block_in_a_crowded_district_is_dearer_than_one_outside():
+def test_a_block_in_a_crowded_district_costs_more_than_one_outside():
     wanted = np.full((12, 12), 1 / 144)
     seen = wanted.copy()
     seen[:4, :4] *= 3
@@ -630,7 +630,7 @@ def test_a_candidate_that_is_chosen_twice_is_two_trips(small_estimates):
     )
 
 
-def test_speeds_are_as_told_though_routes_are_of_other_lengths(small_estimates):
+def test_speeds_follow_the_estimate_although_route_lengths_differ(small_estimates):
     random = np.random.default_rng(4)
     trips = draw_trips(small_estimates, 3000, random)
     length_m = trips.length_m * random.choice([0.5, 1.0, 1.9], len(trips))

@@ -13,7 +13,7 @@ def test_the_largest_give_and_the_others_keep():
     np.testing.assert_allclose(found, [1, 3, 3, 2, 2, 0])
 
 
-def test_nothing_to_level():
+def test_nothing_to_spread():
     assert len(capped_rows(np.zeros(1, np.int64), np.zeros(0), np.zeros(0))) == 0
 
 

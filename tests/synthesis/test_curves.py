@@ -51,7 +51,7 @@ def test_exact_counts_are_followed(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_noise_alone_is_no_trouble(kind):
+def test_noise_alone_does_not_fail(kind):
     noisy = np.random.default_rng(1).laplace(0, 100.0, 30)
     curves, evidence = smooth_curves(noisy, 100.0, kind(np.arange(1.0, 31.0)), Total(1.0, 100.0))
     assert np.isfinite(evidence).all() and np.isfinite(curves).all() and (curves >= 0).all()
@@ -73,7 +73,7 @@ def test_curves_may_begin_at_a_later_bin():
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("bins", [1, 2, 3])
-def test_one_or_two_bins_are_no_case_for_the_library_to_complain_about(kind, bins, capfd, recwarn):
+def test_one_or_two_bins_print_no_library_messages(kind, bins, capfd, recwarn):
     """A speed cap of 1 km/h leaves one bin; LAPACK printed a line for each step of each curve."""
     counts, middles = np.full(bins, 30.0), np.arange(1.0, bins + 1)
     curves, evidence = smooth_curves(counts, 2.0, kind(middles), Total(30.0 * bins, 2.0))

@@ -21,7 +21,7 @@ def heard(truth, units, seed):
     return estimate_hours(1000 * truth + np.random.default_rng(seed).laplace(0, noise, 24), noise, Total(1000.0, noise))
 
 
-def test_shapes_are_days():
+def test_day_shapes_are_distributions():
     shapes = day_shapes()
     np.testing.assert_allclose(shapes.sum(axis=1), 1)
     assert (shapes > 0).all() and shapes.max() < 0.25
@@ -36,7 +36,7 @@ def test_little_data_is_no_worse_than_hours_that_are_all_alike(units):
     assert np.mean([one.max() > 0.3 for one in found]) < 0.1
 
 
-def test_more_data_tells_the_hours_and_unusual_ones_too():
+def test_with_more_data_unusual_hours_are_recovered_too():
     by_night = np.roll(RUSH, 11)
     for truth in (RUSH, by_night):
         assert np.mean([divergence(truth, heard(truth, 1000, seed)) for seed in range(5)]) < 0.002

@@ -41,7 +41,7 @@ def test_nobody_leaves_the_block(field):
     assert np.array_equal(zone_of(assign_to_cells(cell, field, GRID, rng())), zone_of(cell))
 
 
-def test_as_few_move_as_possible(field):
+def test_the_fewest_possible_trips_move(field):
     cell = drawn(field)
     settled = assign_to_cells(cell, field, GRID, rng())
     fewest = np.maximum(counted(cell) - counted(settled), 0).sum()
@@ -68,7 +68,7 @@ def test_who_moves_is_left_to_chance(field):
 
 
 @pytest.mark.parametrize("cell", [np.zeros(0, np.int64), np.array([7]), np.full(9, 6143)])
-def test_few_trips_and_an_empty_field_are_no_trouble(cell):
+def test_few_trips_and_an_empty_field_do_not_fail(cell):
     settled = assign_to_cells(cell, np.zeros((GRID.rows, GRID.columns)), GRID, rng())
     assert len(settled) == len(cell)
     assert np.array_equal(zone_of(settled), zone_of(cell))

@@ -64,7 +64,7 @@ def test_weights_fit_two_views_at_once():
     assert fit.loss.keys() == {"rows", "columns"} and max(fit.loss.values()) < 10
 
 
-def test_a_view_drowned_in_noise_moves_nothing():
+def test_an_answer_hidden_by_noise_changes_nothing():
     bin_of = np.repeat([0, 1], 50)
     calm, loud = (fit_weights([hard([0.9, 0.1], bin_of, noise)], 100.0, 100).weight for noise in (0.1, 1e5))
     assert calm[:50].sum() > 0.85
@@ -164,7 +164,7 @@ def test_closed_hours_move_departures_as_little_as_it_takes():
     assert new.min() >= first and new.max() < last
 
 
-def test_departures_are_traded_with_who_passes_elsewhere():
+def test_departures_are_swapped_with_trips_that_pass_elsewhere():
     through, past = passing(*np.linspace(11.2, 12.6, 8)), passing(*np.linspace(6, 18, 60), through=False)
     columns = (np.r_[getattr(through, name), getattr(past, name)] for name in ("x_m", "y_m", "t_utc"))
     tracks = Tracks(np.arange(69) * 11, *columns)
@@ -335,7 +335,7 @@ def with_count(release: Release, value: float) -> Release:
     return replace(release, answers=answers)
 
 
-def test_strange_wishes_for_a_number(small_release):
+def test_strange_requested_counts(small_release):
     assert wanted_count(with_count(small_release, -30), None) == 1 and wanted_count(small_release, 7) == 7
     with pytest.raises(InputError, match=r"counts 100,000,000 trajectories.*say how many with n="):
         wanted_count(with_count(small_release, 1e12), None)

@@ -34,7 +34,7 @@ def test_shapes_are_those_that_a_median_allows():
 @pytest.mark.parametrize(
     ("truth", "units", "gain"), [(EXACT, 1.0, 1.6), (EXACT, 5.0, 3), (EXACT, 20.0, 2), (LOOSE, 5.0, 1.5)]
 )
-def test_few_noise_units_tell_more_than_a_smooth_curve_does(truth, units, gain):
+def test_weak_signals_improve_on_a_smooth_curve(truth, units, gain):
     random, plain, known = np.random.default_rng(4), [], []
     total = Total(1000.0, 1000 / units)
     for _ in range(12):

@@ -78,7 +78,7 @@ def test_nobody_leaves_the_road_in_other_blocks_and_ends_stay():
     assert steps(left).max() <= 1.2 * GRID.cell_m + 1e-9
 
 
-def test_as_many_leave_it_as_a_part_of_the_time_is_missing():
+def test_the_share_that_leaves_the_road_follows_the_missing_time():
     """Of the block's time three quarters and more are out of reach; some routes still stay on the road."""
     lines = along_the_road(400)
     left = leave_roads(lines, np.full(len(lines), 40), with_a_campus(), GRID, rng())
@@ -101,7 +101,7 @@ def test_any_routes_and_any_field_stay_inside_the_scope(seed, count):
     np.testing.assert_array_equal(left.x_m[left.offsets[:-1]], lines.x_m[offsets[:-1]])
 
 
-def test_nothing_anywhere_and_no_time_at_all_are_no_trouble():
+def test_empty_places_and_zero_times_do_not_fail():
     lines = along_the_road(3)
     nowhere = np.zeros((GRID.rows, GRID.columns))
     assert leave_roads(lines, np.full(3, 2), nowhere, GRID, rng()) is lines

@@ -207,7 +207,7 @@ def test_trips_depart_outside_a_curfew_that_a_user_wrote(small_release):
     assert np.array_equal(free.trajectories.lon, found.trajectories.lon), "positions stay"
 
 
-def test_steps_and_trips_keep_the_times_that_a_user_wrote(small_release):
+def test_steps_and_trips_keep_user_defined_times(small_release):
     scope, rule = small_release.scope, Patrol()
     free, found = made(small_release, None), made(small_release, [rule])
     assert broken([rule], free.trajectories, scope) > 10 and broken([rule], found.trajectories, scope) == 0

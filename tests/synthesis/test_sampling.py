@@ -85,7 +85,7 @@ def test_recordings_with_pauses_keep_their_points(small_estimates):
     np.testing.assert_allclose(interval, 0.25)
 
 
-def test_numbers_that_are_not_round_are_hardly_believed_of_steady_devices():
+def test_steady_devices_rarely_have_intervals_that_are_not_round():
     loose, strict = (roundness(np.array([14.0, 15.0, 16.0]), steady) for steady in (False, True))
     assert loose[1] / loose.sum() < 0.7 < 0.95 < strict[1] / strict.sum()
 
@@ -113,7 +113,7 @@ def test_a_recorder_that_is_exact_to_the_second_stays_so(small_city):
     assert (gap_s == 15).mean() > 0.8 and (np.abs(gap_s - 15) <= 1).mean() > 0.85
 
 
-def test_little_data_is_enough_to_hear_that_a_recorder_is_exact(small_city):
+def test_an_exact_recorder_is_recognised_from_little_data(small_city):
     """Five units of noise on fourteen bins: a smooth curve through them would have no peak at the interval."""
     data = every(15, simulate_trajectories(small_city, 500, seed=3))
     share = []

@@ -28,7 +28,7 @@ def test_shapes_are_shares_of_every_middle():
     assert {5, 20, 60} <= {int(round(float(MIDDLES[k]) / 5) * 5) for k in shapes.argmax(axis=1)}
 
 
-def test_few_noise_units_are_enough_to_hear_how_fast_people_are():
+def test_speeds_are_estimated_from_weak_signals():
     random, noise = np.random.default_rng(7), 60.0
     plain, known = [], []
     for middle in np.repeat([5.0, 25.0, 70.0], 15):

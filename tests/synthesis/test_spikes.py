@@ -44,7 +44,7 @@ def test_noise_is_no_spike():
     assert np.mean([each.max() > 0.1 for each in found]) <= 0.02
 
 
-def test_a_slope_alone_is_no_cut():
+def test_a_slope_alone_is_not_a_cut():
     """Without a spike a leaning costs more chance than a gentle slope inside the groups is worth."""
     truth = np.exp(-np.arange(40) / 20)
     truth /= truth.sum()

@@ -145,7 +145,7 @@ def often_seen(small_city):
     return measure(data, small_city.scope, epsilon=4, unit="trajectory", noise=SeededNoise(5))
 
 
-def test_nobody_crowds_around_a_closed_area_or_leaps_across(often_seen, monkeypatch):
+def test_points_neither_crowd_around_a_closed_area_nor_jump_across(often_seen, monkeypatch):
     """Points that are only moved out of it stand along its border; routes that go around it do not."""
     scope = often_seen.scope
     rule = closed(shapely.Point(scope.width_m / 2, scope.height_m / 2).buffer(400))
@@ -196,7 +196,7 @@ def test_many_corners_and_areas_beyond_the_scope_cost_no_minutes(small_estimates
 
 
 @pytest.mark.parametrize("radius_m", [120, 400])
-def test_an_area_that_is_closed_on_working_days_takes_nobody_to_the_weekend(often_seen, radius_m):
+def test_an_area_closed_on_working_days_moves_no_trip_to_the_weekend(often_seen, radius_m):
     """Few trips through it trade their departures with others; many go around it."""
     scope = often_seen.scope
     rule = closed(shapely.Point(scope.width_m / 2, scope.height_m / 2).buffer(radius_m), hours=hours(days="mon-fri"))

@@ -207,7 +207,7 @@ def test_extreme_epsilon(kind, epsilon, estimator):
 
 
 @pytest.mark.parametrize("counted", [0, -1, -(10**9)])
-def test_a_noisy_count_of_nothing(counted):
+def test_a_noisy_count_near_zero(counted):
     """m̃ <= 0, with all other answers negative as well."""
     release = a_release("fifty", "0.01")
     answers = tuple(
@@ -241,7 +241,7 @@ def test_a_map_outside_the_scope_is_known_before_the_spend():
 
 
 @pytest.mark.parametrize("n", [0, -1, 10**12])
-def test_senseless_numbers_are_refused(n):
+def test_impossible_numbers_are_refused(n):
     with pytest.raises(InputError, match="n must be"):
         synthesize(a_release("fifty"), n=n)
 
@@ -292,7 +292,7 @@ for stage, output in json.loads(sys.argv[1]):
 
 
 @pytest.mark.needs("posix")  # signals
-def test_ctrl_c_leaves_nothing_half_written_and_goes_on_where_it_was(tmp_path):
+def test_after_ctrl_c_nothing_is_half_written_and_the_run_resumes(tmp_path):
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "r.json").write_text(release_to_json(a_release("fifty")))

@@ -54,7 +54,7 @@ def test_where_the_weekend_is_like_the_week_it_stays_so(week):
     assert morning(found) == pytest.approx(morning(same), rel=0.1)
 
 
-def test_noise_alone_changes_nothing_much():
+def test_noise_alone_changes_little():
     hours, days = COMMUTE / COMMUTE.sum(), np.full(7, 1 / 7)
     for seed in range(6):
         noise = np.random.default_rng(seed).laplace(0, 1e4, (7, 24))
@@ -76,7 +76,7 @@ def test_all_recordings_of_one_day(day):
     assert np.isfinite(found).all() and (found >= 0).all() and found[day].sum() > 0.9
 
 
-def test_hours_at_which_nobody_departs_are_no_trouble():
+def test_hours_without_departures_do_not_fail():
     hours = np.zeros(24)
     hours[9] = 1.0
     affinity = weekend_affinity(np.zeros((7, 24)), 1.0, np.full(7, 1 / 7), hours, 1.0)
@@ -93,7 +93,7 @@ def test_a_week_asked_in_parts_keeps_its_days_and_its_hours(week, parts):
         assert morning(found) == pytest.approx(morning(week), abs=0.01)
 
 
-def test_few_trips_tell_their_days_better_in_few_parts(week):
+def test_few_trips_are_asked_for_days_in_few_parts(week):
     def apart(parts):
         return np.mean(
             [np.abs(heard(week, 10_000, 83.0, seed, parts).sum(axis=1) - BUSY / BUSY.sum()).sum() for seed in range(12)]

@@ -31,7 +31,7 @@ def logs(*fields):
     return np.log(np.stack(fields)).astype(np.float32)
 
 
-def test_the_rule_in_the_loop_and_in_the_judge_is_the_same_and_all_of_it_the_products(compiled):
+def test_training_and_judging_use_the_rule_of_the_product(compiled):
     import lessons
     from judge import keep_blocks
 
@@ -62,7 +62,7 @@ def test_moving_mass_far_costs_more_than_moving_it_near(compiled):
         assert far(truth, other, side=16) ** 2 == pytest.approx(float(value), rel=1e-3)
 
 
-def test_scales_hears_what_cells_hardly_hears(compiled):
+def test_the_loss_over_scales_sees_what_the_loss_over_cells_hardly_sees(compiled):
     """A little mass moved from a wide thin country to the centre: few nats a cell, much in the blocks."""
     from lessons import LESSONS, score
 

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO
@@ -112,8 +113,6 @@ def _bar() -> Iterator[Progress]:
 @contextmanager
 def ledger_warnings() -> Iterator[None]:
     """Warnings about the ledger become notes; other warnings, which may quote values, are not shown."""
-    import warnings
-
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", LedgerWarning)

@@ -1,6 +1,7 @@
 """`wayveil measure`: the only command that spends privacy budget."""
 
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
@@ -72,8 +73,6 @@ def measure(
     Run `wayveil check` first: rows that cannot be used contribute nothing here, without a message, because whether
     there are any is private.
     """
-    from shlex import quote
-
     from wayveil.io.readers.dispatch import says_synthetic
     from wayveil.io.scope_files import read_scope
     from wayveil.measurement.signal_check import OPTIONS, check_signal, count_noise, delta_advice, noise_words

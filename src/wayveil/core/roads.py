@@ -1,5 +1,6 @@
 """A public road map as frozen columns; reading one from a file is in `wayveil.io.roads`."""
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,8 +62,6 @@ def roads_digest(roads: RoadMap) -> str:
 
     Privacy: free (the map is public).
     """
-    import hashlib
-
     columns = (
         (roads.offsets, "<i8"), (roads.lon, "<f8"), (roads.lat, "<f8"),
         (roads.road_class, "i1"), (roads.oneway, "i1"), (roads.maxspeed_kmh, "<f8"),

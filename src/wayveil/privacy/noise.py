@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
+from types import SimpleNamespace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -195,7 +196,6 @@ def _draw(mechanism: Any, sums: NDArray[np.int64]) -> NDArray[np.int64]:
 
 def _opendp() -> Any:
     # Not opendp.prelude: it brings along polars and scikit-learn where they are installed.
-    from types import SimpleNamespace
 
     from opendp import domains, measurements, metrics, mod
 
