@@ -7,8 +7,8 @@ roads/sf_roads.parquet: San Francisco with three closed areas, the map's one-way
 to the trajectories that obey, because rules are for cities whose traffic obeys them.
 
 `--areas` replaces the rules by three public squares that are closed at all hours, and adds the method that rejection
-was published with: `grid` is its first-order walk on a grid, `grid reject` the same with walks drawn again, at most 50,000
-times, until they avoid the squares and the unreachable cells.
+was published with: `grid` is its first-order walk on a grid, `grid reject` the same with walks drawn again, at most
+50,000 times, until they avoid the squares and the unreachable cells.
 
 Columns: `free` is synthesised without rules; `rules` with them; `refine` is `free` after refinement alone; `reject` is
 `free` with its violators drawn again, from fresh seeds, until none is left. Metrics are divergences from the truth
