@@ -86,6 +86,21 @@ def test_a_method_that_counts_twice_does_not_conform():
     assert "of its sensitivity" in failed[0]
 
 
+def test_a_seed_that_reveals_the_number_does_not_conform():
+    """Drawing once for each private trajectory leaves its number in the state of the generator."""
+
+    def careless(run):
+        n = run.size(run.count())
+        run.rng.random(run.trajectories)
+        return run.made(np.arange(0, 2 * n + 1, 2), *run.rng.random((2, 2 * n)))
+
+    method = replace(
+        load("adatrace"), name="careless", shares={"count": 1}, published_shares={"count": 1}, make=careless
+    )
+    problems = {found.check: found.problem for found in check_method(method)}
+    assert "more than the answers" in problems["sums bounded by 1"]
+
+
 def test_names_are_checked():
     with pytest.raises(InputError, match="already"):
         register(load("adatrace"))

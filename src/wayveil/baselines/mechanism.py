@@ -4,6 +4,7 @@ Lemma. If each trajectory adds features of L1 norm at most 1, the sums have L1 s
 one trajectory, and Laplace noise of scale 1/ε_v makes them ε_v-private. The shares ε_v add up to ε.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -51,6 +52,8 @@ class Mechanism(Protocol):
     def rows(self, name: str, values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
     def choose(self, name: str, scores: NDArray[np.int64], sensitivity: int) -> NDArray[np.int64]: ...
+
+    def order(self, count: int) -> NDArray[np.int64]: ...
 
     def epsilon(self, name: str) -> float: ...
 
@@ -107,6 +110,12 @@ class SoundMechanism:
         best: NDArray[np.int64] = self._noisy(name, scores, 2 * sensitivity).argmax(axis=1)
         return best
 
+    def order(self, count: int) -> NDArray[np.int64]:
+        """A random order of `count` private things, from the operating system: a seed must not reveal it."""
+        if self.source.private:
+            return np.argsort(np.frombuffer(os.urandom(8 * count), np.uint64), kind="stable")
+        return self.rng.spawn(1)[0].permutation(count)
+
     def _noisy(self, name: str, whole: NDArray[np.int64], sensitivity: int) -> NDArray[np.int64]:
         noisy = self.source.laplace(whole, sensitivity=sensitivity, epsilon=self.budget[name])
         if noisy.epsilon_spent > self.budget[name]:
@@ -147,6 +156,9 @@ class PublishedMechanism:
         exponent = scores * (self.epsilon(name) / (2 * sensitivity))
         best: NDArray[np.int64] = (exponent + self.rng.gumbel(size=scores.shape)).argmax(axis=1)
         return best
+
+    def order(self, count: int) -> NDArray[np.int64]:
+        return self.rng.permutation(count)
 
 
 @dataclass(frozen=True)

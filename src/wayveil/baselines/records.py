@@ -34,15 +34,15 @@ def waypoints(offsets: Ints, x_m: Floats, y_m: Floats, count: int) -> tuple[Floa
 def noisy_records(run: Run, values: Floats, weights: Floats, count: float, name: str = "records") -> Floats:
     """Noisy copies of the records: as many as the (noisy) count says, each protected against replacement.
 
-    Published: one for each record. Otherwise a random choice of records, filled up with records of the middle value
-    where there are fewer than the count. Lemma: with one record more or less, the chosen records can be coupled so that
-    at most one of them is replaced, and `rows` covers the replacement of one.
+    Published: one for each record. Otherwise a random choice of records in a secret order, filled up with records of
+    the middle value where there are fewer than the count. Lemma: with one record more or less, the chosen records can
+    be coupled so that at most one of them is replaced, and `rows` covers the replacement of one.
 
     Privacy: spends the share of `name`; with `published`, not private.
     """
     if not run.published:
         size, m = run.size(count), len(values)
-        chosen = run.rng.permutation(m)[:size]
+        chosen = run.mechanism.order(m)[:size]
         values = np.concatenate([values[chosen], np.full((size - len(chosen), values.shape[1]), 0.5)])
     return run.mechanism.rows(name, values, weights)
 

@@ -6,6 +6,7 @@ Privacy: not private (trusted side only); everything here is computed from the p
 import math
 import multiprocessing
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -88,6 +89,8 @@ def run_limited(work: Callable[[], dict[str, Any]], limits: Limits) -> dict[str,
 
 
 def _child(pipe: Connection, work: Callable[[], dict[str, Any]]) -> None:
+    # A warning may quote values; the command line shows none either.
+    warnings.simplefilter("ignore")
     try:
         result = work()
         pipe.send((True, {**result, "peak_mb": round(memory_mb(None, "VmHWM"), 1)}))

@@ -105,7 +105,7 @@ def _candidates(run: Run) -> Trajectories:
         along = np.linspace(0.0, 1.0, POINTS)[None]
         pool_x, pool_y = (pair[0][:, None] * (1 - along) + pair[1][:, None] * along for pair in ends)
         size = run.size(count)
-        kept = run.rng.permutation(m)[:size]
+        kept = run.mechanism.order(m)[:size]
         middle = np.full((size - len(kept), POINTS), 0.5)
         x_m, y_m = np.concatenate([x_m[kept], middle * box.width_m]), np.concatenate([y_m[kept], middle * box.height_m])
     # Metres per point, cut at the diameter, which is then the sensitivity of every score.

@@ -9,8 +9,6 @@ The authors tune the height and the set of grids on noisy counts; here the heigh
 the noisy number of steps of each grid.
 """
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,7 +16,20 @@ from wayveil.baselines.grid import TwoLevelGrid, draw_rows, uniform_grid
 from wayveil.baselines.mechanism import Features, by_trajectory
 from wayveil.baselines.method import Method, Run
 from wayveil.baselines.records import waypoints
-from wayveil.baselines.sequences import direction, neighbour_table
+from wayveil.baselines.resolutions import (
+    END,
+    FIRST,
+    POINTS,
+    RESOLUTIONS,
+    STATES,
+    SYMBOLS,
+    Steps,
+    grid_of_step,
+    locate_in,
+    points_in,
+    symbols_of,
+)
+from wayveil.baselines.sequences import neighbour_table
 from wayveil.baselines.trees import Level, kept, make_level
 from wayveil.core import ragged
 from wayveil.core.trajectories import Trajectories
@@ -26,29 +37,9 @@ from wayveil.core.trajectories import Trajectories
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-RESOLUTIONS = (6, 12, 24)
-"""Cells in each direction, the grid of the fastest steps first."""
-POINTS = 13
-"""Points at equal arc length that a trajectory is reduced to."""
-END = 9 + len(RESOLUTIONS)
-SYMBOLS = END + 1
-"""Nine directions (4 = stay, which does not occur), a change to each grid, the end."""
 LONGEST = 60
 STRAIGHT = 1.0
 """Weight of a move is exp(STRAIGHT · cos of its angle with the move before)."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Steps:
-    """The symbols of all trajectories: owner, state (grid and cell) before, and the symbol."""
-
-    owner: Ints
-    state: Ints
-    symbol: Ints
-
-
-_FIRST = np.r_[0, np.cumsum([k**2 for k in RESOLUTIONS])]
-STATES = int(_FIRST[-1])
 
 
 def _make(run: Run) -> Trajectories:
@@ -56,7 +47,7 @@ def _make(run: Run) -> Trajectories:
     grids = [uniform_grid(run.box, across) for across in RESOLUTIONS]
     x_m, y_m = waypoints(*run.data, POINTS)
     use = _chosen_grids(run, grids, x_m, y_m)
-    start, steps = _symbols(grids, x_m, y_m, use)
+    start, steps = symbols_of(grids, x_m, y_m, use)
     everyone = np.arange(len(start))
     starts = run.mechanism.sums("starts", Features(everyone, start, np.ones(len(start))), STATES)
     tree = _tree(run, steps, count)
@@ -68,19 +59,11 @@ def _above_noise(noisy: Floats, epsilon: float) -> Floats:
     return np.where(noisy > 2.0 * np.sqrt(2.0) / epsilon, noisy, 0.0)
 
 
-def _grid_of_step(run_box_m: float, length_m: Floats, use: NDArray[np.bool_]) -> Ints:
-    """The finest grid in use whose cells are at least as wide as the step is long; else the coarsest in use."""
-    grid = np.full(length_m.shape, int(np.flatnonzero(use)[0]))
-    for r in np.flatnonzero(use):
-        grid = np.where(length_m <= run_box_m / RESOLUTIONS[r], r, grid)
-    return grid
-
-
 def _chosen_grids(run: Run, grids: list[TwoLevelGrid], x_m: Floats, y_m: Floats) -> NDArray[np.bool_]:
     """Grids with a noisy share of steps above the noise; the coarsest is always used."""
     side_m = min(run.box.width_m, run.box.height_m)
     length_m = np.hypot(np.diff(x_m, axis=1), np.diff(y_m, axis=1))
-    of_step = _grid_of_step(side_m, length_m, np.ones(len(grids), bool))
+    of_step = grid_of_step(side_m, length_m, np.ones(len(grids), bool))
     features = by_trajectory(np.repeat(np.arange(len(x_m)), POINTS - 1), of_step.ravel())
     noisy = run.mechanism.sums("grids", features, len(grids))
     use = noisy > 4.0 / run.mechanism.epsilon("grids") * np.array(RESOLUTIONS) / RESOLUTIONS[0]
@@ -88,45 +71,7 @@ def _chosen_grids(run: Run, grids: list[TwoLevelGrid], x_m: Floats, y_m: Floats)
     return use
 
 
-def _symbols(grids: list[TwoLevelGrid], x_m: Floats, y_m: Floats, use: NDArray[np.bool_]) -> tuple[Ints, _Steps]:
-    """The first state of each trajectory, and its symbols until the end.
-
-    A step is: a change to its grid if the walk is in another one, then a move if it leaves the cell. A step over more
-    than a touching cell (in the coarsest grid) is left out.
-    """
-    m = len(x_m)
-    box = grids[0].box
-    length_m = np.hypot(np.diff(x_m, axis=1), np.diff(y_m, axis=1))
-    of_step = _grid_of_step(min(box.width_m, box.height_m), length_m, use)
-    cells = np.stack([grid.locate(x_m.ravel(), y_m.ravel()).reshape(x_m.shape) for grid in grids])
-    everyone = np.arange(m)
-    at = of_step[:, 0] if m else np.zeros(0, np.int64)
-    start = _FIRST[at] + cells[at, everyone, 0]
-    owners, states, symbols = [], [], []
-    for step in range(POINTS - 1):
-        now = of_step[:, step]
-        changed = now != at
-        owners.append(everyone[changed])
-        states.append((_FIRST[at] + cells[at, everyone, step])[changed])
-        symbols.append(9 + now[changed])
-        at = now
-        before, after = cells[at, everyone, step], cells[at, everyone, step + 1]
-        way = np.full(m, -1)
-        for r in np.flatnonzero(use):
-            way = np.where(at == r, direction(before, after, RESOLUTIONS[r]), way)
-        moved = (way >= 0) & (way != 4)
-        owners.append(everyone[moved])
-        states.append((_FIRST[at] + before)[moved])
-        symbols.append(way[moved])
-    owners.append(everyone)
-    states.append(_FIRST[at] + cells[at, everyone, -1])
-    symbols.append(np.full(m, END))
-    owner = np.concatenate(owners)
-    order = np.argsort(owner, kind="stable")
-    return start, _Steps(owner[order], np.concatenate(states)[order], np.concatenate(symbols)[order])
-
-
-def _tree(run: Run, steps: _Steps, count: float) -> tuple[Level, Level]:
+def _tree(run: Run, steps: Steps, count: float) -> tuple[Level, Level]:
     """Symbols after each state, and after each (state before, symbol before) that is above the noise.
 
     Each trajectory's symbols weigh 1 together on each level.
@@ -156,25 +101,25 @@ def _walk(run: Run, grids: list[TwoLevelGrid], tree: tuple[Level, Level], state:
     targets = [neighbour_table(across)[0] for across in RESOLUTIONS]
     inside = [neighbour_table(across)[1] for across in RESOLUTIONS]
     n = len(state)
-    grid = np.searchsorted(_FIRST, state, side="right") - 1
-    cell = state - _FIRST[grid]
-    owners, points = [np.arange(n)], [_points(grids, grid, cell, run.rng)]
+    grid = np.searchsorted(FIRST, state, side="right") - 1
+    cell = state - FIRST[grid]
+    owners, points = [np.arange(n)], [points_in(grids, grid, cell, run.rng)]
     walking, node, last = np.arange(n), np.full(n, -1), np.full(n, 4)
     for _ in range(LONGEST):
         child = second.draw(node[walking], run.rng)
         symbol = np.where(child >= 0, second.symbol[np.maximum(child, 0)] if len(second) else END, -1)
-        plain = _straight(first, (_FIRST[grid] + cell)[walking], last[walking], run.rng)
+        plain = _straight(first, (FIRST[grid] + cell)[walking], last[walking], run.rng)
         symbol = np.where(symbol >= 0, symbol, plain)
-        node[walking] = first.find((_FIRST[grid] + cell)[walking], symbol)
+        node[walking] = first.find((FIRST[grid] + cell)[walking], symbol)
         go = symbol < END
         walking, symbol = walking[go], symbol[go]
         if len(walking) == 0:
             break
         change = symbol >= 9
         who = walking[change]
-        x_m, y_m = _points(grids, grid[who], cell[who], run.rng)
+        x_m, y_m = points_in(grids, grid[who], cell[who], run.rng)
         grid[who] = symbol[change] - 9
-        cell[who] = _locate(grids, grid[who], x_m, y_m)
+        cell[who] = locate_in(grids, grid[who], x_m, y_m)
         for r in range(len(grids)):
             who, way = (part[~change & (grid[walking] == r)] for part in (walking, symbol))
             possible = inside[r][cell[who], way]
@@ -182,7 +127,7 @@ def _walk(run: Run, grids: list[TwoLevelGrid], tree: tuple[Level, Level], state:
             last[who] = way
         moved = walking[~change]
         owners.append(moved)
-        points.append(_points(grids, grid[moved], cell[moved], run.rng))
+        points.append(points_in(grids, grid[moved], cell[moved], run.rng))
     owner = np.concatenate(owners)
     x_m, y_m = (np.concatenate(column) for column in zip(*points))
     order = np.argsort(owner, kind="stable")
@@ -204,22 +149,6 @@ def _straight(first: Level, state: Ints, last: Ints, rng: np.random.Generator) -
     weight[:, :9] *= np.where(last[:, None] == 4, 1.0, np.exp(STRAIGHT * cosine))
     drawn = draw_rows(weight, rng)
     return np.where(weight.sum(1) > 0, drawn, END)
-
-
-def _points(grids: list[TwoLevelGrid], grid: Ints, cell: Ints, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    x_m, y_m = np.zeros((2, len(cell)))
-    for r, each in enumerate(grids):
-        here = grid == r
-        x_m[here], y_m[here] = each.draw(cell[here], rng)
-    return x_m, y_m
-
-
-def _locate(grids: list[TwoLevelGrid], grid: Ints, x_m: Floats, y_m: Floats) -> Ints:
-    cell = np.zeros(len(x_m), np.int64)
-    for r, each in enumerate(grids):
-        here = grid == r
-        cell[here] = each.locate(x_m[here], y_m[here])
-    return cell
 
 
 _PARTS = {"grids": "0.05", "starts": "0.3", "first move": "0.35", "second move": "0.3"}

@@ -57,7 +57,7 @@ def _moves(run: Run, routes: Routes, lengths: np.ndarray, reporter: Reporter) ->
     owner, source, target = routes.moves()
     way = direction(source, target, ACROSS)
     owner, code = owner[way >= 0], (source * 9 + way)[way >= 0]
-    order = np.lexsort((run.rng.random(len(owner)), owner))
+    order = np.lexsort((run.mechanism.order(len(owner)), owner))
     owner, code = owner[order], code[order]
     rank = ragged.ranks(np.bincount(owner, minlength=len(routes))) if len(owner) else owner
     chosen = [(owner[rank == r], code[rank == r]) for r in range(reports)]
