@@ -18,7 +18,7 @@ from wayveil.measurement.signal_check import count_noise
 from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import OpenDPNoise, SeededNoise
 from wayveil.privacy.unit import Unit
-from wayveil.privacy.zcdp import epsilon_of
+from wayveil.privacy.zcdp import gaussian_delta
 from wayveil.questions.catalogue import finest_questions, ledger_lines
 from wayveil.questions.detail_weights import PARTS, fine_parts
 from wayveil.questions.levels import noisy_levels
@@ -78,7 +78,7 @@ def test_gaussian_noise_costs_what_it_says(city, data, ledger):
     assert release.delta == 1e-6 and sum(cost for _, cost in release.ledger) == 1
     rho = sum((answer.clipping.bound / answer.scale) ** 2 / 2 for answer in release.answers)
     rho += sum(1 / answer.clipping.norms_scale**2 / 2 for answer in release.answers if answer.clipping.norms_scale)
-    assert 0.999 < epsilon_of(rho, 1e-6) <= 1.0
+    assert 0.99e-6 < gaussian_delta(rho, 1.0) <= 1e-6
     (account,) = ledger.datasets()
     assert account.spent == 1 and account.trajectory.spent.delta == account.trajectory.total.delta == Fraction(1, 10**6)
     # It pays where many views share one budget.

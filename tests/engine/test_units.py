@@ -17,7 +17,7 @@ from wayveil.io.source import MemorySource
 from wayveil.privacy.clipping import clip_l2, squared_norms
 from wayveil.privacy.unit import Unit
 from wayveil.questions.catalogue import QUESTIONS
-from wayveil.questions.norms import NormBins, UnitQuery, clipped_resolution
+from wayveil.questions.norms import CENTRE_PARTS, Centre, NormBins, UnitQuery, clipped_resolution
 from wayveil.questions.question import size_of
 from wayveil.simulate import simulate_city, simulate_trajectories
 
@@ -31,11 +31,18 @@ EXAMPLES = [question.example(SCOPE) for question in QUESTIONS.values()]
 
 
 def queries(unit, bound=1.5):
+    """Norms and clipped sums of each question, without and with a centre."""
     return [
-        UnitQuery(question, NormBins.of(question, unit), value)
+        UnitQuery(question, NormBins.of(question, unit), value, centre)
         for question in EXAMPLES
+        for centre in (None, some_centre(question))
         for value in (None, int(bound * clipped_resolution(question)))
     ]
+
+
+def some_centre(question):
+    size = size_of(question)
+    return Centre.of(np.random.default_rng(size).dirichlet(np.full(size, 0.3)), question)
 
 
 class Small(MemorySource):
@@ -63,6 +70,8 @@ def check_neighbours(sums, data, unit):
             if query.bound is None:
                 assert sorted(moved)[:-1] == [0] * (len(moved) - 1) and 0 <= max(moved) <= 1
             else:
+                if query.centre is not None:
+                    vectors = vectors.minus(query.centre.values, np.array([CENTRE_PARTS * len(own)]))
                 assert sum(value * value for value in moved) <= query.bound**2, query.question.name
                 assert moved == clip_l2(vectors, query.bound).sums(size_of(query.question)).tolist()
 

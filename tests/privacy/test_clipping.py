@@ -58,6 +58,60 @@ def test_squared_norms_are_exact(vectors):
     assert squared_norms(unit_vectors(vectors)).tolist() == [sum(v * v for v in one.values()) for one in vectors]
 
 
+CENTRE = st.lists(st.integers(0, 2**20), min_size=12, max_size=12)
+MULTIPLE = st.one_of(st.integers(0, 40), st.integers(0, 2**30))
+
+
+def moved(vectors):
+    """Each unit's whole vector in Python's own integers, with its multiple of the centre."""
+    return [
+        [one.get(column, 0) - int(times) * int(at) for column, at in enumerate(vectors.centre)]
+        for one, times in zip(as_dicts(vectors), vectors.multiple, strict=True)
+    ]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(VECTOR, MULTIPLE), min_size=1, max_size=4), CENTRE, BOUND)
+def test_with_a_centre_the_difference_is_within_the_bound(units, centre, bound):
+    centre, times = np.array(centre), np.array([one for _, one in units])
+    vectors = unit_vectors([vector for vector, _ in units]).minus(centre, times)
+    before = moved(vectors)
+    assert squared_norms(vectors).tolist() == [sum(v * v for v in one) for one in before]
+    clipped = clip_l2(vectors, bound)
+    after = moved(clipped)
+    for old, new in zip(before, after, strict=True):
+        assert sum(w * w for w in new) <= bound * bound
+        if sum(v * v for v in old) <= bound * bound:
+            assert new == old
+    assert clipped.sums(12).tolist() == [sum(column) for column in zip(*after)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.tuples(VECTOR, MULTIPLE), min_size=2, max_size=4), CENTRE, BOUND)
+def test_with_a_centre_each_unit_is_clipped_by_itself(units, centre, bound):
+    centre = np.array(centre)
+
+    def clipped(some):
+        vectors = unit_vectors([vector for vector, _ in some])
+        return moved(clip_l2(vectors.minus(centre, np.array([one for _, one in some])), bound))
+
+    assert clipped(units) == [clipped([unit])[0] for unit in units]
+
+
+def test_little_is_lost_to_rounding_with_a_centre():
+    random = np.random.default_rng(0)
+    vectors = [dict(enumerate(random.integers(1, 2**20, 12).tolist())) for _ in range(50)]
+    bound = 2**19
+    centre = unit_vectors(vectors).minus(np.full(12, 2**12), np.full(50, 128))
+    norms = squared_norms(clip_l2(centre, bound)).astype(float) ** 0.5
+    assert (norms > bound * 0.94).all()
+
+
+def test_a_centre_that_is_too_large_is_refused():
+    with pytest.raises(OverflowError):
+        unit_vectors([{0: 1}]).minus(np.full(12, 2**21), np.ones(1, np.int64))
+
+
 @pytest.mark.parametrize(
     ("vector", "bound", "expected"),
     [

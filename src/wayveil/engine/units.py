@@ -153,12 +153,13 @@ def _spool_errors() -> Iterator[None]:
 def unit_sums(queries: Sequence[UnitQuery], batch: Prepared, unit: NDArray[np.int64]) -> Sums:
     """The exact sums over the units of a batch that holds them whole; `unit` numbers those of its trajectories."""
     units = int(unit.max()) + 1 if len(unit) else 0
+    trajectories = np.bincount(unit, minlength=units).astype(np.int64)
     vectors: dict[Question, UnitVectors] = {}
     sums = []
     for query in queries:
         if query.question not in vectors:
             vectors[query.question] = unit_vectors(query.question, batch, unit, units)
-        sums.append(query.of(vectors[query.question]))
+        sums.append(query.of(vectors[query.question], trajectories))
     return sums
 
 

@@ -2,11 +2,12 @@
 
 Each question goes through the same steps. Its size follows from earlier noisy answers. Its bound is public, or follows
 from a noisy histogram of the units' norms at that size. Then the clipped contributions are added up and get Gaussian
-noise. One pass over the units serves all questions that are ready for their next step.
+noise. Where units have much in common, this is done twice: the second time for what they add beyond a centre, which
+follows from the first noisy sums. One pass over the units serves all questions that are ready for their next step.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from fractions import Fraction
@@ -24,11 +25,13 @@ from wayveil.privacy.digest import ContentDigest
 from wayveil.privacy.mechanism import Mechanism, NoisySums
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
-from wayveil.questions.answer import Answer, Clipping
+from wayveil.questions.answer import Answer, Centred, Clipping
 from wayveil.questions.catalogue import QUESTIONS, divided
+from wayveil.questions.centre import expected_shares
 from wayveil.questions.count import Count
 from wayveil.questions.norms import (
     SETTINGS,
+    Centre,
     Noisy,
     NormBins,
     Norms,
@@ -36,9 +39,11 @@ from wayveil.questions.norms import (
     clipped_resolution,
     estimate_norms,
     guessed_norm,
+    is_centred,
     norms_part,
     one_trajectory_each,
     public_bound,
+    sums_part,
     trajectories_per_unit,
 )
 from wayveil.questions.question import Context, Question, size_of
@@ -73,12 +78,21 @@ def draw_clipped_release(
         opening.step(_summed(units, opening.ready()))
     count = max(float(opening.answers[Count.name].counts[0]), 1.0)
     per_unit = opening.per_unit if unit.kind == "user" else one_trajectory_each(count)
-    guesses = {name: guessed_norm(question, per_unit.quantile(0.5)) for name, question in QUESTIONS.items()}
+    usual = per_unit.quantile(0.5)
+    centred = {name for name, question in QUESTIONS.items() if is_centred(question, unit, usual)}
+    guesses = {name: guessed_norm(question, usual, name in centred) for name, question in QUESTIONS.items()}
     signals = line_signals(mechanism, count, guesses)
     cost = replace(mechanism.cost, budget=divided(mechanism.cost.budget, signals, base_grid(scope), gaussian_unit=unit))
     asked = [question for name, question in QUESTIONS.items() if name in cost.budget.shares]
-    noise = {one.name: cost.gaussian_noise(one.name, guesses[one.name], 1 - norms_part(one, unit)) for one in asked}
-    run = _Round(replace(mechanism, cost=cost), per_unit, count, math.sqrt(2) * opening.answers[Count.name].noise)
+    noise = {
+        one.name: cost.gaussian_noise(
+            one.name, guesses[one.name], sums_part(one, unit, one.name in centred, second=one.name in centred)
+        )
+        for one in asked
+    }
+    run = _Round(
+        replace(mechanism, cost=cost), per_unit, count, math.sqrt(2) * opening.answers[Count.name].noise, centred
+    )
     run.answers.update(opening.answers)
     # The norm of a unit shrinks with the cells, which can therefore be finer than with Laplace noise.
     finer = {line: FINER * signal for line, signal in signals.items()}
@@ -102,9 +116,18 @@ def _summed(units: Units, queries: list[UnitQuery]) -> dict[UnitQuery, NDArray[n
 class _Round:
     """Questions of known size on their way to an answer."""
 
-    def __init__(self, mechanism: Mechanism, per_unit: Norms, count: float = 1.0, count_sd: float = 0.0) -> None:
+    def __init__(
+        self,
+        mechanism: Mechanism,
+        per_unit: Norms,
+        count: float = 1.0,
+        count_sd: float = 0.0,
+        centred: Collection[str] = (),
+    ) -> None:
         self._mechanism, self._unit, self._count, self._count_sd = mechanism, mechanism.unit, count, count_sd
+        self._centred = centred
         self._clipping: dict[str, Clipping] = {}
+        self._first: dict[str, tuple[Answer, Centre]] = {}
         self.per_unit = per_unit
         self.pending: dict[str, Question] = {}
         self.answers: dict[str, Answer] = {}
@@ -117,7 +140,9 @@ class _Round:
         """Noise for the exact sums of `ready`: norms become bounds, and clipped sums become answers."""
         for query, exact in sums.items():
             if query.bound is None:
-                self._clipping[query.question.name] = self._bounded(query.question, exact)
+                self._clipping[query.question.name] = self._bounded(query.question, exact, query.centre is not None)
+            elif query.centre is not None:
+                self._second(query.question, query.bound, exact)
             else:
                 self._answer(query.question, query.bound, exact)
 
@@ -126,34 +151,51 @@ class _Round:
         if known is None and public is not None:
             resolution = clipped_resolution(question)
             known = self._clipping[question.name] = Clipping(resolution, round(public * resolution), 1.0)
-        return UnitQuery(question, NormBins.of(question, self._unit), None if known is None else known.bound)
+        centre = self._first[question.name][1] if question.name in self._first else None
+        return UnitQuery(question, NormBins.of(question, self._unit), None if known is None else known.bound, centre)
 
-    def _bounded(self, question: Question, exact: NDArray[np.int64]) -> Clipping:
+    def _bounded(self, question: Question, exact: NDArray[np.int64], second: bool) -> Clipping:
         part, bins = norms_part(question, self._unit), NormBins.of(question, self._unit)
         drawn = self._mechanism.clipped_answer(question.name, exact, 1, part)
         noisy = Noisy(drawn.values, drawn.scale)
         # The Laplace noise of the same variance has a standard deviation of sqrt(2) times its scale.
-        noise = math.sqrt(2 * size_of(question)) * self._mechanism.cost.gaussian_noise(question.name, 1.0, 1 - part)
+        noise = math.sqrt(2 * size_of(question)) * self._mechanism.cost.gaussian_noise(
+            question.name, 1.0, self._sums_part(question, second)
+        )
         if question.name == Count.name:
             norms = self.per_unit = trajectories_per_unit(bins, noisy)
             bound = norms.best_bound(noise / float(norms.mass.sum()), bias=1.0)
         else:
-            norms = estimate_norms(question, bins, noisy, self.per_unit)
+            norms = estimate_norms(question, bins, noisy, self.per_unit, second)
             bound = norms.best_bound(noise / self._count, SETTINGS.bias)
         resolution = clipped_resolution(question)
         return Clipping(resolution, max(int(bound * resolution), 1), norms.kept(bound), drawn.values, drawn.scale)
 
     def _answer(self, question: Question, bound: int, exact: NDArray[np.int64]) -> None:
         self._query(question)  # a public bound is noted
-        part = 1 - norms_part(question, self._unit)
-        noisy = self._mechanism.clipped_answer(question.name, exact, bound, Fraction(part))
-        clipping = self._clipping[question.name]
+        noisy = self._mechanism.clipped_answer(question.name, exact, bound, self._sums_part(question))
+        clipping = self._clipping.pop(question.name)
         if clipping.norms is not None and question.adds_up and question.name != Count.name:
             clipping = replace(clipping, kept=_kept(clipping, noisy, self._count, self._count_sd))
-        self.answers[question.name] = Answer(
-            question, noisy.mechanism, noisy.scale, noisy.epsilon, noisy.values, clipping
-        )
-        del self.pending[question.name]
+        answer = Answer(question, noisy.mechanism, noisy.scale, noisy.epsilon, noisy.values, clipping)
+        if question.name in self._centred:
+            shares = expected_shares(answer, self._count, self.answers)
+            self._first[question.name] = answer, Centre.of(shares, question)
+        else:
+            self._finish(answer)
+
+    def _second(self, question: Question, bound: int, exact: NDArray[np.int64]) -> None:
+        noisy = self._mechanism.clipped_answer(question.name, exact, bound, self._sums_part(question, second=True))
+        first, centre = self._first.pop(question.name)
+        clipping = self._clipping.pop(question.name)
+        self._finish(replace(first, centred=Centred(centre, self._count, noisy.scale, noisy.values, clipping)))
+
+    def _finish(self, answer: Answer) -> None:
+        self.answers[answer.name] = answer
+        del self.pending[answer.name]
+
+    def _sums_part(self, question: Question, second: bool = False) -> Fraction:
+        return sums_part(question, self._unit, question.name in self._centred, second)
 
 
 def _kept(clipping: Clipping, noisy: NoisySums, count: float, count_sd: float) -> float:

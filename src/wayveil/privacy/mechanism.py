@@ -101,7 +101,9 @@ class Mechanism:
 
     def clipped_answer(self, name: str, sums: NDArray[np.int64], bound: int, part: Fraction) -> NoisySums:
         """Gaussian noise for `part` of a question's ρ; one unit moves the sums by at most `bound` in L2."""
-        rho = part * self.cost.rho_of(name)
+        from wayveil.privacy.zcdp import integer_rho
+
+        rho = integer_rho(part * self.cost.rho_of(name), bound)
         noisy = self.noise.gaussian(np.ascontiguousarray(sums, np.int64).ravel(), float(bound), rho)
         if noisy.rho_spent > rho:
             raise BudgetError(f"'{name}' would cost more than its share; nothing was released.")

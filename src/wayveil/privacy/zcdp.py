@@ -1,4 +1,9 @@
-"""Gaussian accounting for the optional delta mode: rho of zero-concentrated privacy to (epsilon, delta) and back."""
+"""Gaussian accounting for the optional delta mode: from the sum of rho = B²/2σ² to (epsilon, delta) and back.
+
+rho is the zero-concentrated cost of one noisy sum. It adds up, also where later questions depend on earlier answers.
+The total is converted with the exact curve of the Gaussian mechanism, not with the bound for any zCDP mechanism
+(docs/explanation/method.md, Lemma 8).
+"""
 
 import math
 from fractions import Fraction
@@ -7,46 +12,45 @@ from typing import Any
 
 from wayveil.errors import InputError
 
-_STEPS = 60
-_ORDERS = tuple(1 + 2 ** (k / 8) for k in range(-32, 161))
-"""Rényi orders up to a million: small budgets have their optimum beyond the accountant's own orders."""
+LATTICE_VARIANCE = 9
+"""Part of the variance of integer noise that is not counted. A discrete Gaussian of variance σ² is, up to a factor
+within 10^-76 of 1 for each value, continuous Gaussian noise of variance σ² − 9 followed by random rounding."""
+_STEPS = 100
+_MARGIN = 1 - 1e-9
+"""Of epsilon and delta, what the conversion may use: more than rounding errors and those factors amount to."""
 
 
-def epsilon_of(rho: float, delta: float) -> float:
-    """The epsilon of a rho-zCDP release at delta, by the Rényi accountant of dp-accounting.
-
-    Its bound holds for discrete Gaussians of any dimension. The exact curve of the continuous Gaussian (as a PLD
-    accountant gives it) allows about 15 % more rho, but no proof covers vectors of discrete noise.
+def gaussian_delta(rho: float, epsilon: float) -> float:
+    """Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) with μ = sqrt(2·rho), from dp-accounting.
 
     Privacy
     -------
     Free: arithmetic. rho adds up over measurements, so give the sum of the mechanisms' own maps.
     """
-    if rho <= 0 or not 0 < delta < 1:
-        raise InputError("The Gaussian mode needs a delta above 0 and below 1; 1e-6 or less is a common choice.")
-    accounting = _accounting()
-    accountant = accounting.rdp.RdpAccountant(orders=_ORDERS)
-    accountant.compose(accounting.ZCDpEvent(rho))
-    return float(accountant.get_epsilon(delta))
+    loss = _gaussian_loss()(standard_deviation=1 / math.sqrt(2 * rho), sensitivity=1.0)
+    return float(loss.get_delta_for_epsilon(epsilon))
 
 
 @lru_cache(maxsize=64)
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho found by bisection with `epsilon_of(rho, delta)` <= epsilon, rounded down to 2^-40.
+    """The largest rho found by bisection with `gaussian_delta(rho, epsilon)` <= delta, rounded down to 2^-40.
 
     Privacy
     -------
     Free: arithmetic.
     """
-    # rho + 2 sqrt(rho ln(1/delta)) <= epsilon holds at `low`, so the bisection starts from a proven point.
     if not 0 < delta < 1:
         raise InputError("The Gaussian mode needs a delta above 0 and below 1; 1e-6 or less is a common choice.")
-    log_inverse = -math.log(delta)
-    low = (math.sqrt(log_inverse + float(epsilon)) - math.sqrt(log_inverse)) ** 2 / 2
-    high = max(4 * low, float(epsilon))
+    wanted, allowed = _MARGIN * float(epsilon), _MARGIN * float(delta)
+    # rho + 2 sqrt(rho ln(1/delta)) <= epsilon holds at `low`, so the bisection starts from a proven point.
+    log_inverse = -math.log(allowed)
+    low = (math.sqrt(log_inverse + wanted) - math.sqrt(log_inverse)) ** 2
+    high = low + wanted
+    while gaussian_delta(high, wanted) <= allowed:
+        low, high = high, 2 * high
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        if Fraction(epsilon_of(middle, float(delta))) <= epsilon:
+        if gaussian_delta(middle, wanted) <= allowed:
             low = middle
         else:
             high = middle
@@ -56,10 +60,14 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
     return rho
 
 
-def _accounting() -> Any:
+def integer_rho(rho: Fraction, bound: int) -> Fraction:
+    """The rho of integer noise of variance B²/2rho + 9, of which `rho` counts the first part."""
+    return rho / (1 + 2 * rho * LATTICE_VARIANCE / (bound * bound))
+
+
+def _gaussian_loss() -> Any:
     try:
-        import dp_accounting
-        import dp_accounting.rdp
+        from dp_accounting.pld import privacy_loss_mechanism
     except ImportError:
         raise InputError("delta= needs dp-accounting; install it with: pip install 'wayveil[delta]'.") from None
-    return dp_accounting
+    return privacy_loss_mechanism.GaussianPrivacyLoss

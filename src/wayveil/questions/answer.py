@@ -1,12 +1,13 @@
 """Answer: a question, and the noisy sums that answer it."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.questions.norms import Centre
 from wayveil.questions.question import Question
 
 
@@ -30,6 +31,41 @@ class Clipping:
 
 
 @dataclass(frozen=True, eq=False)
+class Centred:
+    """A second draw of the same question: of what units add beyond a centre that follows from the first draw.
+
+    Privacy: free (it has been paid for).
+    """
+
+    centre: Centre
+    count: float
+    """The number of trajectories for which the centre is added again."""
+    scale: float
+    """σ of the noise on `noisy`."""
+    noisy: NDArray[np.int64]
+    clipping: Clipping
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """What one trajectory was expected to add to each value, in trajectories."""
+        return self.centre.shares(self.clipping.resolution)
+
+    @property
+    def sd(self) -> float:
+        """Standard deviation of the noise, in trajectories."""
+        return self.scale / (self.clipping.resolution * self.clipping.kept)
+
+    @property
+    def counts(self) -> NDArray[np.float64]:
+        """Noisy answers in units of one trajectory, with the total of `count` trajectories.
+
+        What a trajectory adds and the centre have the same sum, so the sum of the differences is noise alone.
+        """
+        beyond = self.noisy / (self.clipping.resolution * self.clipping.kept)
+        return np.asarray(self.count * self.shares + beyond - beyond.mean())
+
+
+@dataclass(frozen=True, eq=False)
 class Answer:
     """The noisy answer to one question: Σ φ(T) + integer noise of the given scale.
 
@@ -46,6 +82,8 @@ class Answer:
     noisy: NDArray[np.int64]
     clipping: Clipping | None = None
     """None with Laplace noise."""
+    centred: Centred | None = None
+    """The second draw, where there is one."""
 
     @property
     def name(self) -> str:
@@ -66,8 +104,14 @@ class Answer:
 
     @property
     def counts(self) -> NDArray[np.float64]:
-        """Noisy answers in units of one trajectory, in the question's shape."""
-        return (self.noisy / self.resolution).reshape(self.shape)
+        """Noisy answers in units of one trajectory, in the question's shape: of two draws, their weighted mean."""
+        first = self.noisy / self.resolution
+        if self.centred is None:
+            return first.reshape(self.shape)
+        # The second draw has the total of the count, so the first one gets it, too.
+        shares = self.centred.shares
+        first = first + (self.centred.count - first.sum()) * shares / max(float(shares.sum()), 1e-9)
+        return np.asarray((first + self._weight * self.centred.counts) / (1 + self._weight)).reshape(self.shape)
 
     @property
     def gaussian(self) -> bool:
@@ -77,4 +121,24 @@ class Answer:
     @property
     def noise(self) -> float:
         """Scale of the noise in units of one trajectory; a Gaussian is given as the Laplace of equal variance."""
-        return self.scale / self.resolution / (1.0 if self.mechanism == "laplace" else math.sqrt(2.0))
+        own = self.scale / self.resolution / (1.0 if self.mechanism == "laplace" else math.sqrt(2.0))
+        return own if self.centred is None else own / math.sqrt(1 + self._weight)
+
+    @property
+    def _weight(self) -> float:
+        """Precision of the second draw relative to the first."""
+        return 0.0 if self.centred is None else (self.scale / self.resolution / self.centred.sd) ** 2
+
+    def as_one_draw(self) -> "Answer":
+        """The same counts and noise as if they came from one draw."""
+        if self.centred is None:
+            return self
+        assert self.clipping is not None
+        clipping = replace(self.clipping, kept=1.0)
+        return replace(
+            self,
+            noisy=np.rint(self.counts.ravel() * clipping.resolution).astype(np.int64),
+            scale=self.noise * math.sqrt(2.0) * clipping.resolution,
+            clipping=clipping,
+            centred=None,
+        )

@@ -28,7 +28,7 @@ from wayveil.questions.length_duration import LengthDuration
 from wayveil.questions.mean_interval import MeanInterval
 from wayveil.questions.mean_speed import MeanSpeed
 from wayveil.questions.median_interval import MedianInterval
-from wayveil.questions.norms import guessed_norm, norms_part
+from wayveil.questions.norms import guessed_norm, is_centred, norms_part
 from wayveil.questions.occupancy import Occupancy, OccupancyDetail
 from wayveil.questions.origin_destination import OriginDestination, OriginDestinationCoarse
 from wayveil.questions.question import Question
@@ -122,12 +122,16 @@ def gaussian_shares(
     """
     of_share, of_norm = powers or GAUSSIAN_POWERS
     weights = {
-        name: float(share) ** of_share * guessed_norm(QUESTIONS[name], unit.sensitivity) ** of_norm
-        for name, share in shares.items()
+        name: float(share) ** of_share * _usual_norm(QUESTIONS[name], unit) ** of_norm for name, share in shares.items()
     }
     total = sum(shares.values(), Fraction(0))
     parts = Budget.split(1, {name: Fraction(weight).limit_denominator(1 << 40) for name, weight in weights.items()})
     return {name: total * part for name, part in parts.shares.items()}
+
+
+def _usual_norm(question: type[Question], unit: Unit) -> float:
+    """The guessed norm of a unit with all trajectories that it may have."""
+    return guessed_norm(question, unit.sensitivity, is_centred(question, unit, unit.sensitivity))
 
 
 def finest_questions(scope: Scope) -> list[Question]:

@@ -8,10 +8,12 @@ trajectory's norm does not depend on the division (docs/explanation/method.md).
 """
 
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+Number = TypeVar("Number", np.int64, np.float64)
 Parts = NDArray[np.int64]
 PARTS = 16
 FEWEST, MOST = 3, 15
@@ -84,13 +86,14 @@ def parts_of_cells(parts: Parts, ratio: int, shape: tuple[int, int]) -> Parts:
     return np.repeat(np.repeat(parts, ratio, axis=0)[: shape[0]], ratio, axis=1)[:, : shape[1]]
 
 
-def weigh(middle: NDArray[np.int64], fine: NDArray[np.int64], parts: Parts, ratios: tuple[int, int]) -> Parts:
+def weigh(middle: NDArray[Number], fine: NDArray[Number], parts: Parts, ratios: tuple[int, int]) -> NDArray[Number]:
     """Middle and fine sums, each times its parts, as one long answer; `ratios` are cells of each level along a block.
 
     If ‖φ(T)‖₁ ≤ R on the fine cells, and the middle ones are their sums, the result has L1 norm at most PARTS·R.
     """
     of_middle, of_fine = (parts_of_cells(parts, r, x.shape) for r, x in zip(ratios, (middle, fine), strict=True))
-    return np.concatenate([(middle * (PARTS - of_middle)).ravel(), (fine * of_fine).ravel()])
+    weighed: NDArray[Number] = np.concatenate([(middle * (PARTS - of_middle)).ravel(), (fine * of_fine).ravel()])
+    return weighed
 
 
 def unweigh(

@@ -85,6 +85,10 @@ class Blocks(Field):
         """Pooling adds cells up, so a trajectory's L1 norm cannot grow."""
         return pool(sums.reshape(self.grid.rows, self.grid.columns), self.side)
 
+    def of_density(self, density: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What a trajectory adds to each value, in trajectories, if its points have this density on the base grid."""
+        return np.asarray(pool(density, self.side), np.float64)
+
     def to_json(self) -> dict[str, Any]:
         return {"side": self.side, "cell_m": self.grid.cell_m}
 
@@ -162,9 +166,16 @@ class Detail(Field):
         return cls(grid, levels, _rows(FEWEST + (7 * rows[:, None] + 5 * columns) % (MOST - FEWEST + 1)))
 
     def pooled(self, summed: Blocks, sums: NDArray[np.int64]) -> NDArray[np.int64]:
-        levels, exact = self.levels, sums.reshape(self.grid.rows, self.grid.columns)
+        return self._weighed(sums.reshape(self.grid.rows, self.grid.columns))
+
+    def of_density(self, density: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What a trajectory adds to each value, in trajectories, if its points have this density on the base grid."""
+        return np.asarray(self._weighed(density) / PARTS, np.float64)
+
+    def _weighed(self, cells: NDArray[Any]) -> NDArray[Any]:
+        levels = self.levels
         ratios = levels.coarse // levels.middle, levels.coarse // levels.fine
-        return weigh(pool(exact, levels.middle), pool(exact, levels.fine), self.weights, ratios)
+        return weigh(pool(cells, levels.middle), pool(cells, levels.fine), self.weights, ratios)
 
     def to_json(self) -> dict[str, Any]:
         return {

@@ -20,8 +20,10 @@ from wayveil.questions.question import Question, size_of
 
 Floats = NDArray[np.float64]
 
-LEAST_RESOLUTION = 1 << 12
+LEAST_RESOLUTION = 1 << 16
 """Integer units of one trajectory, at least: rounding towards zero then takes a negligible part of a clipped vector."""
+CENTRE_PARTS = 16
+"""A centre is what this part of a trajectory is expected to add: multiples of it are whole numbers after clipping."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,12 @@ class NormSettings:
     """The same for the count, whose norms are the numbers of trajectories a user has: all guesses follow from them."""
     bias: float = 0.2
     """Error of the other questions, as a share of what clipping takes; of the count it is all of it."""
+    first: Fraction = Fraction(1, 4)
+    """Of a centred question's ρ, what the first draw gets with its norms. Noise in the centre adds to the norms of the
+    second draw, so it must not be small."""
+    left: float = 1 / 8
+    """Of `shared_norm`, what a centre leaves: between drivers who serve the same city (less) and people with places of
+    their own (more), both simulated."""
 
 
 SETTINGS = NormSettings()
@@ -61,19 +69,42 @@ def public_bound(question: type[Question] | Question, unit: Unit) -> float | Non
 
 
 def norms_part(question: type[Question] | Question, unit: Unit) -> Fraction:
-    """Of the question's ρ, what the histogram of its norms gets."""
+    """Of the question's ρ, what a histogram of its norms gets."""
     if public_bound(question, unit) is not None:
         return Fraction(0)
     return SETTINGS.part_of_count if question.name == Count.name else SETTINGS.part
 
 
-def guessed_norm(question: type[Question] | Question, trajectories: float) -> float:
+def is_centred(question: type[Question] | Question, unit: Unit, trajectories: float) -> bool:
+    """Whether units of so many trajectories are expected to have more in common than of their own.
+
+    The question is then drawn twice. The second draw is of what units add beyond a centre, which the first one tells.
+    """
+    return can_be_centred(question, unit) and (trajectories - 1) * question.shared_norm > question.own_norm
+
+
+def can_be_centred(question: type[Question] | Question, unit: Unit) -> bool:
+    """Whether the question may be drawn twice: not the count, which the centre is multiplied by, nor a difference."""
+    return unit.kind == "user" and question.adds_up and question.name != Count.name
+
+
+def sums_part(question: type[Question] | Question, unit: Unit, centred: bool, second: bool = False) -> Fraction:
+    """Of the question's ρ, what a draw of its sums gets."""
+    whole = Fraction(1)
+    if centred:
+        whole = 1 - SETTINGS.first if second else SETTINGS.first
+    return whole - norms_part(question, unit)
+
+
+def guessed_norm(question: type[Question] | Question, trajectories: float, centred: bool = False) -> float:
     """sqrt(k·a + k·(k − 1)·b) for a unit of k trajectories, in trajectories.
 
-    a is the usual squared norm of one trajectory, b the usual inner product of two trajectories of one user.
+    a is the usual squared norm of one trajectory, b the usual inner product of two trajectories of one user, or with a
+    centre what it leaves of that.
     """
     k = max(trajectories, 1.0)
-    return math.sqrt(k * question.own_norm + k * (k - 1) * question.shared_norm)
+    shared = question.shared_norm * (SETTINGS.left if centred else 1.0)
+    return math.sqrt(k * question.own_norm + k * (k - 1) * shared)
 
 
 @dataclass(frozen=True)
@@ -125,24 +156,49 @@ class NormBins:
         return np.bincount(np.clip(index, 0, len(self) - 1), minlength=len(self)).astype(np.int64)
 
 
+@dataclass(frozen=True, eq=False)
+class Centre:
+    """What a part of a trajectory, one in CENTRE_PARTS, is expected to add to each value, in integer units.
+
+    Privacy: free (post-processing of noisy answers).
+    """
+
+    values: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, shares: Floats, question: Question) -> "Centre":
+        """The centre of trajectories that add `shares` on average."""
+        return cls(np.rint(shares * (clipped_resolution(question) / CENTRE_PARTS)).astype(np.int64))
+
+    def shares(self, resolution: int) -> Floats:
+        """What one trajectory is expected to add, in trajectories."""
+        return np.asarray(self.values * (CENTRE_PARTS / resolution), np.float64)
+
+
 @dataclass(frozen=True)
 class UnitQuery:
-    """What is added up over units for one question: clipped vectors, or without a bound a histogram of norms."""
+    """What is added up over units for one question: clipped vectors, or without a bound a histogram of norms.
+
+    With a centre, the vector of a unit with k trajectories is Σ φ(T) minus k times what one is expected to add.
+    """
 
     question: Question
     bins: NormBins
     bound: int | None = None
+    centre: Centre | None = None
 
     @property
     def size(self) -> int:
         """Number of values."""
         return len(self.bins) if self.bound is None else size_of(self.question)
 
-    def of(self, vectors: UnitVectors) -> NDArray[np.int64]:
-        """The exact sum over the units.
+    def of(self, vectors: UnitVectors, trajectories: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The exact sum over the units, of which each has so many trajectories.
 
         Privacy: not private (trusted side only). One unit moves it by at most `bound` in L2, or by one count.
         """
+        if self.centre is not None:
+            vectors = vectors.minus(self.centre.values, CENTRE_PARTS * trajectories)
         if self.bound is None:
             return self.bins.histogram(vectors, clipped_resolution(self.question))
         return clip_l2(vectors, self.bound).sums(size_of(self.question))
@@ -215,10 +271,11 @@ def one_trajectory_each(units: float) -> Norms:
     return Norms(bins, number, number)
 
 
-def estimate_norms(question: Question, bins: NormBins, noisy: Noisy, per_unit: Norms) -> Norms:
+def estimate_norms(question: Question, bins: NormBins, noisy: Noisy, per_unit: Norms, centred: bool = False) -> Norms:
     """The norms of a question, around sqrt(k·a + k·(k − 1)·b) for units of k trajectories.
 
-    `own_norm` a and `shared_norm` b are guesses; the noisy histogram corrects them as far as it stands out.
+    `own_norm` a and `shared_norm` b are guesses; the noisy histogram corrects them as far as it stands out. A centre
+    leaves less of b.
 
     Privacy: free (post-processing).
     """
@@ -228,14 +285,15 @@ def estimate_norms(question: Question, bins: NormBins, noisy: Noisy, per_unit: N
     own, shared, left, right = (
         grid.ravel()
         for grid in np.meshgrid(
-            [1.0] if question.one_hot else factors,
+            [1.0] if question.one_hot and not centred else factors,
             [1.0] if k.max() <= 1 else factors,
             _SPREADS if k.max() <= 1 else _SPREADS[:2],
             _SPREADS if k.max() <= 1 else _SPREADS[:2],
             indexing="ij",
         )
     )
-    squared = np.outer(own, k * question.own_norm) + np.outer(shared, k * (k - 1) * question.shared_norm)
+    in_common = question.shared_norm * (SETTINGS.left if centred else 1.0)
+    squared = np.outer(own, k * question.own_norm) + np.outer(shared, k * (k - 1) * in_common)
     centre = np.log2(np.clip(np.sqrt(squared), bins.edges[0], np.maximum(k, bins.edges[0])))
     # (shapes, numbers of trajectories, bins)
     joint = weight[:, None] * np.stack(

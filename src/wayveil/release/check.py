@@ -4,12 +4,14 @@ That each answer fits its question is checked where it is read, by the question 
 """
 
 import math
+from fractions import Fraction
 
 from wayveil.errors import ReleaseError
 from wayveil.privacy.unit import Unit
+from wayveil.privacy.zcdp import LATTICE_VARIANCE
 from wayveil.questions.answer import Answer, Clipping
 from wayveil.questions.catalogue import QUESTIONS
-from wayveil.questions.norms import NormBins, norms_part, public_bound
+from wayveil.questions.norms import NormBins, can_be_centred, norms_part, public_bound, sums_part
 from wayveil.release.release import Release
 
 _TOLERANCE = 1e-6
@@ -54,9 +56,20 @@ def _check_noise(release: Release) -> None:
 
 
 def _gaussian_noise(answer: Answer, clipping: Clipping, unit: Unit) -> list[float]:
-    """(σ/B)²·ε_q of the sums and, where the bound is not public, of the histogram of norms."""
-    name, share, part = answer.name, float(answer.epsilon), float(norms_part(answer.question, unit))
-    sums = (answer.scale / clipping.bound) ** 2 * share * (1 - part)
+    """(σ/B)²·ε_q of each draw and, where the bound is not public, of the histogram of norms before it."""
+    second = answer.centred
+    found = _draw_noise(answer, answer.scale, clipping, unit, sums_part(answer.question, unit, second is not None))
+    if second is None:
+        return found
+    if not can_be_centred(answer.question, unit) or len(second.centre.values) != len(answer.noisy):
+        raise ReleaseError(_WRONG_NOISE.format(answer.name))
+    part = sums_part(answer.question, unit, centred=True, second=True)
+    return found + _draw_noise(answer, second.scale, second.clipping, unit, part)
+
+
+def _draw_noise(answer: Answer, scale: float, clipping: Clipping, unit: Unit, part: Fraction) -> list[float]:
+    name, share, of_norms = answer.name, float(answer.epsilon), float(norms_part(answer.question, unit))
+    sums = (scale**2 - LATTICE_VARIANCE) / clipping.bound**2 * share * float(part)
     if clipping.norms is None or clipping.norms_scale is None:
         public = public_bound(answer.question, unit)
         if public is None or clipping.bound != round(public * clipping.resolution):
@@ -67,4 +80,4 @@ def _gaussian_noise(answer: Answer, clipping: Clipping, unit: Unit) -> list[floa
         or clipping.bound > unit.sensitivity * clipping.resolution
     ):
         raise ReleaseError(_WRONG_NOISE.format(name))
-    return [sums, clipping.norms_scale**2 * share * part]
+    return [sums, (clipping.norms_scale**2 - LATTICE_VARIANCE) * share * of_norms]

@@ -3,6 +3,7 @@
 Privacy: free (post-processing).
 """
 
+import math
 import os
 import textwrap
 from typing import Any
@@ -78,7 +79,7 @@ def description(release: Release) -> dict[str, Any]:
 
 
 def _line(answer: Answer) -> dict[str, Any]:
-    scale = answer.scale / answer.resolution
+    scale = answer.noise * (math.sqrt(2.0) if answer.gaussian else 1.0)
     least, most = answer.question.noise_range
     return {
         "name": answer.name,

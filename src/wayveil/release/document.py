@@ -23,10 +23,10 @@ from wayveil.io.atomic import write_text
 from wayveil.io.inputs import TooLargeError, read_text
 from wayveil.io.options import SYNTHETIC
 from wayveil.privacy.budget import decimal_text
-from wayveil.questions.answer import Answer, Clipping
+from wayveil.questions.answer import Answer, Centred, Clipping
 from wayveil.questions.catalogue import QUESTIONS
-from wayveil.questions.norms import clipped_resolution
-from wayveil.questions.question import Frame, Question
+from wayveil.questions.norms import Centre, clipped_resolution
+from wayveil.questions.question import Frame, Question, size_of
 from wayveil.release.check import check_release
 from wayveil.release.release import Release
 
@@ -69,11 +69,22 @@ def release_to_json(release: Release) -> str:
                 "scale": answer.scale,
                 "noisy": answer.noisy.tolist(),
                 **({} if answer.clipping is None else {"clipping": _clipping_to_json(answer.clipping)}),
+                **({} if answer.centred is None else {"centred": _centred_to_json(answer.centred)}),
             }
             for answer in release.answers
         ],
     }
     return json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _centred_to_json(centred: Centred) -> dict[str, Any]:
+    return {
+        "centre": centred.centre.values.tolist(),
+        "count": centred.count,
+        "scale": centred.scale,
+        "noisy": centred.noisy.tolist(),
+        "clipping": _clipping_to_json(centred.clipping),
+    }
 
 
 def _clipping_to_json(clipping: Clipping) -> dict[str, Any]:
@@ -254,8 +265,25 @@ def _answer(view: dict[str, Any], epsilon: Fraction, frame: Frame) -> Answer:
         raise ValueError("noisy")
     noisy = np.array(view["noisy"], dtype=np.int64)
     question = _question(name, view, frame)
-    clipping = None if view["mechanism"] == "laplace" else _clipping(view["clipping"], question)
-    return Answer(question, view["mechanism"], scale, epsilon, noisy, clipping)
+    if view["mechanism"] == "laplace":
+        return Answer(question, view["mechanism"], scale, epsilon, noisy)
+    clipping, centred = _clipping(view["clipping"], question), view.get("centred")
+    second = None if centred is None else _centred(centred, question)
+    return Answer(question, view["mechanism"], scale, epsilon, noisy, clipping, second)
+
+
+def _centred(found: dict[str, Any], question: Question) -> Centred:
+    size, limit = size_of(question), clipped_resolution(question)
+    for name in ("centre", "noisy"):
+        if not (isinstance(found[name], list) and len(found[name]) == size and set(map(type, found[name])) == {int}):
+            raise ValueError(name)
+    if not all(0 <= value <= limit for value in found["centre"]):
+        raise ValueError("centre")
+    for name in ("count", "scale"):
+        if not (isinstance(found[name], float) and math.isfinite(found[name]) and found[name] > 0):
+            raise ValueError(name)
+    centre, noisy = (np.array(found[name], np.int64) for name in ("centre", "noisy"))
+    return Centred(Centre(centre), found["count"], found["scale"], noisy, _clipping(found["clipping"], question))
 
 
 def _clipping(found: dict[str, Any], question: Question) -> Clipping:

@@ -77,8 +77,13 @@ def averaged(curves: Floats, evidence: Floats) -> Floats:
     return np.asarray(weight @ curves / weight.sum())
 
 
-def laplace_evidence(counts: Floats, noise: float, curves: Floats, evidence: Floats) -> Floats:
-    """The evidence under Laplace noise in place of Gaussian noise, which penalises a single outlier too much."""
+def laplace_evidence(counts: Floats, noise: float, curves: Floats, evidence: Floats, gaussian: bool = False) -> Floats:
+    """The evidence under Laplace noise in place of Gaussian noise, which penalises a single outlier too much.
+
+    Unchanged if the noise is `gaussian`.
+    """
+    if gaussian:
+        return evidence
     apart = np.abs(counts - curves) / noise
     return np.asarray(evidence + (apart**2).sum(axis=1) / 4 - apart.sum(axis=1))
 

@@ -23,20 +23,20 @@ from wayveil.synthesis.estimate.settings import DURATIONS
 
 
 def estimate_durations(
-    counts: NDArray[np.float64], noise: float, edges: NDArray[np.float64], total: Total
+    counts: NDArray[np.float64], noise: float, edges: NDArray[np.float64], total: Total, gaussian: bool = False
 ) -> NDArray[np.float64]:
-    """Shares of each bin of seconds, adding up to one, never zero."""
+    """Shares of each bin of seconds, adding up to one, never zero; `gaussian` as in `estimate_histogram`."""
     noisy, middles = np.asarray(counts, float), (edges[1:] + edges[:-1]) / 2
     if len(noisy) < DURATIONS.fewest_bins:
         smooth = np.maximum(noisy, noise)
     else:
         curves, evidence = smooth_curves(noisy, noise, _families(middles), total)
-        evidence = laplace_evidence(noisy, noise, curves, evidence)
+        evidence = laplace_evidence(noisy, noise, curves, evidence, gaussian)
         log_mean = curves @ np.log(middles) / curves.sum(axis=1)
         smooth = averaged(
             curves, evidence - 0.5 * ((log_mean - np.log(DURATIONS.usual_s)) / DURATIONS.usual_spread) ** 2
         )
-    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)
+    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1, gaussian=gaussian)
     return np.asarray(estimate / estimate.sum())
 
 

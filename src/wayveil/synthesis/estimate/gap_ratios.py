@@ -18,12 +18,13 @@ from wayveil.synthesis.estimate.histogram import estimate_among
 from wayveil.synthesis.estimate.settings import GAP_RATIOS
 
 
-def estimate_gap_ratio(counts: NDArray[np.float64], noise: float, bins: Bins, total: Total) -> NDArray[np.float64]:
+def estimate_gap_ratio(
+    counts: NDArray[np.float64], noise: float, bins: Bins, total: Total, gaussian: bool = False
+) -> NDArray[np.float64]:
     """Shares of each bin of gap / interval, adding up to one, never zero."""
     edges = np.asarray(bins.edges)
-    return estimate_among(
-        counts, noise, (edges[1:] + edges[:-1]) / 2, total, _shapes(bins), doubt=GAP_RATIOS.curve_nats
-    )
+    middles = (edges[1:] + edges[:-1]) / 2
+    return estimate_among(counts, noise, middles, total, _shapes(bins), doubt=GAP_RATIOS.curve_nats, gaussian=gaussian)
 
 
 @cache

@@ -30,11 +30,13 @@ def estimate_histogram(
     total: Total | None = None,
     kind: Kind = from_bin_to_bin,
     unknown_start: bool = False,
+    gaussian: bool = False,
 ) -> NDArray[np.float64]:
     """Shares of each bin, adding up to one, never zero.
 
     `middles` are the bins' values, and `kind` defines the families of curves. `total` is the sum of the counts from
-    another answer. With `unknown_start` the distribution may begin at any bin and be zero below it.
+    another answer. With `unknown_start` the distribution may begin at any bin and be zero below it. With `gaussian` the
+    noise is the Gaussian of equal variance.
     """
     noisy = np.asarray(counts, float)
     # With three bins smoothness is no constraint, so the counts are used as they are.
@@ -44,7 +46,7 @@ def estimate_histogram(
         smooth = averaged(*curves_with_unknown_start(noisy, noise, middles, kind, total))
     else:
         smooth = averaged(*smooth_curves(noisy, noise, kind(middles), total))
-    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)
+    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1, gaussian=gaussian)
     result: NDArray[np.float64] = estimate / estimate.sum()
     return result
 
@@ -58,23 +60,24 @@ def estimate_among(
     kind: Kind = from_bin_to_bin,
     doubt: float = 0.0,
     long_tails: bool = False,
+    gaussian: bool = False,
 ) -> NDArray[np.float64]:
     """Shares of each bin of a quantity whose distribution usually is one of the given `shapes` (rows of shares).
 
     The prior is uniform over the shapes; smooth curves are also possible, with a log prior that is lower by `doubt`
     nats. Shapes distinguish a peak from noise if the signal is weak; curves are better if it is strong. With
     `long_tails` the likelihood is that of Laplace noise. Otherwise it is that of Gaussian noise with the same variance,
-    under which large deviations are stronger evidence.
+    under which large deviations are stronger evidence. With `gaussian` the noise is that Gaussian.
     """
     noisy = np.asarray(counts, float)
     curves, evidence = smooth_curves(noisy, noise, kind(middles), total)
     expected = total.count * shapes
     likely = -((noisy - expected) ** 2).sum(axis=1) / (4 * noise**2)
-    if long_tails:
+    if long_tails and not gaussian:
         evidence, likely = (laplace_evidence(noisy, noise, *of) for of in ((curves, evidence), (expected, likely)))
     odds = np.r_[evidence - np.log(len(curves)) - doubt, likely - np.log(len(shapes))]
     smooth = averaged(np.concatenate([curves, expected]), odds)
-    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1)
+    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1, gaussian=gaussian)
     return np.asarray(estimate / estimate.sum())
 
 
@@ -86,6 +89,7 @@ def estimate_table(
     total: float,
     possible: NDArray[np.bool_] | None = None,
     affinity: NDArray[np.float64] | None = None,
+    gaussian: bool = False,
 ) -> NDArray[np.float64]:
     """A noisy two-way table around the product of its estimated margins, scaled to both; shares adding up to one.
 
@@ -97,7 +101,7 @@ def estimate_table(
     mean = rake(product * allowed + 1e-15 * allowed, margins, CURVES.table_rounds)
     mean = mean / mean.sum() * total
     prior: NDArray[np.float64] = np.maximum(mean, 1e-6)
-    estimate = posterior_mean(counts, prior * allowed, noise, groups=2) * allowed + 1e-9 * allowed
+    estimate = posterior_mean(counts, prior * allowed, noise, groups=2, gaussian=gaussian) * allowed + 1e-9 * allowed
     estimate = rake(estimate, margins, CURVES.table_rounds)
     return np.asarray(estimate / estimate.sum())
 

@@ -16,11 +16,16 @@ from wayveil.synthesis.estimate.settings import SPEEDS
 
 
 def estimate_speeds(
-    counts: NDArray[np.float64], noise: float, edges: NDArray[np.float64], total: Total, long_tails: bool = False
+    counts: NDArray[np.float64],
+    noise: float,
+    edges: NDArray[np.float64],
+    total: Total,
+    long_tails: bool = False,
+    gaussian: bool = False,
 ) -> NDArray[np.float64]:
-    """Shares of each bin, adding up to one, never zero; `long_tails` as in `estimate_among`."""
+    """Shares of each bin, adding up to one, never zero; `long_tails` and `gaussian` as in `estimate_among`."""
     middles, shapes = (edges[1:] + edges[:-1]) / 2, lognormal_shapes(edges)
-    return estimate_among(counts, noise, middles, total, shapes, kind=about_lognormal, long_tails=long_tails)
+    return estimate_among(counts, noise, middles, total, shapes, about_lognormal, 0.0, long_tails, gaussian)
 
 
 def lognormal_shapes(edges: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -60,7 +60,9 @@ def _sums_of_days(
     return (week * weight).sum(axis=1) / scale, noise * float(spread.mean())
 
 
-def estimate_hours(counts: NDArray[np.float64], noise: float, total: Total) -> NDArray[np.float64]:
+def estimate_hours(
+    counts: NDArray[np.float64], noise: float, total: Total, gaussian: bool = False
+) -> NDArray[np.float64]:
     """Shares of the hours, none of them zero: curves, single peaks and typical days, averaged with evidence as weights.
 
     The stronger the signal, the lower is the prior weight of typical days.
@@ -69,18 +71,19 @@ def estimate_hours(counts: NDArray[np.float64], noise: float, total: Total) -> N
     curves, evidence = smooth_curves(noisy, noise, without_decay(noisy), total)
     even = np.clip(HOURS.any_hour_noise * len(noisy) * noise / count, HOURS.any_hour_share, 1.0)
     mixed = (1 - even) * curves + even * curves.mean(axis=1, keepdims=True)
-    # An outlier in one hour is improbable under Gaussian noise but not under the actual Laplace noise.
-    evidence = evidence + _squares(noisy, curves, noise) - _distances(noisy, mixed, noise) - np.log(len(curves))
+    # An outlier in one hour is improbable under Gaussian noise but not under Laplace noise.
+    misfit = _squares if gaussian else _distances
+    evidence = evidence + _squares(noisy, curves, noise) - misfit(noisy, mixed, noise) - np.log(len(curves))
     peaks, peak_chances = _single_peaks(noisy, noise, count)
     usual = count * day_shapes()
     odds = [
         evidence,
-        peak_chances - _distances(noisy, peaks, noise),
-        -_distances(noisy, usual, noise) - np.log(len(usual)) - count / noise / HOURS.usual_noise_units,
+        peak_chances - misfit(noisy, peaks, noise),
+        -misfit(noisy, usual, noise) - np.log(len(usual)) - count / noise / HOURS.usual_noise_units,
     ]
     likely = averaged(np.vstack([mixed, peaks, usual]), np.concatenate(odds))
     likely = np.maximum(likely, 1e-9 * likely.sum())
-    estimate = posterior_mean(noisy, likely, noise, groups=1, usual_spread=HOURS.deviation)
+    estimate = posterior_mean(noisy, likely, noise, groups=1, usual_spread=HOURS.deviation, gaussian=gaussian)
     result: NDArray[np.float64] = estimate / estimate.sum()
     return result
 

@@ -80,9 +80,11 @@ def without_one_point(release: Release, share: float) -> Release:
 def _without(answer: Answer, number: float) -> Answer:
     question = answer.question
     if isinstance(question, MeanInterval):
+        answer = answer.as_one_draw()
         return replace(answer, question=MeanInterval(Bins(question.bins.edges[1:])), noisy=answer.noisy[1:])
     if not number or answer.name not in _LOWERED:
         return answer
+    answer = answer.as_one_draw()
     noisy = answer.noisy.copy()
     noisy[0] -= round(number * answer.resolution)
     return replace(answer, noisy=noisy)

@@ -47,16 +47,22 @@ def _edges(answer: Answer) -> Shares:
 def _smooth(answers: list[Answer], bins: Bins, prior: priors.Smooth, known: Estimation) -> Shares:
     (answer,) = answers
     if prior.wide_bins:
-        return estimate_histogram(answer.counts, answer.noise, bins.geometric_middles, known.total)
+        return estimate_histogram(
+            answer.counts, answer.noise, bins.geometric_middles, known.total, gaussian=answer.gaussian
+        )
     edges, kind = _edges(answer), also_by_log if prior.by_ratios else from_bin_to_bin
     middles = (edges[1:] + edges[:-1]) / 2
-    shares = estimate_histogram(answer.counts, answer.noise, middles, known.total, kind, prior.starts_anywhere)
+    shares = estimate_histogram(
+        answer.counts, answer.noise, middles, known.total, kind, prior.starts_anywhere, answer.gaussian
+    )
     return spread_bins(shares, edges, np.asarray(bins.edges))
 
 
 def _lognormal(answers: list[Answer], bins: Bins, prior: priors.LogNormal, known: Estimation) -> Shares:
     (answer,) = answers
-    shares = estimate_speeds(answer.counts, answer.noise, _edges(answer), known.total, prior.long_tails)
+    shares = estimate_speeds(
+        answer.counts, answer.noise, _edges(answer), known.total, prior.long_tails, answer.gaussian
+    )
     return spread_bins(shares, _edges(answer), np.asarray(bins.edges))
 
 
@@ -65,13 +71,14 @@ def _cut_durations(answers: list[Answer], bins: Bins, prior: priors.CutDurations
     merged, spikes = answers
     edges, wide = np.asarray(bins.edges), _edges(merged)
     group = np.searchsorted(wide, edges[:-1] + 1e-9, side="right") - 1
-    smooth = spread_bins(estimate_durations(merged.counts, merged.noise, wide, known.total), wide, edges)
+    durations = estimate_durations(merged.counts, merged.noise, wide, known.total, merged.gaussian)
+    smooth = spread_bins(durations, wide, edges)
     return with_spikes(smooth, spikes.counts, spikes.noise, known.count, group)
 
 
 def _around_median(answers: list[Answer], bins: Bins, prior: priors.AroundMedian, known: Estimation) -> Shares:
     (answer,) = answers
-    return estimate_gap_ratio(answer.counts, answer.noise, bins, known.total)
+    return estimate_gap_ratio(answer.counts, answer.noise, bins, known.total, answer.gaussian)
 
 
 def _round_seconds(answers: list[Answer], bins: Bins, prior: priors.RoundSeconds, known: Estimation) -> Shares:
@@ -86,14 +93,14 @@ def _round_seconds(answers: list[Answer], bins: Bins, prior: priors.RoundSeconds
     usual /= usual.sum()
     first = np.searchsorted(edges, _edges(answer)[:-1] - INTERVALS.same_edge_s)
     expected = np.add.reduceat(usual, first)
-    found = posterior_mean(answer.counts, known.count * expected, answer.noise, groups=1)
+    found = posterior_mean(answer.counts, known.count * expected, answer.noise, groups=1, gaussian=answer.gaussian)
     shares = usual * np.repeat(found / expected, np.diff(np.r_[first, len(usual)]))
     return np.asarray(shares / shares.sum())
 
 
 def _daily_rhythm(answers: list[Answer], bins: Bins, prior: priors.DailyRhythm, known: Estimation) -> Shares:
     (answer,) = answers
-    return estimate_hours(answer.counts, answer.noise, known.everyone)
+    return estimate_hours(answer.counts, answer.noise, known.everyone, answer.gaussian)
 
 
 _BY_PRIOR: dict[type, Callable[[list[Answer], Bins, Any, Estimation], Shares]] = {

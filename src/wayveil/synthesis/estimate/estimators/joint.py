@@ -41,7 +41,9 @@ def _independent(answer: Answer, table: Table, prior: priors.Independent, known:
         possible[:, -1] = True
     if prior.ratio_spread is not None:
         affinity = _same_ratio(table.rows, table.columns, of_rows, of_columns, prior.ratio_spread)
-    shares = estimate_table(answer.counts, answer.noise, of_rows, of_columns, known.count, possible, affinity)
+    shares = estimate_table(
+        answer.counts, answer.noise, of_rows, of_columns, known.count, possible, affinity, answer.gaussian
+    )
     if possible is None:
         return shares
     return shares
