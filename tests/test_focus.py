@@ -24,6 +24,7 @@ from wayveil.questions.detail_weights import (
     unweigh,
     weigh,
 )
+from wayveil.questions.end_points import hours_part
 from wayveil.questions.field import CLEAR_UNITS, USUALLY_CONCENTRATED, field_levels
 
 R = 1 << 16
@@ -163,6 +164,7 @@ def test_the_division_of_a_line_keeps_its_share_and_every_other_line():
         assert ledger_lines(found.shares) == lines
         for name in ("occupancy", "end_points"):
             both = [sum(each[f"{name}/{part}"] for part in ("coarse", "detail")) for each in (budget, found)]
+            both[0] *= 1 - (hours_part(signals[name]) if name == "end_points" else 0)
             assert both[0] == both[1]
             assert found[f"{name}/coarse"] / both[0] == Fraction(coarse_parts(signals[name], grid.cells), PARTS)
         alone = [name for name, question in QUESTIONS.items() if question.line == name]

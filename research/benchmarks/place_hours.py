@@ -2,7 +2,7 @@
 
 usage: place_hours.py FILE SCOPE [--epsilons 1,2,4] [--noises 2]
 
-Each ε is measured twice, with the plan as it is and with one that never asks; n·ε is what decides whether it asks. The
+Each ε is measured twice, with the plan as it is and with one that never asks. The
 noise is seeded: nothing made here is private.
 """
 
@@ -35,13 +35,15 @@ def main() -> None:
     for epsilon in chosen.epsilons.split(","):
         for worth in (np.inf, usual):
             end_points.HOURS_FROM = worth  # the one constant that says when; put back by the next turn
-            rows, regions = [], 0
+            rows, asked = [], ""
             for seed in range(1, chosen.noises + 1):
                 release = measure(source, scope, epsilon=epsilon, unit="trajectory", noise=SeededNoise(seed))
                 made = synthesize(release, seed=seed).trajectories
                 rows.append([evaluate(chosen.file, made, scope, metrics=METRICS).values[name] for name in METRICS])
-                regions = release[EndPointHours.name].shape[1] if EndPointHours.name in release else 0
-            asked = f"in {regions} regions" if regions else "no"
+                asked = "no"
+                if EndPointHours.name in release:
+                    question = release[EndPointHours.name].question
+                    asked = f"{question.groups} regions, {question.parts} parts"
             print(f"| {epsilon} | {asked} | " + " | ".join(f"{value:.4f}" for value in np.mean(rows, axis=0)) + " |")
 
 

@@ -7,70 +7,106 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from wayveil.core.grid import Grid
+from wayveil.core.grid import Grid, base_grid
 from wayveil.core.scope import Scope
-from wayveil.core.week import PARTS_OF_WEEK, hour_of_day_or_weekend, part_of_week
+from wayveil.core.week import hour_of_day_or_weekend, part_of_hour
 from wayveil.errors import ReleaseError
 from wayveil.measurement import measure
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions.catalogue import SHARES, divided, ledger_lines
-from wayveil.questions.end_point_hours import EndPointHours
-from wayveil.questions.end_points import HOURS_FROM, HOURS_PART
-from wayveil.questions.flow import region_depth
+from wayveil.questions.end_point_hours import CLEAR_UNITS, SIZES, EndPointHours, hours_size
+from wayveil.questions.end_points import HOURS_FROM, HOURS_PART, hours_part
 from wayveil.release import release_from_json, release_to_json
 from wayveil.release.check import check_complete
 from wayveil.release.statements import map_hours_statement, not_promised
 from wayveil.simulate import simulate_trajectories
-from wayveil.synthesis.estimate.place_hours import PlaceHours, exchanged_departures, region_ratios
+from wayveil.synthesis.estimate.estimates import RegionFlows
+from wayveil.synthesis.estimate.place_hours import PlaceHours, ends_of, exchanged_departures, place_ratios
 from wayveil.synthesis.recipe import synthesize
 
 HOUR = np.arange(24)
 HOURS = np.full(48, 1 / 48)
 SCOPE = Scope(name="small", south=0.0, west=0.0, north=0.05, east=0.05, timezone="Europe/Paris")
+QUESTION = EndPointHours.example(SCOPE)
+EVEN = np.ones((base_grid(SCOPE).rows, base_grid(SCOPE).columns))
+ANYWHERE = RegionFlows(np.zeros(EVEN.shape, np.int64), np.ones((1, 1)))
+PLACES = ends_of(QUESTION, EVEN, EVEN, ANYWHERE)
+MORNING = 0.5 * np.cos(2 * np.pi * (HOUR - 8) / 24)
 
 
-def planted(regions=8):
-    """Homes in the first half of the regions, work in the second: twice as many leave homes in the morning."""
-    wave = 0.5 * np.cos(2 * np.pi * (HOUR - 8) / 24)
-    side = np.repeat([1.0, -1.0], regions // 2)
-    return 1 + np.outer(side, np.tile(wave, 2))
+def planted(side):
+    """Ratios of starts and of ends: starts on one side and ends on the other are in the morning."""
+    wave = np.outer(side, np.tile(MORNING, 2))
+    return 1 + wave, 1 - wave
 
 
-def heard(ratio, count, noise, seed=0):
-    regions = len(ratio)
-    mass = np.full(regions, 1 / regions)
-    part = part_of_week(np.r_[HOUR, 120 + HOUR] * 3600.0)
-    truth = np.zeros((regions, PARTS_OF_WEEK))
-    np.add.at(truth.T, part, (count * mass[:, None] * HOURS * ratio).T)
-    noisy = truth + np.random.default_rng(seed).laplace(0, noise, truth.shape)
-    return region_ratios(noisy, noise, mass, HOURS, count)
+def tidal():
+    """Trips go inward in the morning and outward in the evening."""
+    far = PLACES.distance[0] - (PLACES.mass * PLACES.distance)[0].sum()
+    return planted(far / np.abs(far).max())
 
 
-def test_hours_and_parts_of_the_week_count_from_monday():
+def truth(starts, ends, count):
+    """The exact answer if places have these hours and the ends of each trip are equally far from the centre."""
+    places = np.vstack([starts, ends]) * HOURS
+    by_part = np.stack([places[:, part_of_hour(QUESTION.parts) == part].sum(axis=1) for part in range(QUESTION.parts)])
+    group = np.r_[QUESTION.group_of_leaf, QUESTION.groups + QUESTION.group_of_leaf]
+    answer = np.zeros(QUESTION.shape)
+    np.add.at(answer, group, (by_part * PLACES.mass.ravel() / 2).T)
+    answer[-1] = by_part @ (PLACES.mass * PLACES.distance * [[1], [-1]]).ravel()
+    return count * answer
+
+
+def heard(starts, ends, count, noise, seed=0):
+    """The estimated ratios of starts and ends, one above the other."""
+    exact = truth(starts, ends, count)
+    noisy = exact + np.random.default_rng(seed).laplace(0, noise, exact.shape)
+    return np.vstack(place_ratios(QUESTION, noisy, noise, PLACES, HOURS, count))
+
+
+def test_parts_of_the_day_and_of_the_week():
+    assert part_of_hour(2).tolist() == [*([0] * 12 + [1] * 12)] * 2
+    assert np.bincount(part_of_hour(5)).tolist() == [12, 8, 12, 8, 8]
+    assert part_of_hour(16).tolist() == np.repeat(np.arange(16), 3).tolist()
     week_s = np.array([0.0, 2.9 * 3600, 3 * 3600, 119.9 * 3600, 120 * 3600, 167.9 * 3600, 168 * 3600])
-    assert part_of_week(week_s).tolist() == [0, 0, 1, 7, 8, 15, 0]
     assert hour_of_day_or_weekend(week_s).tolist() == [0, 2, 3, 23, 24, 47, 0]
+    with pytest.raises(ValueError, match="parts"):
+        part_of_hour(3)
 
 
 def test_what_was_heard_clearly_is_found_and_noise_alone_is_nothing():
-    truth = planted()
-    assert np.abs(heard(truth, 1e5, 1.0) - truth).max() < 0.1
-    far = np.mean([np.abs(heard(truth, 1e5, 200.0, seed) - truth).mean() for seed in range(5)])
-    assert far < 0.5 * np.abs(truth - 1).mean()
+    halves = planted(np.repeat([1.0, -1.0], QUESTION.regions // 2))
+    for starts, ends in (halves, tidal()):
+        both, size = np.vstack([starts, ends]), np.abs(starts - 1).mean()
+        assert np.abs(heard(starts, ends, 1e6, 1.0) - both).mean() < 0.35 * size
+        far = np.mean([np.abs(heard(starts, ends, 1e5, 300.0, seed) - both).mean() for seed in range(5)])
+        assert far < 0.8 * size
+    nothing = np.ones((QUESTION.regions, 48))
     for seed in range(5):
-        assert np.abs(heard(np.ones((16, 48)), 1e3, 1e4, seed) - 1).max() < 0.1
+        assert np.abs(heard(nothing, nothing, 1e3, 1e4, seed) - 1).max() < 0.1
 
 
-def test_one_pair_of_regions_and_empty_ones_are_no_trouble():
-    noisy = np.zeros((2, PARTS_OF_WEEK))
-    found = region_ratios(noisy, 1.0, np.array([1.0, 0.0]), HOURS, 0.5)
-    assert np.isfinite(found).all()
+def test_the_balance_of_inward_and_outward_is_found_where_regions_are_lost_in_noise():
+    starts, ends = tidal()
+    exact = truth(starts, ends, 1.0)[-1]
+    assert exact[1] == exact.max() > 0 > exact.min()  # the second part of the day is the morning
+    found = np.mean([heard(starts, ends, 2e4, 100.0, seed) for seed in range(8)], axis=0)
+    seen = truth(*np.split(found, 2), 1.0)[-1]
+    assert np.abs(seen - exact).max() < 0.5 * np.abs(exact).max()
+
+
+def test_empty_places_and_a_single_cell_are_no_trouble():
+    one = np.zeros(EVEN.shape)
+    one[3, 4] = 7.0
+    places = ends_of(QUESTION, one, one, ANYWHERE)
+    for ratios in place_ratios(QUESTION, np.zeros(QUESTION.shape), 1.0, places, HOURS, 0.5):
+        assert np.isfinite(ratios).all()
 
 
 def test_departures_stay_and_go_where_their_hour_is_at_home():
     random = np.random.default_rng(1)
-    table = np.log(planted(2))
+    table = np.log(planted([1.0, -1.0])[0])
     place_hours = PlaceHours(np.array([0, 1]), table, np.zeros((2, 48)))
     departure = random.uniform(0, 14 * 86_400, 4001)
     origin = random.integers(0, 2, 4001)
@@ -96,13 +132,23 @@ def test_only_many_end_points_are_asked_for_their_hours():
     grid = Grid(100.0, 150, 245, 15_000.0, 24_500.0)
     few, many = (
         divided(budget, {**dict.fromkeys(ledger_lines(SHARES), 1e6), "end_points": signal}, grid)
-        for signal in (HOURS_FROM - 1, HOURS_FROM)
+        for signal in (float(HOURS_FROM / HOURS_PART) - 1, float(HOURS_FROM / HOURS_PART) + 1)
     )
     assert EndPointHours.name not in few.shares
     whole = budget["end_points/coarse"] + budget["end_points/detail"]
     assert many[EndPointHours.name] == whole * HOURS_PART
     # The ledger is charged before anybody knows: its lines must not tell, and need not.
     assert ledger_lines(budget.shares) == ledger_lines(few.shares) == ledger_lines(many.shares)
+
+
+def test_regions_and_parts_follow_the_signal():
+    assert hours_size(0.0) == hours_size(CLEAR_UNITS * 4) == (2, 2)
+    assert hours_size(1e9) == SIZES[-1]
+    sizes = [hours_size(signal) for signal in np.geomspace(10, 1e5, 50)]
+    assert sorted(sizes, key=lambda size: size[0] * size[1]) == sizes and set(sizes) == set(SIZES)
+    # Where the question is asked at all, its coarsest size is clear.
+    assert CLEAR_UNITS * SIZES[0][0] * SIZES[0][1] <= HOURS_FROM
+    assert hours_part(200.0) == 0 and hours_part(200.0, gaussian=True) == hours_part(400.0) == HOURS_PART
 
 
 @pytest.fixture(scope="module")
@@ -114,8 +160,10 @@ def many(small_city):
 
 def test_a_release_with_hours_keeps_them_and_says_so(many, small_release):
     answer = many[EndPointHours.name]
-    assert answer.shape == (2, 2 ** region_depth(500 * float(answer.epsilon)), PARTS_OF_WEEK)
-    assert answer.counts.sum() == pytest.approx(500, rel=0.05)  # half at the starts, half at the ends
+    regions, parts = hours_size(500 * float(answer.epsilon))
+    assert answer.shape == (2 * regions + 1, parts)
+    starts, ends = answer.counts[:regions].sum(), answer.counts[regions:-1].sum()
+    assert starts == pytest.approx(ends, rel=0.02) and 150 < starts < 250  # up to one half each
     assert sum(cost for _, cost in many.ledger) == many.epsilon
     again = release_from_json(release_to_json(many))
     check_complete(again)
@@ -126,12 +174,17 @@ def test_a_release_with_hours_keeps_them_and_says_so(many, small_release):
 
 
 def test_altered_hours_are_refused(many):
-    regions = many[EndPointHours.name].question.regions
+    question = many[EndPointHours.name].question
+    plain = question.to_json()
     for change in (
-        {"shape": [regions * PARTS_OF_WEEK * 2], "parameters": {}},
-        {"shape": [2, regions * PARTS_OF_WEEK // 8, 8]},
-        {"parameters": {"cuts": many[EndPointHours.name].question.to_json()["cuts"][:-2]}},
-        {"parameters": {}},
+        {"shape": [(2 * question.groups + 1) * question.parts], "parameters": {}},
+        {"shape": [question.groups, question.parts]},
+        {"parameters": {**plain, "cuts": plain["cuts"][:-2]}},
+        {"parameters": {**plain, "regions": 3}},
+        {"parameters": {**plain, "parts": 7}},
+        {"parameters": {**plain, "centre": [-1, 0]}},
+        {"parameters": {**plain, "radius": 0}},
+        {"parameters": {"cuts": plain["cuts"]}},
     ):
         document = json.loads(release_to_json(many))
         next(view for view in document["views"] if view["name"] == EndPointHours.name).update(change)

@@ -33,18 +33,28 @@ def simulate(
     roads: Annotated[Path | None, typer.Option(help="Also write the road map (.parquet or .geojson).")] = None,
     rules: Annotated[Path | None, typer.Option(help="Also write the traffic rules (.geojson).")] = None,
     scope_out: Annotated[Path | None, typer.Option("--scope-out", help="Also write the scope (.toml).")] = None,
+    diaries: Annotated[
+        bool,
+        typer.Option("--diaries", help="Whole days from home to home: each trip starts where the last one ended."),
+    ] = False,
+    kinematics: Annotated[
+        bool, typer.Option("--kinematics", help="Stops at red lights, slower turns, bounded acceleration.")
+    ] = False,
+    recorders: Annotated[
+        bool, typer.Option("--recorders", help="Devices of several kinds: by time or distance, with gaps and errors.")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Simulate a city and GPS trajectories of its residents, as test data that involves no real person."""
-    from wayveil.simulate import check_city_files, simulate_city, write_city
+    from wayveil.simulate import Behaviour, check_city_files, simulate_city, write_city
 
     check_city_files(output, roads=roads, rules=rules, scope=scope_out, force=force)
     with progress_bar() as progress:
         city = simulate_city(seed, size_km=size_km, pattern=pattern, hot_spots=hot_spots)  # type: ignore[arg-type]
-        written = write_city(
-            city, output, n, seed, roads=roads, rules=rules, scope=scope_out, force=force, progress=progress
-        )
+        behaviour = Behaviour(diaries, kinematics, recorders)
+        files = {"roads": roads, "rules": rules, "scope": scope_out}
+        written = write_city(city, output, n, seed, **files, behaviour=behaviour, force=force, progress=progress)
     if as_json:
         print_json({"n": n, "seed": seed, **{name: str(path) for name, path in written.items()}})
         return

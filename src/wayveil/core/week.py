@@ -1,17 +1,26 @@
-"""Hours and parts of the week: a public division, the same for all queries and for synthesis."""
+"""Hours and parts of the day or week: public divisions, the same for all queries and for synthesis."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 SATURDAY = 5
-PARTS_OF_DAY = 8
-PARTS_OF_WEEK = 2 * PARTS_OF_DAY
-"""Parts of three hours: those of a day from Monday to Friday, then those of a weekend day."""
+HOURS = 48
+"""Hours of a working day, then those of a weekend day."""
+
+_DAY_PARTS = {2: (0, 12), 5: (0, 6, 10, 16, 20), 8: tuple(range(0, 24, 3))}
+"""First hours of the parts: half days; night, morning peak, midday, afternoon peak and evening; three hours each."""
+NUMBERS_OF_PARTS = (2, 5, 16)
+"""Parts of every day alike; or 16, three hours each, with a weekend day apart from a working day."""
 
 
-def part_of_week(week_s: NDArray[np.float64]) -> NDArray[np.int64]:
-    """0 to PARTS_OF_WEEK − 1, from seconds since Monday's midnight."""
-    return hour_of_day_or_weekend(week_s) * PARTS_OF_DAY // 24
+def part_of_hour(parts: int) -> NDArray[np.int64]:
+    """(48,) part of the day or week of each hour, for one of `NUMBERS_OF_PARTS`."""
+    if parts not in NUMBERS_OF_PARTS:
+        raise ValueError("parts")
+    weekend_apart = parts == 16
+    first = _DAY_PARTS[8 if weekend_apart else parts]
+    of_day = np.searchsorted(first, np.arange(24), side="right") - 1
+    return np.concatenate([of_day, of_day + (len(first) if weekend_apart else 0)]).astype(np.int64)
 
 
 def hour_of_day_or_weekend(week_s: NDArray[np.float64]) -> NDArray[np.int64]:

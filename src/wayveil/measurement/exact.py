@@ -1,7 +1,7 @@
 """The trusted side of `measure`: which trajectories take part, and their exact sums, before any noise.
 
 One pass over the data computes the sums of the questions that need no earlier answer, the content's digest, and for
-each trajectory the cells of its first and last point and its part of the week. The questions whose regions are known
+each trajectory the cells of its first and last point and its hour. The questions whose regions are known
 only after noise has been drawn use these nine bytes a trajectory instead of another pass after the ledger was charged.
 At user level an earlier pass finds the users. All passes must read the same content (`wayveil.engine.passes`).
 """

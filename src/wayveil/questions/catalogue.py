@@ -48,9 +48,9 @@ class Entry:
 CATALOGUE = (
     Entry(Count, 10),
     Entry(EndPoints, 50),
-    Entry(EndPointsDetail, 170),
-    Entry(Occupancy, 90),
-    Entry(OccupancyDetail, 295),
+    Entry(EndPointsDetail, 186),
+    Entry(Occupancy, 86),
+    Entry(OccupancyDetail, 283),
     Entry(StartMinusEnd, 25),
     Entry(Length, 62),
     Entry(Displacement, 30),
@@ -68,7 +68,7 @@ CATALOGUE = (
     Entry(DepartureWeek, 12),
     Entry(OriginDestinationCoarse, 30),
     Entry(OriginDestination, 55),
-    Entry(EndPointHours, 0),  # takes its ε from the end points, where there are many
+    Entry(EndPointHours, 0),  # takes a ninth of the end points' ε, where that is enough
 )
 """The shares add up to one; the optimum is flat (docs/explanation/method.md). Questions of one ledger line divide its ε
 again once the noisy count is known (`divided`)."""
@@ -150,7 +150,7 @@ def divided(budget: Budget, line_signals: Mapping[str, float], grid: Grid, gauss
     """
     lines = ledger_lines(budget.shares)
     shares = {
-        name: lines[question.line] * question.part_of_line(line_signals[question.line], grid)
+        name: lines[question.line] * question.part_of_line(line_signals[question.line], grid, gaussian_unit is not None)
         for name, question in QUESTIONS.items()
     }
     shares = {name: share for name, share in shares.items() if share}

@@ -1,5 +1,6 @@
 """Where trajectories start and end: in coarse blocks, and in detail."""
 
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -16,10 +17,10 @@ from wayveil.questions.question import Features
 if TYPE_CHECKING:
     from wayveil.core.prepare import Prepared
 
-HOURS_PART = Fraction(3, 32)
-HOURS_FROM = 11_000.0
-"""The part of the end points' ε that is spent on their hours, and how many noise units that ε must be worth. With fewer
-all regions would get the same hours anyway, and the ε would be lost (docs/explanation/method.md)."""
+HOURS_PART = Fraction(1, 9)
+HOURS_FROM = 40.0
+"""The part of the end points' ε that is spent on their hours, and how many noise units that part must be worth. With
+fewer even two regions in two halves of the day would be noise (`end_point_hours`), and the ε would be lost."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,8 @@ class EndPoints(Blocks, _OfEndPoints):
     shared_norm: ClassVar[float] = 0.3
 
     @classmethod
-    def part_of_line(cls, signal: float, grid: Grid) -> Fraction:
-        return (1 - hours_part(signal)) * super().part_of_line(signal, grid)
+    def part_of_line(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
+        return (1 - hours_part(signal, gaussian)) * super().part_of_line(signal, grid, gaussian)
 
 
 @dataclass(frozen=True)
@@ -62,13 +63,14 @@ class EndPointsDetail(Detail, _OfEndPoints):
     coarse: ClassVar[type[Blocks]] = EndPoints
 
     @classmethod
-    def part_of_line(cls, signal: float, grid: Grid) -> Fraction:
-        return super().part_of_line(signal, grid) - hours_part(signal)
+    def part_of_line(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
+        return super().part_of_line(signal, grid, gaussian) - hours_part(signal, gaussian)
 
 
-def hours_part(signal: float) -> Fraction:
-    """The part of the end points' ε that goes to their hours, from the noise units that this ε is worth."""
-    return HOURS_PART if signal >= HOURS_FROM else Fraction(0)
+def hours_part(signal: float, gaussian: bool = False) -> Fraction:
+    """The part of the end points' ε that goes to their hours, from the noise units that all their ε is worth."""
+    worth = signal * (math.sqrt(HOURS_PART) if gaussian else float(HOURS_PART))
+    return HOURS_PART if worth >= HOURS_FROM else Fraction(0)
 
 
 def start_and_end_cells(grid: Grid, batch: "Prepared") -> NDArray[np.int64]:

@@ -98,7 +98,7 @@ class Blocks(Field):
         return cls(frame.grid, _side(parameters["side"]))
 
     @classmethod
-    def part_of_line(cls, signal: float, grid: Grid) -> Fraction:
+    def part_of_line(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
         if cls.line == cls.name:
             return Fraction(1)
         return Fraction(coarse_parts(signal, grid.cells), PARTS)
@@ -202,8 +202,8 @@ class Detail(Field):
         return cls(frame.grid, Levels(coarse.side, middle, fine), tuple(tuple(row) for row in parts))
 
     @classmethod
-    def part_of_line(cls, signal: float, grid: Grid) -> Fraction:
-        return 1 - cls.coarse.part_of_line(signal, grid)
+    def part_of_line(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
+        return 1 - cls.coarse.part_of_line(signal, grid, gaussian)
 
     def words(self) -> str:
         return f"{self.meaning} (cells of {' and '.join(_metres(side * self.grid.cell_m) for side in self.sides)})"

@@ -1,7 +1,7 @@
 """The kind of question about regions: large areas of about equal traffic, cut from the noisy end points.
 
 Regions are known only after noise has been drawn. What these questions need of each trajectory (the cells of its ends
-and its part of the week) is remembered while the data is read, so that it need not be read again.
+and its hour) is remembered while the data is read, so that it need not be read again.
 """
 
 from abc import abstractmethod
@@ -16,7 +16,7 @@ from wayveil.core.density import estimate_field
 from wayveil.core.grid import Grid, base_grid
 from wayveil.core.regions import Cut, cut_regions, label_regions
 from wayveil.core.scope import Scope
-from wayveil.core.week import part_of_week
+from wayveil.core.week import hour_of_day_or_weekend
 from wayveil.questions import priors
 from wayveil.questions.end_points import EndPoints, EndPointsDetail, cells_at
 from wayveil.questions.levels import noisy_levels
@@ -88,7 +88,7 @@ class Flow(Question):
 
     @classmethod
     def from_json(cls, parameters: dict[str, Any], frame: Frame) -> Self:
-        return cls(frame.scope, _read_cuts(parameters["cuts"], frame.grid))
+        return cls(frame.scope, read_cuts(parameters["cuts"], frame.grid))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,8 +102,8 @@ class Ends:
     """Base cell of the first point."""
     end: NDArray[np.int32]
     """Base cell of the last point."""
-    part: NDArray[np.int8]
-    """Part of the week of the first point."""
+    hour: NDArray[np.int8]
+    """Hour of the first point, 0 to 47: of a working day or of a weekend day."""
 
     def __len__(self) -> int:
         return len(self.start)
@@ -112,14 +112,14 @@ class Ends:
     def of(cls, batch: "Prepared", grid: Grid, scope: Scope) -> "Ends":
         """Of each trajectory of a batch."""
         start, end = (cells_at(grid, batch, at).astype(np.int32) for at in (batch.first, batch.last))
-        part = part_of_week(scope.local_seconds(batch.t_utc[batch.first]))
-        return cls(start, end, part.astype(np.int8))
+        hour = hour_of_day_or_weekend(scope.local_seconds(batch.t_utc[batch.first]))
+        return cls(start, end, hour.astype(np.int8))
 
     @classmethod
     def joined(cls, parts: "list[Ends]") -> "Ends":
         """All of them, one after the other."""
         none = cls(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int8))
-        columns = ([getattr(part, name) for part in (none, *parts)] for name in ("start", "end", "part"))
+        columns = ([getattr(part, name) for part in (none, *parts)] for name in ("start", "end", "hour"))
         return cls(*(np.concatenate(column) for column in columns))
 
 
@@ -135,7 +135,7 @@ def end_point_mass(context: Context) -> NDArray[np.float64]:
     return estimate_field(noisy_levels(answers)[:2], context.count, flat, neighbours=False)
 
 
-def _read_cuts(cuts: Any, grid: Grid) -> tuple[Cut, ...]:
+def read_cuts(cuts: Any, grid: Grid) -> tuple[Cut, ...]:
     """Cuts of a full binary tree, all inside the grid; ValueError for anything else."""
     if not isinstance(cuts, list) or len(cuts) >= MOST_REGIONS or (len(cuts) + 1) & len(cuts):
         raise ValueError("cuts")

@@ -179,8 +179,11 @@ class Question(ABC):
         return example
 
     @classmethod
-    def part_of_line(cls, signal: float, grid: Grid) -> Fraction:
-        """Its part of its ledger line's ε, from the noise units that the line is worth; zero: it is not asked."""
+    def part_of_line(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
+        """Its part of its ledger line's ε, from the noise units that the line is worth; zero: it is not asked.
+
+        With Gaussian noise (and ρ instead of ε) a part p of the line is worth √p of it, else p.
+        """
         return Fraction(1)
 
     def words(self) -> str:

@@ -191,10 +191,12 @@ def not_promised(release: Release, hours_closed: bool | None = False) -> list[st
 def _place_and_hour(release: Release, hours_closed: bool | None) -> str:
     aside = "" if hours_closed is False else "apart from the rules, "
     if EndPointHours.name in release:
-        regions = release[EndPointHours.name].shape[1]
+        question = release[EndPointHours.name].question
+        assert isinstance(question, EndPointHours)
         return (
-            f"Time of day and place were measured together for {regions} regions and periods of three hours: {aside}"
-            "where trips start and end in the morning and in the evening is roughly right, but not for a single street."
+            f"Time of day and place were measured together for {question.groups} regions and {question.parts} parts of "
+            f"the {question.period}: {aside}whether trips go inward or outward at which time of day, and in which of "
+            "these regions they start and end then, is roughly right, but not for a single street."
         )
     if hours_closed is None:
         return "Time of day and place were measured separately: do not compare the maps of different hours."

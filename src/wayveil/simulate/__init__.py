@@ -10,9 +10,18 @@ Privacy: free (simulated data).
 
 from wayveil.simulate.city import City, Closure, HotSpot, rules_text, scope_toml, simulate_city
 from wayveil.simulate.files import check_city_files, write_city
-from wayveil.simulate.generate import simulate_batches, simulate_to_file, simulate_to_parquet, simulate_trajectories
+from wayveil.simulate.generate import (
+    DETAILED,
+    Behaviour,
+    simulate_batches,
+    simulate_to_file,
+    simulate_to_parquet,
+    simulate_trajectories,
+)
 
 __all__ = [
+    "DETAILED",
+    "Behaviour",
     "City",
     "Closure",
     "HotSpot",

@@ -8,15 +8,18 @@ from numpy.typing import NDArray
 from wayveil.core import ragged
 from wayveil.core.roads import ROAD_CLASSES
 from wayveil.simulate.routes import Router, free_speed_mps
-from wayveil.simulate.streets import LIMIT_KMH
+from wayveil.simulate.streets import LIMIT_KMH, Streets
 
 SHORTEST_M = 400.0
 LONGEST_S = 5000.0
 """Longest duration of a trip; below `people._LONGEST_S`, the time for which a route avoids areas that will close."""
-_MOST_POINTS = 400
+MOST_POINTS = 400
 _INTERVALS_S, _INTERVAL_SHARES = (8.0, 20.0, 40.0, 60.0), (0.07, 0.28, 0.38, 0.27)
 _KNOT_S = 25.0
 _NOISE_M, _MOST_NOISE_M = 3.5, 11.0
+
+Fixes = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
+"""Offsets, x, y and seconds after departure of the recorded points of several trips."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,10 +56,9 @@ def drive(
     mask = good[trip]
     trip, edge, back = trip[mask], edge[mask], back[mask]
 
-    mps = free_speed_mps(streets)[edge] * _traffic(depart_hour, streets.road_class[edge], trip)
+    mps = free_speed_mps(streets)[edge] * traffic_share(depart_hour, streets.road_class[edge], trip)
     mps *= np.clip(rng.normal(0.98, 0.09, n), 0.75, 1.08)[trip] * np.clip(rng.normal(1, 0.12, len(edge)), 0.6, 1.15)
-    limit = np.array([LIMIT_KMH.get(name, 30.0) for name in ROAD_CLASSES])[streets.road_class[edge]] / 3.6
-    mps = np.minimum(mps, 0.93 * limit)
+    mps = np.minimum(mps, 0.93 * limit_mps(streets, edge))
     # Waiting: at every third junction of main roads, briefly elsewhere.
     main = streets.road_class[edge] <= ROAD_CLASSES.index("tertiary")
     wait = np.where(main & (rng.random(len(edge)) < 0.25), rng.gamma(2.0, 9.0, len(edge)), 2.0)
@@ -79,17 +81,24 @@ def drive(
     return Drives(corners, xy, at_s)
 
 
-def _traffic(hour: NDArray[np.float64], road_class: NDArray[np.int8], trip: NDArray[np.int64]) -> NDArray[np.float64]:
+def limit_mps(streets: Streets, edge: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Speed limit of each edge."""
+    by_class = np.array([LIMIT_KMH.get(name, 30.0) for name in ROAD_CLASSES]) / 3.6
+    limit: NDArray[np.float64] = by_class[streets.road_class[edge]]
+    return limit
+
+
+def traffic_share(
+    hour: NDArray[np.float64], road_class: NDArray[np.int8], trip: NDArray[np.int64]
+) -> NDArray[np.float64]:
     """Share of the free-flow speed by hour: rush hours slow down main roads most."""
     rush = np.exp(-(((hour - 8.2) / 1.1) ** 2)) + np.exp(-(((hour - 17.8) / 1.5) ** 2))
     loss = np.where(road_class <= ROAD_CLASSES.index("secondary"), 0.42, 0.2)
     return 1.0 - rush[trip] * loss
 
 
-def sample(
-    drives: Drives, which: NDArray[np.int64], rng: np.random.Generator, dense: bool = False
-) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
-    """(offsets, x, y, seconds after departure) of the GPS points of the trips `which`, whole seconds.
+def sample(drives: Drives, which: NDArray[np.int64], rng: np.random.Generator, dense: bool = False) -> Fixes:
+    """The GPS points of the trips `which`, at whole seconds.
 
     `dense` samples a point every few seconds instead of at the device's own interval.
     """
@@ -99,9 +108,9 @@ def sample(
     start = begin + np.floor(rng.uniform(0, 6, len(which)))
     stop = np.maximum(duration - rng.uniform(0, 6, len(which)), start + 30)
     interval = rng.choice(_INTERVALS_S, len(which), p=_INTERVAL_SHARES) * np.exp(rng.normal(0, 0.1, len(which)))
-    interval = np.maximum(interval, (stop - start) / (_MOST_POINTS - 20))
+    interval = np.maximum(interval, (stop - start) / (MOST_POINTS - 20))
     if dense:
-        interval = np.maximum(8.0, (stop - start) / (_MOST_POINTS - 20))
+        interval = np.maximum(8.0, (stop - start) / (MOST_POINTS - 20))
     room = np.ceil((stop - start) / interval * 1.6).astype(int) + 3
     owner = ragged.owners(room)
     gap = np.exp(rng.normal(0, 0.02 if dense else 0.22, len(owner)))
@@ -120,14 +129,15 @@ def sample(
     fresh = np.r_[True, (owner[1:] != owner[:-1]) | (at[1:] > at[:-1])]
     at, owner = at[fresh], owner[fresh]
     offsets = ragged.offsets_of(np.bincount(owner, minlength=len(which)))
-    x, y = _positions(drives, which, owner, at)
-    noise = _noise(owner, at, len(which), rng)
+    x, y = positions(drives, which, owner, at)
+    noise = drift(owner, at, len(which), rng)
     return offsets, x + noise[0], y + noise[1], at
 
 
-def _positions(
+def positions(
     drives: Drives, which: NDArray[np.int64], owner: NDArray[np.int64], at: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Positions (x, y) at the given seconds after departure; `owner` is a position in `which`."""
     # One interpolation for all trips: each trip has its own interval on a common time axis.
     offsets, corner = ragged.take(drives.offsets, which)
     stretch = 4 * LONGEST_S
@@ -137,7 +147,7 @@ def _positions(
     return np.interp(now, clock, drives.xy[corner, 0]), np.interp(now, clock, drives.xy[corner, 1])
 
 
-def _noise(
+def drift(
     owner: NDArray[np.int64], at: NDArray[np.float64], n: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """GPS error that drifts: normal at knots every 25 s, linear in between, at most a street's width."""

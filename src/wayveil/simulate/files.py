@@ -9,7 +9,7 @@ from wayveil.io.outputs import check_output, check_outputs
 from wayveil.io.roads import write_roads
 from wayveil.progress import Progress, quiet
 from wayveil.simulate.city import City, rules_text, scope_toml
-from wayveil.simulate.generate import simulate_to_file
+from wayveil.simulate.generate import USUAL, Behaviour, simulate_to_file
 
 PathLike = str | os.PathLike[str]
 
@@ -41,6 +41,7 @@ def write_city(
     roads: PathLike | None = None,
     rules: PathLike | None = None,
     scope: PathLike | None = None,
+    behaviour: Behaviour = USUAL,
     force: bool = False,
     progress: Progress = quiet,
 ) -> dict[str, Path]:
@@ -56,6 +57,8 @@ def write_city(
         The same city, n and seed give the same trajectories.
     roads, rules, scope
         Files for the road map (.parquet or .geojson), the traffic rules (.geojson) and the scope (.toml).
+    behaviour
+        Which parts of the simulation are detailed.
     force
         Whether existing files may be overwritten.
 
@@ -76,5 +79,5 @@ def write_city(
         write_text(files["rules"], rules_text(city), private=False)
     if "scope" in files:
         write_text(files["scope"], scope_toml(city), private=False)
-    simulate_to_file(files["trajectories"], n, seed, city=city, progress=progress)
+    simulate_to_file(files["trajectories"], n, seed, city=city, behaviour=behaviour, progress=progress)
     return files

@@ -13,24 +13,64 @@ from wayveil.errors import InputError
 from wayveil.io.atomic import atomic_path
 from wayveil.progress import Progress, quiet
 from wayveil.simulate.city import City
-from wayveil.simulate.drive import LONGEST_S, Drives, drive, sample
+from wayveil.simulate.diaries import draw_diaries, whole_days
+from wayveil.simulate.drive import LONGEST_S, Drives, Fixes, drive, sample
+from wayveil.simulate.kinematics import move
 from wayveil.simulate.people import Anchors, Trips, draw_trips, place_anchors
+from wayveil.simulate.recorders import record
 from wayveil.simulate.routes import Router, make_router, walk
 
 _MOST = 100_000_000
 _SHORTEST_S = 120.0
 
 
-def simulate_trajectories(city: City, n: int = 10_000, seed: int = 0, *, progress: Progress = quiet) -> Trajectories:
-    """n trajectories with users, sorted by user and time; the same city, n and seed give the same trajectories.
+@dataclass(frozen=True)
+class Behaviour:
+    """Which parts of the simulation are detailed.
+
+    All are off by default, so that the embedded city stays as it is; `DETAILED` has them all on.
+
+    Examples
+    --------
+    >>> from wayveil.simulate import DETAILED, simulate_city, simulate_trajectories
+    >>> city = simulate_city(seed=0, size_km=(3, 3))
+    >>> len(simulate_trajectories(city, n=20, behaviour=DETAILED))
+    20
+    """
+
+    diaries: bool = False
+    """People have a home, a workplace and whole days: each trip starts where the last one ended, most trips go inward
+    in the morning and outward in the evening."""
+    kinematics: bool = False
+    """Trips stop at red lights, slow down in turns, accelerate and brake."""
+    recorders: bool = False
+    """People have devices of several kinds: by time or by distance, with gaps and single errors."""
+
+
+USUAL = Behaviour()
+DETAILED = Behaviour(diaries=True, kinematics=True, recorders=True)
+
+
+def simulate_trajectories(
+    city: City, n: int = 10_000, seed: int = 0, *, behaviour: Behaviour = USUAL, progress: Progress = quiet
+) -> Trajectories:
+    """n trajectories with users, sorted by user and time; the same arguments give the same trajectories.
 
     Privacy: free (simulated data).
     """
-    return concatenate(list(simulate_batches(city, n, seed, progress=progress))) if _checked(n) else EMPTY
+    if not _checked(n):
+        return EMPTY
+    return concatenate(list(simulate_batches(city, n, seed, behaviour=behaviour, progress=progress)))
 
 
 def simulate_to_parquet(
-    path: str | Path, n: int = 1_000_000, seed: int = 0, *, city: City | None = None, progress: Progress = quiet
+    path: str | Path,
+    n: int = 1_000_000,
+    seed: int = 0,
+    *,
+    city: City | None = None,
+    behaviour: Behaviour = USUAL,
+    progress: Progress = quiet,
 ) -> City:
     """Stream n trajectories to a Parquet file: traj_id, user_id, lat, lon, t (Unix seconds), sorted; constant memory.
 
@@ -51,7 +91,7 @@ def simulate_to_parquet(
     )  # fmt: skip
     done = 0
     with atomic_path(path, private=False) as part, pq.ParquetWriter(part, schema, compression="zstd") as writer:
-        for piece in simulate_batches(city, n, seed, progress=progress):
+        for piece in simulate_batches(city, n, seed, behaviour=behaviour, progress=progress):
             counts = np.diff(piece.offsets)
             columns = [
                 np.repeat(np.arange(done, done + len(piece), dtype=np.int32), counts),
@@ -63,7 +103,9 @@ def simulate_to_parquet(
     return city
 
 
-def simulate_to_file(path: Path, n: int, seed: int = 0, *, city: City, progress: Progress = quiet) -> None:
+def simulate_to_file(
+    path: Path, n: int, seed: int = 0, *, city: City, behaviour: Behaviour = USUAL, progress: Progress = quiet
+) -> None:
     """Write n trajectories to a file: streamed to Parquet, or through memory to the format of another extension.
 
     Privacy: free (simulated data).
@@ -72,12 +114,15 @@ def simulate_to_file(path: Path, n: int, seed: int = 0, *, city: City, progress:
     from wayveil.io.writers.dispatch import write_trajectories
 
     if format_of(path) == "parquet":
-        simulate_to_parquet(path, n, seed, city=city, progress=progress)
+        simulate_to_parquet(path, n, seed, city=city, behaviour=behaviour, progress=progress)
     else:
-        write_trajectories(simulate_trajectories(city, n, seed, progress=progress), path, None, None, private=False)
+        people = simulate_trajectories(city, n, seed, behaviour=behaviour, progress=progress)
+        write_trajectories(people, path, None, None, private=False)
 
 
-def simulate_batches(city: City, n: int, seed: int = 0, *, progress: Progress = quiet) -> Iterator[Trajectories]:
+def simulate_batches(
+    city: City, n: int, seed: int = 0, *, behaviour: Behaviour = USUAL, progress: Progress = quiet
+) -> Iterator[Trajectories]:
     """The trajectories of `simulate_trajectories`, one batch of users at a time.
 
     A batch depends on the city, its number and the seed only.
@@ -86,7 +131,7 @@ def simulate_batches(city: City, n: int, seed: int = 0, *, progress: Progress = 
     traffic = prepare_traffic(city)
     made = batch = idle = 0
     while made < n:
-        piece = _batch(traffic, batch, seed)
+        piece = _batch(traffic, batch, seed, behaviour)
         batch += 1
         idle = 0 if len(piece) else idle + 1
         if idle > 20:
@@ -123,30 +168,33 @@ def prepare_traffic(city: City) -> Traffic:
     return Traffic(city, make_router(city, anchors.node, rng), anchors, rules)
 
 
-def _batch(traffic: Traffic, batch: int, seed: int) -> Trajectories:
+def _batch(traffic: Traffic, batch: int, seed: int, behaviour: Behaviour) -> Trajectories:
     city = traffic.city
-    trips = draw_trips(city, traffic.anchors, batch, seed)
+    trips = (draw_diaries if behaviour.diaries else draw_trips)(city, traffic.anchors, batch, seed)
     rng = np.random.default_rng([seed, 4, batch])
     ways = walk(traffic.router, trips.anchor, trips.node, trips.to_anchor, trips.closed, trips.taste)
     hour = city.scope.local_seconds(trips.depart_utc) / 3600 % 24
-    drives = drive(traffic.router, *ways, hour, rng)
+    drives = (move if behaviour.kinematics else drive)(traffic.router, *ways, hour, rng)
     duration = drives.duration_s
     window = city.scope.time_window()
     fits = (duration > _SHORTEST_S) & (duration <= LONGEST_S)
     fits &= _no_overlap(trips, duration)
     if window is not None:
         fits &= trips.depart_utc + duration < window[1] - 1
-    which = np.flatnonzero(fits)
+    which = np.flatnonzero(whole_days(trips, fits))
     if len(which) == 0:
         return EMPTY
-    result = _points(city, drives, trips, which, rng, dense=False)
+    result = _points(city, trips, which, _record(drives, trips, which, behaviour, rng))
     # A few trajectories violate a rule because a long step cuts a corner; they are sampled more densely.
     broken = _broken(traffic, result)
     if not broken.any():
         return result
-    again = _points(city, drives, trips, which[broken], rng, dense=True)
+    again = _points(city, trips, which[broken], sample(drives, which[broken], rng, dense=True))
     still = _broken(traffic, again)
-    order = np.r_[which[~broken], which[broken][~still]].argsort(kind="stable")
+    index = np.r_[which[~broken], which[broken][~still]]
+    order = index.argsort(kind="stable")
+    kept = ~np.isin(np.arange(len(fits)), which[broken][still])
+    order = order[whole_days(trips, kept)[index[order]]]
     return select(concatenate([select(result, ~broken), select(again, ~still)]), order)
 
 
@@ -157,10 +205,16 @@ def _no_overlap(trips: Trips, duration_s: NDArray[np.float64]) -> NDArray[np.boo
     return apart
 
 
-def _points(
-    city: City, drives: Drives, trips: Trips, which: NDArray[np.int64], rng: np.random.Generator, dense: bool
-) -> Trajectories:
-    offsets, x, y, at_s = sample(drives, which, rng, dense)
+def _record(
+    drives: Drives, trips: Trips, which: NDArray[np.int64], behaviour: Behaviour, rng: np.random.Generator
+) -> Fixes:
+    if behaviour.recorders:
+        return record(drives, which, trips.user[which], rng)
+    return sample(drives, which, rng)
+
+
+def _points(city: City, trips: Trips, which: NDArray[np.int64], fixes: Fixes) -> Trajectories:
+    offsets, x, y, at_s = fixes
     scope = city.scope
     inside = 0.5  # margin in metres, so that points rounded to 7 decimals stay in the box
     x, y = np.clip(x, inside, scope.width_m - inside), np.clip(y, inside, scope.height_m - inside)

@@ -41,6 +41,8 @@ class Trips:
     taste: NDArray[np.int64]
     closed: NDArray[np.int64]
     """Bit k is set if closure k applies at some time in the 90 minutes after departure."""
+    day: NDArray[np.int64] | None = None
+    """Day of each trip where days are whole (`diaries`)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,13 +79,10 @@ def draw_trips(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
     """All trips of one batch of users; independent of other batches, so that batches can be streamed."""
     rng = np.random.default_rng([seed, 2, batch])
     n, xy = USERS_PER_BATCH, city.streets.node_xy
-    days, first_s = _days(city)
+    days, first_s = days_of(city)
     slots = len(_SLOTS) * days
     count = np.minimum(np.floor(rng.random(n) ** (-1 / _TAIL)).astype(int), min(MOST_TRIPS_PER_USER, slots))
-    home = rng.choice(len(xy), n, p=city.home_weight)
-    near = -np.hypot(*(xy[home][:, None] - xy[anchors.node][None]).transpose(2, 0, 1)) / _REACH_M
-    at_work = _choose(np.log(anchors.work) + 0.6 * near, rng)
-    haunts = np.column_stack([_choose(np.log(anchors.leisure) + near, rng) for _ in range(3)])
+    home, at_work, haunts = choose_places(city, anchors, n, rng)
     roams = rng.random(n) < 0.08 + 0.3 * (count > 40)  # couriers and taxis travel anywhere at any hour
     shift_h = np.where(roams, rng.uniform(0, 24, n), np.clip(rng.normal(0, 0.45, n), -1.2, 1.2))
     by_day_h = np.clip(rng.normal(0, 1.0, (n, days)), -2, 2)  # departures on weekends are less regular
@@ -92,7 +91,7 @@ def draw_trips(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
     kind, day = slot % len(_SLOTS), slot // len(_SLOTS)
     spread, half = _SLOTS[kind, 1], _HALF_WINDOW_H[kind]
     late_h = np.clip(rng.normal(0, spread), -half, half)
-    weekend = _weekday(city, first_s, day) >= 5
+    weekend = weekday_of(city, first_s, day) >= 5
     shift = shift_h[user] + by_day_h[user, day] * np.where(weekend, 1.0, 0.15)
     hour = (_SLOTS[kind, 0] + late_h + shift) % 24
     depart = first_s + day * 86_400 + np.floor(hour * 3600)
@@ -117,6 +116,18 @@ def draw_trips(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
     return Trips(*(np.asarray(column)[order] for column in columns))
 
 
+def choose_places(
+    city: City, anchors: Anchors, n: int, rng: np.random.Generator
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """(home node, anchor of work, three anchors of leisure) of n people; near anchors are chosen more often."""
+    xy = city.streets.node_xy
+    home = rng.choice(len(xy), n, p=city.home_weight)
+    near = -np.hypot(*(xy[home][:, None] - xy[anchors.node][None]).transpose(2, 0, 1)) / _REACH_M
+    at_work = _choose(np.log(anchors.work) + 0.6 * near, rng)
+    haunts = np.column_stack([_choose(np.log(anchors.leisure) + near, rng) for _ in range(3)])
+    return home, at_work, haunts
+
+
 def closed_bits(city: City, depart_utc: NDArray[np.float64]) -> NDArray[np.int64]:
     """Which closures apply at some time in the 90 minutes after each departure, as bits."""
     bits = np.zeros(len(depart_utc), np.int64)
@@ -128,14 +139,16 @@ def closed_bits(city: City, depart_utc: NDArray[np.float64]) -> NDArray[np.int64
     return bits
 
 
-def _days(city: City) -> tuple[int, float]:
+def days_of(city: City) -> tuple[int, float]:
+    """Number of days and the first second of the first one."""
     window = city.scope.time_window()
     if window is None:  # a made-up week that begins on a Monday
         return 7, 345_600.0
     return max(1, round((window[1] - window[0]) / 86_400)), window[0]
 
 
-def _weekday(city: City, first_s: float, day: NDArray[np.int64]) -> NDArray[np.int64]:
+def weekday_of(city: City, first_s: float, day: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Weekday of each day, Monday is 0."""
     noon = first_s + day * 86_400.0 + 43_200
     return (city.scope.local_seconds(noon) // 86_400).astype(int)
 

@@ -1,14 +1,20 @@
-"""Hours at which trips start and end in each region, and an exchange of departures that reproduces them.
+"""Hours at which trips start and end in each place, and an exchange of departures that reproduces them.
 
-Trips go into the centre in the morning and out of it in the evening, so each region has its own distribution of hours
-for starts and for ends. The ratio of a region's share at an hour to that of all regions, minus one, has a Gaussian
-process prior: values are correlated between regions that are close in the tree of cuts, between close hours, and less
-between working days and the weekend. The standard deviation of the process is averaged over with evidence as weights;
-one of its values is zero.
+Trips go into the centre in the morning and out of it in the evening, so each place has its own distribution of hours
+for starts and for ends. The places are the leaves of the question's tree of cuts. The ratio of a place's share at an
+hour to that of all places, minus one, has a Gaussian process prior with two parts:
+
+- *tide*: places far from the centre send at the hours at which near places receive, in proportion to their distance;
+- *own*: each place deviates by itself, for starts and for ends, similarly to places that are close in the tree.
+
+Both are similar at close hours, and less so between working days and the weekend. Neither changes the shares of all
+hours or of all places, which other answers tell. The answer is linear in the ratios, also in its balance of inward and
+outward, so the posterior mean has a closed form. The standard deviations of both parts are averaged over with evidence
+as weights; they may be zero, which is no dependence of place on hour.
 
 Departures are then exchanged between pairs of trips, so the distribution of departures stays exactly the same. The
-probability of an exchange depends on a factor of (start region, hour) and a factor of (end region, hour), fitted so
-that each region has its distribution of hours.
+probability of an exchange depends on a factor of (start, hour) and a factor of (end, hour), fitted so that each place
+has its distribution of hours.
 
 Privacy: free (post-processing).
 """
@@ -20,9 +26,10 @@ from numpy.typing import NDArray
 
 from wayveil.core.pyramid import Field
 from wayveil.core.scope import Scope
-from wayveil.core.week import PARTS_OF_WEEK, SATURDAY, hour_of_day_or_weekend, part_of_week
+from wayveil.core.week import SATURDAY, hour_of_day_or_weekend, part_of_hour
 from wayveil.questions.answer import Answer
-from wayveil.questions.flow import Flow
+from wayveil.questions.end_point_hours import EndPointHours
+from wayveil.synthesis.estimate.estimates import RegionFlows
 from wayveil.synthesis.estimate.settings import PLACE_HOURS
 
 Table = NDArray[np.float64]
@@ -30,59 +37,161 @@ Table = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class PlaceHours:
-    """Log ratios of each region's share at each hour to the share of all regions together, for starts and ends."""
+    """Log ratios of each place's share at each hour to the share of all places together, for starts and ends."""
 
     region_of_cell: NDArray[np.int64]
     start: Table
     end: Table
 
 
-def estimate_place_hours(answer: Answer, starts: Field, ends: Field, departure: Table, count: float) -> PlaceHours:
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """Places as starts, then the same places as ends."""
+
+    mass: Table
+    """(2, places) share of the starts, and of the ends, in each place."""
+    distance: Table
+    """(2, places) their mean distance from the centre, from 0 to 1."""
+    apart: Table
+    """(2, places) mean difference of the distances of a trip's ends, of the trips that start, or end, in each place."""
+
+
+def estimate_place_hours(
+    answer: Answer, starts: Field, ends: Field, flows: RegionFlows, departure: Table, count: float
+) -> PlaceHours:
     """Estimate from the noisy answer; `departure` has the shares of the 7 × 24 hours for all trips."""
-    assert isinstance(answer.question, Flow)
-    regions = answer.question.region_of_cell
+    question = answer.question
+    assert isinstance(question, EndPointHours)
     hours = np.concatenate([departure[:SATURDAY].sum(axis=0), departure[SATURDAY:].sum(axis=0)])
     hours = np.maximum(hours / hours.sum(), 1e-6)
-    hours /= hours.sum()
-    found = []
-    for noisy, field in zip(answer.counts, (starts, ends), strict=True):
-        mass = np.bincount(regions.ravel(), field.ravel(), minlength=len(noisy)) + 1e-9 * field.sum()
-        ratio = region_ratios(noisy, answer.noise, mass / mass.sum(), hours, count / 2)  # each end counts ½
-        found.append(np.log(np.clip(ratio, *PLACE_HOURS.ratio_bounds)))
-    return PlaceHours(regions.ravel(), *found)
+    places = ends_of(question, starts, ends, flows)
+    start, end = place_ratios(question, answer.counts, answer.noise, places, hours / hours.sum(), count)
+    logs = (np.log(np.clip(ratio, *PLACE_HOURS.ratio_bounds)) for ratio in (start, end))
+    return PlaceHours(question.region_of_cell.ravel(), *logs)
 
 
-def region_ratios(noisy: Table, noise: float, mass: Table, hours: Table, count: float) -> Table:
-    """(regions, 48): posterior mean of the ratio of each region's share at each hour to that of all; 1 if all is noise.
+def ends_of(question: EndPointHours, starts: Field, ends: Field, flows: RegionFlows) -> Ends:
+    """Shares and distances of the places, from the densities of starts and ends and the trips between regions."""
+    weights = [np.maximum(field.ravel(), 1e-9 * field.mean()) + 1e-300 for field in (starts, ends)]
+    place, region = question.region_of_cell.ravel(), flows.regions.ravel()
+    away = [_means(question.distance, weight, region, len(flows.shares)) for weight in weights]
+    difference = np.abs(np.subtract.outer(*away))
+    masses, distances, aparts = [], [], []
+    for axis, weight in enumerate(weights):
+        trips = np.maximum(flows.shares.sum(axis=1 - axis), 1e-300)
+        apart = (flows.shares * difference).sum(axis=1 - axis) / trips
+        mass = np.bincount(place, weight, minlength=question.regions)
+        masses.append(mass / mass.sum())
+        distances.append(_means(question.distance, weight, place, question.regions))
+        aparts.append(_means(apart[region], weight, place, question.regions))
+    return Ends(np.array(masses), np.array(distances), np.array(aparts))
 
-    The prior mean is count·mass ⊗ parts, and the covariance of the deviations is strength²·K_regions ⊗ K_hours. Both
-    are Kronecker products, so the eigenvectors of the two factors give the posterior mean and the evidence of each
-    strength.
+
+def _means(values: Table, weight: Table, group: NDArray[np.int64], groups: int) -> Table:
+    """Weighted mean of the values of each group; 0 for a group without cells."""
+    total = np.bincount(group, weight, minlength=groups)
+    return np.asarray(np.bincount(group, weight * values, minlength=groups) / np.maximum(total, 1e-300))
+
+
+def place_ratios(
+    question: EndPointHours, noisy: Table, noise: float, places: Ends, hours: Table, count: float
+) -> tuple[Table, Table]:
+    """(places, 48) posterior means of the ratios of starts and of ends; 1 if all is noise.
+
+    With O the matrix that sums places into the rows of the answer and P that of hours into its parts, the answer is
+    O·(1 + X)·Pᵀ + noise. The covariance of X is (own²·K + tide²·t·tᵀ) ⊗ H. The eigenvectors of O·K·Oᵀ and P·H·Pᵀ make
+    the first part diagonal, and the second has rank one in them (Sherman–Morrison).
 
     Parameters
     ----------
     noisy
-        (regions, parts of the week) noisy counts; `noise` is their scale.
-    mass, hours
-        Shares of the regions, and of the 48 hours.
+        The answer in trajectories; `noise` is its scale.
+    hours
+        Shares of the 48 hours.
+    count
+        Number of trajectories.
     """
-    parts, alike = _averaging(hours), _alike_hours()
-    share = np.bincount(_part_of_hour(), hours, minlength=PARTS_OF_WEEK)
-    tree = _alike_regions(len(mass))
-    rest = noisy - count * np.outer(mass, share)
-    by_region, region_axes = np.linalg.eigh(mass[:, None] * tree * mass)
-    by_part, part_axes = np.linalg.eigh(share[:, None] * (parts @ alike @ parts.T) * share)
-    turned = region_axes.T @ rest @ part_axes
-    spread = count**2 * np.outer(np.maximum(by_region, 0.0), np.maximum(by_part, 0.0))
-    evidence, pulls = [], []
-    for strength in PLACE_HOURS.strengths:
-        variance = strength**2 * spread + 2 * noise**2
-        evidence.append(-0.5 * float((turned**2 / variance + np.log(variance)).sum()))
-        pulls.append(strength**2 * turned / variance)
-    weight = np.exp(np.array(evidence) - max(evidence)) * PLACE_HOURS.chances
-    pull = region_axes @ np.tensordot(weight / weight.sum(), pulls, 1) @ part_axes.T
-    result: Table = 1.0 + count * tree @ (mass[:, None] * pull * share) @ parts @ alike
-    return result
+    rows = count * _observed(question, places)
+    parts = (np.arange(question.parts)[:, None] == part_of_hour(question.parts)) * hours
+    similar, tide, hourly = _similar_places(places), _tide(places), _similar_hours(hours)
+    rest = noisy - np.outer(rows.sum(axis=1), parts.sum(axis=1))
+    by_row, row_axes = np.linalg.eigh(rows @ similar @ rows.T)
+    by_part, part_axes = np.linalg.eigh(parts @ hourly @ parts.T)
+    own_pull, tide_pull = _pulls(
+        row_axes.T @ rest @ part_axes,
+        np.outer(np.maximum(by_row, 0.0), np.maximum(by_part, 0.0)),
+        row_axes.T @ rows @ tide,
+        np.maximum(by_part, 0.0),
+        2 * noise**2,
+    )
+    moved = similar @ rows.T @ row_axes @ own_pull + np.outer(tide, tide_pull)
+    start, end = np.split(1.0 + moved @ part_axes.T @ parts @ hourly, 2)
+    return start, end
+
+
+def _pulls(turned: Table, spread: Table, tide: Table, by_part: Table, variance: float) -> tuple[Table, Table]:
+    """own²·Σ⁻¹y and tide²·tᵀΣ⁻¹y, averaged over the standard deviations with evidence × prior probability as weights.
+
+    Σ = own²·spread + tide²·(t·tᵀ)·by_part + variance for the answer y, all in the basis of the eigenvectors.
+    """
+    evidence, own_pulls, tide_pulls = [], [], []
+    for own in PLACE_HOURS.own:
+        for strength in PLACE_HOURS.tide:
+            diagonal = own**2 * spread + variance
+            weighted = tide[:, None] / diagonal
+            along, ours = (weighted * tide[:, None]).sum(axis=0), (weighted * turned).sum(axis=0)
+            added = strength**2 * by_part
+            solved = turned / diagonal - weighted * (added * ours / (1 + added * along))
+            fit = (turned * solved).sum() + np.log(diagonal).sum() + np.log1p(added * along).sum()
+            evidence.append(-0.5 * float(fit))
+            own_pulls.append(own**2 * solved)
+            tide_pulls.append(strength**2 * tide @ solved)
+    chances = np.outer(PLACE_HOURS.own_chances, PLACE_HOURS.tide_chances).ravel()
+    weight = np.exp(np.array(evidence) - max(evidence)) * chances
+    weight /= weight.sum()
+    return np.tensordot(weight, own_pulls, 1), np.tensordot(weight, tide_pulls, 1)
+
+
+def _observed(question: EndPointHours, places: Ends) -> Table:
+    """(rows of the answer, 2 × places): the share of a trajectory that each place adds to each row."""
+    inside = np.kron(np.eye(2), np.arange(question.groups)[:, None] == question.group_of_leaf)
+    heard = places.mass * (1 - places.apart) / 2
+    balance = places.mass * places.distance * [[1.0], [-1.0]]
+    return np.vstack([inside * heard.ravel(), balance.ravel()])
+
+
+def _tide(places: Ends) -> Table:
+    """(2 × places,) distance from the centre for starts and its negative for ends, with mean 0 and variance 1 each."""
+    away = places.distance - (places.mass * places.distance).sum(axis=1, keepdims=True)
+    deviation = np.sqrt((places.mass * away**2).sum(axis=1, keepdims=True))
+    unit = np.divide(away, deviation, out=np.zeros_like(away), where=deviation > 1e-9)
+    return np.concatenate([unit[0], -unit[1]])
+
+
+def _similar_places(places: Ends) -> Table:
+    """(2 × places, 2 × places) covariance: the share of the levels of the tree of cuts at which two are not split.
+
+    Starts and ends are independent. The mean over all places, weighted by their mass, is zero.
+    """
+    size = places.mass.shape[1]
+    label = np.arange(size)
+    levels = range(max(size.bit_length() - 1, 1))
+    tree = np.mean([np.equal.outer(label >> level, label >> level) for level in levels], axis=0)
+    covariance = np.zeros((2 * size, 2 * size))
+    for k, mass in enumerate(places.mass):
+        centred = np.eye(size) - mass
+        covariance[k * size : (k + 1) * size, k * size : (k + 1) * size] = centred @ tree @ centred.T
+    return covariance
+
+
+def _similar_hours(hours: Table) -> Table:
+    """(48, 48) covariance, with a mean of zero over all hours, weighted by their shares."""
+    # A Gaussian wrapped around the clock; a Gaussian of the shorter distance would not be positive definite.
+    turn = np.cos(2 * np.pi * np.subtract.outer(np.arange(24), np.arange(24)) / 24)
+    near = np.exp((24 / (2 * np.pi * PLACE_HOURS.similar_h)) ** 2 * (turn - 1))
+    days = np.full((2, 2), 1 - PLACE_HOURS.weekend_share) + PLACE_HOURS.weekend_share * np.eye(2)
+    centred = np.eye(len(hours)) - hours
+    return np.asarray(centred @ np.kron(days, near) @ centred.T)
 
 
 def exchanged_departures(
@@ -137,34 +246,3 @@ def _factors(
             factor = np.divide(target, seen, out=np.ones_like(seen), where=seen > 0)
             mine *= np.clip(factor, 1 / PLACE_HOURS.most_factor, PLACE_HOURS.most_factor)
     return np.log(np.clip(a, 1e-6, 1e6)), np.log(np.clip(b, 1e-6, 1e6))
-
-
-def _part_of_hour() -> NDArray[np.int64]:
-    first = np.r_[np.arange(24), SATURDAY * 24 + np.arange(24)]
-    return part_of_week(first * 3600.0)
-
-
-def _averaging(hours: Table) -> Table:
-    """(parts, 48): matrix that averages the hours of each part of the week."""
-    inside = np.arange(PARTS_OF_WEEK)[:, None] == _part_of_hour()
-    weight = inside * hours
-    return np.asarray(weight / weight.sum(axis=1, keepdims=True))
-
-
-def _alike_hours() -> Table:
-    """(48, 48) covariance."""
-    # A Gaussian wrapped around the clock; a Gaussian of the shorter distance would not be positive definite.
-    turn = np.cos(2 * np.pi * np.subtract.outer(np.arange(24), np.arange(24)) / 24)
-    near = np.exp((24 / (2 * np.pi * PLACE_HOURS.similar_h)) ** 2 * (turn - 1))
-    return np.asarray(
-        np.kron(np.full((2, 2), 1 - PLACE_HOURS.weekend_share) + PLACE_HOURS.weekend_share * np.eye(2), near),
-        np.float64,
-    )
-
-
-def _alike_regions(regions: int) -> Table:
-    """(regions, regions) covariance: the share of the levels of the tree of cuts at which two regions are not split."""
-    depth = max(regions.bit_length() - 1, 1)
-    label = np.arange(regions)
-    together = [np.equal.outer(label >> level, label >> level) for level in range(depth)]
-    return np.asarray(np.mean(together, axis=0))

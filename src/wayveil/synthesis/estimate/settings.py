@@ -185,18 +185,22 @@ class WeekendSettings:
 
 @dataclass(frozen=True)
 class PlaceHourSettings:
-    """Hours at which trips start and end in each region."""
+    """Hours at which trips start and end in each place."""
 
     similar_h: float = 3.5
     """Correlation length in hours: the width of a Gaussian wrapped around the clock."""
     weekend_share: float = 0.5
     """Share of the variance that differs between working days and the weekend."""
-    strengths: tuple[float, ...] = (0.0, 0.15, 0.3, 0.6, 1.2)
-    """Possible standard deviations of a region's relative share at an hour."""
-    chances: tuple[float, ...] = (0.3, 0.2, 0.2, 0.2, 0.1)
-    """Prior probabilities of these strengths."""
+    own: tuple[float, ...] = (0.0, 0.15, 0.3, 0.6, 1.2)
+    """Possible standard deviations of a place's own relative share at an hour."""
+    own_chances: tuple[float, ...] = (0.3, 0.25, 0.25, 0.15, 0.05)
+    """Prior probabilities of these."""
+    tide: tuple[float, ...] = (0.0, 0.1, 0.2, 0.4, 0.8)
+    """Possible standard deviations of the relative share that follows the distance from the centre."""
+    tide_chances: tuple[float, ...] = (0.15, 0.25, 0.3, 0.25, 0.05)
+    """Prior probabilities of these. Most cities have a tide, and a moderate one."""
     ratio_bounds: tuple[float, float] = (0.05, 20.0)
-    """Smallest and largest ratio of a region's share at an hour to that of all regions."""
+    """Smallest and largest ratio of a place's share at an hour to that of all places."""
     sweeps: int = 60
     """Number of possible exchanges of departures for each trip."""
     factor_rounds: int = 15

@@ -17,6 +17,7 @@ from wayveil.core.raking import rake
 from wayveil.questions import priors
 from wayveil.questions.answer import Answer
 from wayveil.questions.flow import Flow
+from wayveil.questions.origin_destination import OriginDestination
 from wayveil.synthesis.estimate.estimates import Distribution, RegionFlows
 from wayveil.synthesis.estimate.estimators.estimation import Estimation
 from wayveil.synthesis.estimate.place_hours import estimate_place_hours
@@ -36,7 +37,8 @@ def estimate_flows(known: Estimation, quantity: str) -> dict[str, Any]:
 def _regional_hours(answers: list[Answer], prior: priors.RegionalHours, known: Estimation) -> Any:
     (answer,) = answers
     starts, ends = known["start_minus_end"]
-    return estimate_place_hours(answer, starts, ends, known["departure_week"].shares, known.everyone.count)
+    flows, departure = known[OriginDestination.quantity], known["departure_week"].shares
+    return estimate_place_hours(answer, starts, ends, flows, departure, known.everyone.count)
 
 
 def _flows(answers: list[Answer], prior: priors.Gravity, known: Estimation) -> RegionFlows:
