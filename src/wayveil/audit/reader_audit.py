@@ -71,8 +71,8 @@ def read_bound(
 ) -> Reading:
     """The largest ‖exact(D) − exact(D without a unit)‖₁ over questions, formats, orders of rows and units.
 
-    It is 1 where a unit changes as much as it may. More is a proven violation; so is a difference that is not what the
-    unit has by itself, because then the unit changed how others are read.
+    1 means that a unit changes as much as it may. More is a proven violation. So is a difference that is not the sum
+    of the unit alone, because then the unit changed how others are read.
     """
     questions = finest_questions(scope)
     worst, pairs = Reading(0.0, 0, ""), 0
@@ -112,7 +112,7 @@ def _difference(
 
 
 def _orders(data: Trajectories) -> Iterator[tuple[str, _Rows]]:
-    """A few trajectories under ids from all of the 64 bits; the last one has rows that cannot be used."""
+    """A few trajectories with ids from the whole 64-bit range; the last one has unusable rows."""
     ids = [0, _FAR, -_FAR, 1, 2**63 - 1, -(2**63), 2**53, 2**53 + 1, -1]
     few, many = _rows(data, ids[:3]), _rows(data, ids)
     turn = np.tile(np.arange(_POINTS), 3) * 3 + np.repeat(np.arange(3), _POINTS)
@@ -132,7 +132,7 @@ def _rows(data: Trajectories, ids: list[int]) -> _Rows:
         for point in range(_POINTS):
             at = min(first + point, int(data.offsets[k + 1]) - 1)
             rows.id.append(label)
-            # The last trajectory names two users, and one of its coordinates is no number.
+            # The last trajectory names two users, and one of its coordinates is not a number.
             rows.user.append(f"u{(k + (point == 3 and k == _TRAJECTORIES - 1)) % _USERS}")
             rows.lat.append("north" if k == _TRAJECTORIES - 1 and point == 5 else repr(float(data.lat[at])))
             rows.lon.append(repr(float(data.lon[at])))

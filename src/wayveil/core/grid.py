@@ -12,7 +12,7 @@ _FINEST_CELL_M = 100.0
 _MOST_CELLS = 1 << 20
 """Cells of the base grid; the cell size doubles until they fit."""
 _FEWEST_ACROSS = 32
-"""Cells along the longer side of a small box; the cell size is halved until there are so many."""
+"""Cells along the longer side of a small box; the cell size is halved until there are that many."""
 _BLOCK = 1 << 14
 """Points converted at once, so that they stay in the cache."""
 _MOST_EXACT = 1 << 24

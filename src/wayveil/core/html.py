@@ -60,7 +60,7 @@ def table_of_text(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def density_svg(density: NDArray[np.float64], *, label: str) -> str:
-    """A map of a density, row 0 in the south: darker where there is more, empty where there is nothing."""
+    """A map of a density, row 0 in the south: darker where it is higher, empty where it is zero."""
     shown = _pooled(np.maximum(np.nan_to_num(np.asarray(density, float)), 0.0))
     rows, columns = shown.shape
     step = _steps(shown)
@@ -150,7 +150,7 @@ def _pooled(density: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _steps(density: NDArray[np.float64]) -> NDArray[np.int64]:
-    """0 where there is nothing, then 1 to 4 by the logarithm of the density."""
+    """0 where the density is zero, then 1 to 4 by the logarithm of the density."""
     most = density.max(initial=0.0)
     if most <= 0.0:
         return np.zeros(density.shape, np.int64)

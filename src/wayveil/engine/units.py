@@ -29,7 +29,7 @@ from wayveil.questions.question import Question, size_of
 Sums = list[NDArray[np.int64]]
 
 BUCKETS = 256
-"""Users are regrouped into so many buckets; one bucket is in memory at a time."""
+"""Number of buckets into which users are regrouped; one is in memory at a time."""
 MOST_IN_MEMORY = 1 << 28
 """Bytes of regrouped trajectories above which they are written to a temporary file."""
 
@@ -197,7 +197,7 @@ def _taking_part(
 
 
 def _with_points(batch: Trajectories, scope: Scope) -> Trajectories:
-    """Without the trajectories of which `prepare` leaves nothing: what is left stands beside its user."""
+    """The trajectories with a point inside the scope: `prepare` would leave nothing of the others."""
     with np.errstate(invalid="ignore"):
         inside = inside_scope(*scope.to_metres(batch.lon, batch.lat), batch.t_utc, scope)
     some = np.add.reduceat(inside.astype(np.int64), batch.offsets[:-1]) > 0

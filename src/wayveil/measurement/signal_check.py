@@ -1,7 +1,7 @@
 """What is known about a measurement before it reads or spends anything: how large its noise is.
 
 Everything here follows from ε, δ, the unit, the catalogue's shares, and a rough size that the owner states. The data
-itself is never asked: a refusal that followed from its exact size would tell that size.
+is never read: a refusal that depended on its exact size would reveal that size.
 """
 
 import operator
@@ -87,9 +87,9 @@ def check_signal(
     noise
         As `count_noise` gives it.
     expected_trips
-        About how many trajectories the owner expects; None where nobody said.
+        About how many trajectories the owner expects; None if not stated.
     delta
-        Whether Gaussian noise was chosen already.
+        Whether Gaussian noise has already been chosen.
 
     Privacy: free (nothing is read or spent).
     """
@@ -129,5 +129,5 @@ def _whole(expected_trips: int | None, wording: Wording) -> int | None:
 
 
 def _rounded(noise: float) -> str:
-    """Two significant digits: nobody needs the others."""
+    """The noise with two significant digits."""
     return f"{float(f'{noise:.1e}'):,.0f}" if noise >= 10 else f"{noise:.1g}"

@@ -84,7 +84,7 @@ def _whole(values: NDArray[np.float64], unit: float) -> NDArray[np.uint64]:
 
 
 def _mixed(values: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
-    """Shift, multiply, shift: every bit of the result hangs on every bit of the value."""
+    """Shift, multiply, shift: every bit of the result depends on every bit of the value."""
     values ^= values >> np.uint64(32)
     values *= key
     values ^= values >> np.uint64(29)

@@ -49,7 +49,7 @@ class Unit:
 
     @classmethod
     def trajectory(cls) -> "Unit":
-        """One trajectory, whoever made it."""
+        """One trajectory, whichever user it belongs to."""
         return cls("trajectory")
 
     @classmethod
