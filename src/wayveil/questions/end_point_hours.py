@@ -49,7 +49,7 @@ class EndPointHours(Flow):
     resolution: ClassVar[int] = 2 * _STEPS
     optional: ClassVar[bool] = True
     adds_up: ClassVar[bool] = False
-    own_norm: ClassVar[float] = 0.45
+    own_norm: ClassVar[float] = 0.41
     shared_norm: ClassVar[float] = 0.04
     prior: ClassVar[Any] = priors.RegionalHours()
 
