@@ -4,8 +4,9 @@
     python research/benchmarks/load.py --scale 0.05               # a twentieth of every size
     python research/benchmarks/load.py --only rules map --json load.json
 
-Cases: `trajectory` and `user` measure and synthesise a million simulated trips at each unit of privacy; `rules`
-synthesises under 2,000 closed areas; `map` synthesises on a road map of a million edges in a box of 60 by 60 km.
+Cases: `trajectory` and `user` measure and synthesise a million simulated trips at each unit of privacy; `delta`
+measures a million trips of 50,000 users with Gaussian noise; `rules` synthesises under 2,000 closed areas; `map`
+synthesises on a road map of a million edges in a box of 60 by 60 km.
 Each command runs in a process of its own, on one thread and with empty caches. Start-up and imports are included.
 """
 
@@ -23,6 +24,8 @@ from pathlib import Path
 
 TRIPS = 1_000_000
 """Simulated trips that are measured, and synthetic ones that are drawn."""
+TRIPS_PER_USER = 20
+"""Trips of each user in the case `delta`."""
 RULES = 2_000
 """The most features that a rules file may have (`wayveil.rules.geojson.MAX_FEATURES`)."""
 EDGES = 1_000_000
@@ -55,9 +58,9 @@ class Load:
     def scaled(self, size: int) -> int:
         return max(1, round(size * self.scale))
 
-    def measure(self, case: str, scope: str, *unit: str) -> Row:
+    def measure(self, case: str, scope: str, *unit: str, trips: str = "city.parquet") -> Row:
         """Measure the simulated trips, on a ledger of the case's own."""
-        files = ["city.parquet", "--scope", scope, "--ledger", f"{case}.sqlite", "-o", f"{case}.release.json"]
+        files = [trips, "--scope", scope, "--ledger", f"{case}.sqlite", "-o", f"{case}.release.json"]
         size = f"{self.scaled(TRIPS):,} trips"
         return self.wayveil(case, size, "measure", *files, "--dataset", case, "--epsilon", "1", *unit)
 
@@ -105,6 +108,24 @@ def trajectory_level(load: Load) -> list[Row]:
 
 def user_level(load: Load) -> list[Row]:
     return _measure_and_synthesize(load, "user", "--unit", "user", "--max-per-user", "10")
+
+
+def user_level_with_delta(load: Load) -> list[Row]:
+    """Users of twenty trips each, which lie anywhere in the file."""
+    import numpy as np
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    users = max(1, load.scaled(TRIPS) // TRIPS_PER_USER)
+    source = pq.ParquetFile(load.folder / "city.parquet")
+    with pq.ParquetWriter(load.folder / "drivers.parquet", source.schema_arrow) as writer:
+        for group in range(source.num_row_groups):
+            table = source.read_row_group(group)
+            user = (table["traj_id"].to_numpy().astype(np.int64) * 7919 % users).astype(np.int32)
+            column = table.schema.get_field_index("user_id")
+            writer.write_table(table.set_column(column, "user_id", pa.array(user)))
+    unit = ("--unit", "user", "--max-per-user", "50", "--delta", "1e-6")
+    return [load.measure("delta", "city.toml", *unit, trips="drivers.parquet")]
 
 
 def _measure_and_synthesize(load: Load, case: str, *unit: str) -> list[Row]:
@@ -195,6 +216,7 @@ def _write_lattice(path: Path, box: dict[str, float], edges: int) -> int:
 CASES: dict[str, Callable[[Load], list[Row]]] = {
     "trajectory": trajectory_level,
     "user": user_level,
+    "delta": user_level_with_delta,
     "rules": many_rules,
     "map": large_map,
 }

@@ -36,7 +36,7 @@ from wayveil.measurement.gaussian import read_units
 from wayveil.privacy.unit import Unit
 from wayveil.questions.catalogue import QUESTIONS as QUESTIONS_BY_NAME
 from wayveil.questions.catalogue import finest_questions
-from wayveil.questions.norms import NormBins, UnitQuery, clipped_resolution
+from wayveil.questions.norms import Centre, NormBins, UnitQuery, clipped_resolution
 from wayveil.questions.question import exact_sums, size_of
 
 QUESTIONS = finest_questions(SCOPE)
@@ -77,10 +77,14 @@ CLIPPED = [QUESTIONS_BY_NAME[name].example(SCOPE) for name in ("count", "occupan
 
 
 def clipped_queries(unit):
-    """Of a few questions, the histogram of norms, and sums clipped to a bound that some units exceed."""
+    """Of a few questions, the histogram of norms, and sums clipped to a bound that some units exceed.
+
+    Without a centre, and with the same share of a trajectory at each value.
+    """
     return [
-        UnitQuery(question, NormBins.of(question, unit), bound)
+        UnitQuery(question, NormBins.of(question, unit), bound, centre)
         for question in CLIPPED
+        for centre in (None, Centre.of(np.full(size_of(question), 1 / size_of(question)), question))
         for bound in (None, int(0.8 * clipped_resolution(question)))
     ]
 

@@ -107,6 +107,29 @@ def test_little_is_lost_to_rounding_with_a_centre():
     assert (norms > bound * 0.94).all()
 
 
+def clipped_before_the_centre(vectors, bound):
+    """Clips the values alone and subtracts the whole centre from what is left."""
+    clipped = clip_l2(UnitVectors(vectors.units, vectors.unit, vectors.column, vectors.value), bound)
+    return clipped.minus(vectors.centre, vectors.multiple)
+
+
+def only_the_values(vectors, bound):
+    """Shrinks the values and not the multiple of the centre."""
+    return UnitVectors(
+        vectors.units, vectors.unit, vectors.column, clip_l2(vectors, bound).value, vectors.centre, vectors.multiple
+    )
+
+
+@pytest.mark.parametrize("broken", [clipped_before_the_centre, only_the_values])
+def test_a_broken_clip_with_a_centre_is_caught(broken):
+    def exceeds(clip):
+        vectors = unit_vectors([dict.fromkeys(range(12), 1000), dict.fromkeys(range(12), 4000)])
+        clipped = clip(vectors.minus(np.full(12, 100), np.array([16, 16])), 1500)
+        return any(sum(w * w for w in one) > 1500**2 for one in moved(clipped))
+
+    assert exceeds(broken) and not exceeds(clip_l2)
+
+
 def test_a_centre_that_is_too_large_is_refused():
     with pytest.raises(OverflowError):
         unit_vectors([{0: 1}]).minus(np.full(12, 2**21), np.ones(1, np.int64))
