@@ -4,7 +4,7 @@ usage: python research/benchmarks/methods_page.py BENCH_DIR [--charts docs/img] 
 
 One chart per headline metric: columns are datasets, rows are families of methods, both axes are logarithmic, the dashed
 line is the floor, and wayveil is drawn in every panel. The tables have the same numbers, the published modes, CPU
-seconds and peak memory. WORDS say what was run; they head the tables.
+seconds and peak memory. A dataset is shown once its floor is there. WORDS say what was run; they head the tables.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def draw(cells: Cells, floors: dict[str, dict[str, float]], metric: str, path: P
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    datasets = sorted({dataset for dataset, _, _ in cells})
+    datasets = sorted(floors)
     figure = Figure(figsize=(3.2 * len(datasets) + 2.2, 7.2), layout="constrained")
     FigureCanvasAgg(figure)
     panels = figure.subplots(len(FAMILIES), len(datasets), squeeze=False, sharex=True, sharey="col")
@@ -78,7 +78,7 @@ def draw(cells: Cells, floors: dict[str, dict[str, float]], metric: str, path: P
 
 def tables(cells: Cells, floors: dict[str, dict[str, float]], what: str) -> str:
     """Every number, one table per dataset and metric, then the cost."""
-    datasets = sorted({dataset for dataset, _, _ in cells})
+    datasets = sorted(floors)
     epsilons = sorted({epsilon for _, _, epsilon in cells})
     names = [OURS, *(method for members in FAMILIES.values() for method in members)]
     names += [f"{name}-published" for name in names[1:]]

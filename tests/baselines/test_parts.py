@@ -7,7 +7,7 @@ from wayveil.baselines import load, names
 from wayveil.baselines.bridges import bridge
 from wayveil.baselines.conformance import SCOPE, NoNoise, walks
 from wayveil.baselines.mechanism import PublishedMechanism, SoundMechanism
-from wayveil.baselines.methods.rejection import regenerate, rejection_with
+from wayveil.baselines.methods.rejection import STUCK_ROUNDS, regenerate, rejection_with
 from wayveil.baselines.methods.safepath import _decode, _encode
 from wayveil.baselines.records import waypoints
 from wayveil.baselines.sequences import direction, neighbour_table, padded
@@ -154,6 +154,8 @@ def test_rejection_counts_its_rounds():
     assert len(found.trajectories) == 100
     stuck = regenerate(lambda n: select(data, np.arange(n)), lambda made: np.ones(len(made), bool), 10, most_rounds=3)
     assert (stuck.rounds, stuck.left, len(stuck.trajectories)) == (3, 10, 10)
+    hopeless = regenerate(lambda n: select(data, np.arange(n)), lambda made: np.ones(len(made), bool), 2)
+    assert hopeless.rounds == STUCK_ROUNDS and hopeless.left == 2
 
 
 def test_rejection_obeys_the_rules():

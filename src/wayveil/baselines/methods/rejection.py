@@ -27,6 +27,8 @@ MOST_ROUNDS = 50_000
 """Rounds after which the authors give up."""
 MOST_DRAWN = 5_000_000
 """Walks drawn in all, so that a hopeless setting ends."""
+STUCK_ROUNDS = 300
+"""Rounds in a row without one accepted walk, after which more rounds are hopeless."""
 
 
 @dataclass(frozen=True)
@@ -52,12 +54,13 @@ def regenerate(
     Privacy: free (post-processing).
     """
     made = draw(n)
-    good, drawn, rounds = [], n, 0
+    good, drawn, rounds, stuck = [], n, 0, 0
     while True:
         broken = refused(made)
         good.append(select(made, ~broken))
         left = int(broken.sum())
-        if left == 0 or rounds == most_rounds or drawn >= MOST_DRAWN:
+        stuck = stuck + 1 if left == len(made) else 0
+        if left == 0 or rounds == most_rounds or drawn >= MOST_DRAWN or stuck > STUCK_ROUNDS:
             good.append(select(made, broken))
             return Regenerated(concatenate(good), rounds, drawn, left)
         made = draw(left)
