@@ -29,9 +29,9 @@ class Hubs:
     """(hubs, nodes) trees of cheapest paths."""
 
 
-def find_hubs(graph: RouteGraph, grid: Grid, occupancy: Field, ends: Field, most_depth: int = ROUTES.hub_depth) -> Hubs:
+def find_hubs(graph: RouteGraph, grid: Grid, passage: Field, ends: Field, most_depth: int = ROUTES.hub_depth) -> Hubs:
     """The busiest cell of each of 2^depth (256) regions of equal mass, as nodes of the graph, with their trees."""
-    mass = occupancy / occupancy.sum() + ends / ends.sum()
+    mass = passage / passage.sum() + ends / ends.sum()
     depth = min(most_depth, max(1, int(np.log2(max(2, min(grid.cells, graph.nodes) // 4)))))
     region = label_regions(grid, cut_regions(mass, depth)).ravel()
     busiest = np.zeros(2**depth)
@@ -40,7 +40,7 @@ def find_hubs(graph: RouteGraph, grid: Grid, occupancy: Field, ends: Field, most
     cell = found[np.unique(region[found], return_index=True)[1]]
     x, y = (cell % grid.columns + 0.5) * grid.cell_m, (cell // grid.columns + 0.5) * grid.cell_m
     node, member = np.unique(graph.nearest(x, y), return_inverse=True)
-    share = np.bincount(region, occupancy.ravel(), minlength=2**depth)[region[cell]]
+    share = np.bincount(region, passage.ravel(), minlength=2**depth)[region[cell]]
     busy = np.asarray(np.bincount(member, share), np.float64) + 1e-12
     return Hubs(node, graph.x_m[node], graph.y_m[node], busy, graph.trees_from(node))
 

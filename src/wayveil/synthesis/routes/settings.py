@@ -57,7 +57,7 @@ class RouteSettings:
 
 @dataclass(frozen=True)
 class BalanceSettings:
-    """Balancing of costs, so that routes reproduce the occupancy."""
+    """Balancing of costs, so that routes reproduce the passage."""
 
     rounds: int = 2
     """Rounds; a third one was unstable (research/log.md)."""
@@ -89,7 +89,7 @@ class BalanceSettings:
     way_points: int = 24
     """Points per trip at which the density of routes is measured."""
     vertex_power: float = 1.5
-    """Exponent of the occupancy in the probability that a route passes a cell of a grid block."""
+    """Exponent of the passage in the probability that a route passes a cell of a grid block."""
     step_cells: float = 2.0
     """Longest step of a route in cells; the slowness cannot vary within a step."""
 
