@@ -26,8 +26,8 @@ CLEAR_UNITS = 12.0
 blocks would add little to it."""
 MOST_PLACES = 128
 """Largest number of places at which the way of one trajectory is counted; it bounds time and memory."""
-SPACING_CELLS = 1.0
-"""Distance between these places on shorter ways, in base cells: about one in each cell that is passed."""
+SPACING_CELLS = 2.0
+"""Distance between these places on shorter ways, in base cells; blocks are mostly larger."""
 KNOWN_M = 100.0
 """Distance from a point, in metres, within which the straight line to the next one is taken for the way. Between points
 further apart the way is unknown: its first half counts close to the first point, its second half to the second one."""
@@ -41,8 +41,8 @@ class Passage(Blocks):
     name: ClassVar[str] = "passage"
     meaning: ClassVar[str] = "where their way lies"
     resolution: ClassVar[int] = PASSAGE_RESOLUTION
-    own_norm: ClassVar[float] = 0.35
-    shared_norm: ClassVar[float] = 0.1
+    own_norm: ClassVar[float] = 0.45
+    shared_norm: ClassVar[float] = 0.17
     needs: ClassVar[tuple[str, ...]] = ("count", "end_points/coarse")
     prior: ClassVar[Any] = priors.Way(time="occupancy", ends="end_points")
 

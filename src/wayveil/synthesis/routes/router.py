@@ -51,12 +51,12 @@ def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random
     def built(crowding: Field, depth: int, detour: float) -> Router:
         fine = interpolate(crowding, side, estimates.passage.shape)
         balanced = graph.reweighted(grid, fine)
-        hubs = find_hubs(balanced, grid, estimates.passage, ends, depth)
+        hubs = find_hubs(balanced, grid, estimates.passage, ends, random, depth)
         at_hub = fine.ravel()[grid.index(hubs.x_m, hubs.y_m)]
         return Router(balanced, replace(hubs, mass=hubs.mass / at_hub**BALANCE.hub_power), detour)
 
     router = Router(
-        graph, find_hubs(graph, grid, estimates.passage, ends, BALANCE.trial_hub_depth), BALANCE.usual_detour
+        graph, find_hubs(graph, grid, estimates.passage, ends, random, BALANCE.trial_hub_depth), BALANCE.usual_detour
     )
     crowding = before = np.ones_like(target)
     gap, detour = np.inf, router.detour
