@@ -38,7 +38,7 @@ from wayveil.synthesis.routes.graph import (
 )
 from wayveil.synthesis.routes.prior import Prior
 from wayveil.synthesis.routes.router import _crowding, balance_routes, loosen, route_trips
-from wayveil.synthesis.routes.routes import Hubs, choose_vias, find_hubs, route
+from wayveil.synthesis.routes.routes import Hubs, _streets, choose_vias, find_hubs, route
 from wayveil.synthesis.trips.candidates import Trips, draw_trips, take_trips, timed_again
 from wayveil.synthesis.trips.draw import rows_of, shuffled, systematic, within_bins, within_groups
 
@@ -396,7 +396,7 @@ def test_hubs_are_drawn_by_their_mass_where_all_are_equally_good():
 
 def test_hubs_are_busy_places_all_over_the_city():
     graph = grid_graph(GRID, street())
-    hubs = find_hubs(graph, GRID, street(), street(), most_depth=4)
+    hubs = find_hubs(graph, GRID, street(), street(), rng(3), most_depth=4)
     assert 8 <= len(hubs.node) <= 16 and len(np.unique(hubs.node)) == len(hubs.node)
     assert (np.abs(hubs.y_m - 1050) < 1).mean() > 0.7 and np.ptp(hubs.x_m) > 2000
     assert hubs.predecessor.shape == (len(hubs.node), graph.nodes)
@@ -433,6 +433,34 @@ def test_vias_are_passed_in_order():
     first, second = node[: lines.offsets[1]], node[lines.offsets[1] :]
     assert at[1] in first and at[1] not in second
     assert lengths(lines)[0] > 4500 > 1.4 * 3000 > lengths(lines)[1]
+
+
+def test_a_route_never_goes_to_a_via_and_back_on_the_same_street():
+    """The second via is a dead end beside the way: what is left of the detour is no spur."""
+    x, y = np.array([0.0, 500, 1000, 1500, 500]), np.array([0.0, 0, 0, 0, 800])
+    one, other = np.array([0, 1, 2, 1]), np.array([1, 2, 3, 4])
+    length = np.hypot(x[one] - x[other], y[one] - y[other])
+    graph = RouteGraph(x, y, np.r_[one, other], np.r_[other, one], np.r_[length, length], np.zeros(9, np.int64))
+    start, end = ends_of((0, 0, 1500, 0))
+    lines, node = route(graph, some_hubs(graph, np.array([0, 4])), start, end, np.array([[-1, -1, 1]]))
+    assert node.tolist() == [-1, 0, 1, 2, 3, -1] and lengths(lines)[0] == 1500
+
+
+def test_a_route_begins_on_the_streets_although_its_hub_is_elsewhere():
+    graph = grid_graph(GRID, np.ones((30, 40)))
+    hubs = some_hubs(graph, np.array([3 * 20 + 3, 13 * 20 + 5]))
+    start, end = ends_of((1000, 600, 3500, 2500), (900, 2700, 900, 300))
+    lines, _ = route(graph, hubs, start, end, np.full((2, 3), -1))
+    assert steps(lines).max() < 400 and (lengths(lines) < 1.3 * np.hypot(*(np.array(start) - end))).all()
+
+
+def test_streets_have_one_cost_and_drivers_differ():
+    graph = grid_graph(GRID, np.ones((30, 40)))
+    trees = find_hubs(graph, GRID, street(), street(), rng(3), most_depth=4).predecessor
+    assert len(np.unique(trees, axis=0)) == len(trees)
+    label = _streets(graph)
+    level = (graph.y_m[graph.tail] == graph.y_m[graph.head]) & (np.abs(graph.y_m[graph.tail] - 1100) < 1)
+    assert len(np.unique(label[level])) <= 4 < level.sum() and len(np.unique(label)) > 50
 
 
 def test_shapes_of_edges_are_put_in():

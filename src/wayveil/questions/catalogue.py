@@ -1,8 +1,9 @@
 """The questions of a release with their shares of ε, in the order in which answers may depend on each other.
 
 The count comes first and sets the sizes of the others; then the end points, coarse blocks before their detail, and the
-occupancy, with small cells where end points lie close together; then histograms and tables; then the questions about
-regions, which are cut from the noisy end points. To add a question, write its file and add one line here.
+occupancy and the passage, with small cells where end points lie close together; then histograms and tables; then the
+questions about regions, which are cut from the noisy end points. To add a question, write its file and add one line
+here.
 """
 
 from collections.abc import Mapping
@@ -31,6 +32,7 @@ from wayveil.questions.median_interval import MedianInterval
 from wayveil.questions.norms import guessed_norm, is_centred, norms_part
 from wayveil.questions.occupancy import Occupancy, OccupancyDetail
 from wayveil.questions.origin_destination import OriginDestination, OriginDestinationCoarse
+from wayveil.questions.passage import Passage
 from wayveil.questions.question import Question
 from wayveil.questions.rest_share import RestShare
 from wayveil.questions.start_minus_end import StartMinusEnd
@@ -49,19 +51,20 @@ CATALOGUE = (
     Entry(Count, 10),
     Entry(EndPoints, 50),
     Entry(EndPointsDetail, 186),
-    Entry(Occupancy, 86),
-    Entry(OccupancyDetail, 283),
+    Entry(Occupancy, 84),
+    Entry(OccupancyDetail, 275),
+    Entry(Passage, 16),
     Entry(StartMinusEnd, 25),
-    Entry(Length, 62),
+    Entry(Length, 60),
     Entry(Displacement, 30),
     Entry(Duration, 30),
     Entry(MeanSpeed, 20),
     Entry(TopSpeed, 10),
     Entry(RestShare, 5),
-    Entry(MeanInterval, 20),
+    Entry(MeanInterval, 18),
     Entry(MedianInterval, 5),
     Entry(GapRatio, 10),
-    Entry(DurationSpikes, 10),
+    Entry(DurationSpikes, 8),
     Entry(DisplacementLength, 23),
     Entry(LengthDuration, 20),
     Entry(DepartureHour, 18),

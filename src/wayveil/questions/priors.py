@@ -77,6 +77,15 @@ class Traffic:
 
 
 @dataclass(frozen=True)
+class Way:
+    """Where the way lies: about where the time is spent, with a pace that is smooth and depends on the road class."""
+
+    time: str
+    ends: str
+    """The quantities that tell where time is spent, and where trips end."""
+
+
+@dataclass(frozen=True)
 class Difference:
     """A signed difference that divides another field into two."""
 

@@ -255,13 +255,15 @@ def _evenly_seen(estimates: Estimates, pool: Pool, random: np.random.Generator) 
 
 
 def _with_routes(estimates: Estimates, routed: Field) -> Estimates:
-    """Return the estimates with the density pooled with the density of the routes at a constant speed.
+    """Return the estimates with the density pooled with that of the routes, driven at the estimated pace.
 
     Routes between origins and destinations show which of two streets is used, even if noise dominates the density.
     """
-    estimated = estimates.occupancy
-    routed = routed * (estimated.sum() / routed.sum()) + SETTINGS.off_route * estimated
-    return estimates.with_fields(pool_estimates(estimated, [(routed, SETTINGS.routes_weight)]))
+    estimated, passage = estimates.occupancy, estimates.passage
+    pace = np.divide(estimated, passage, out=np.ones_like(estimated), where=passage > 0)
+    timed = routed * pace
+    timed = timed * (estimated.sum() / max(float(timed.sum()), 1e-300)) + SETTINGS.off_route * estimated
+    return estimates.with_fields(pool_estimates(estimated, [(timed, SETTINGS.routes_weight)]))
 
 
 def _forbidden(model: Model, placed: Polylines, elapsed: NDArray[np.float64], pool: Pool) -> NDArray[np.bool_] | None:

@@ -20,6 +20,7 @@ from wayveil.questions.end_point_hours import EndPointHours
 from wayveil.questions.histogram import Histogram
 from wayveil.questions.occupancy import Occupancy
 from wayveil.questions.origin_destination import OriginDestination
+from wayveil.questions.passage import Passage
 from wayveil.questions.start_minus_end import StartMinusEnd
 from wayveil.questions.table import Table
 
@@ -100,6 +101,12 @@ class Estimates(Mapping[str, Any]):
         return field
 
     @property
+    def passage(self) -> Field:
+        """Density of the way; occupancy / passage is the pace (time per distance) of a cell, up to a factor."""
+        field: Field = self.found[Passage.quantity]
+        return field
+
+    @property
     def starts(self) -> Field:
         """Density of trip starts."""
         field: Field = self.found[StartMinusEnd.quantity][0]
@@ -128,7 +135,15 @@ class Estimates(Mapping[str, Any]):
         """Hours of each region; None if the release has no answer about them."""
         return self.found.get(EndPointHours.quantity)
 
-    def with_fields(self, occupancy: Field, starts: Field | None = None, ends: Field | None = None) -> "Estimates":
-        """The same estimates with another density of points and, if given, other densities of starts and ends."""
+    def with_fields(
+        self,
+        occupancy: Field,
+        passage: Field | None = None,
+        starts: Field | None = None,
+        ends: Field | None = None,
+    ) -> "Estimates":
+        """The same estimates with another density of points and, if given, of the way, of starts and of ends."""
         both = (self.starts if starts is None else starts, self.ends if ends is None else ends)
-        return replace(self, found={**self.found, Occupancy.quantity: occupancy, StartMinusEnd.quantity: both})
+        way = self.passage if passage is None else passage
+        changed = {Occupancy.quantity: occupancy, Passage.quantity: way, StartMinusEnd.quantity: both}
+        return replace(self, found={**self.found, **changed})

@@ -261,6 +261,20 @@ class MappedDensitySettings:
     """Prior standard deviation of the coefficients of the neighbouring cells."""
 
 
+@dataclass(frozen=True)
+class WaySettings:
+    """The density of the way, given that of time."""
+
+    standing: float = 0.1
+    """Expected share of a trip's time that it stands at one of its ends, without way: half a minute of five."""
+    least_moving: float = 0.3
+    """Least share of a cell's time that is spent moving."""
+    usual_spread: float = 0.3
+    """Usual standard deviation of the logarithm of a block's pace: a third faster or slower than elsewhere."""
+    merged_blocks: tuple[int, ...] = (8, 4, 2, 1)
+    """Sides of the blocks that correct the expectation one after the other, in blocks of the answer."""
+
+
 CURVES = CurveSettings()
 DAY_SHAPES = DayShapeSettings()
 DURATIONS = DurationSettings()
@@ -274,3 +288,4 @@ PLACE_HOURS = PlaceHourSettings()
 FLOWS = FlowSettings()
 FIELDS = FieldSettings()
 MAPPED_DENSITY = MappedDensitySettings()
+WAYS = WaySettings()

@@ -75,10 +75,8 @@ def steered_estimates(estimates: Estimates, rules: Sequence[Rule]) -> Estimates:
             open_share *= _share_inside(area, estimates.grid)
     open_share = np.maximum(open_share, STEERING.least_density)
     spread = _spread_cells(closed, estimates.grid)
-    occupancy, starts, ends = (
-        _diverted(field, open_share, spread) for field in (estimates.occupancy, estimates.starts, estimates.ends)
-    )
-    return estimates.with_fields(occupancy, starts, ends)
+    fields = estimates.occupancy, estimates.passage, estimates.starts, estimates.ends
+    return estimates.with_fields(*(_diverted(field, open_share, spread) for field in fields))
 
 
 def _diverted(field: Field, open_share: Field, spread: float) -> Field:

@@ -103,6 +103,15 @@ class RouteGraph:
         result: NDArray[np.int32] = dijkstra(self._matrix, directed=True, indices=roots, return_predecessors=True)[1]
         return result
 
+    def trees_to(self, roots: NDArray[np.int64], furthest: float) -> NDArray[np.int32]:
+        """(roots, nodes) next node on the cheapest path to each root, −9999 at the root and where it costs more."""
+        from scipy.sparse.csgraph import dijkstra
+
+        result: NDArray[np.int32] = dijkstra(
+            self._matrix.T.tocsr(), directed=True, indices=roots, return_predecessors=True, limit=furthest
+        )[1]
+        return result
+
 
 def edge_lines(graph: RouteGraph) -> Polylines:
     """The shape of each edge, from its tail to its head."""

@@ -44,8 +44,8 @@ class Prior:
     def graph(self, estimates: Estimates) -> RouteGraph:
         """The graph that routes are found on."""
         if self.roads is None:
-            return grid_graph(estimates.grid, estimates.occupancy)
-        return self.roads.graph(estimates.occupancy)
+            return grid_graph(estimates.grid, estimates.passage)
+        return self.roads.graph(estimates.passage)
 
     def as_recorded(
         self, lines: Polylines, points: NDArray[np.int64], estimates: Estimates, random: np.random.Generator

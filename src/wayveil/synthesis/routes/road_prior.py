@@ -2,7 +2,7 @@
 
     prior = prepare_roads(roadmap, grid, scope)         # from the cache after the first time
     estimates = estimate(release, prior.features)
-    graph = prior.graph(estimates.occupancy)
+    graph = prior.graph(estimates.passage)
     x_m, y_m = prior.points.draw_in_cells(cells, random)
 
 Privacy: free (the map is public; densities are post-processing of the release).

@@ -1,4 +1,4 @@
-"""Route costs, balanced on a sample of trips so that routes reproduce the occupancy.
+"""Route costs, balanced on a sample of trips so that routes reproduce the passage, the density of the way.
 
 Privacy: free (post-processing).
 """
@@ -30,7 +30,7 @@ class Router:
 
 
 def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random: np.random.Generator) -> Router:
-    """Balance costs such that the density of routes is about that of the occupancy.
+    """Balance costs such that the density of routes is about the passage.
 
     In each round a sample of trips is routed. In blocks with too many routes, travel becomes more expensive and detours
     less likely; in blocks with too few, the opposite. If the last step makes the misfit larger than before, only half
@@ -38,7 +38,7 @@ def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random
     """
     grid = estimates.grid
     side = max(1, round(BALANCE.block_m / grid.cell_m))
-    target = pool(estimates.occupancy, side)
+    target = pool(estimates.passage, side)
     target = target / target.sum()
     ends = estimates.starts + estimates.ends
 
@@ -49,14 +49,14 @@ def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random
         return pool(_way_shares(lines, grid), side), _detour(lines, vias, some)
 
     def built(crowding: Field, depth: int, detour: float) -> Router:
-        fine = interpolate(crowding, side, estimates.occupancy.shape)
+        fine = interpolate(crowding, side, estimates.passage.shape)
         balanced = graph.reweighted(grid, fine)
-        hubs = find_hubs(balanced, grid, estimates.occupancy, ends, depth)
+        hubs = find_hubs(balanced, grid, estimates.passage, ends, random, depth)
         at_hub = fine.ravel()[grid.index(hubs.x_m, hubs.y_m)]
         return Router(balanced, replace(hubs, mass=hubs.mass / at_hub**BALANCE.hub_power), detour)
 
     router = Router(
-        graph, find_hubs(graph, grid, estimates.occupancy, ends, BALANCE.trial_hub_depth), BALANCE.usual_detour
+        graph, find_hubs(graph, grid, estimates.passage, ends, random, BALANCE.trial_hub_depth), BALANCE.usual_detour
     )
     crowding = before = np.ones_like(target)
     gap, detour = np.inf, router.detour
@@ -74,7 +74,7 @@ def _crowding(seen: Field, target: Field) -> Field:
     """√(seen / target) of each block, times the same of the district around it.
 
     Cheapest paths concentrate in the centre as a whole, which single blocks do not show well: with blocks only, the
-    routes were 3 to 6 % less spread out than the occupancy.
+    routes were 3 to 6 % less spread out than the target.
     """
     far_seen, far_target = pool(seen, BALANCE.district_blocks), pool(target, BALANCE.district_blocks)
     around = interpolate(_ratio(far_seen, far_target), BALANCE.district_blocks, seen.shape)
@@ -90,7 +90,7 @@ def _ratio(seen: Field, target: Field) -> Field:
 def route_trips(estimates: Estimates, router: Router, trips: Trips, random: np.random.Generator) -> Polylines:
     """A polyline for each trip; on nodes of the grid, it passes a random place inside their blocks."""
     lines, _, node = _routes(router, trips, random)
-    loose = loosen(lines, node, router.graph, estimates.grid, estimates.occupancy**BALANCE.vertex_power, random)
+    loose = loosen(lines, node, router.graph, estimates.grid, estimates.passage**BALANCE.vertex_power, random)
     return with_short_steps(loose, BALANCE.step_cells * estimates.grid.cell_m)
 
 

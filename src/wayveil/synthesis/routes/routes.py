@@ -3,7 +3,8 @@
 Privacy: free (post-processing).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,12 +27,33 @@ class Hubs:
     y_m: NDArray[np.float64]
     mass: NDArray[np.float64]
     predecessor: NDArray[np.int32]
-    """(hubs, nodes) trees of cheapest paths."""
+    """(hubs, nodes) trees of cheapest paths from each hub."""
+    successor: NDArray[np.int32] | None = None
+    """(hubs, nodes) trees of cheapest paths to each hub from places nearby; None if all edges go both ways."""
+
+    @cached_property
+    def trees(self) -> NDArray[np.int32]:
+        """`predecessor` and, below it, `successor`."""
+        return self.predecessor if self.successor is None else np.concatenate([self.predecessor, self.successor])
+
+    def arrival(self, hub: NDArray[np.int64], node: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Row of `trees` for the path from each node to each hub, backwards: that of `predecessor` from far away."""
+        if self.successor is None:
+            return hub
+        reached = (self.successor[hub, node] >= 0) | (self.node[hub] == node)
+        return hub + np.where(reached, len(self.node), 0)
 
 
-def find_hubs(graph: RouteGraph, grid: Grid, occupancy: Field, ends: Field, most_depth: int = ROUTES.hub_depth) -> Hubs:
+def find_hubs(
+    graph: RouteGraph,
+    grid: Grid,
+    passage: Field,
+    ends: Field,
+    random: np.random.Generator,
+    most_depth: int = ROUTES.hub_depth,
+) -> Hubs:
     """The busiest cell of each of 2^depth (256) regions of equal mass, as nodes of the graph, with their trees."""
-    mass = occupancy / occupancy.sum() + ends / ends.sum()
+    mass = passage / passage.sum() + ends / ends.sum()
     depth = min(most_depth, max(1, int(np.log2(max(2, min(grid.cells, graph.nodes) // 4)))))
     region = label_regions(grid, cut_regions(mass, depth)).ravel()
     busiest = np.zeros(2**depth)
@@ -40,9 +62,44 @@ def find_hubs(graph: RouteGraph, grid: Grid, occupancy: Field, ends: Field, most
     cell = found[np.unique(region[found], return_index=True)[1]]
     x, y = (cell % grid.columns + 0.5) * grid.cell_m, (cell // grid.columns + 0.5) * grid.cell_m
     node, member = np.unique(graph.nearest(x, y), return_inverse=True)
-    share = np.bincount(region, occupancy.ravel(), minlength=2**depth)[region[cell]]
+    share = np.bincount(region, passage.ravel(), minlength=2**depth)[region[cell]]
     busy = np.asarray(np.bincount(member, share), np.float64) + 1e-12
-    return Hubs(node, graph.x_m[node], graph.y_m[node], busy, graph.trees_from(node))
+    trees = _perturbed_trees(graph, node, random)
+    nearby = None if graph.blocks is not None else graph.trees_to(node, ROUTES.nearby_m * _cost_per_metre(graph))
+    return Hubs(node, graph.x_m[node], graph.y_m[node], busy, trees, nearby)
+
+
+def _cost_per_metre(graph: RouteGraph) -> float:
+    """The median over edges."""
+    length = np.hypot(graph.x_m[graph.head] - graph.x_m[graph.tail], graph.y_m[graph.head] - graph.y_m[graph.tail])
+    return float(np.median(graph.cost / (length + 1.0)))
+
+
+def _perturbed_trees(graph: RouteGraph, roots: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int32]:
+    """Trees of cheapest paths; neighbouring roots have different random costs, because drivers differ."""
+    street = _streets(graph)
+    trees = np.empty((len(roots), graph.nodes), np.int32)
+    for field in range(min(ROUTES.cost_fields, len(roots))):
+        members = np.arange(field, len(roots), ROUTES.cost_fields)
+        factor = np.exp(ROUTES.cost_spread * random.standard_normal(street.max(initial=0) + 1))[street]
+        trees[members] = replace(graph, cost=graph.cost * factor).trees_from(roots[members])
+    return trees
+
+
+def _streets(graph: RouteGraph) -> NDArray[np.int64]:
+    """A number for each edge, the same for edges in line with each other: independent costs of edges make zigzags.
+
+    Edges of about the same direction are grouped by rectangles of `street_m`, long in that direction and narrow across.
+    """
+    across, along = (at[graph.head] - at[graph.tail] for at in (graph.x_m, graph.y_m))
+    middle_x, middle_y = (0.5 * (at[graph.head] + at[graph.tail]) for at in (graph.x_m, graph.y_m))
+    axis = np.rint(np.arctan2(along, across) / np.pi * ROUTES.directions).astype(np.int64) % ROUTES.directions
+    cos, sin = np.cos(axis * np.pi / ROUTES.directions), np.sin(axis * np.pi / ROUTES.directions)
+    long_m, wide_m = ROUTES.street_m
+    lengthwise = np.floor((middle_x * cos + middle_y * sin) / long_m).astype(np.int64)
+    crosswise = np.floor((middle_y * cos - middle_x * sin) / wide_m).astype(np.int64)
+    _, street = np.unique(np.stack([axis, lengthwise, crosswise], axis=1), axis=0, return_inverse=True)
+    return np.asarray(street, np.int64).ravel()
 
 
 def choose_vias(
@@ -125,48 +182,82 @@ def route(
     end: tuple[NDArray[np.float64], NDArray[np.float64]],
     vias: NDArray[np.int64],
 ) -> tuple[Polylines, NDArray[np.int64]]:
-    """Polylines from start to end along the trees of the nearest hub and of each via; and the node at each vertex.
+    """Polylines from start to end along the trees of a hub near the start and of each via; the node at each vertex.
 
-    The node is −1 where a vertex is the start, the end, or inside an edge's shape.
+    The legs of a route are the way from the start to its hub, from there to each via, and to the end. Where one leg
+    turns back on the one before it, both are cut, so that a route branches off its trees and never goes to and fro. The
+    node is −1 where a vertex is the start, the end, or inside an edge's shape.
     """
     n = len(vias)
-    hub = _nearest_hub(hubs, *start)
-    owners, trees, targets, legs = [], [], [], []
+    hub = _hub_on_the_way(hubs, start, end)
+    around_m = ROUTES.around_hub * np.hypot(hubs.x_m[hub] - start[0], hubs.y_m[hub] - start[1])
+    near_start = graph.nearest(*start)
+    owners, trees, targets, legs = [np.arange(n)], [hubs.arrival(hub, near_start)], [near_start], [np.full(n, -1)]
+    at = hub.copy()
     for leg in range(vias.shape[1]):
         going = np.flatnonzero(vias[:, leg] >= 0)
         owners.append(going)
-        trees.append(hub[going])
+        trees.append(at[going])
         targets.append(hubs.node[vias[going, leg]])
         legs.append(np.full(len(going), leg))
-        hub[going] = vias[going, leg]
+        at[going] = vias[going, leg]
     owners.append(np.arange(n))
-    trees.append(hub)
+    trees.append(at)
     targets.append(graph.nearest(*end))
     legs.append(np.full(n, vias.shape[1]))
     owner, tree, target, turn = (np.concatenate(part) for part in (owners, trees, targets, legs))
     order = np.lexsort((turn, owner))
-    offsets, nodes = _walk(hubs.predecessor, tree[order], target[order])
-    path_owner = np.repeat(owner[order], np.diff(offsets))
+    owner, backwards = owner[order], turn[order] < 0
+    offsets, nodes = _walk(hubs.trees, tree[order], target[order])
+    count = np.diff(offsets)
+    turned = np.flatnonzero(np.repeat(backwards, count))
+    nodes[turned] = nodes[(offsets[:-1] + offsets[1:] - 1)[ragged.owners(count)[turned]] - turned]
+    kept = _without_spurs(offsets, nodes, owner)
+    path_owner, nodes = np.repeat(owner, count)[kept], nodes[kept]
     parts = []
     for first in range(0, n, ROUTES.trips_block):
         some = slice(first, min(first + ROUTES.trips_block, n))
         own = slice(*np.searchsorted(path_owner, [some.start, some.stop]))
         ends = [(x[some], y[some]) for x, y in (start, end)]
-        parts.append(_join(graph, path_owner[own] - first, nodes[own], some.stop - first, *ends))
+        parts.append(_join(graph, path_owner[own] - first, nodes[own], around_m[some], *ends))
     return joined([lines for lines, _ in parts]), np.concatenate([node for _, node in parts])
 
 
-def _nearest_hub(hubs: Hubs, x_m: NDArray[np.float64], y_m: NDArray[np.float64]) -> NDArray[np.int64]:
-    """argmin over the hubs h of |h|² − 2·h·p, the squared distance minus |p|²."""
-    places = np.stack([hubs.x_m, hubs.y_m])
-    square = (places**2).sum(axis=0)
-    nearest = np.empty(len(x_m), np.int64)
-    for first in range(0, len(x_m), ROUTES.hub_block):
+def _hub_on_the_way(
+    hubs: Hubs,
+    start: tuple[NDArray[np.float64], NDArray[np.float64]],
+    end: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> NDArray[np.int64]:
+    """The hub h with the least a·|h − start| + |h − end|, a > 1: near the start, and on the way."""
+    hub_x, hub_y = hubs.x_m.astype(np.float32), hubs.y_m.astype(np.float32)
+    best = np.empty(len(start[0]), np.int64)
+    for first in range(0, len(best), ROUTES.hub_block):
         part = slice(first, first + ROUTES.hub_block)
-        apart = np.stack([x_m[part], y_m[part]], axis=1) @ (-2.0 * places)
-        apart += square
-        nearest[part] = apart.argmin(axis=1)
-    return nearest
+        near, far = (
+            np.hypot(x[part, None].astype(np.float32) - hub_x, y[part, None].astype(np.float32) - hub_y)
+            for x, y in (start, end)
+        )
+        near *= ROUTES.hub_nearness
+        near += far
+        best[part] = near.argmin(axis=1)
+    return best
+
+
+def _without_spurs(offsets: NDArray[np.int64], nodes: NDArray[np.int64], owner: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which nodes are kept if, between two legs of one owner, the way out and back again is cut off."""
+    count = np.diff(offsets)
+    before = np.flatnonzero(owner[1:] == owner[:-1])
+    shared = np.minimum(count[before], count[before + 1])
+    rank, row = ragged.ranks(shared), ragged.owners(shared)
+    same = nodes[offsets[1:][before][row] - 1 - rank] == nodes[offsets[before + 1][row] + rank]
+    # Both begin with the node where the legs meet, so at least one is the same; it is the one that is kept.
+    back = np.minimum.reduceat(np.where(same, shared[row], rank), ragged.offsets_of(shared)[:-1]) - 1
+    from_begin, from_end = np.zeros(len(count), np.int64), np.zeros(len(count), np.int64)
+    from_begin[before + 1] = back
+    from_end[before] = np.minimum(back, count[before] - 1 - from_begin[before])
+    place = ragged.ranks(count)
+    result: NDArray[np.bool_] = (place >= np.repeat(from_begin, count)) & (place < np.repeat(count - from_end, count))
+    return result
 
 
 def _walk(
@@ -194,18 +285,19 @@ def _join(
     graph: RouteGraph,
     owner: NDArray[np.int64],
     nodes: NDArray[np.int64],
-    n: int,
+    around_m: NDArray[np.float64],
     start: tuple[NDArray[np.float64], NDArray[np.float64]],
     end: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> tuple[Polylines, NDArray[np.int64]]:
-    """Node paths to polylines: insert edge shapes, cut the first part where it passes the start, attach both ends."""
+    """Node paths to polylines: insert edge shapes, cut each end where it passes the trip's end, attach both ends."""
     differs = np.ones(len(nodes), bool)
     differs[1:] = (owner[1:] != owner[:-1]) | (nodes[1:] != nodes[:-1])
     owner, x, y, node = _with_shapes(graph, owner[differs], nodes[differs])
-    begin = np.searchsorted(owner, np.arange(n + 1))
-    cut = _passing(x, y, begin, start)
-    keep = np.arange(len(x)) >= np.repeat(cut, np.diff(begin))
-    offsets = ragged.offsets_of(begin[1:] - cut + 2)
+    begin = np.searchsorted(owner, np.arange(len(around_m) + 1))
+    first, last = _between_ends(x, y, begin, around_m, start, end)
+    place, count = np.arange(len(x)), np.diff(begin)
+    keep = (place >= np.repeat(first, count)) & (place <= np.repeat(last, count))
+    offsets = ragged.offsets_of(last - first + 3)
     inner = np.ones(offsets[-1], bool)
     inner[offsets[:-1]] = inner[offsets[1:] - 1] = False
     all_x, all_y, all_node = np.empty(offsets[-1]), np.empty(offsets[-1]), np.full(offsets[-1], -1, np.int64)
@@ -215,25 +307,45 @@ def _join(
     return Polylines(offsets, all_x, all_y), all_node
 
 
-def _passing(
+def _between_ends(
     x: NDArray[np.float64],
     y: NDArray[np.float64],
     offsets: NDArray[np.int64],
+    around_m: NDArray[np.float64],
     start: tuple[NDArray[np.float64], NDArray[np.float64]],
-) -> NDArray[np.int64]:
-    """The vertex nearest to the trip's start, within the first four kilometres of each path."""
+    end: tuple[NDArray[np.float64], NDArray[np.float64]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The last vertex beside the start, in the first `around_m` of each path, and the first one beside its end.
+
+    A path begins at the node nearest to the start, which may lie behind it, and may pass the start again after its hub.
+    It ends at the node nearest to the end, which may lie behind the end.
+    """
     count = np.diff(offsets)
-    along = step_lengths(offsets, x, y)
-    np.cumsum(along, out=along)
-    along -= np.repeat(along[offsets[:-1]], count)
-    apart = x - np.repeat(start[0], count)
-    apart *= apart
-    apart_y = y - np.repeat(start[1], count)
-    apart_y *= apart_y
-    apart += apart_y
-    apart[along > ROUTES.head_m] = np.inf
-    nearest = np.flatnonzero(apart == np.repeat(np.minimum.reduceat(apart, offsets[:-1]), count))
-    return nearest[np.searchsorted(nearest, offsets[:-1])]
+    along = np.cumsum(step_lengths(offsets, x, y))
+    from_start = along - np.repeat(along[offsets[:-1]], count)
+    beside = _beside(x, y, offsets, start, from_start > np.repeat(np.maximum(around_m, ROUTES.node_m), count))
+    first = np.maximum.reduceat(np.where(beside, np.arange(len(x)), -1), offsets[:-1])
+    to_end = np.repeat(along[offsets[1:] - 1], count) - along
+    before = np.arange(len(x)) < np.repeat(first, count)
+    beside = _beside(x, y, offsets, end, (to_end > ROUTES.node_m) | before)
+    return first, np.minimum.reduceat(np.where(beside, np.arange(len(x)), len(x)), offsets[:-1])
+
+
+def _beside(
+    x: NDArray[np.float64],
+    y: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    place: tuple[NDArray[np.float64], NDArray[np.float64]],
+    excluded: NDArray[np.bool_],
+) -> NDArray[np.bool_]:
+    """Which vertices are within a block of their path's place or nearest to it, among those not excluded."""
+    count = np.diff(offsets)
+    apart = np.hypot(x - np.repeat(place[0], count), y - np.repeat(place[1], count))
+    apart[excluded] = np.inf
+    result: NDArray[np.bool_] = apart <= np.repeat(
+        np.maximum(np.minimum.reduceat(apart, offsets[:-1]), ROUTES.beside_m), count
+    )
+    return result
 
 
 def _with_shapes(

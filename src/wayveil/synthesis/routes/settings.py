@@ -27,8 +27,27 @@ class RouteSettings:
 
     hub_depth: int = 8
     """Depth of the cuts into 2^8 = 256 regions of equal mass with a hub each. A quarter was faster but rejected."""
-    head_m: float = 4_000.0
-    """Length in metres of the first part of a path in which the vertex nearest to the trip's start is searched."""
+    cost_fields: int = 8
+    """Random copies of the costs. Each hub has one of them, so trips between the same places take several routes."""
+    cost_spread: float = 0.2
+    """Standard deviation of the logarithm of the random factors on costs (research/log.md)."""
+    directions: int = 8
+    """Directions that are told apart when edges are grouped to streets, in half a turn."""
+    street_m: tuple[float, float] = (1_500.0, 150.0)
+    """Length and width in metres of a group of edges with the same random factor."""
+    hub_nearness: float = 1.5
+    """Weight of the distance from the start to its hub, relative to that from the hub to the end: above 1, so that the
+    nearer one of two hubs on the way is taken."""
+    nearby_m: float = 1_500.0
+    """Distance in metres, at a median cost, within which the ways to a hub are found; hubs are closer than that."""
+    node_m: float = 500.0
+    """Length in metres of the first and the last part of a path that may lie behind the trip's end: a little more than
+    the distance of nodes."""
+    around_hub: float = 3.0
+    """Length of the first part of a path in which it may pass its start again after its hub, as a ratio to the distance
+    of that hub."""
+    beside_m: float = 100.0
+    """Distance in metres within which a path passes a place: about a block."""
     detour_from: float = 1.12
     """Ratio of the drawn length to that of a cheapest path above which the route passes a hub."""
     detour_from_m: float = 100.0
@@ -57,7 +76,7 @@ class RouteSettings:
 
 @dataclass(frozen=True)
 class BalanceSettings:
-    """Balancing of costs, so that routes reproduce the occupancy."""
+    """Balancing of costs, so that routes reproduce the passage."""
 
     rounds: int = 2
     """Rounds; a third one was unstable (research/log.md)."""
@@ -89,7 +108,7 @@ class BalanceSettings:
     way_points: int = 24
     """Points per trip at which the density of routes is measured."""
     vertex_power: float = 1.5
-    """Exponent of the occupancy in the probability that a route passes a cell of a grid block."""
+    """Exponent of the passage in the probability that a route passes a cell of a grid block."""
     step_cells: float = 2.0
     """Longest step of a route in cells; the slowness cannot vary within a step."""
 

@@ -16,6 +16,7 @@ from wayveil.questions.levels import noisy_levels
 from wayveil.questions.occupancy import Occupancy
 from wayveil.synthesis.estimate.estimators.estimation import Estimation
 from wayveil.synthesis.estimate.fields import cell_area, estimate_fields, split_ends
+from wayveil.synthesis.estimate.ways import estimate_way
 
 Densities = dict[str, Field] | dict[str, tuple[Field, Field]]
 
@@ -44,6 +45,11 @@ def _traffic(answers: list[Answer], prior: priors.Traffic, known: Estimation) ->
     return dict(zip(quantities, found, strict=True))
 
 
+def _way(answers: list[Answer], prior: priors.Way, known: Estimation) -> Densities:
+    (level,) = noisy_levels(answers)
+    return {answers[0].question.quantity: estimate_way(level, known[prior.time], known[prior.ends])}
+
+
 def _difference(answers: list[Answer], prior: priors.Difference, known: Estimation) -> Densities:
     (answer,) = answers
     return {answer.question.quantity: split_ends(answer, known[prior.of])}
@@ -52,5 +58,6 @@ def _difference(answers: list[Answer], prior: priors.Difference, known: Estimati
 _BY_PRIOR: dict[type, Callable[[list[Answer], Any, Estimation], Densities]] = {
     priors.Plain: _plain,
     priors.Traffic: _traffic,
+    priors.Way: _way,
     priors.Difference: _difference,
 }
