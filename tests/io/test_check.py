@@ -42,6 +42,7 @@ OF_ALL_TIMES = {"date without a time of day": 0, "time that does not advance": 0
 ELSEWHERE = {
     "damaged file", "malformed row", "time without a time zone", "too many points", "unreadable trajectory id",
     "trajectory id longer than 256 bytes", "unreadable user", "user longer than 256 bytes",
+    "line without positions, or without a time for each",
 }  # fmt: skip
 EXPECTED = {**dict.fromkeys(PROBLEMS, 1), **dict.fromkeys(ELSEWHERE, 0), **OF_ALL_TIMES}
 

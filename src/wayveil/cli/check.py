@@ -26,6 +26,11 @@ def check(
     lat_column: col.LatColumn = None,
     time_column: col.TimeColumn = None,
     timezone: col.Timezone = None,
+    line_column: col.LineColumn = None,
+    interval_seconds: col.IntervalSeconds = None,
+    trip_columns: col.TripColumns = None,
+    decimal: col.Decimal = ".",
+    dayfirst: col.DayFirst = None,
 ) -> None:
     """Report what a file contains and what is wrong with it; spends nothing. Not for publication.
 
@@ -41,7 +46,10 @@ def check(
     frame = None if scope is None else read_scope(scope)
     if frame is not None:
         note_clocks(frame)
-    options = col.read_options(format, traj_column, user_column, lon_column, lat_column, time_column, timezone)
+    options = col.read_options(
+        format, traj_column, user_column, lon_column, lat_column, time_column, timezone,
+        line=line_column, interval_s=interval_seconds, trip_columns=trip_columns, decimal=decimal, dayfirst=dayfirst,
+    )  # fmt: skip
     with progress_bar() as progress:
         report = check_data(file, frame, progress=progress, **options)
     advice = {name: as_options(text) for name, text in report.advice.items()}

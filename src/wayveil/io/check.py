@@ -14,7 +14,7 @@ from wayveil.errors import InputError
 from wayveil.io.check_report import PROBLEMS, CheckReport
 from wayveil.io.readers import grouping
 from wayveil.io.readers.labels import Labels
-from wayveil.io.readers.points import MALFORMED, Points, bad_rows
+from wayveil.io.readers.points import DAMAGED, Points, bad_rows
 from wayveil.progress import Progress, quiet
 
 _SLACK = 1.001
@@ -47,7 +47,7 @@ class _Tally:
         self.before: tuple[int | str, float, float, float] | None = None
 
     def add(self, points: Points) -> None:
-        self.rows += len(points) + points.lost.get(MALFORMED, 0)
+        self.rows += len(points) + sum(count for name, count in points.lost.items() if name != DAMAGED)
         for name, count in points.lost.items():
             self.problems[name] += count
         if points.user is not None and self.users is None:

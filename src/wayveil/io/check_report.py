@@ -7,12 +7,13 @@ import datetime as dt
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from wayveil.io.readers.points import DAMAGED, MALFORMED, label_problems
+from wayveil.io.readers.points import DAMAGED, MALFORMED, UNTIMED, label_problems
 
 _BAD_IDS = tuple(label_problems("trajectory id").values())
 _BAD_USERS = tuple(label_problems("user").values())
 _BAD = (
     MALFORMED,
+    UNTIMED,
     "missing coordinate",
     "latitude and longitude swapped",
     "coordinate out of range",
@@ -50,6 +51,8 @@ ADVICE = {
     **dict.fromkeys(_BAD, _LEFT_OUT),
     MALFORMED: "left out of every measurement; a row must be one line with as many values as the header, and "
     "quotation marks must be closed on the same line",
+    UNTIMED: "left out of every measurement; a line needs M values, a list with as many times as positions, or a start "
+    "time and interval_s=",
     "latitude and longitude swapped": "swap lat= and lon=",
     "time without a time zone": "set their time zone with timezone=; otherwise they are left out",
     "missing or unreadable time": f"{_LEFT_OUT}; write Unix seconds or ISO 8601 text (2024-03-04 07:30:00)",

@@ -16,7 +16,7 @@ import numpy as np
 
 from wayveil.core.trajectories import Trajectories, batches, pieces
 from wayveil.errors import InputError
-from wayveil.io.options import NO_USERS, OnBadRows, ReadOptions
+from wayveil.io.options import NO_USERS, OnBadRows, ReadOptions, Roles
 from wayveil.progress import Progress, quiet
 
 if TYPE_CHECKING:
@@ -231,6 +231,11 @@ def open_source(
     time: str | None = None,
     timezone: str | None = None,
     on_bad_rows: OnBadRows = "error",
+    line: str | None = None,
+    interval_s: float | None = None,
+    trip_columns: str | None = None,
+    decimal: str = ".",
+    dayfirst: bool | None = None,
 ) -> Source:
     """A source from a path, trajectories or a frame; the options are those of `wayveil.io.files.read`.
 
@@ -240,21 +245,27 @@ def open_source(
         return MemorySource(data)
     if isinstance(data, MemorySource | WholeSource | ParquetSource):
         return data
-    options = ReadOptions(format, traj_id, user, lon, lat, time, timezone, on_bad_rows)
+    options = ReadOptions(
+        format, traj_id, user, lon, lat, time, timezone, on_bad_rows, None, line, interval_s, trip_columns, decimal,
+        dayfirst,
+    )  # fmt: skip
     if isinstance(data, str | os.PathLike):
         from wayveil.io.readers.dispatch import origin_of, reading_format
-        from wayveil.io.readers.parquet import opened, part_files, roles_of
+        from wayveil.io.readers.parquet import in_degrees, opened, part_files, roles_of
 
         if reading_format(data, format) not in ("parquet", "geoparquet"):
             return WholeSource(data, options)
         files = tuple(part_files(os.fspath(data)))
         with opened(files[0]) as parquet:
-            roles_of(parquet, options, origin_of(data))
-        return ParquetSource(files, options, origin_of(data))
+            roles = roles_of(parquet, options, origin_of(data))
+            streamed = isinstance(roles, Roles) and in_degrees(parquet, roles)
+        return ParquetSource(files, options, origin_of(data)) if streamed else WholeSource(data, options)
     if isinstance(data, Source):
         return data
-    from wayveil.io.readers.tables import is_pandas, needed_columns, table_of_frame
+    from wayveil.io.readers.tables import is_geo, is_pandas, needed_columns, table_of_frame
 
+    if is_geo(data):
+        return WholeSource(data, options)
     return WholeSource(needed_columns(data, options) if is_pandas(data) else table_of_frame(data, options), options)
 
 

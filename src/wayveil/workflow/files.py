@@ -85,6 +85,7 @@ def synthesize_file(
     seed: int | None = None,
     estimator: str | None = None,
     engine: Any = None,
+    times: str | None = None,
     force: bool = False,
     yes: bool = False,
     say: Callable[[str], None] = lambda sentence: None,
@@ -104,6 +105,8 @@ def synthesize_file(
     n, seed, estimator, engine
         As for `wayveil.synthesize`. If the noisy count of the release is unreliable or very large, `n` or `yes` is
         needed.
+    times
+        "iso" or "unix"; by default that of the format.
     yes
         Without `n`: make as many as the noisy count of the release, even if it is unreliable or very large.
     say
@@ -125,8 +128,8 @@ def synthesize_file(
     """
     release_file, output = Path(release_file), Path(output)
     roads, rules = (None if file is None else Path(file) for file in (roads, rules))
-    from wayveil.io.options import WRITABLE, files_written, format_of
-    from wayveil.io.writers.dispatch import write_trajectories
+    from wayveil.io.options import files_written, format_of
+    from wayveil.io.writers.dispatch import check_writable, write_trajectories
     from wayveil.release.check import check_complete
     from wayveil.release.statements import low_count_text
     from wayveil.synthesis.arguments import duration_words
@@ -134,8 +137,7 @@ def synthesize_file(
     from wayveil.synthesis.resume import synthesize_to_parquet
 
     kind = format_of(output)
-    if kind not in WRITABLE:
-        raise InputError(f"wayveil does not write '{output.suffix}'; choose one of {', '.join(WRITABLE)}.")
+    check_writable(kind, times)
     check_outputs(files_written(output, kind), inputs=[release_file, roads, rules])
     check_replaceable(output, force=force)
     replaces = output.exists()
@@ -156,14 +158,14 @@ def synthesize_file(
     }  # fmt: skip
     made: Any
     notes, resumed = synthesis_notes(release, rules=len(rule_list), roads=roadmap is not None), False
-    if kind == "parquet":
+    if kind == "parquet" and times != "iso":
         # Shard by shard, so that memory stays constant and the same command can continue an interrupted run.
         made = synthesize_to_parquet(release, output, extra_metadata=notes, **how)
         number, resumed = made.trajectories, made.resumed_shards > 0
     else:
         with output_lock(output):
             made = synthesize(release, **how)
-            write_trajectories(made.trajectories, output, None, notes, private=False)
+            write_trajectories(made.trajectories, output, None, notes, private=False, times=times)
         number = len(made.trajectories)
     if replaces:
         say(f"Replaced the existing file '{output.name}'.")
