@@ -22,6 +22,7 @@ _SAME_NAME = [
     "confidence",
     "dataset",
     "dayfirst",
+    "days",
     "decimal",
     "datasets",
     "delta",

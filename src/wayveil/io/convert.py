@@ -7,7 +7,7 @@ from typing import Any
 from wayveil.core.tables import whole_seconds
 from wayveil.core.trajectories import Trajectories, concatenate
 from wayveil.errors import InputError
-from wayveil.io.options import ReadOptions, files_written, format_of
+from wayveil.io.options import SPLIT_NOTE, ReadOptions, files_written, format_of
 from wayveil.io.outputs import check_output, check_outputs
 from wayveil.io.readers.dispatch import metadata_of, origin_of, read_points
 from wayveil.io.readers.grouping import assemble
@@ -69,6 +69,7 @@ def convert(
     opened = open_source(source, **options)
     notes = metadata_of(source) if options.get("format") is None else {}
     if split_minutes is not None:
+        notes = {**notes, SPLIT_NOTE: f"{split_minutes:g}"}
         trips = _split(source, split_minutes, ReadOptions(**options), progress)
         write_trajectories(trips, path, kind, notes, private=True, times=times)
     elif isinstance(opened, ParquetSource) and kind in ("parquet", "geoparquet"):

@@ -15,6 +15,8 @@ FORMATS = (
 )  # fmt: skip
 SYNTHETIC = "synthetic trajectories"
 """The note `origin` of every synthetic file starts with this text."""
+SPLIT_NOTE = "split_minutes"
+"""The note of a file that `convert` split into trips."""
 WRITABLE = (
     "csv", "parquet", "geoparquet", "gpx", "geojson", "kepler", "gpkg", "fgb", "trips", "sumo", "matsim",
 )  # fmt: skip
