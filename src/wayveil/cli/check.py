@@ -57,9 +57,12 @@ def check(
         print_json({"notice": NOT_FOR_PUBLICATION, **report.to_dict(), "advice": advice})
     else:
         advice = {name: as_options(text) for name, text in report.advice_once.items()}
+        if report.nothing_left:  # the error below repeats the name of the problem, and gives the advice
+            advice = {name: "see below" if report.likely_cause.startswith(f"{name} (") else text
+                      for name, text in advice.items()}  # fmt: skip
         _print_tables(report, advice, NOT_FOR_PUBLICATION)
     if report.nothing_left:
-        raise InputError(f"No row can be used; the likely cause: {report.likely_cause} (the advice is above).")
+        raise InputError(f"No row can be used; the likely cause: {report.likely_cause}.")
 
 
 def _print_tables(report: "CheckReport", advice: dict[str, str], notice: str) -> None:

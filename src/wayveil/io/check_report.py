@@ -160,10 +160,10 @@ class CheckReport:
 
     @property
     def likely_cause(self) -> str:
-        """The most frequent problem, for a file without a usable row."""
+        """The most frequent problem and what to do about it, for a file without a usable row."""
         rows = {name: count for name, count in self.problems.items() if name in (*_BAD, *_ALL_OUTSIDE)}
         name = max(rows, key=lambda kind: rows[kind], default="")
-        return name or "the data has no rows"
+        return f"{name} ({self.advice[name]})" if name else "the data has no rows"
 
     @property
     def _good_rows(self) -> int:
