@@ -73,6 +73,8 @@ COMPONENTS = {
         _package("ray"),
         _package("pandas"),
         _package("polars"),
+        _package("geopandas"),
+        _package("duckdb"),
         _package("networkx"),
         _package("dp_accounting"),
         _package("sklearn"),

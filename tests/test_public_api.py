@@ -50,6 +50,7 @@ SHARED = {
     "format", "traj_column", "user_column", "lon_column", "lat_column", "time_column", "timezone", "drop_bad_rows",
     # ... which Python passes on to `wayveil.read` by the names traj_id, user, lon, lat, time, timezone, on_bad_rows
     "address",  # `engine=` takes the engine: wayveil.engine.engine_named(name, address)
+    "line_column", "interval_seconds", "trip_columns", "decimal", "dayfirst",
 }  # fmt: skip
 """Options that are expressed in the same other way everywhere."""
 PAPER_OPTIONS = (
@@ -84,7 +85,10 @@ RENAMED = {
     },
     "rules check": {"file": "rules", "output": "RulesCheck.draw", "no_picture": "RulesCheck.draw"},
     "run": {"template": "wayveil.template"},
-    "scope new": {"output": "Path.write_text", "force": "Path.write_text"},
+    "scope new": {
+        "output": "Path.write_text", "force": "Path.write_text", "roads": "wayveil.io.scope_files.box_of_roads",
+        **dict.fromkeys(("name", "bbox", "timezone", "days", "hours"), "wayveil.io.scope_files.filled_scope"),
+    },
     "scope show": {"name": "name_or_path"},
     "simulate": {
         "output": "path", "scope_out": "scope", "size_km": "wayveil.simulate.simulate_city",

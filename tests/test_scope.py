@@ -151,3 +151,36 @@ def test_a_position_does_not_depend_on_the_others_of_its_batch():
     for far in (179.99, -179.99, 180.0, -180.0, 1e300):
         together, _ = scope.to_metres(np.r_[lon, far], np.zeros(1001))
         assert together[:-1].tobytes() == alone.tobytes()
+
+
+def test_a_scope_is_written_without_a_text_editor(tmp_path):
+    app = typer.Typer()
+    wayveil.cli.scope.register(app)
+
+    def cli(*words):
+        return CliRunner().invoke(app, ["scope", "new", *map(str, words)])
+
+    words = ["--name", "Bay", "--bbox", "37.6", "-122.52", "37.82", "-122.35", "--timezone", "America/Los_Angeles"]
+    file = tmp_path / "bay.toml"
+    made = cli(*words, "--days", "2008-05-17", "2008-06-10", "--hours", "06:00-11:00", "-o", file)
+    assert made.exit_code == 0
+    scope = read_scope(file)
+    assert (scope.south, scope.west, scope.north, scope.east) == (37.6, -122.52, 37.82, -122.35)
+    assert (scope.first_day, scope.last_day) == (dt.date(2008, 5, 17), dt.date(2008, 6, 10))
+    assert scope.hours == "06:00-11:00" and scope.caps.duration_h == 5
+    assert "--name, --timezone" in str(cli("--bbox", 1, 2, 3, 4).exception)
+    for wrong, said in ((["--hours", "6-11"], "hours must be"), (["--days", "a", "b"], "two dates")):
+        assert said in str(cli(*words, *wrong).exception)
+
+
+def test_the_box_of_a_public_map_is_proposed(tmp_path):
+    app = typer.Typer()
+    wayveil.cli.scope.register(app)
+    line = {"type": "LineString", "coordinates": [[2.223, 48.801], [2.468, 48.909]]}
+    roads = {"type": "FeatureCollection", "features": [{"type": "Feature", "properties": {}, "geometry": line}]}
+    (tmp_path / "roads.geojson").write_text(json.dumps(roads))
+    words = ["scope", "new", "--name", "x", "--timezone", "Europe/Paris", "--roads", str(tmp_path / "roads.geojson")]
+    made = CliRunner().invoke(app, [*words, "-o", str(tmp_path / "x.toml")])
+    assert made.exit_code == 0
+    scope = read_scope(tmp_path / "x.toml")
+    assert (scope.south, scope.west, scope.north, scope.east) == (48.8, 2.22, 48.91, 2.47)

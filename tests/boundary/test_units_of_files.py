@@ -20,6 +20,7 @@ from layouts import (
     write_table,
     write_tree,
 )
+from more_layouts import GIS, JSON, LINES, PACKED, write_more
 
 import wayveil.io.readers.csv_lines as lines_module
 import wayveil.io.readers.parquet as parquet_format
@@ -141,6 +142,49 @@ def table_case(data, tmp_path, kind, monkeypatch):
 @given(data=st.data())
 def test_tables(data, tmp_path, monkeypatch, kind):
     table_case(data, tmp_path, kind, monkeypatch)
+
+
+MORE = [
+    *(kind if kind != "duckdb" else pytest.param(kind, marks=pytest.mark.needs("duckdb"))
+      for kind in PACKED + JSON + LINES),
+    *(pytest.param(kind, marks=pytest.mark.needs("geopandas")) for kind in GIS),
+]  # fmt: skip
+MORE_IDS = {"gis": ("negative", "text"), "json": ("int64", "negative", "uint64", "text", "float")}
+
+
+def more_case(data, tmp_path, kind):
+    gis, spoken = kind in GIS, kind in JSON
+    faults = FAULTS + (("ragged", "naive time", "word", "open quote") if not gis else ("ragged",))
+    if kind.startswith(("shp", "arrow", "lazy", "duckdb")):
+        # Shapefile cuts long text off, so that different users would share a label in the file itself.
+        faults = tuple(fault for fault in FAULTS if "user" not in fault) if gis else FAULTS
+    if kind in PACKED:
+        faults = FAULTS + TEXT_FAULTS
+    rows = data.draw(datasets(faults))
+    kinds = MORE_IDS["gis"] if gis else MORE_IDS["json"] if spoken else tuple(ID_KINDS)
+    id_kind, order = data.draw(st.sampled_from(kinds)), data.draw(st.sampled_from(ORDERS))
+    rows = ordered(rows, order, ID_KINDS[id_kind], data.draw(st.integers(0, 99)))
+    unit = data.draw(st.sampled_from(["trajectory", "user"]))
+    event(f"{kind}, {id_kind}, {order}, {unit}")
+    write = lambda some: write_more(some, kind, id_kind, tmp_path)  # noqa: E731
+    check_units(rows, unit, write, by_parts=kind not in ("duckdb", "lazy") and data.draw(st.booleans()))
+    if rows:
+        check(write(rows))
+
+
+@pytest.mark.parametrize("kind", MORE)
+@settings(max_examples=8, deadline=None, suppress_health_check=QUIET, phases=PHASES)
+@given(data=st.data())
+def test_more_formats(data, tmp_path, kind):
+    more_case(data, tmp_path, kind)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", MORE)
+@settings(max_examples=400, deadline=None, suppress_health_check=QUIET, phases=PHASES)
+@given(data=st.data())
+def test_more_formats_at_length(data, tmp_path, kind):
+    more_case(data, tmp_path, kind)
 
 
 @pytest.mark.parametrize("kind", TREES)

@@ -160,7 +160,7 @@ def test_check_says_so_where_every_row_is_outside(wayveil, folder):
         data.write("9,,,1700000000\n")  # a row without a place is neither inside nor outside
     for scope in ("far.toml", "days.toml"):
         said = wayveil("check", "rides.csv", "--scope", scope)
-        assert said.code == 2 and "scope is probably wrong" in said.out and "No row can be used" in said.err
+        assert said.code == 2 and "scope is probably wrong" in said.err and "No row can be used" in said.err
     advice = json.loads(wayveil("check", "rides.csv", "--scope", "far.toml", "--json").out)["advice"]
     assert "probably wrong" in advice["outside the scope's box"]
     with open("rides.csv", "a") as data:

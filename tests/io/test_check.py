@@ -13,6 +13,7 @@ import wayveil.cli.check
 import wayveil.cli.convert
 import wayveil.io.readers.parquet as parquet_format
 from wayveil.cli.console import NOT_FOR_PUBLICATION
+from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.check import check
@@ -42,6 +43,7 @@ OF_ALL_TIMES = {"date without a time of day": 0, "time that does not advance": 0
 ELSEWHERE = {
     "damaged file", "malformed row", "time without a time zone", "too many points", "unreadable trajectory id",
     "trajectory id longer than 256 bytes", "unreadable user", "user longer than 256 bytes",
+    "line without positions, or without a time for each", "outside the scope's hours of the day",
 }  # fmt: skip
 EXPECTED = {**dict.fromkeys(PROBLEMS, 1), **dict.fromkeys(ELSEWHERE, 0), **OF_ALL_TIMES}
 
@@ -97,7 +99,32 @@ def test_damaged_files_of_a_folder_are_counted(tmp_path):
 def test_the_likely_cause_is_named_where_no_row_can_be_used(tmp_path, cli):
     (tmp_path / "x.csv").write_text("traj_id,lat,lon,t\n" + "a,1,2,2024-03-04 07:30:00\n" * 3)
     refused = cli("check", tmp_path / "x.csv")
-    assert "No row can be used" in str(refused.exception) and "timezone=" in str(refused.exception)
+    said = str(refused.exception)
+    assert "No row can be used" in said and "timezone=" in said
+    assert "timezone" not in refused.stdout and "see below" in refused.stdout  # the advice is given once
+
+
+def test_times_are_local_and_equal_advice_is_given_once():
+    rides = Trajectories([0, 2], [2.3, 2.31], [48.8, 48.81], [1_709_537_400, 1_709_537_460])
+    scope = Scope(name="x", south=48, west=2, north=49, east=3, timezone="Europe/Paris", hours="06:00-08:30")
+    report = check(rides, scope)
+    assert "first time:   2024-03-04 08:30:00 Europe/Paris" in str(report)
+    assert report.problems == {"outside the scope's hours of the day": 2} and report.nothing_left
+    rows = pa.table({"traj_id": ["a", None], "lat": [None, 48.0], "lon": [2.0, 2.0], "t": [1, 2]})
+    text = str(check(rows))
+    assert text.count("left out of every measurement") == 1 and "as above" in text
+
+
+def test_no_split_is_recommended_for_data_that_was_split(tmp_path):
+    rows = ["van,48.8,2.3,0", "van,48.81,2.31,500", "van,48.82,2.32,1000", "van,48.8,2.3,90000"]
+    (tmp_path / "x.csv").write_text("traj_id,lat,lon,t\n" + "\n".join(rows) + "\n")
+    caps = {"duration_h": 0.2}
+    scope = Scope(name="x", south=48, west=2, north=49, east=3, timezone="UTC", caps=caps)
+    name = "longer than the scope's hours"
+    assert "--split-minutes" in check(tmp_path / "x.csv", scope).advice[name]
+    for ending in ("csv", "parquet", "gpx", "geojson"):
+        convert(tmp_path / "x.csv", tmp_path / f"trips.{ending}", split_minutes=10)
+        assert "split" not in check(tmp_path / f"trips.{ending}", scope).advice[name]
 
 
 def test_days_of_the_scope():

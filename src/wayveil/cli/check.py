@@ -29,6 +29,11 @@ def check(
     lat_column: col.LatColumn = None,
     time_column: col.TimeColumn = None,
     timezone: col.Timezone = None,
+    line_column: col.LineColumn = None,
+    interval_seconds: col.IntervalSeconds = None,
+    trip_columns: col.TripColumns = None,
+    decimal: col.Decimal = ".",
+    dayfirst: col.DayFirst = None,
 ) -> None:
     """Report what a file contains and what is wrong with it; spends nothing. Not for publication.
 
@@ -41,13 +46,20 @@ def check(
     frame = None if scope is None else read_scope(scope)
     if frame is not None:
         note_clocks(frame)
-    options = col.read_options(format, traj_column, user_column, lon_column, lat_column, time_column, timezone)
+    options = col.read_options(
+        format, traj_column, user_column, lon_column, lat_column, time_column, timezone,
+        line=line_column, interval_s=interval_seconds, trip_columns=trip_columns, decimal=decimal, dayfirst=dayfirst,
+    )  # fmt: skip
     with progress_bar() as progress:
         report = check_data(file, frame, progress=progress, **options)
-    advice = {name: as_options(text) for name, text in report.advice.items()}
     if as_json:
+        advice = {name: as_options(text) for name, text in report.advice.items()}
         print_json({"notice": NOT_FOR_PUBLICATION, **report.to_dict(), "advice": advice})
     else:
+        advice = {name: as_options(text) for name, text in report.advice_once.items()}
+        if report.nothing_left:  # the error below repeats the name of the problem, and gives the advice
+            advice = {name: "see below" if report.likely_cause.startswith(f"{name} (") else text
+                      for name, text in advice.items()}  # fmt: skip
         _print_tables(report, advice, NOT_FOR_PUBLICATION)
     if report.nothing_left:
         raise InputError(f"No row can be used; the likely cause: {report.likely_cause}.")
@@ -57,15 +69,15 @@ def _print_tables(report: "CheckReport", advice: dict[str, str], notice: str) ->
     from rich.console import Console
     from rich.table import Table
 
-    from wayveil.io.check_report import PROBLEMS, moment
+    from wayveil.io.check_report import PROBLEMS
 
     found = Table(title="What was found", title_justify="left", show_header=False)
     found.add_row("rows", f"{report.rows:,}")
     found.add_row("trajectories", f"{report.trajectories:,}")
     nobody = "no user column recognized; if there is one, name it with --user-column"
     found.add_row("users", nobody if report.users is None else f"{report.users:,}")
-    found.add_row("first time", moment(report.first_utc))
-    found.add_row("last time", moment(report.last_utc))
+    found.add_row("first time", report.moment(report.first_utc))
+    found.add_row("last time", report.moment(report.last_utc))
     if report.south is not None:
         found.add_row("south, west", f"{report.south:.5f}, {report.west:.5f}")
         found.add_row("north, east", f"{report.north:.5f}, {report.east:.5f}")

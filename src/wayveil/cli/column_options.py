@@ -10,7 +10,8 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="csv, parquet, geoparquet, gpx, geolife, tdrive or cabspotting; detected automatically.",
+        help="csv, parquet, geoparquet, gpx, geojson, jsonl, arrow, gpkg, fgb, shp, geolife, tdrive or cabspotting; "
+        "detected automatically.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -24,6 +25,30 @@ TimeColumn = Annotated[str | None, typer.Option("--time-column", help="Column of
 Timezone = Annotated[
     str | None,
     typer.Option("--timezone", help="Time zone of times without one, such as Europe/Paris.", rich_help_panel=_PANEL),
+]
+LineColumn = Annotated[
+    str | None,
+    typer.Option("--line-column", help="Column of whole lines: WKT, WKB or JSON lists.", rich_help_panel=_PANEL),
+]
+IntervalSeconds = Annotated[
+    float | None,
+    typer.Option("--interval-seconds", help="Seconds between the points of such a line.", rich_help_panel=_PANEL),
+]
+TripColumns = Annotated[
+    str | None,
+    typer.Option(
+        "--trip-columns",
+        metavar="ROLE=NAME,...",
+        help="Columns of a trip table: start_lon, start_lat, start_time, end_lon, end_lat, end_time.",
+        rich_help_panel=_PANEL,
+    ),
+]
+Decimal = Annotated[
+    str, typer.Option("--decimal", help="Decimal mark of numbers in text: . or ,", rich_help_panel=_PANEL)
+]
+DayFirst = Annotated[
+    bool | None,
+    typer.Option("--dayfirst/--no-dayfirst", help="How 03/04/2024 is read.", rich_help_panel=_PANEL),
 ]
 DropBadRows = Annotated[
     bool,
@@ -49,6 +74,7 @@ def read_options(
     time_column: str | None,
     timezone: str | None,
     drop_bad_rows: bool = False,
+    **more: Any,
 ) -> dict[str, Any]:
     """Keyword arguments for `wayveil.io.files.read` and `wayveil.io.source.open_source`."""
     return {
@@ -60,4 +86,5 @@ def read_options(
         "time": time_column,
         "timezone": timezone,
         "on_bad_rows": "drop" if drop_bad_rows else "error",
+        **more,
     }

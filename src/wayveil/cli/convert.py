@@ -20,7 +20,8 @@ def register(app: typer.Typer) -> None:
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="File or folder of trajectories.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its extension selects the format.")],
-    to: Annotated[str | None, typer.Option("--to", help="csv, parquet, geoparquet or gpx.")] = None,
+    to: Annotated[str | None, typer.Option("--to", help="The format, if the extension does not say it.")] = None,
+    times: Annotated[str | None, typer.Option("--times", help="Write times as iso or unix (seconds).")] = None,
     split_minutes: Annotated[
         float | None,
         typer.Option(
@@ -38,6 +39,11 @@ def convert(
     lat_column: col.LatColumn = None,
     time_column: col.TimeColumn = None,
     timezone: col.Timezone = None,
+    line_column: col.LineColumn = None,
+    interval_seconds: col.IntervalSeconds = None,
+    trip_columns: col.TripColumns = None,
+    decimal: col.Decimal = ".",
+    dayfirst: col.DayFirst = None,
     drop_bad_rows: col.DropBadRows = False,
 ) -> None:
     """Read trajectories in any known format, sort them, and write them in another.
@@ -48,10 +54,13 @@ def convert(
     from wayveil.io.convert import convert as convert_data
 
     options = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
-    )
+        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows,
+        line=line_column, interval_s=interval_seconds, trip_columns=trip_columns, decimal=decimal, dayfirst=dayfirst,
+    )  # fmt: skip
     with progress_bar() as progress:
-        convert_data(source, target, to=to, split_minutes=split_minutes, force=force, progress=progress, **options)
+        convert_data(
+            source, target, to=to, times=times, split_minutes=split_minutes, force=force, progress=progress, **options
+        )
     if as_json:
         print_json({"file": str(target)})
     else:

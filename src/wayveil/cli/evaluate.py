@@ -47,6 +47,11 @@ def evaluate(
     lat_column: col.LatColumn = None,
     time_column: col.TimeColumn = None,
     timezone: col.Timezone = None,
+    line_column: col.LineColumn = None,
+    interval_seconds: col.IntervalSeconds = None,
+    trip_columns: col.TripColumns = None,
+    decimal: col.Decimal = ".",
+    dayfirst: col.DayFirst = None,
     drop_bad_rows: col.DropBadRows = False,
 ) -> None:
     """Compare synthetic trajectories with the real ones: every metric, its 95 % interval, and the floor.
@@ -61,8 +66,9 @@ def evaluate(
     if output is not None:
         check_result(output, (real, synthetic, scope, *([str(roads)] if roads else []), *(against or [])), EVALUATION)
     options = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
-    )
+        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows,
+        line=line_column, interval_s=interval_seconds, trip_columns=trip_columns, decimal=decimal, dayfirst=dayfirst,
+    )  # fmt: skip
     with progress_bar() as progress:
         comparison = compare_files(
             real, [synthetic, *(against or [])], scope, headline=headline, with_time=not no_time, trips=trips,

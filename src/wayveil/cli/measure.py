@@ -62,6 +62,11 @@ def measure(
     lat_column: col.LatColumn = None,
     time_column: col.TimeColumn = None,
     timezone: col.Timezone = None,
+    line_column: col.LineColumn = None,
+    interval_seconds: col.IntervalSeconds = None,
+    trip_columns: col.TripColumns = None,
+    decimal: col.Decimal = ".",
+    dayfirst: col.DayFirst = None,
     drop_bad_rows: col.IgnoredDropBadRows = False,
 ) -> None:
     """Compute a fixed set of statistics on the private data, add noise, and write a release that may be published.
@@ -84,8 +89,9 @@ def measure(
     from wayveil.workflow.files import measure_file
 
     options = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
-    )
+        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows,
+        line=line_column, interval_s=interval_seconds, trip_columns=trip_columns, decimal=decimal, dayfirst=dayfirst,
+    )  # fmt: skip
     if says_synthetic(Path(file)):
         note(f"'{Path(file).name}' is marked as synthetic; did you mean to pass the private data?")
     note_clocks(read_scope(scope))

@@ -15,29 +15,75 @@ def register(app: typer.Typer) -> None:
         epilog="Example: wayveil scope new -o my-city.toml",
         no_args_is_help=True,
     )
-    group.command(epilog="Example: wayveil scope new -o my-city.toml")(new)
+    group.command(
+        epilog="Example: wayveil scope new --name Paris --bbox 48.80 2.22 48.91 2.47 --timezone Europe/Paris "
+        "--days 2024-03-04 2024-03-31 --hours 06:00-22:00 -o paris.toml"
+    )(new)
     group.command(epilog="Example: wayveil scope show san-francisco")(show)
     group.command("list", epilog="Example: wayveil scope list")(list_scopes)
     app.add_typer(group, name="scope")
 
 
 def new(
+    name: Annotated[str | None, typer.Option("--name", help="Name of the scope, printed on the release.")] = None,
+    bbox: Annotated[
+        tuple[float, float, float, float] | None,
+        typer.Option("--bbox", metavar="S W N E", help="South, west, north and east in degrees."),
+    ] = None,
+    timezone: Annotated[str | None, typer.Option("--timezone", help="Such as Europe/Paris.")] = None,
+    days: Annotated[
+        tuple[str, str] | None, typer.Option("--days", metavar="FIRST LAST", help="First and last day, as 2024-03-04.")
+    ] = None,
+    hours: Annotated[
+        str | None, typer.Option("--hours", help="Hours of the day, such as 06:00-11:00; all day if left out.")
+    ] = None,
+    roads: Annotated[
+        Path | None, typer.Option("--roads", help="Without --bbox: a public road map whose extent is the box.")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="File to write; by default standard output.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
 ) -> None:
-    """Write a commented template to fill in from public knowledge."""
+    """Write a scope from public knowledge, never from the data; without options, a commented template to fill in."""
     from wayveil.io.atomic import write_text
     from wayveil.io.outputs import check_output
     from wayveil.workflow.templates import template
 
+    given = (name, bbox, timezone, days, hours, roads)
+    filled = any(value is not None for value in given)
+    text = _filled(name, bbox, timezone, days, hours, roads) if filled else template("scope")
     if output is None:
-        print(template("scope"), end="")
+        print(text, end="")
         return
     check_output(output, force=force)
-    write_text(output, template("scope"), private=False)
-    note(f"Wrote '{output.name}'; fill it in from public knowledge, never from the data.")
+    write_text(output, text, private=False)
+    note(f"Wrote '{output.name}'" + (
+        "." if filled else "; fill it in from public knowledge, never from the data."
+    ))  # fmt: skip
+
+
+def _filled(
+    name: str | None,
+    bbox: tuple[float, float, float, float] | None,
+    timezone: str | None,
+    days: tuple[str, str] | None,
+    hours: str | None,
+    roads: Path | None,
+) -> str:
+    from wayveil.errors import InputError
+    from wayveil.io.roads import read_roads
+    from wayveil.io.scope_files import box_of_roads, filled_scope
+
+    missing = [option for option, value in (("--name", name), ("--timezone", timezone)) if value is None]
+    missing += ["--bbox (or --roads)"] if bbox is None and roads is None else []
+    if missing:
+        raise InputError(f"A scope also needs {', '.join(missing)}; without any option, a template is written.")
+    if bbox is None and roads is not None:
+        bbox = box_of_roads(read_roads(roads))
+        note(f"The box of the road map is --bbox {' '.join(f'{side:g}' for side in bbox)}.")
+    assert name is not None and bbox is not None and timezone is not None
+    return filled_scope(name=name, bbox=bbox, timezone=timezone, days=days, hours=hours)
 
 
 def show(

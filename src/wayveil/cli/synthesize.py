@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 def synthesize(
     release_file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="File to write: .csv, .parquet, .geo.parquet or .gpx.")
+        Path, typer.Option("-o", "--output", help="File to write; its extension selects the format.")
     ],
     roads: Annotated[Path | None, typer.Option("--roads", help="A public road map to drive on.")] = None,
     rules: Annotated[Path | None, typer.Option("--rules", help="Traffic rules (GeoJSON) to obey.")] = None,
@@ -30,6 +30,7 @@ def synthesize(
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The same seed gives the same output.")] = None,
     estimator: Annotated[str | None, typer.Option("--estimator", help="learned (the default) or bayes.")] = None,
+    times: Annotated[str | None, typer.Option("--times", help="Write times as iso or unix (seconds).")] = None,
     force: Annotated[
         bool,
         typer.Option(
@@ -55,8 +56,8 @@ def synthesize(
         with progress_bar() as progress:
             made = synthesize_file(
                 release_file, output, roads=roads, rules=rules, n=n, seed=seed, estimator=estimator,
-                engine=engine_options.engine_named(engine, address), force=force, yes=yes, say=note,
-                progress=progress,
+                engine=engine_options.engine_named(engine, address), times=times, force=force, yes=yes,
+                say=note, progress=progress,
             )  # fmt: skip
     except KeyboardInterrupt:
         parts = output.with_name(output.name + ".parts")

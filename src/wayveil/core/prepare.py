@@ -78,11 +78,13 @@ class Prepared:
 def inside_scope(
     x_m: NDArray[np.float64], y_m: NDArray[np.float64], t_utc: NDArray[np.float64], scope: Scope
 ) -> NDArray[np.bool_]:
-    """Which points lie in the scope's box and days; NaN coordinates and times beyond `LATEST_S` do not."""
+    """Which points lie in the scope's box, days and hours; NaN coordinates and times beyond `LATEST_S` do not."""
     inside = (x_m >= 0) & (x_m <= scope.width_m) & (y_m >= 0) & (y_m <= scope.height_m) & (np.abs(t_utc) <= LATEST_S)
     window = scope.time_window()
     if window is not None:
         inside &= (t_utc >= window[0]) & (t_utc < window[1])
+    if (hours := scope.hours_window_s) is not None:
+        inside &= scope.seconds_into_hours(np.where(np.abs(t_utc) <= LATEST_S, t_utc, 0.0)) < hours[1]
     return np.asarray(inside)
 
 
@@ -93,7 +95,7 @@ def offsets_of_kept(offsets: NDArray[np.int64], kept: NDArray[np.bool_]) -> NDAr
 
 
 def prepare(trajectories: Trajectories, scope: Scope) -> Prepared:
-    """Clip to the scope's box and days, thin to its cap of points, project to metres.
+    """Clip to the scope's box, days and hours, thin to its cap of points, project to metres.
 
     Points outside are left out; a trajectory with no point inside contributes nothing to any query.
 

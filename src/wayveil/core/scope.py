@@ -6,6 +6,7 @@ plausible trajectory exceeds. It must be written without looking at the data.
 
 import datetime as dt
 import math
+import re
 from typing import Annotated
 from zoneinfo import ZoneInfo
 
@@ -18,6 +19,8 @@ from wayveil.core.clocks import offsets_s
 EARTH_RADIUS_M = 6_371_008.8
 """Mean radius of the Earth (IUGG), in metres."""
 _METRES_PER_DEGREE = math.radians(1.0) * EARTH_RADIUS_M
+_DAY_S = 86_400.0
+_HOURS = re.compile(r"\s*([0-9]{1,2}):([0-5][0-9])\s*-\s*([0-9]{1,2}):([0-5][0-9])\s*", re.ASCII)
 _WIDEST_KM = 3_000.0
 """Wider boxes are refused: the local projection would be too distorted."""
 _LONGEST_KM = 100_000.0
@@ -36,7 +39,7 @@ class Caps(BaseModel):
 
 
 class Scope(BaseModel):
-    """The public frame of a dataset: a box in degrees, a time zone, days, caps.
+    """The public frame of a dataset: a box in degrees, a time zone, days, hours of the day, caps.
 
     Metres are taken in the local equirectangular projection at the centre of the box, with the origin in its
     south-west corner: x grows to the east, y to the north. A box with `west` > `east` crosses the antimeridian.
@@ -63,6 +66,8 @@ class Scope(BaseModel):
     timezone: str = "UTC"
     first_day: dt.date | None = None
     last_day: dt.date | None = None
+    hours: str | None = None
+    """Hours of the day covered, such as "06:00-11:00", on the clocks of the zone; None for all day."""
     caps: Caps
 
     @model_validator(mode="before")
@@ -80,7 +85,11 @@ class Scope(BaseModel):
         diagonal_km = math.hypot(width_deg * math.cos(middle), height_deg) * _METRES_PER_DEGREE / 1000
         if not math.isfinite(diagonal_km) or not isinstance(given, dict):
             return values
-        return {**values, "caps": {**_default_caps(diagonal_km), **given}}
+        caps = {**_default_caps(diagonal_km), **given}
+        window = _clock_window(values.get("hours"))
+        if window is not None and isinstance(caps["duration_h"], int | float):
+            caps["duration_h"] = min(caps["duration_h"], window[1] / 3600)  # no trajectory outlasts the hours
+        return {**values, "caps": caps}
 
     @model_validator(mode="after")
     def _check(self) -> "Scope":
@@ -96,6 +105,8 @@ class Scope(BaseModel):
             raise ValueError("timezone must be a name like 'Europe/Paris'") from None
         if (self.first_day is None) != (self.last_day is None):
             raise ValueError("give both first_day and last_day, or neither")
+        if self.hours is not None and _clock_window(self.hours) is None:
+            raise ValueError('hours must be two different times of day, such as "06:00-11:00"')
         if self.first_day and self.last_day and self.last_day < self.first_day:
             raise ValueError("last_day must not be before first_day")
         if self.first_day and self.last_day and not 1900 < self.first_day.year <= self.last_day.year < 3000:
@@ -175,12 +186,38 @@ class Scope(BaseModel):
         after = dt.datetime.combine(self.last_day + dt.timedelta(days=1), dt.time(), self.zone)
         return first.timestamp(), after.timestamp()
 
+    @property
+    def hours_window_s(self) -> tuple[float, float] | None:
+        """Start of the hours in seconds after midnight, and their length; None if the scope covers all day."""
+        return _clock_window(self.hours)
+
+    def seconds_into_hours(self, t_utc: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Seconds since the hours last began, in [0, 86400); an instant is inside if that is less than their length."""
+        window = self.hours_window_s
+        begin = 0.0 if window is None else window[0]
+        return np.asarray((self.local_seconds(t_utc) - begin) % _DAY_S)
+
     def local_seconds(self, t_utc: NDArray[np.floating]) -> NDArray[np.float64]:
         """Seconds since Monday 00:00 of each instant's week, on the clocks of the scope's zone, in [0, 604800)."""
         return (t_utc + self._utc_offsets(np.asarray(t_utc, float)) + 3 * 86_400) % 604_800.0
 
     def _utc_offsets(self, t_utc: NDArray[np.float64]) -> NDArray[np.float64]:
         return offsets_s(t_utc, self.zone)
+
+
+def _clock_window(text: object) -> tuple[float, float] | None:
+    """Start in seconds after midnight and length of hours such as "06:00-11:00"; over midnight if the end is earlier.
+
+    None if there are no hours, or if they are not written like this.
+    """
+    match = _HOURS.fullmatch(text) if isinstance(text, str) else None
+    if match is None:
+        return None
+    hour, minute, hour_to, minute_to = map(int, match.groups())
+    start, end = 3600 * hour + 60 * minute, 3600 * hour_to + 60 * minute_to
+    if start >= _DAY_S or end > _DAY_S or (end - start) % _DAY_S == 0:
+        return None
+    return float(start), (end - start) % _DAY_S
 
 
 def no_zone_words(scope: Scope) -> str | None:

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from wayveil.core.scope import EARTH_RADIUS_M, Scope
 from wayveil.errors import InputError
 from wayveil.io.check_report import PROBLEMS, CheckReport
+from wayveil.io.options import SPLIT_NOTE
 from wayveil.io.readers import grouping
 from wayveil.io.readers.labels import Labels
-from wayveil.io.readers.points import MALFORMED, Points, bad_rows
+from wayveil.io.readers.points import DAMAGED, Points, bad_rows
 from wayveil.io.scope_files import scope_of
 from wayveil.io.source import open_source
 from wayveil.progress import Progress, quiet
@@ -34,8 +35,9 @@ _YEAR_1970_S = 365 * 86_400.0
 class _Tally:
     """Counts that are added up slice by slice; the last good row of each slice is kept for comparison with the next."""
 
-    def __init__(self, scope: Scope | None) -> None:
+    def __init__(self, scope: Scope | None, already_split: bool = False) -> None:
         self.scope = scope
+        self.already_split = already_split
         self.rows = 0
         self.problems: dict[str, int] = dict.fromkeys(PROBLEMS, 0)
         self.low = np.full(3, np.inf)
@@ -52,7 +54,7 @@ class _Tally:
         self.before: tuple[int | str, float, float, float, bool] | None = None
 
     def add(self, points: Points) -> None:
-        self.rows += len(points) + points.lost.get(MALFORMED, 0)
+        self.rows += len(points) + sum(count for name, count in points.lost.items() if name != DAMAGED)
         for name, count in points.lost.items():
             self.problems[name] += count
         if points.user is not None and self.users is None:
@@ -127,6 +129,9 @@ class _Tally:
         if window is not None:
             outside = (good.t_utc < window[0]) | (good.t_utc >= window[1])
             self.problems["outside the scope's days"] += int(outside.sum())
+        if (hours := scope.hours_window_s) is not None:
+            outside = scope.seconds_into_hours(good.t_utc) >= hours[1]
+            self.problems["outside the scope's hours of the day"] += int(outside.sum())
 
     def report(self) -> CheckReport:
         trajectories = 0
@@ -150,10 +155,14 @@ class _Tally:
         self._judge_times()
         users = None if self.users is None else len(np.unique(_all(self.users))) if self.users else 0
         problems = {name: count for name, count in self.problems.items() if count}
+        zone = "UTC" if self.scope is None else self.scope.timezone
         if not self.pieces:
-            return CheckReport(self.rows, 0, users, None, None, None, None, None, None, problems)
+            nowhere = (None, None, None, None, None, None)
+            return CheckReport(self.rows, 0, users, *nowhere, problems, zone, self.already_split)
         (south, west, first), (north, east, last) = self.low.tolist(), self.high.tolist()
-        return CheckReport(self.rows, trajectories, users, first, last, south, west, north, east, problems)
+        return CheckReport(
+            self.rows, trajectories, users, first, last, south, west, north, east, problems, zone, self.already_split
+        )
 
     def _judge_times(self) -> None:
         """Find problems of the times as a whole, which no single row shows."""
@@ -253,9 +262,21 @@ def check(
     -------
     Not private (trusted side only); spends nothing.
     """
-    tally = _Tally(None if scope is None else scope_of(scope))
+    tally = _Tally(None if scope is None else scope_of(scope), _was_split(source))
     for points in open_source(source, **options).points(progress):
         tally.add(points)
     if tally.rows == 0:
         raise InputError("The data has no rows.")
     return tally.report()
+
+
+def _was_split(source: Any) -> bool:
+    """Whether the notes of a file say that `convert` split it into trips."""
+    from wayveil.io.readers.dispatch import metadata_of
+
+    if not isinstance(source, str | os.PathLike) or os.path.isdir(source):
+        return False
+    try:
+        return SPLIT_NOTE in metadata_of(source)
+    except InputError:
+        return False

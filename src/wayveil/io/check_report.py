@@ -6,13 +6,15 @@ Privacy: not private (trusted side only); it must not be published.
 import datetime as dt
 from dataclasses import asdict, dataclass
 from typing import Any
+from zoneinfo import ZoneInfo
 
-from wayveil.io.readers.points import DAMAGED, MALFORMED, label_problems
+from wayveil.io.readers.points import DAMAGED, MALFORMED, UNTIMED, label_problems
 
 _BAD_IDS = tuple(label_problems("trajectory id").values())
 _BAD_USERS = tuple(label_problems("user").values())
 _BAD = (
     MALFORMED,
+    UNTIMED,
     "missing coordinate",
     "latitude and longitude swapped",
     "coordinate out of range",
@@ -38,6 +40,7 @@ PROBLEMS = {
     "outside the scope's box": "rows",
     "inside it if latitude and longitude are swapped": "rows",
     "outside the scope's days": "rows",
+    "outside the scope's hours of the day": "rows",
     "faster than the scope's cap": "steps",
     "more points than the scope's cap": "trajectories",
     "longer than the scope's length cap": "trajectories",
@@ -52,6 +55,8 @@ ADVICE = {
     **dict.fromkeys(_BAD, _LEFT_OUT),
     MALFORMED: "left out of every measurement; a row must be one line with as many values as the header, and "
     "quotation marks must be closed on the same line",
+    UNTIMED: "left out of every measurement; a line needs M values, a list with as many times as positions, or a start "
+    "time and interval_s=",
     "latitude and longitude swapped": "swap lat= and lon=",
     "time without a time zone": "set their time zone with timezone=; otherwise they are left out",
     "missing or unreadable time": f"{_LEFT_OUT}; write Unix seconds or ISO 8601 text (2024-03-04 07:30:00)",
@@ -73,6 +78,7 @@ ADVICE = {
     "outside the scope's box": "left out; if there are many, check the scope's box and the columns",
     "inside it if latitude and longitude are swapped": "if there are many, swap lat= and lon=",
     "outside the scope's days": "left out; if there are many, check the scope's days and timezone=",
+    "outside the scope's hours of the day": "left out; if there are many, check the scope's hours and timezone=",
     "faster than the scope's cap": "kept; if there are many, an id may cover several trips, or times may be wrong",
     "more points than the scope's cap": "thinned evenly to the cap",
     "longer than the scope's length cap": "counted as having the length of the cap; if there are many, an id may "
@@ -84,6 +90,7 @@ ADVICE = {
 _ALL_OUTSIDE = {
     "outside the scope's box": "all rows; the scope is probably wrong (check its box), or the columns are",
     "outside the scope's days": "all rows; the scope is probably wrong (check its days), or timezone= is",
+    "outside the scope's hours of the day": "all rows; the scope is probably wrong (check its hours), or timezone= is",
 }
 _MOST_ABOVE_A_CAP = {
     "more points than the scope's cap": "points",
@@ -92,9 +99,14 @@ _MOST_ABOVE_A_CAP = {
 }
 """The field of the scope's caps that is too small if most trajectories have the problem."""
 _SWAPPED = "inside it if latitude and longitude are swapped"
+_SPLIT_ALREADY = {
+    "too many points": "left out of every measurement; check traj_id=",
+    "longer than the scope's duration cap": "counted as lasting as long as the cap",
+}
+"""Advice for data that was split into trips already."""
 _ONE_POINT = "only one point"
 _MOST_ONE_POINT = (
-    "most trajectories; if the table has one row per trip, give start and end a row each, with the trip's id; "
+    "most trajectories; if the table has one row per trip, name the columns of start and end with trip_columns=; "
     "otherwise synthetic trajectories will have one point too"
 )
 
@@ -131,11 +143,16 @@ class CheckReport:
     east: float | None
     problems: dict[str, int]
     """Counts by kind of problem (see `PROBLEMS`); only kinds that occur."""
+    timezone: str = "UTC"
+    """The zone of the scope, in which times are printed."""
+    already_split: bool = False
+    """Whether `convert` split the recordings of the file into trips."""
 
     @property
     def advice(self) -> dict[str, str]:
         """What to do about each kind that occurs."""
         special = {name: text for name, text in _ALL_OUTSIDE.items() if self.problems.get(name) == self._good_rows}
+        special |= _SPLIT_ALREADY if self.already_split else {}
         if 2 * self.problems.get(_ONE_POINT, 0) > self.trajectories:
             special[_ONE_POINT] = _MOST_ONE_POINT
         for name, cap in _MOST_ABOVE_A_CAP.items():
@@ -145,6 +162,13 @@ class CheckReport:
                     "in the scope's caps is too small: set it to what no plausible trip in this area exceeds"
                 )
         return {name: special.get(name, ADVICE[name]) for name in self.problems}
+
+    @property
+    def advice_once(self) -> dict[str, str]:
+        """Like `advice`, with "as above" where the kind before it has the same advice."""
+        given = list(self.advice.items())
+        before = [("", ""), *given]
+        return {name: "as above" if text == last else text for (name, text), (_, last) in zip(given, before)}
 
     @property
     def nothing_left(self) -> bool:
@@ -175,24 +199,30 @@ class CheckReport:
     def __str__(self) -> str:
         found = {"rows": f"{self.rows:,}", "trajectories": f"{self.trajectories:,}"}
         found["users"] = "no column" if self.users is None else f"{self.users:,}"
-        found |= {"first time": moment(self.first_utc), "last time": moment(self.last_utc)}
+        found |= {"first time": self.moment(self.first_utc), "last time": self.moment(self.last_utc)}
         if self.south is not None:
             found["south, west"] = f"{self.south:.5f}, {self.west:.5f}"
             found["north, east"] = f"{self.north:.5f}, {self.east:.5f}"
         lines = ["Not for publication: these are exact numbers of the private data."]
         lines += [f"{name + ':':<14}{value}" for name, value in found.items()]
         lines += ["Problems:" if self.problems else "No problems."]
-        for name, count in self.problems.items():
-            lines.append(f"- {name}: {count:,} {PROBLEMS[name]}; {self.advice[name]}")
+        for (name, count), advice in zip(self.problems.items(), self.advice_once.values()):
+            lines.append(f"- {name}: {count:,} {PROBLEMS[name]}; {advice}")
         return "\n".join(lines)
+
+    def moment(self, seconds: float | None) -> str:
+        """A time as text on the clocks of the scope's zone, to the second; "none" if there is none."""
+        if seconds is None:
+            return "none"
+        moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=round(seconds))
+        try:
+            moment = moment.astimezone(ZoneInfo(self.timezone))
+        except OverflowError:  # a time zone may lead out of the first or last year
+            return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+        return f"{moment:%Y-%m-%d %H:%M:%S} {self.timezone}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return asdict(self)
 
 
-def moment(seconds: float | None) -> str:
-    """A time as text, to the second; "none" if there is none."""
-    if seconds is None:
-        return "none"
-    return str(dt.datetime(1970, 1, 1) + dt.timedelta(seconds=round(seconds))) + " UTC"

@@ -7,14 +7,14 @@ from typing import Any
 from wayveil.core.tables import whole_seconds
 from wayveil.core.trajectories import Trajectories, concatenate
 from wayveil.errors import InputError
-from wayveil.io.options import WRITABLE, ReadOptions, files_written, format_of
+from wayveil.io.options import SPLIT_NOTE, ReadOptions, files_written, format_of
 from wayveil.io.outputs import check_output, check_outputs
 from wayveil.io.readers.dispatch import metadata_of, origin_of, read_points
 from wayveil.io.readers.grouping import assemble
 from wayveil.io.readers.points import usable
 from wayveil.io.readers.split_trips import split_points
 from wayveil.io.source import ParquetSource, open_source
-from wayveil.io.writers.dispatch import write_trajectories
+from wayveil.io.writers.dispatch import check_writable, write_trajectories
 from wayveil.io.writers.parquet import write_parts
 from wayveil.progress import Progress, quiet
 
@@ -24,6 +24,7 @@ def convert(
     target: str | os.PathLike[str],
     *,
     to: str | None = None,
+    times: str | None = None,
     split_minutes: float | None = None,
     force: bool = False,
     progress: Progress = quiet,
@@ -41,7 +42,9 @@ def convert(
     source, target
         The file or folder to read, and the file to write; its extension selects the format.
     to
-        "csv", "parquet", "geoparquet" or "gpx", if the extension does not say it.
+        One of `wayveil.io.options.WRITABLE`, if the extension does not say it.
+    times
+        "iso" for ISO 8601 text or timestamps, "unix" for seconds; by default that of the format.
     split_minutes
         Split recordings (`traj_id` names the vehicle, phone or user) into trips at gaps longer than this.
     force
@@ -60,21 +63,25 @@ def convert(
     """
     path = Path(target)
     kind = format_of(path, to, "use one of these, or choose the format with to=")
-    if kind not in WRITABLE:
-        raise InputError(f"wayveil does not write '{kind}'; choose one of {', '.join(WRITABLE)}.")
+    check_writable(kind, times)
     check_outputs(files_written(path, kind), inputs=[source])
     check_output(path, force=force)
     opened = open_source(source, **options)
     notes = metadata_of(source) if options.get("format") is None else {}
     if split_minutes is not None:
+        notes = {**notes, SPLIT_NOTE: f"{split_minutes:g}"}
         trips = _split(source, split_minutes, ReadOptions(**options), progress)
-        write_trajectories(trips, path, kind, notes, private=True)
+        write_trajectories(trips, path, kind, notes, private=True, times=times)
     elif isinstance(opened, ParquetSource) and kind in ("parquet", "geoparquet"):
         whole = all(whole_seconds(part.t_utc) for part in opened.batches(progress))
         geo = kind == "geoparquet"
-        write_parts(opened.batches(progress), path, geo=geo, extra_metadata=notes, whole=whole, private=True)
+        stamps = times == "iso"
+        write_parts(
+            opened.batches(progress), path, geo=geo, extra_metadata=notes, whole=whole, private=True, stamps=stamps
+        )
     else:
-        write_trajectories(concatenate(list(opened.batches(progress))), path, kind, notes, private=True)
+        everything = concatenate(list(opened.batches(progress)))
+        write_trajectories(everything, path, kind, notes, private=True, times=times)
 
 
 def _split(source: str | os.PathLike[str], minutes: float, options: ReadOptions, progress: Progress) -> Trajectories:

@@ -1,7 +1,7 @@
 """Files in and out: `read` and `write`.
 
-CSV, Parquet, GeoParquet and GPX both ways; Geolife, T-Drive and Cabspotting folders as they are published; pandas,
-polars and pyarrow frames through Arrow.
+CSV, Parquet, GeoParquet, GPX, GeoJSON, GeoPackage, FlatGeobuf and trip tables both ways; more formats one way only;
+frames through Arrow. docs/reference/formats.md has the table.
 """
 
 import os
@@ -35,6 +35,11 @@ def read(
     time: str | None = None,
     timezone: str | None = None,
     on_bad_rows: OnBadRows = "error",
+    line: str | None = None,
+    interval_s: float | None = None,
+    trip_columns: str | None = None,
+    decimal: str = ".",
+    dayfirst: bool | None = None,
     progress: Progress = quiet,
 ) -> Trajectories:
     """Read trajectories from a file, a folder or a data frame, sorted by (trajectory, time), times in UTC.
@@ -42,7 +47,8 @@ def read(
     Parameters
     ----------
     path_or_frame
-        A path, or a pandas, polars or pyarrow frame with one row per point.
+        A path, or a frame: pandas, polars (also lazy), pyarrow, DuckDB, GeoPandas, MovingPandas. A table has one row
+        per point, per trajectory (with a line), or per trip (with start and end); see docs/reference/formats.md.
     format
         One of `FORMATS`; detected automatically if None.
     traj_id, user, lon, lat, time
@@ -51,6 +57,13 @@ def read(
         The time zone of times without one; if it is missing, such times are refused.
     on_bad_rows
         "error", or "drop" to leave out rows with missing or impossible values.
+    line, interval_s
+        The column of whole lines (WKT, WKB or JSON lists), and the seconds between their points where only the start
+        time is known.
+    trip_columns
+        Columns of a trip table that are not recognized: "start_lon=A,start_lat=B,start_time=C,end_lon=D,...".
+    decimal, dayfirst
+        The decimal mark of numbers in text, and how dates such as 03/04/2024 are read.
 
     Raises
     ------
@@ -70,7 +83,10 @@ def read(
     -------
     Not private (trusted side only).
     """
-    options = ReadOptions(format, traj_id, user, lon, lat, time, timezone, on_bad_rows)
+    options = ReadOptions(
+        format, traj_id, user, lon, lat, time, timezone, on_bad_rows, None, line, interval_s, trip_columns, decimal,
+        dayfirst,
+    )  # fmt: skip
     return read_trajectories(path_or_frame, options, progress)
 
 
@@ -79,6 +95,7 @@ def write(
     path: str | os.PathLike[str],
     *,
     format: str | None = None,
+    times: str | None = None,
     extra_metadata: dict[str, str] | None = None,
     force: bool = False,
     **columns: Any,
@@ -98,9 +115,12 @@ def write(
     trajectories
         Trajectories, the result of `wayveil.synthesize`, or a frame.
     path
-        The file; its extension selects the format (.csv, .parquet, .geo.parquet, .gpx).
+        The file; its extension selects the format (.csv, .parquet, .geo.parquet, .gpx, .geojson, .gpkg, .fgb,
+        .kepler.json, .trips.csv, .rou.xml, .plans.xml).
     format
         The format, if the extension does not say it.
+    times
+        "iso" or "unix"; by default that of the format.
     force
         Synthetic trajectories replace an existing file only if it is synthetic too, or with `force`, which does not
         apply to a file with other trajectories.
@@ -124,7 +144,7 @@ def write(
         given, columns = _of_frame(given, columns), {}
     if columns:
         raise InputError("Column options apply to data frames only; Trajectories have no columns to name.")
-    write_trajectories(given, Path(path), format, extra_metadata, private=private)
+    write_trajectories(given, Path(path), format, extra_metadata, private=private, times=times)
 
 
 def _of_frame(frame: Any, columns: dict[str, Any]) -> Trajectories:

@@ -1,18 +1,25 @@
 """How a file is read: its format, the roles of its columns, and its time zone."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Self
 from zoneinfo import ZoneInfo
 
 from wayveil.errors import InputError
 
 OnBadRows = Literal["error", "drop"]
-FORMATS = ("csv", "parquet", "geoparquet", "gpx", "geolife", "tdrive", "cabspotting")
+FORMATS = (
+    "csv", "parquet", "geoparquet", "gpx", "geojson", "jsonl", "arrow", "gpkg", "fgb", "shp", "geolife", "tdrive",
+    "cabspotting",
+)  # fmt: skip
 SYNTHETIC = "synthetic trajectories"
 """The note `origin` of every synthetic file starts with this text."""
-WRITABLE = ("csv", "parquet", "geoparquet", "gpx")
+SPLIT_NOTE = "split_minutes"
+"""The note of a file that `convert` split into trips."""
+WRITABLE = (
+    "csv", "parquet", "geoparquet", "gpx", "geojson", "kepler", "gpkg", "fgb", "trips", "sumo", "matsim",
+)  # fmt: skip
 
 
 def notes_beside(path: Path) -> Path:
@@ -22,9 +29,10 @@ def notes_beside(path: Path) -> Path:
 
 def files_written(path: Path, kind: str) -> tuple[Path, ...]:
     """Every file that is written for `path` in the format `kind`."""
-    return (path, notes_beside(path)) if kind == "csv" else (path,)
+    return (path, notes_beside(path)) if kind in ("csv", "trips") else (path,)
 
 
+LONGEST_INTERVAL_S = 86_400
 MAX_COLUMNS = 10_000
 """A trajectory table needs five; the limit bounds memory for hostile files."""
 KNOWN_NAMES = {
@@ -63,6 +71,16 @@ class ReadOptions:
     timezone: str | None = None
     on_bad_rows: OnBadRows = "error"
     measured_unit: Literal["trajectory", "user"] | None = None
+    line: str | None = None
+    """The column with the whole line of a trajectory, where a table has one row per trajectory."""
+    interval_s: float | None = None
+    """Seconds between the points of a line that has only a start time."""
+    trip_columns: str | None = None
+    """Columns of a trip table, as `start_lon=A,start_lat=B,...`; see `layouts.TRIP_ROLES`."""
+    decimal: str = "."
+    """The decimal mark of numbers written as text, "." or ","."""
+    dayfirst: bool | None = None
+    """Whether 03/04/2024 is the 3rd of April (True) or the 4th of March (False); None: it cannot be read."""
 
     def __post_init__(self) -> None:
         if self.format is not None and self.format not in FORMATS:
@@ -71,6 +89,10 @@ class ReadOptions:
             raise InputError("on_bad_rows must be 'error' or 'drop'.")
         if self.timezone is not None:
             zone_named(self.timezone)
+        if self.decimal not in (".", ","):
+            raise InputError("decimal= must be '.' or ','.")
+        if self.interval_s is not None and not 0 < self.interval_s <= LONGEST_INTERVAL_S:
+            raise InputError(f"interval_s= must be above 0 and at most {LONGEST_INTERVAL_S} seconds (a day).")
 
     @property
     def leaves_out(self) -> bool:
@@ -79,8 +101,23 @@ class ReadOptions:
 
 
 @dataclass(frozen=True)
-class Roles:
-    """Positions of the columns in a table; `geometry` replaces lon and lat in a GeoParquet file."""
+class Columns:
+    """Positions of the columns of a table that are read, by role."""
+
+    @property
+    def positions(self) -> list[int]:
+        """The positions that must be read, in the file's order."""
+        return sorted({position for position in vars(self).values() if isinstance(position, int)})
+
+    def moved(self, place_of: Mapping[int, int]) -> Self:
+        """The same roles in a table with other positions."""
+        places = {role: place_of[at] if isinstance(at, int) else at for role, at in vars(self).items()}
+        return replace(self, **places)
+
+
+@dataclass(frozen=True)
+class Roles(Columns):
+    """A table with one row per point; `geometry` replaces lon and lat in a GeoParquet file."""
 
     traj_id: int
     time: int
@@ -88,12 +125,6 @@ class Roles:
     lat: int | None
     user: int | None
     geometry: int | None = None
-
-    @property
-    def positions(self) -> list[int]:
-        """The positions that must be read, in the file's order."""
-        every = (self.traj_id, self.time, self.lon, self.lat, self.user, self.geometry)
-        return sorted({position for position in every if position is not None})
 
 
 def zone_named(name: str) -> ZoneInfo:
@@ -115,18 +146,18 @@ def resolve_roles(names: Sequence[str], options: ReadOptions, origin: str, geome
     needed = ("traj_id", "time") if geometry is not None else ("traj_id", "lon", "lat", "time")
     found: dict[str, int | None] = {"lon": None, "lat": None}
     named = {role: name for role in (*needed, "user") if (name := getattr(options, role)) is not None}
-    found |= {role: _find(role, names, name, origin) for role, name in named.items()}
+    found |= {role: find_column(role, names, name, origin) for role, name in named.items()}
     taken = {found[role] for role in named}
     for role in (*needed, "user"):
         if role not in named:
-            found[role] = _find(role, names, None, origin, taken)
+            found[role] = find_column(role, names, None, origin, taken)
     missing = [role for role in needed if found[role] is None]
     if missing:
         what = ", ".join(MEANING[role] for role in missing)
         arguments = ", ".join(f'{role}="NAME"' for role in missing)
         raise InputError(
             f"No column of '{origin}' is recognized as {what}; name it with {arguments}."
-            f"{_quoted(names)}{_layout_advice(names, missing)}"
+            f"{quoted(names)}{_layout_advice(names, missing)}"
         )
     if options.measured_unit == "user" and found["user"] is None:
         raise InputError(NO_USERS)
@@ -140,8 +171,8 @@ def _layout_advice(names: Sequence[str], missing: Sequence[str]) -> str:
     """What to do about a table that does not have one row per point of a trip."""
     if any(word in name.lower() for name in names for word in _END_POINT_WORDS):
         return (
-            " If the table has one row per trip, with start and end in different columns, write the start and the end "
-            "of each trip as two rows with the same trip id first."
+            " If the table has one row per trip, name its columns with trip_columns="
+            '"start_lon=A,start_lat=B,start_time=C,end_lon=D,end_lat=E,end_time=F".'
         )
     if "traj_id" in missing:
         return (
@@ -154,14 +185,15 @@ def _layout_advice(names: Sequence[str], missing: Sequence[str]) -> str:
 _END_POINT_WORDS = ("start", "pickup", "origin", "dropoff", "destination")
 
 
-def _quoted(names: Sequence[str]) -> str:
+def quoted(names: Sequence[str]) -> str:
+    """The column names for a message, or nothing if they may be a row of the data."""
     readable = all(name.strip() and name.isprintable() and not any(map(str.isdigit, name)) for name in names)
     if not readable or len(names) > 20 or sum(map(len, names)) > 400:
         return ""
     return f" Its columns are: {', '.join(names)}."
 
 
-def _find(
+def find_column(
     role: str, names: Sequence[str], wanted: str | None, origin: str, taken: Collection[int | None] = ()
 ) -> int | None:
     """The column with the wanted name, or the one whose name is known; columns in `taken` are skipped."""
@@ -169,10 +201,12 @@ def _find(
         exact = [i for i, name in enumerate(names) if name == wanted]
         hits = exact or [i for i, name in enumerate(names) if name.strip().lower() == wanted.strip().lower()]
         if not hits:
-            raise InputError(f"'{origin}' has no column '{wanted}' ({role}=).{_quoted(names)}")
+            raise InputError(f"'{origin}' has no column '{wanted}' ({role}=).{quoted(names)}")
         if len(hits) > 1:
             raise InputError(f"'{origin}' has several columns named '{wanted}'; rename all but one.")
         return hits[0]
+    if role not in KNOWN_NAMES:
+        return None
     likely: list[int] = []
     for known in (KNOWN_NAMES[role], SECOND_NAMES[role]):
         likely = likely or [i for i, name in enumerate(names) if i not in taken and name.strip().lower() in known]
@@ -188,18 +222,38 @@ def format_of(path: Path, wanted: str | None = None, advice: str = "use one of t
     if wanted is not None:
         return wanted
     name = path.name.lower()
-    for ending, kind in _ENDINGS:
+    for ending, kind in ENDINGS:
         if name.endswith(ending):
             return kind
-    raise InputError(f"'{path.name}' has no known extension (.csv, .parquet, .geo.parquet, .gpx); {advice}.")
+    raise InputError(
+        f"'{path.name}' has no known extension (.csv, .parquet, .geo.parquet, .gpx, .geojson, .gpkg, ...); {advice}."
+    )
 
 
-_ENDINGS = (
+ENDINGS = (
     (".geo.parquet", "geoparquet"),
     (".geoparquet", "geoparquet"),
     (".parquet", "parquet"),
     (".pq", "parquet"),
+    (".trips.csv", "trips"),
     (".csv", "csv"),
     (".tsv", "csv"),
     (".gpx", "gpx"),
+    (".rou.xml", "sumo"),
+    (".plans.xml", "matsim"),
+    (".kepler.json", "kepler"),
+    (".geojson", "geojson"),
+    (".geojsonl", "jsonl"),
+    (".geojsons", "jsonl"),
+    (".jsonl", "jsonl"),
+    (".ndjson", "jsonl"),
+    (".feather", "arrow"),
+    (".arrow", "arrow"),
+    (".ipc", "arrow"),
+    (".gpkg", "gpkg"),
+    (".fgb", "fgb"),
+    (".shp", "shp"),
 )
+"""Endings of file names and their formats; the first that fits."""
+READ_AS = {"trips": "csv", "kepler": "geojson"}
+"""Formats that are written with a content of their own, and read as another format."""

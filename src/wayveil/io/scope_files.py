@@ -1,6 +1,9 @@
 """Scope files in TOML, the scopes that come with wayveil, and the template for a new one."""
 
+import datetime as dt
 import difflib
+import json
+import math
 import os
 import tomllib
 from importlib import resources
@@ -8,6 +11,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ValidationError
 
+from wayveil.core.roads import RoadMap
 from wayveil.core.scope import Scope
 from wayveil.errors import InputError
 from wayveil.io.inputs import TooLargeError, read_text
@@ -122,6 +126,44 @@ def scope_text(name_or_path: str | Path) -> str:
         raise InputError(f"Scope '{path.name}' cannot be read as text.") from None
 
 
+def filled_scope(
+    *,
+    name: str,
+    bbox: tuple[float, float, float, float],
+    timezone: str,
+    days: tuple[str, str] | None = None,
+    hours: str | None = None,
+) -> str:
+    """The TOML text of a scope; `bbox` is south, west, north, east, and `days` are the first and the last one."""
+    lines = [f"name = {json.dumps(name, ensure_ascii=False)}"]
+    lines += [f"{side} = {degrees!r}" for side, degrees in zip(("south", "west", "north", "east"), map(float, bbox))]
+    lines.append(f"timezone = {json.dumps(timezone)}")
+    if days is not None:
+        try:
+            first, last = (dt.date.fromisoformat(day) for day in days)
+        except ValueError:
+            raise InputError("days= must be two dates such as 2024-03-04.") from None
+        lines += [f"first_day = {first}", f"last_day = {last}"]
+    if hours is not None:
+        lines.append(f"hours = {json.dumps(hours)}")
+    text = "\n".join(lines) + "\n"
+    scope = parse_scope(text, name)
+    caps = scope.caps
+    return (
+        f"# A wayveil scope: the public frame of a dataset; everything in it is published with the release.\n{text}\n"
+        "# Upper limits for every trajectory. These are defaults for the size of the box; lower ones give less noise.\n"
+        f"[caps]\npoints = {caps.points}\nlength_km = {caps.length_km!r}\nduration_h = {caps.duration_h!r}\n"
+        f"speed_kmh = {caps.speed_kmh!r}\n"
+    )
+
+
+def box_of_roads(roads: RoadMap) -> tuple[float, float, float, float]:
+    """South, west, north and east of a public road map, rounded outwards to hundredths of a degree."""
+    south, west = (math.floor(100 * float(column.min())) / 100 for column in (roads.lat, roads.lon))
+    north, east = (math.ceil(100 * float(column.max())) / 100 for column in (roads.lat, roads.lon))
+    return south, west, north, east
+
+
 TEMPLATE = """\
 # A wayveil scope: the public frame of a dataset. Fill it in from public knowledge (a map, the project's plan),
 # never from the data itself: everything in this file is published with the release.
@@ -141,6 +183,9 @@ timezone = "Europe/Paris"
 # synthetic trajectories then get dates in one made-up week.
 first_day = 2024-03-04
 last_day = 2024-03-31
+
+# The hours of the day in which data was recorded. Leave it out if that is the whole day.
+# hours = "06:00-22:00"
 
 # Upper limits for every trajectory, from what such vehicles can do. Synthetic trajectories stay below them, and with
 # little data, lower limits give less noise. A limit that is left out gets a default that depends on the box.

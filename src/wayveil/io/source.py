@@ -16,13 +16,13 @@ import numpy as np
 
 from wayveil.core.trajectories import Trajectories, batches, pieces
 from wayveil.errors import InputError
-from wayveil.io.options import NO_USERS, OnBadRows, ReadOptions
+from wayveil.io.options import NO_USERS, OnBadRows, ReadOptions, Roles
 from wayveil.io.readers.dispatch import no_rows, origin_of, read_points, read_trajectories, reading_format
-from wayveil.io.readers.parquet import PartFiles, opened, part_files, roles_of
+from wayveil.io.readers.parquet import PartFiles, in_degrees, opened, part_files, roles_of
 from wayveil.io.readers.parquet_stream import find_cuts, fits_memory, raw_points, read_cuts, row_group_starts_by_file
 from wayveil.io.readers.parquet_unsorted import BucketRange, plan_buckets, read_buckets
 from wayveil.io.readers.points import Points, points_of
-from wayveil.io.readers.tables import is_pandas, needed_columns, table_of_frame
+from wayveil.io.readers.tables import is_geo, is_pandas, needed_columns, table_of_frame
 from wayveil.progress import Progress, quiet
 
 BATCH_POINTS = 1 << 19
@@ -214,6 +214,11 @@ def open_source(
     time: str | None = None,
     timezone: str | None = None,
     on_bad_rows: OnBadRows = "error",
+    line: str | None = None,
+    interval_s: float | None = None,
+    trip_columns: str | None = None,
+    decimal: str = ".",
+    dayfirst: bool | None = None,
 ) -> Source:
     """A source from a path, trajectories or a frame; the options are those of `wayveil.io.files.read`.
 
@@ -223,16 +228,22 @@ def open_source(
         return MemorySource(data)
     if isinstance(data, MemorySource | WholeSource | ParquetSource):
         return data
-    options = ReadOptions(format, traj_id, user, lon, lat, time, timezone, on_bad_rows)
+    options = ReadOptions(
+        format, traj_id, user, lon, lat, time, timezone, on_bad_rows, None, line, interval_s, trip_columns, decimal,
+        dayfirst,
+    )  # fmt: skip
     if isinstance(data, str | os.PathLike):
         if reading_format(data, format) not in ("parquet", "geoparquet"):
             return WholeSource(data, options)
         files = tuple(part_files(os.fspath(data)))
         with opened(files[0]) as parquet:
-            roles_of(parquet, options, origin_of(data))
-        return ParquetSource(files, options, origin_of(data))
+            roles = roles_of(parquet, options, origin_of(data))
+            streamed = isinstance(roles, Roles) and in_degrees(parquet, roles)
+        return ParquetSource(files, options, origin_of(data)) if streamed else WholeSource(data, options)
     if isinstance(data, Source):
         return data
+    if is_geo(data):
+        return WholeSource(data, options)
     return WholeSource(needed_columns(data, options) if is_pandas(data) else table_of_frame(data, options), options)
 
 

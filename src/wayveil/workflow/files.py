@@ -10,13 +10,13 @@ from wayveil.core.roads import RoadMap, check_inside
 from wayveil.core.signals import deferred_signals
 from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import InputError
-from wayveil.io.options import WRITABLE, files_written, format_of
+from wayveil.io.options import files_written, format_of
 from wayveil.io.output_lock import output_lock
 from wayveil.io.outputs import check_output, check_outputs
 from wayveil.io.replaceable import check_replaceable
 from wayveil.io.roads import read_roads
 from wayveil.io.scope_files import read_scope
-from wayveil.io.writers.dispatch import write_trajectories
+from wayveil.io.writers.dispatch import check_writable, write_trajectories
 from wayveil.measurement import measure
 from wayveil.privacy.budget import Number, decimal_text
 from wayveil.privacy.ledger import Ledger
@@ -93,6 +93,7 @@ def synthesize_file(
     seed: int | None = None,
     estimator: str | None = None,
     engine: Any = None,
+    times: str | None = None,
     force: bool = False,
     yes: bool = False,
     say: Callable[[str], None] = lambda sentence: None,
@@ -113,6 +114,8 @@ def synthesize_file(
     n, seed, estimator, engine
         As for `wayveil.synthesize`. If the noisy count of the release is unreliable or very large, `n` or `yes` is
         needed.
+    times
+        "iso" or "unix"; by default that of the format.
     yes
         Without `n`: make as many as the noisy count of the release, even if it is unreliable or very large.
     say
@@ -135,8 +138,7 @@ def synthesize_file(
     release_file, output = Path(release_file), Path(output)
     roads, rules = (None if file is None else Path(file) for file in (roads, rules))
     kind = format_of(output)
-    if kind not in WRITABLE:
-        raise InputError(f"wayveil does not write '{output.suffix}'; choose one of {', '.join(WRITABLE)}.")
+    check_writable(kind, times)
     check_outputs(files_written(output, kind), inputs=[release_file, roads, rules])
     check_replaceable(output, force=force)
     replaces = output.exists()
@@ -157,14 +159,14 @@ def synthesize_file(
     }  # fmt: skip
     made: Any
     notes, resumed = synthesis_notes(release, rules=len(rule_list), roads=roadmap is not None), False
-    if kind == "parquet":
+    if kind == "parquet" and times != "iso":
         # Shard by shard, so that memory stays constant and the same command can continue an interrupted run.
         made = synthesize_to_parquet(release, output, extra_metadata=notes, **how)
         number, resumed = made.trajectories, made.resumed_shards > 0
     else:
         with output_lock(output):
             made = synthesize(release, **how)
-            write_trajectories(made.trajectories, output, None, notes, private=False)
+            write_trajectories(made.trajectories, output, None, notes, private=False, times=times)
         number = len(made.trajectories)
     if replaces:
         say(f"Replaced the existing file '{output.name}'.")

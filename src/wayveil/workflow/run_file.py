@@ -54,6 +54,11 @@ class Columns(_Strict):
     lat: _Name | None = None
     time: _Name | None = None
     timezone: _Name | None = None
+    line: _Name | None = None
+    interval_s: float | None = None
+    trip_columns: _Name | None = None
+    decimal: Literal[".", ","] = "."
+    dayfirst: bool | None = None
     on_bad_rows: Literal["error", "drop"] = "error"
     """Has no effect: `measure` always leaves bad rows out. Kept so that older run files can still be read."""
 

@@ -1,4 +1,4 @@
-"""CSV: one line per point, one header line."""
+"""CSV: one header line, then one line per point, trajectory or trip."""
 
 import csv
 import io
@@ -10,10 +10,11 @@ import pyarrow as pa
 from pyarrow import csv as pacsv
 
 from wayveil.errors import InputError
-from wayveil.io.inputs import open_regular
-from wayveil.io.options import MAX_COLUMNS, ReadOptions, Roles, resolve_roles
+from wayveil.io.layouts import resolve_layout
+from wayveil.io.options import MAX_COLUMNS, ReadOptions, Roles
 from wayveil.io.readers.csv_lines import Shape, well_formed_lines
 from wayveil.io.readers.numbers import numbers_of_text
+from wayveil.io.readers.packed import open_text
 from wayveil.io.readers.points import MALFORMED, Points
 from wayveil.io.readers.tables import points_of_table
 
@@ -28,27 +29,27 @@ def read_points(path: Path, options: ReadOptions) -> Points:
     """
     origin = path.name
     names, delimiter, skip_bytes = _header(path)
-    roles = resolve_roles(names, options, origin)
+    roles = resolve_layout(names, options, origin)
     columns = [f"c{position}" for position in range(len(names))]
-    numeric = [f"c{position}" for position in (roles.lon, roles.lat)]
+    numeric = []
+    if isinstance(roles, Roles) and options.decimal == ".":
+        numeric = [f"c{position}" for position in (roles.lon, roles.lat)]
     keep = {f"c{position}": pa.string() for position in roles.positions} | dict.fromkeys(numeric, pa.float64())
     tables, malformed = [], 0
     try:
-        with open_regular(path) as stream:
-            stream.seek(skip_bytes)
+        with open_text(path) as stream:
+            stream.read(skip_bytes)
             for lines, bad in well_formed_lines(stream, Shape(delimiter, len(names))):
                 tables.append(read_lines(lines, columns, keep, delimiter=delimiter))
                 malformed += bad
-    except OSError as error:
-        raise InputError(f"Cannot read '{origin}': {error.strerror or 'input error'}.") from None
     except pa.ArrowException:
         raise InputError(
             f"'{origin}' is not a CSV file; check its header and delimiter, or name the format with format=."
         ) from None
     table = pa.concat_tables(tables) if tables else _empty(keep)
     place_of = {int(name[1:]): place for place, name in enumerate(keep)}
-    points = points_of_table(table, _moved(roles, place_of), options, origin, shortest_first=True)
-    return replace(points, lost={MALFORMED: malformed})
+    points = points_of_table(table, roles.moved(place_of), options, origin, shortest_first=True)
+    return replace(points, lost={**points.lost, MALFORMED: malformed})
 
 
 def read_lines(
@@ -84,24 +85,11 @@ def _empty(keep: dict[str, pa.DataType]) -> pa.Table:
     return pa.table({name: pa.array([], kind) for name, kind in keep.items()})
 
 
-def _moved(roles: Roles, place_of: dict[int, int]) -> Roles:
-    def move(position: int | None) -> int | None:
-        return None if position is None else place_of[position]
-
-    return Roles(
-        place_of[roles.traj_id], place_of[roles.time], move(roles.lon), move(roles.lat), move(roles.user),
-        move(roles.geometry),
-    )  # fmt: skip
-
-
 def _header(path: Path) -> tuple[list[str], str, int]:
     """Column names, the delimiter, and the length of the header line in bytes."""
     origin = path.name
-    try:
-        with open_regular(path) as stream:
-            line = stream.readline(_MAX_HEADER_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"Cannot read '{origin}': {error.strerror}.") from None
+    with open_text(path) as stream:
+        line = stream.readline(_MAX_HEADER_BYTES + 1)
     if b"\r" in line.rstrip(b"\r\n"):  # lines that end with CR alone
         line = line[: line.index(b"\r") + 1]
     if not line.strip():
@@ -112,10 +100,10 @@ def _header(path: Path) -> tuple[list[str], str, int]:
         text = line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
         raise InputError(
-            f"'{origin}' is not UTF-8 text; save it as a UTF-8 CSV, or name the format with format=."
+            f"'{origin}' is not UTF-8 text; save it as a UTF-8 CSV."
         ) from None
     if "\x00" in text:
-        raise InputError(f"'{origin}' is not a text file; name the format with format=.")
+        raise InputError(f"'{origin}' is not a text file.")
     delimiter = max(",;\t|", key=text.count)
     if text.count(delimiter) > MAX_COLUMNS:
         raise InputError(f"'{origin}' has more than {MAX_COLUMNS} columns; keep only the needed ones.")

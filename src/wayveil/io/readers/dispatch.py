@@ -8,9 +8,10 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.csv_notes import csv_notes
 from wayveil.io.inputs import open_regular
-from wayveil.io.options import SYNTHETIC, ReadOptions, format_of
+from wayveil.io.options import FORMATS, READ_AS, SYNTHETIC, ReadOptions, format_of
 from wayveil.io.readers import parquet
 from wayveil.io.readers.grouping import assemble
+from wayveil.io.readers.packed import inner_name
 from wayveil.io.readers.points import Points
 from wayveil.io.readers.tables import points_of_frame
 from wayveil.progress import Progress, quiet
@@ -41,19 +42,44 @@ def reading_format(path: str | os.PathLike[str], wanted: str | None) -> str:
             from wayveil.io.readers.public_datasets import format_of_folder
 
             return format_of_folder(local)
-        try:
-            return format_of(local, advice="name the format with format=")
-        except InputError:
-            with open_regular(local) as stream:
-                start = stream.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
-            if start.startswith(b"PAR1"):
-                return "parquet"
-            if start.startswith(b"<"):
-                return "gpx"
-            raise
+        return _format_of_file(local)
     except (OSError, ValueError) as error:
         why = f": {error.strerror}" if isinstance(error, PermissionError) else ""
         raise InputError(f"Cannot read '{local.name}'{why}.") from None
+
+
+def _format_of_file(path: Path) -> str:
+    """The format by the extension, also of a packed file, or by the first bytes."""
+    name = inner_name(path)
+    with open_regular(path) as stream:
+        start = stream.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")
+    if name.lower().endswith(".json"):
+        # A collection of features, or one object per line.
+        return "jsonl" if path.name == name and _has_lines(path) else "geojson"
+    try:
+        kind = format_of(Path(name), advice="name the format with format=")
+    except InputError:
+        beginnings = {b"PAR1": "parquet", b"ARROW1": "arrow", b"fgb\x03": "fgb", b"<": "gpx"}
+        kind = next((kind for beginning, kind in beginnings.items() if start.startswith(beginning)), "")
+        if not kind:
+            raise
+    kind = READ_AS.get(kind, kind)
+    if kind not in FORMATS:
+        raise InputError(f"'{path.name}' is a file for a traffic simulator, which wayveil writes but does not read.")
+    if path.name != name and kind not in PACKED and not (kind == "shp" and path.name.lower().endswith(".zip")):
+        raise InputError(f"'{path.name}' is a packed {kind} file, which is read only unpacked; unpack it first.")
+    return kind
+
+
+def _has_lines(path: Path) -> bool:
+    """Whether the first line of a JSON file is a whole object, as in JSON lines."""
+    with open_regular(path) as stream:
+        first = stream.readline(1 << 16).strip()
+        return first.startswith(b"{") and first.endswith(b"}") and b'"FeatureCollection"' not in first[:200]
+
+
+PACKED = ("csv", "geojson", "jsonl")
+"""Formats that are read from .gz and .zip files, as a stream."""
 
 
 def read_points(path_or_frame: Any, options: ReadOptions, progress: Progress = quiet) -> Points:
@@ -68,8 +94,14 @@ def read_points(path_or_frame: Any, options: ReadOptions, progress: Progress = q
         return parquet.read_points(parquet.PartFiles(files, origin_of(path_or_frame)), options)
     path = Path(path_or_frame)
     # A reader is imported when it is needed, because each imports something slow.
-    from wayveil.io.readers import csvfile, gpx, public_datasets
+    from wayveil.io.readers import arrow_file, csvfile, gpx, json_records, public_datasets, vector
 
+    if kind in ("gpkg", "fgb", "shp"):
+        return vector.read_points(path, kind, options)
+    if kind in ("geojson", "jsonl"):
+        return json_records.read_geojson(path, options) if kind == "geojson" else json_records.read_lines(path, options)
+    if kind == "arrow":
+        return arrow_file.read_points(path, options)
     if kind in ("geolife", "tdrive", "cabspotting"):
         return public_datasets.read_points(path, kind, options, progress)
     if kind == "gpx" and path.is_dir():
@@ -101,6 +133,10 @@ def metadata_of(path: str | os.PathLike[str]) -> dict[str, str]:
         return parquet.metadata(os.fspath(path))
     if kind == "csv":
         return csv_notes(Path(path))
+    if kind in ("geojson", "gpkg"):
+        from wayveil.io.readers import feature_notes
+
+        return feature_notes.read_notes(Path(path), kind)
     from wayveil.io.readers import gpx
 
     return gpx.metadata(Path(path)) if kind == "gpx" and not Path(path).is_dir() else {}

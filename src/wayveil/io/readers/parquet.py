@@ -6,14 +6,15 @@ from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from wayveil.errors import InputError
-from wayveil.io.options import KNOWN_NAMES, MAX_COLUMNS, ReadOptions, Roles, resolve_roles
-from wayveil.io.readers.geoparquet import geometry_position
+from wayveil.io.layouts import Layout, resolve_layout
+from wayveil.io.options import KNOWN_NAMES, MAX_COLUMNS, Columns, ReadOptions, Roles
+from wayveil.io.readers.geoparquet import crs_of, geometry_position, holds_lines
 from wayveil.io.readers.list_files import files_under
 from wayveil.io.readers.parquet_pages import BadParquetError, Chunk, RowGroup, page_sizes, page_values, row_groups
 from wayveil.io.readers.points import Points
@@ -23,6 +24,7 @@ SLICE_ROWS = 1 << 18
 MAX_ROWS_IN_MEMORY = 200_000_000
 LARGEST_PAGE_BYTES = 256 << 20
 _READ_AHEAD_BYTES = 1 << 20
+_Layout = TypeVar("_Layout", bound=Columns)
 
 
 @dataclass(frozen=True)
@@ -103,8 +105,8 @@ def _unreadable(name: str, error: Exception) -> InputError:
     return InputError(f"'{name}' is missing, truncated, or not a Parquet file.")
 
 
-def roles_of(parquet: pq.ParquetFile, options: ReadOptions, origin: str) -> Roles:
-    """The roles of a Parquet file's columns; the geometry is used if there is no lon and lat."""
+def roles_of(parquet: pq.ParquetFile, options: ReadOptions, origin: str) -> Layout:
+    """The layout of a Parquet file's columns; the geometry is used if there is no lon and lat."""
     schema = parquet.schema_arrow
     if len(schema.names) > MAX_COLUMNS:
         raise InputError(f"'{origin}' has more than {MAX_COLUMNS} columns; keep only the needed ones.")
@@ -114,7 +116,7 @@ def roles_of(parquet: pq.ParquetFile, options: ReadOptions, origin: str) -> Role
     geometry = None if plain and not asked else geometry_position(schema, origin)
     if asked and geometry is None:
         raise InputError(f"'{origin}' has no 'geo' metadata, so it is not GeoParquet.")
-    return resolve_roles(schema.names, options, origin, geometry)
+    return resolve_layout(schema.names, options, origin, geometry, lines=holds_lines(schema))
 
 
 def groups_of(file: str, origin: str) -> list[RowGroup]:
@@ -141,7 +143,7 @@ def values_in(file: str, name: str, origin: str) -> int:
         raise InputError(f"'{origin}' is a damaged Parquet file; write it again.") from None
 
 
-def refuse_bombs(file: str, parquet: pq.ParquetFile, roles: Roles, origin: str) -> None:
+def refuse_bombs(file: str, parquet: pq.ParquetFile, roles: Columns, origin: str) -> None:
     """Refuse pages of the needed columns that decompress to more than a safe amount of memory.
 
     Every page header of a local file is checked; at an address, where each check is a request, only those of column
@@ -180,7 +182,8 @@ def read_points(parts: PartFiles, options: ReadOptions) -> Points:
     """All rows of Parquet files, in memory."""
     origin = parts.name
     tables: list[pa.Table] = []
-    roles: Roles | None = None
+    roles: Layout | None = None
+    systems: set[Any] = set()
     rows = 0
     for file in parts.files:
         with opened(file) as parquet:
@@ -190,6 +193,7 @@ def read_points(parts: PartFiles, options: ReadOptions) -> Points:
                 raise InputError(f"'{origin}' has too many rows to read at once; `wayveil measure` reads it in parts.")
             refuse_bombs(file, parquet, roles, origin)
             names, roles = narrowed(parquet, roles)
+            systems.add(crs_of(parquet.schema_arrow))
             tables.extend(slices(parquet, names, range(parquet.metadata.num_row_groups)))
             if not tables:
                 tables.append(parquet.schema_arrow.empty_table().select(names))
@@ -197,22 +201,35 @@ def read_points(parts: PartFiles, options: ReadOptions) -> Points:
     try:
         table = pa.concat_tables(one.rename_columns([str(i) for i in range(one.num_columns)]) for one in tables)
     except (pa.ArrowException, ValueError):
-        raise InputError(f"The part files of '{origin}' have different columns; give them the same columns.") from None
-    return points_of_table(table, roles, options, origin)
+        raise InputError(different_parts(origin)) from None
+    if len(systems) > 1:
+        raise InputError(f"The part files of '{origin}' have different coordinate systems; convert them to one.")
+    return points_of_table(table, roles, options, origin, crs=systems.pop())
 
 
-def narrowed(parquet: pq.ParquetFile, roles: Roles) -> tuple[list[str], Roles]:
+def narrowed(parquet: pq.ParquetFile, roles: _Layout) -> tuple[list[str], _Layout]:
     """Names of the needed columns, and the roles by position among them."""
-    names = parquet.schema_arrow.names
-    order = [roles.traj_id, roles.time, roles.lon, roles.lat, roles.user, roles.geometry]
-    places: list[int | None] = []
-    kept: list[str] = []
-    for position in order:
-        places.append(None if position is None else len(kept))
-        kept += [] if position is None else [names[position]]
-    traj_id, time, lon, lat, user, geometry = places
-    assert traj_id is not None and time is not None
-    return kept, Roles(traj_id, time, lon, lat, user, geometry)
+    # In the order of the roles, so that part files may have their columns in different orders.
+    names, order = parquet.schema_arrow.names, [at for at in vars(roles).values() if isinstance(at, int)]
+    return [names[at] for at in order], roles.moved({old: new for new, old in enumerate(order)})
+
+
+def point_roles_of(parquet: pq.ParquetFile, options: ReadOptions, origin: str) -> Roles:
+    """The roles of a file that can be streamed: one row per point, in degrees of WGS 84."""
+    roles = roles_of(parquet, options, origin)
+    if not isinstance(roles, Roles) or not in_degrees(parquet, roles):
+        raise InputError(different_parts(origin))
+    return roles
+
+
+def in_degrees(parquet: pq.ParquetFile, roles: Roles) -> bool:
+    """Whether positions need no reprojection."""
+    return roles.geometry is None or crs_of(parquet.schema_arrow) is None
+
+
+def different_parts(origin: str) -> str:
+    """The error for part files that cannot be read together."""
+    return f"The part files of '{origin}' have different columns; give them the same columns."
 
 
 def metadata(path: str | Path) -> dict[str, str]:

@@ -12,7 +12,7 @@ from wayveil.io.options import ReadOptions, Roles
 from wayveil.io.readers import grouping
 from wayveil.io.readers.grouping import KeyOrder, assemble
 from wayveil.io.readers.labels import Labels, labels_of
-from wayveil.io.readers.parquet import groups_of, narrowed, opened, refuse_bombs, roles_of, slices
+from wayveil.io.readers.parquet import groups_of, narrowed, opened, point_roles_of, refuse_bombs, slices
 from wayveil.io.readers.points import Points, usable
 from wayveil.io.readers.tables import points_of_table
 from wayveil.progress import Progress, quiet
@@ -29,7 +29,7 @@ def find_cuts(files: Sequence[str], options: ReadOptions, origin: str, batch_poi
     order, cuts, row, run_start = KeyOrder(), [0], 0, 0
     for file in files:
         with opened(file) as parquet:
-            roles = roles_of(parquet, options, origin)
+            roles = point_roles_of(parquet, options, origin)
             refuse_bombs(file, parquet, roles, origin)
             name = parquet.schema_arrow.names[roles.traj_id]
             for table in slices(parquet, [name], range(parquet.metadata.num_row_groups)):
@@ -88,7 +88,7 @@ def needed_tables(
             if row >= stop or row + facts.num_rows <= start:
                 row += facts.num_rows
                 continue
-            names, roles = narrowed(parquet, roles_of(parquet, options, origin))
+            names, roles = narrowed(parquet, point_roles_of(parquet, options, origin))
             if keys_only:
                 names = [names[roles.traj_id], *([] if roles.user is None else [names[roles.user]])]
                 roles = Roles(0, 0, None, None, None if roles.user is None else 1)
@@ -148,7 +148,7 @@ def raw_points(files: Sequence[str], options: ReadOptions, origin: str, progress
     total, row = 0, 0
     for file in files:
         with opened(file) as parquet:
-            refuse_bombs(file, parquet, roles_of(parquet, options, origin), origin)
+            refuse_bombs(file, parquet, point_roles_of(parquet, options, origin), origin)
             total += parquet.metadata.num_rows
     for table, roles in needed_tables(files, options, origin, 0, 1 << 62):
         yield points_of_table(table, roles, options, origin)

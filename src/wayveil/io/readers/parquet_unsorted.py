@@ -20,7 +20,7 @@ from wayveil.errors import InputError
 from wayveil.io.options import ReadOptions, Roles
 from wayveil.io.readers import grouping
 from wayveil.io.readers.labels import Labels, labels_of
-from wayveil.io.readers.parquet import opened, refuse_bombs, roles_of
+from wayveil.io.readers.parquet import opened, point_roles_of, refuse_bombs
 from wayveil.io.readers.parquet_stream import needed_tables, size_of
 from wayveil.io.readers.points import Points, usable
 from wayveil.io.readers.tables import points_of_table
@@ -45,7 +45,7 @@ def plan_buckets(files: Sequence[str], options: ReadOptions, origin: str, limit_
     count = np.zeros(BUCKETS, np.int64)
     for file in files:
         with opened(file) as parquet:
-            refuse_bombs(file, parquet, roles_of(parquet, options, origin), origin)
+            refuse_bombs(file, parquet, point_roles_of(parquet, options, origin), origin)
     for table, roles in needed_tables(files, options, origin, 0, _EVERYTHING, keys_only=True):
         count += np.bincount(_bucket_of_rows(table, roles, options, origin), minlength=BUCKETS)
     rows = int(count.sum())

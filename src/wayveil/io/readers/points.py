@@ -15,6 +15,7 @@ from wayveil.io.readers.labels import MISSING, TOO_LONG, UNREADABLE, Labels
 
 MALFORMED = "malformed row"
 DAMAGED = "damaged file"
+UNTIMED = "line without positions, or without a time for each"
 EXCHANGED = "latitude and longitude swapped"
 
 
@@ -33,7 +34,7 @@ class Points:
     zoneless: NDArray[np.bool_] | None = None
     """Rows whose time has no time zone, if none was given; None if there are no such rows."""
     lost: Mapping[str, int] = field(default_factory=dict)
-    """What could not be read as rows at all: counts of MALFORMED rows and DAMAGED files."""
+    """What could not be read as rows at all: counts of MALFORMED rows, UNTIMED lines and DAMAGED files."""
 
     def __len__(self) -> int:
         return len(self.lon)

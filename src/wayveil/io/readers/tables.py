@@ -1,9 +1,7 @@
 """Arrow tables to points, and trajectories to Arrow tables."""
 
-import datetime as dt
+import json
 from collections.abc import Sequence
-from dataclasses import replace
-from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -11,39 +9,51 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from wayveil.core.arrow import decoded
-from wayveil.core.trajectories import is_missing
 from wayveil.errors import InputError
-from wayveil.io.options import ReadOptions, Roles, resolve_roles
-from wayveil.io.readers.labels import labels_of, labels_of_values
+from wayveil.io.layouts import TRIP_ROLES, Layout, LineRoles, TripRoles, resolve_layout
+from wayveil.io.options import ReadOptions, Roles
+from wayveil.io.readers.labels import Labels, labels_of, labels_of_values
 from wayveil.io.readers.numbers import float_column, is_number, is_text, numbers_of_text
 from wayveil.io.readers.points import Points
-from wayveil.io.readers.times import times_of
+from wayveil.io.readers.times import text_of_value, times_of
+
+GivenLabels = tuple[Labels | None, Labels | None]
+"""Labels of the trajectories and of the users."""
+NO_LABELS: GivenLabels = (None, None)
 
 
 def table_of_frame(frame: Any, options: ReadOptions | None = None) -> pa.Table:
-    """A pandas, polars or pyarrow frame as an Arrow table; of a pandas frame only the columns that `options` find.
+    """A pandas, polars, pyarrow or DuckDB frame as an Arrow table; only the needed columns where that saves work.
 
     A pandas column of objects becomes text; `points_of_frame` reads its values.
     """
     if isinstance(frame, pa.Table):
         return frame
+    if is_lazy(frame):
+        names = list(frame.collect_schema().names())
+        kept = [names[at] for at in resolve_layout(names, options or ReadOptions(), "frame").positions]
+        frame = frame.select(kept).collect()
     try:
         if isinstance(frame, pa.RecordBatch):
             return pa.Table.from_batches([frame])
         if is_pandas(frame):
-            kept = needed_columns(frame, options or ReadOptions())
-            columns = [_texts_of(one) if _holds_objects(one) else _arrow(one) for one in _columns(kept)]
-            return pa.table(dict(zip(map(str, kept.columns), columns)))
+            return table_of_columns(needed_columns(frame, options or ReadOptions()))
         if hasattr(frame, "__arrow_c_stream__"):
             return pa.table(frame)
     except (pa.ArrowException, TypeError, ValueError):
         raise InputError("The frame has columns that Arrow cannot represent; keep only the needed ones.") from None
-    raise InputError("Give a path, Trajectories, or a pandas, polars or pyarrow frame.")
+    raise InputError("Give a path, Trajectories, or a pandas, polars, pyarrow, GeoPandas or DuckDB frame.")
+
+
+def table_of_columns(frame: Any) -> pa.Table:
+    """All columns of a pandas frame."""
+    columns = [_texts_of(one) if _holds_objects(one) else _arrow(one) for one in _columns(frame)]
+    return pa.table(dict(zip(map(str, frame.columns), columns)))
 
 
 def is_frame(value: Any) -> bool:
     """Whether `table_of_frame` accepts it."""
-    return is_pandas(value) or hasattr(value, "__arrow_c_stream__")
+    return is_pandas(value) or is_lazy(value) or is_geo(value) or hasattr(value, "__arrow_c_stream__")
 
 
 def is_pandas(value: Any) -> bool:
@@ -51,10 +61,23 @@ def is_pandas(value: Any) -> bool:
     return type(value).__module__.partition(".")[0] == "pandas"
 
 
+def is_lazy(value: Any) -> bool:
+    """Whether a value is a polars LazyFrame."""
+    return type(value).__module__.partition(".")[0] == "polars" and hasattr(value, "collect_schema") and hasattr(
+        value, "collect"
+    )
+
+
+def is_geo(value: Any) -> bool:
+    """Whether a value is a GeoDataFrame, or a Trajectory or TrajectoryCollection of MovingPandas."""
+    library = type(value).__module__.partition(".")[0]
+    return library == "movingpandas" or (library == "geopandas" and hasattr(value, "columns"))
+
+
 def needed_columns(frame: Any, options: ReadOptions) -> Any:
     """A pandas frame with the needed columns only: the contents of others must not matter."""
     names = [str(name) for name in frame.columns]
-    return frame.iloc[:, resolve_roles(names, options, "frame").positions]
+    return frame.iloc[:, resolve_layout(names, options, "frame").positions]
 
 
 def _columns(frame: Any) -> list[Any]:
@@ -74,61 +97,107 @@ def _arrow(column: Any) -> pa.ChunkedArray:
 
 
 def _texts_of(column: Any) -> pa.ChunkedArray:
-    """Objects as CSV text: numbers, dates and text; others are missing."""
-    texts = [_text_of(value) for value in column.astype(object)]
+    """Objects as CSV text: numbers, dates and text, and lists as JSON; others are missing."""
+    texts = [_list_text(value) if isinstance(value, list | tuple | np.ndarray) else text_of_value(value)
+             for value in column.astype(object)]  # fmt: skip
     return pa.chunked_array([pa.array(texts, pa.large_string())])
 
 
-def _text_of(value: Any) -> str | None:
-    if is_missing(value) or isinstance(value, bool | np.bool_):
-        return None
-    if isinstance(value, dt.date):
-        return value.isoformat()
-    if isinstance(value, Number):
-        return str(value)
+def _list_text(value: Any) -> str | None:
     try:
-        return str(value) if isinstance(value, str) and value.encode() else None
-    except UnicodeEncodeError:
+        return json.dumps(value.tolist() if isinstance(value, np.ndarray) else value, default=text_of_value)
+    except (TypeError, ValueError, RecursionError):
         return None
 
 
 def points_of_table(
-    table: pa.Table, roles: Roles, options: ReadOptions, origin: str, *, shortest_first: bool = False
+    table: pa.Table,
+    layout: Layout,
+    options: ReadOptions,
+    origin: str,
+    *,
+    shortest_first: bool = False,
+    given: GivenLabels = NO_LABELS,
+    crs: Any = None,
 ) -> Points:
-    """The rows of a table whose columns are known by position."""
-    try:
-        sort = {"shortest_first": shortest_first}
-        label = labels_of(table.column(roles.traj_id), "traj_id", origin, **sort)
-        user = None if roles.user is None else labels_of(table.column(roles.user), "user", origin, **sort)
-        times = times_of(table.column(roles.time), options.timezone, origin)
-        if roles.geometry is not None:
-            from wayveil.io.readers.geoparquet import coordinates
+    """The rows of a table whose columns are known by position.
 
-            lon, lat = coordinates(table.column(roles.geometry), origin)
-        else:
-            assert roles.lon is not None and roles.lat is not None
-            lon = degrees_of(table.column(roles.lon), "lon", origin)
-            lat = degrees_of(table.column(roles.lat), "lat", origin)
+    `given` are labels that were read elsewhere, and `crs` is the reference system of a geometry column.
+    """
+    table = _with_decimal_points(table, layout, options)
+    try:
+        label, user = (
+            known
+            if known is not None or at is None
+            else labels_of(table.column(at), role, origin, shortest_first=shortest_first)
+            for known, at, role in zip(given, (layout.traj_id, layout.user), ("traj_id", "user"))
+        )
+        if isinstance(layout, LineRoles):
+            from wayveil.io.readers.lines import points_of_line_table
+
+            return points_of_line_table(table, layout, options, origin, (label, user), crs)
+        if isinstance(layout, TripRoles):
+            from wayveil.io.readers.trips import points_of_trip_table
+
+            return points_of_trip_table(table, layout, options, origin, (label, user))
+        assert label is not None
+        return _points_of_rows(table, layout, options, origin, label, user, crs)
     except (pa.ArrowException, UnicodeDecodeError, OverflowError):
         # Arrow's message would quote the value that it could not read.
         raise InputError(f"A column of '{origin}' cannot be read as numbers, times or labels.") from None
+
+
+def _points_of_rows(
+    table: pa.Table, roles: Roles, options: ReadOptions, origin: str, label: Labels, user: Labels | None, crs: Any
+) -> Points:
+    times = times_of(table.column(roles.time), options.timezone, origin, options.dayfirst)
+    if roles.geometry is not None:
+        from wayveil.io.readers.crs import to_degrees
+        from wayveil.io.readers.geoparquet import coordinates
+
+        lon, lat = to_degrees(*coordinates(table.column(roles.geometry), origin), crs, origin)
+    else:
+        assert roles.lon is not None and roles.lat is not None
+        lon = degrees_of(table.column(roles.lon), "lon", origin)
+        lat = degrees_of(table.column(roles.lat), "lat", origin)
     return Points(label, lon, lat, times.utc_s, user, times.zoneless)
+
+
+def _with_decimal_points(table: pa.Table, layout: Layout, options: ReadOptions) -> pa.Table:
+    """The table with decimal points in place of the commas of numbers that are text, if the owner asked for it."""
+    if options.decimal == ".":
+        return table
+    import pyarrow.compute as pc
+
+    numeric = ("lon", "lat", "time", *TRIP_ROLES) if not isinstance(layout, LineRoles) else ()
+    for role in numeric:
+        at = getattr(layout, role, None)
+        if at is not None and is_text(decoded(table.column(at)).type):
+            points = pc.replace_substring(decoded(table.column(at)), ",", ".")
+            table = table.set_column(at, table.column_names[at], points)
+    return table
 
 
 def points_of_frame(frame: Any, options: ReadOptions, origin: str = "frame") -> Points:
     """The rows of a frame."""
+    if is_geo(frame):
+        from wayveil.io.readers.geoframes import points_of_geoframe
+
+        return points_of_geoframe(frame, options, origin)
     table = table_of_frame(frame, options)
-    roles = resolve_roles(table.column_names, options, origin)
-    points = points_of_table(table, roles, options, origin)
-    if not is_pandas(frame):
-        return points
-    # Labels keep their types: the user 7 and the user "7" are different.
-    columns = _columns(needed_columns(frame, options))
+    roles = resolve_layout(table.column_names, options, origin)
+    given = object_labels(needed_columns(frame, options), roles) if is_pandas(frame) else NO_LABELS
+    return points_of_table(table, roles, options, origin, given=given)
+
+
+def object_labels(frame: Any, layout: Layout) -> GivenLabels:
+    """Labels of columns of objects, which keep their types: the user 7 and the user "7" are different."""
+    columns = _columns(frame)
     label, user = (
         labels_of_values(list(columns[at].astype(object))) if at is not None and _holds_objects(columns[at]) else None
-        for at in (roles.traj_id, roles.user)
+        for at in (layout.traj_id, layout.user)
     )
-    return replace(points, label=label or points.label, user=user or points.user)
+    return label, user
 
 
 def degrees_of(column: pa.ChunkedArray, role: str, origin: str) -> NDArray[np.float64]:

@@ -2,6 +2,8 @@
 
 import datetime as dt
 from dataclasses import dataclass
+from numbers import Number
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 
 from wayveil.core.arrow import decoded
 from wayveil.core.tables import LARGEST_S
+from wayveil.core.trajectories import is_missing
 from wayveil.errors import InputError
 from wayveil.io.options import zone_named
 from wayveil.io.readers.numbers import NUMBER, float_column, is_number, is_text, matching, numbers_of_text, trimmed
@@ -17,6 +20,11 @@ from wayveil.io.readers.numbers import NUMBER, float_column, is_number, is_text,
 _QUARTER_S = 900
 _ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d(:?\d\d(:?\d\d(\.\d+)?)?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
 _ZONED = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
+_SLASHED = r"^(\d\d)[./-](\d\d)[./-](\d{4})([T ].*)?$"
+# In replacements of Arrow a group is one digit: "\\10" is group 1 and a zero.
+_PADDED_DAY = r"^(\d[./-]\d\d?[./-]\d{4})", r"0\1"
+_PADDED_MONTH = r"^(\d\d[./-])(\d[./-]\d{4})", r"\10\2"
+_PADDED_HOUR = r"^(\d\d[./-]\d\d[./-]\d{4}[T ])(\d:)", r"\10\2"
 _WITH_MICROSECONDS = len("2024-03-04 07:30:00.123456")
 _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
@@ -35,12 +43,15 @@ def to_utc_seconds(column: pa.ChunkedArray, timezone: str | None, origin: str) -
     return times_of(column, timezone, origin).utc_s
 
 
-def times_of(column: pa.ChunkedArray, timezone: str | None, origin: str) -> Times:
-    """Times of a column, each value read on its own; only another column type is refused."""
+def times_of(column: pa.ChunkedArray, timezone: str | None, origin: str, dayfirst: bool | None = None) -> Times:
+    """Times of a column, each value read on its own; only another column type is refused.
+
+    `dayfirst` says how dates such as 03/04/2024 are read; without it they cannot be.
+    """
     column = decoded(column)
     kind = column.type
     if is_text(kind):
-        return _from_text(column, timezone)
+        return _from_text(column if dayfirst is None else iso_dates(column, dayfirst), timezone)
     if pa.types.is_timestamp(kind):
         if kind.tz is None and timezone is None:
             raise InputError(f"The times of '{origin}' have no time zone; set it with timezone=.")
@@ -52,6 +63,30 @@ def times_of(column: pa.ChunkedArray, timezone: str | None, origin: str) -> Time
     if pa.types.is_null(kind):
         return Times(np.full(len(column), np.nan))
     raise InputError(f"The time column of '{origin}' contains neither numbers, timestamps nor text; check time=.")
+
+
+def iso_dates(column: pa.ChunkedArray, dayfirst: bool) -> pa.ChunkedArray:
+    """Dates such as 3/4/2024 or 03.04.2024 7:30 rewritten as ISO 8601; other texts are left as they are."""
+    import pyarrow.compute as pc
+
+    text = pc.replace_substring_regex(trimmed(column), *_PADDED_DAY)
+    text = pc.replace_substring_regex(text, *_PADDED_MONTH)
+    text = pc.replace_substring_regex(text, *_PADDED_HOUR)
+    return pc.replace_substring_regex(text, _SLASHED, r"\3-\2-\1\4" if dayfirst else r"\3-\1-\2\4")
+
+
+def text_of_value(value: Any) -> str | None:
+    """A Python value as CSV text: numbers, dates and text; None for anything else."""
+    if is_missing(value) or isinstance(value, bool | np.bool_):
+        return None
+    if isinstance(value, dt.date):
+        return value.isoformat()
+    if isinstance(value, Number):
+        return str(value)
+    try:
+        return str(value) if isinstance(value, str) and value.encode() else None
+    except UnicodeEncodeError:
+        return None
 
 
 def seconds_of_numbers(number: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pyarrow as pa
 from pyarrow import csv as pacsv
 
 from wayveil.core.tables import table_of
@@ -11,14 +12,28 @@ from wayveil.errors import InputError
 from wayveil.io.atomic import atomic_path, write_text
 from wayveil.io.csv_notes import CONTENT, check_notes, digest, notes_at
 from wayveil.io.options import notes_beside
+from wayveil.io.writers.stamps import iso_times
+from wayveil.io.writers.trips import trip_table
 
 
-def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str] | None, *, private: bool) -> None:
+def write(
+    trajectories: Trajectories,
+    path: Path,
+    extra_metadata: dict[str, str] | None,
+    *,
+    private: bool,
+    times: str | None = None,
+    trips: bool = False,
+) -> None:
     """Write a CSV file, and `extra_metadata` as `<name>.meta.json` beside it, because CSV has no place for metadata.
 
-    The notes contain a digest of the CSV file, so that they are ignored if it is replaced.
+    The notes contain a digest of the CSV file, so that they are ignored if it is replaced. `trips` writes one line per
+    trip instead of one per point.
     """
-    table = table_of(trajectories)
+    if trips:
+        table = trip_table(trajectories, times or "iso")
+    else:
+        table = with_iso_times(trajectories, table_of(trajectories)) if times == "iso" else table_of(trajectories)
     users = trajectories.user
     if users is not None and users.dtype.kind == "U" and any("\n" in user or "\r" in user for user in users.tolist()):
         raise InputError(
@@ -35,3 +50,8 @@ def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str]
         write_text(beside, json.dumps(notes, indent=2, ensure_ascii=False) + "\n", private=private)
     elif CONTENT in notes_at(beside):
         beside.unlink()
+
+
+def with_iso_times(trajectories: Trajectories, table: pa.Table) -> pa.Table:
+    """The table of points with times as ISO 8601 text."""
+    return table.set_column(table.column_names.index("t"), "t", pa.array(iso_times(trajectories.t_utc)))

@@ -6,23 +6,58 @@ from wayveil.core.tables import whole_seconds
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.options import WRITABLE, format_of
-from wayveil.io.writers import csvfile, gpx, parquet
+from wayveil.io.writers import csvfile, features, gpx, parquet, trips
+
+TIMES = ("iso", "unix")
+_WITH_TIMES = ("csv", "parquet", "geoparquet", "geojson", "gpkg", "fgb", "trips")
+"""Formats whose times may be either; the others prescribe one."""
 
 
 def write_trajectories(
-    trajectories: Trajectories, path: Path, wanted: str | None, extra_metadata: dict[str, str] | None, *, private: bool
+    trajectories: Trajectories,
+    path: Path,
+    wanted: str | None,
+    extra_metadata: dict[str, str] | None,
+    *,
+    private: bool,
+    times: str | None = None,
 ) -> None:
-    """Write in the format `wanted`, or by the file's extension; a `private` file is readable by its owner alone."""
+    """Write in the format `wanted`, or by the file's extension; a `private` file is readable by its owner alone.
+
+    `times` is "iso" or "unix", None for the default of the format.
+    """
     kind = format_of(path, wanted, "use one of these, or choose the format with format=")
-    if kind not in WRITABLE:
-        raise InputError(f"wayveil does not write '{kind}'; choose one of {', '.join(WRITABLE)}.")
-    if kind == "csv":
-        csvfile.write(trajectories, path, extra_metadata, private=private)
+    check_writable(kind, times)
+    if kind in ("csv", "trips"):
+        csvfile.write(trajectories, path, extra_metadata, private=private, times=times, trips=kind == "trips")
     elif kind == "gpx":
         gpx.write(trajectories, path, extra_metadata, private=private)
+    elif kind in ("geojson", "kepler"):
+        stamps: features.Times = "unix" if times == "unix" else "iso"
+        kepler = kind == "kepler"
+        features.write_geojson(trajectories, path, extra_metadata, private=private, times=stamps, kepler=kepler)
+    elif kind in ("gpkg", "fgb"):
+        stamps = "unix" if times == "unix" else "iso"
+        features.write_vector(trajectories, path, kind, extra_metadata, private=private, times=stamps)
+    elif kind in ("sumo", "matsim"):
+        write = trips.write_sumo if kind == "sumo" else trips.write_matsim
+        write(trajectories, path, extra_metadata, private=private)
     else:
-        whole = whole_seconds(trajectories.t_utc)
-        geo = kind == "geoparquet"
         parquet.write_parts(
-            iter([trajectories]), path, geo=geo, extra_metadata=extra_metadata, whole=whole, private=private
-        )
+            iter([trajectories]), path, geo=kind == "geoparquet", extra_metadata=extra_metadata,
+            whole=whole_seconds(trajectories.t_utc), private=private, stamps=times == "iso",
+        )  # fmt: skip
+
+
+def check_writable(kind: str, times: str | None = None) -> None:
+    """InputError unless wayveil writes the format, with such times."""
+    if kind not in WRITABLE:
+        raise InputError(f"wayveil does not write '{kind}'; choose one of {', '.join(WRITABLE)}.")
+    if times not in (None, *TIMES):
+        raise InputError("times= must be 'iso' or 'unix'.")
+    if times is not None and kind not in _WITH_TIMES:
+        raise InputError(f"The format {kind} prescribes how times are written; leave times= out.")
+    if kind in ("gpkg", "fgb"):
+        from wayveil.io.extras import gis
+
+        gis()

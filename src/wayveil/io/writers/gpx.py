@@ -7,18 +7,16 @@ from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
 
-from wayveil.core.tables import LARGEST_S, user_column
+from wayveil.core.tables import user_column
 from wayveil.core.trajectories import Trajectories
-from wayveil.errors import InputError
 from wayveil.io.atomic import atomic_path
+from wayveil.io.writers.stamps import check_times
 
 GPX = "http://www.topografix.com/GPX/1/1"
 OWN = "urn:wayveil:gpx:1"
 """The namespace for users and for notes about the file, which GPX has no elements for."""
 EXACT = Context(prec=4_096)
 """Decimal arithmetic without rounding; the default precision of 28 digits would round sums."""
-_FIRST_YEAR_S = -62_135_596_800
-"""Unix time of the year 1, the first that a date can express."""
 
 
 def _stamp(t_utc: float) -> str:
@@ -33,8 +31,7 @@ def _stamp(t_utc: float) -> str:
 def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str] | None, *, private: bool) -> None:
     """Write one track with one segment per trajectory, with all digits of coordinates and times."""
     t_utc = trajectories.t_utc
-    if not (np.isfinite(t_utc).all() and ((t_utc >= _FIRST_YEAR_S) & (t_utc <= LARGEST_S)).all()):
-        raise InputError("Some times are missing or outside the years 1 to 5138; GPX cannot represent them.")
+    check_times(t_utc)
     users = None if trajectories.user is None else user_column(trajectories.user).to_pylist()
     with atomic_path(path, private=private) as part, open(part, "w", encoding="utf-8") as out:
         out.write('<?xml version="1.0" encoding="UTF-8"?>\n')

@@ -57,9 +57,21 @@ def write_parts(
     extra_metadata: Mapping[str, str] | None,
     whole: bool,
     private: bool,
+    stamps: bool = False,
 ) -> None:
-    """Write one Parquet file from parts, one after the other; `whole` says that every time is a whole second."""
-    write_tables(_numbered_tables(parts, whole, geo), path, extra_metadata or {}, private=private)
+    """Write one Parquet file from parts, one after the other; `whole` says that every time is a whole second.
+
+    `stamps` writes times as timestamps in UTC instead of Unix seconds.
+    """
+    tables = _numbered_tables(parts, whole, geo)
+    write_tables(map(_stamped, tables) if stamps else tables, path, extra_metadata or {}, private=private)
+
+
+def _stamped(table: pa.Table) -> pa.Table:
+    """The table with timestamps, to the microsecond, in place of Unix seconds."""
+    micro = np.round(table["t"].to_numpy() * 1e6).astype(np.int64)
+    stamps = pa.array(micro).cast(pa.timestamp("us", "UTC"))
+    return table.set_column(table.column_names.index("t"), "t", stamps)
 
 
 def _numbered_tables(parts: Iterable[Trajectories], whole: bool, geo: bool) -> Iterator[pa.Table]:

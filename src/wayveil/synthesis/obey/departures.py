@@ -181,12 +181,14 @@ def _shifts(
 def _outside_window(
     tracks: Tracks, which: NDArray[np.int64], shift_s: NDArray[np.float64], scope: Scope
 ) -> NDArray[np.bool_]:
-    """Return which shifts lead out of the days of the scope; a shift of zero counts as one of them."""
-    window = scope.time_window()
-    if window is None:
-        return np.equal(shift_s, 0)
-    first = tracks.t_utc[tracks.offsets[which]]
-    last = tracks.t_utc[tracks.offsets[which + 1] - 1]
-    outside = (first[:, None] + shift_s < window[0]) | (last[:, None] + shift_s > window[1] - 1)
-    result: NDArray[np.bool_] = outside | (shift_s == 0)
-    return result
+    """Return which shifts lead out of the days or hours of the scope; a shift of zero counts as one of them."""
+    outside: NDArray[np.bool_] = np.equal(shift_s, 0)
+    first = tracks.t_utc[tracks.offsets[which]][:, None] + shift_s
+    last = tracks.t_utc[tracks.offsets[which + 1] - 1][:, None] + shift_s
+    window, hours = scope.time_window(), scope.hours_window_s
+    if window is not None:
+        outside = outside | (first < window[0]) | (last > window[1] - 1)
+    if hours is not None:
+        begun = scope.seconds_into_hours(first.ravel()).reshape(first.shape)
+        outside = outside | (begun + (last - first) > hours[1] - 1)
+    return outside

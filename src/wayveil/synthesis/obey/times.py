@@ -15,6 +15,7 @@ from wayveil.rules.rule import Rule
 from wayveil.rules.tolerances import ELLIPSOID_RATIO, ROUND_OFF_M
 from wayveil.synthesis.place.physics import stretched_times, whole_seconds
 from wayveil.synthesis.place.track_columns import Tracks, motion_of_tracks
+from wayveil.synthesis.trips.departures import late_s
 
 
 def legal_times(tracks: Tracks, rules: Iterable[Rule], scope: Scope) -> NDArray[np.float64]:
@@ -48,12 +49,16 @@ def legal_times(tracks: Tracks, rules: Iterable[Rule], scope: Scope) -> NDArray[
 def _within_window(
     offsets: NDArray[np.int64], t_utc: NDArray[np.float64], before: NDArray[np.float64], scope: Scope
 ) -> NDArray[np.float64]:
-    """Return times with an earlier departure for trips that would end after the scope's last day and did not before."""
-    window = scope.time_window()
-    if window is None:
-        return t_utc
-    last = np.floor(window[1]) - 1
-    late = np.where(before[offsets[1:] - 1] <= last, t_utc[offsets[1:] - 1] - last, 0.0)
-    room = np.maximum(t_utc[offsets[:-1]] - np.ceil(window[0]), 0.0)
-    result: NDArray[np.float64] = t_utc - np.repeat(np.minimum(np.maximum(late, 0.0), room), np.diff(offsets))
-    return result
+    """Return times with an earlier departure for trips that would end after the scope's hours, or its last day.
+
+    A trip that ended after the last day before is not moved.
+    """
+    window, begin, end = scope.time_window(), offsets[:-1], offsets[1:] - 1
+    if window is not None:
+        last = np.floor(window[1]) - 1
+        late = np.where(before[end] <= last, t_utc[end] - last, 0.0)
+        room = np.maximum(t_utc[begin] - np.ceil(window[0]), 0.0)
+        t_utc = t_utc - np.repeat(np.minimum(np.maximum(late, 0.0), room), np.diff(offsets))
+    if scope.hours_window_s is not None:
+        t_utc = t_utc - np.repeat(np.ceil(late_s(t_utc[begin], t_utc[end], scope)), np.diff(offsets))
+    return t_utc

@@ -1,0 +1,17 @@
+"""Optional libraries: a missing one is one sentence with the command that installs it."""
+
+import importlib
+from typing import Any
+
+from wayveil.errors import InputError
+
+
+def gis() -> Any:
+    """The library pyogrio, for GeoPackage, FlatGeobuf and Shapefile."""
+    try:
+        module = importlib.import_module("pyogrio")
+        importlib.import_module("pyogrio.raw")
+    except ImportError:
+        raise InputError("GeoPackage, FlatGeobuf and Shapefile need an extra: pip install 'wayveil[gis]'.") from None
+    module.set_gdal_config_options({"GDAL_PAM_ENABLED": "NO"})  # otherwise GDAL leaves files beside the data
+    return module

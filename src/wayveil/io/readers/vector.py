@@ -1,0 +1,87 @@
+"""GeoPackage, FlatGeobuf and Shapefile, read by GDAL through pyogrio (`wayveil[gis]`)."""
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from wayveil.errors import InputError
+from wayveil.io.extras import gis
+from wayveil.io.inputs import open_regular
+from wayveil.io.layouts import Layout, resolve_layout
+from wayveil.io.options import ReadOptions
+from wayveil.io.readers.packed import inner_name, is_packed
+from wayveil.io.readers.points import Points
+from wayveil.io.readers.tables import points_of_table
+
+_BEGINNINGS = {"gpkg": b"SQLite format 3\0", "fgb": b"fgb\x03", "shp": b"\x00\x00\x27\x0a"}
+"""GDAL opens a file by its content, and some contents name other files or addresses; only these are passed on."""
+_GEOMETRY = "geometry"
+MAX_ROWS_IN_MEMORY = 200_000_000
+
+
+def read_points(path: Path, kind: str, options: ReadOptions) -> Points:
+    """The rows of the only layer with geometries; the types of its columns are those that the file declares."""
+    origin = path.name
+    pyogrio = gis()
+    place = _place(path, kind)
+    try:
+        layer = _layer(pyogrio, place, origin)
+        info = pyogrio.read_info(place, layer=layer)
+        names = [*map(str, info["fields"]), _GEOMETRY]
+        lines = info["geometry_type"] not in ("Point", "Point Z", "2.5D Point", "Point M", "Point ZM")
+        layout = resolve_layout(names, options, origin, len(names) - 1, lines=lines)
+        table = _table(pyogrio, place, layer, names, layout, origin)
+    except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, pa.ArrowException, OSError):
+        raise InputError(f"'{origin}' is damaged, or is not a file of its format.") from None
+    layout = layout.moved({old: new for new, old in enumerate(layout.positions)})
+    return points_of_table(table, layout, options, origin, crs=info["crs"])
+
+
+def _place(path: Path, kind: str) -> str:
+    """The path for GDAL, after a look at the first bytes."""
+    if is_packed(path):
+        if kind != "shp" or not path.name.lower().endswith(".zip"):
+            raise InputError(f"'{path.name}' must be unpacked first.")
+        return f"/vsizip/{{{path.resolve()}}}/{_member(path)}"
+    try:
+        with open_regular(path) as stream:
+            start = stream.read(16)
+    except OSError as error:
+        raise InputError(f"Cannot read '{path.name}': {error.strerror}.") from None
+    if not start.startswith(_BEGINNINGS[kind]):
+        raise InputError(f"'{path.name}' is damaged, or is not a file of its format.")
+    return str(path.resolve())
+
+
+def _member(path: Path) -> str:
+    import zipfile
+
+    with zipfile.ZipFile(path) as archive:
+        return next(name for name in archive.namelist() if name.endswith(inner_name(path)))
+
+
+def _layer(pyogrio: Any, place: str, origin: str) -> str:
+    layers = [str(name) for name, kind in pyogrio.list_layers(place) if kind is not None]
+    if len(layers) != 1:
+        what = "no layer" if not layers else "several layers"
+        raise InputError(f"'{origin}' has {what} with geometries; export the layer of the trips to a file of its own.")
+    return layers[0]
+
+
+def _table(pyogrio: Any, place: str, layer: str, names: list[str], layout: Layout, origin: str) -> pa.Table:
+    """The needed columns in the order of their positions, the geometry last."""
+    wanted = [names[at] for at in layout.positions[:-1]]
+    # Times as text: each value then keeps its own time zone, where a column has one for all.
+    how = {"layer": layer, "columns": wanted, "datetime_as_string": True, "use_pyarrow": True}
+    with pyogrio.raw.open_arrow(place, **how) as (meta, reader):
+        batches, rows = [], 0
+        for batch in reader:
+            rows += len(batch)
+            if rows > MAX_ROWS_IN_MEMORY:
+                raise InputError(f"'{origin}' has too many rows to read at once; convert it to Parquet in parts.")
+            batches.append(batch)
+        table = pa.Table.from_batches(batches, reader.schema)
+    geometry = meta["geometry_name"] or "wkb_geometry"
+    plain = [table.column(name) for name in wanted] + [table.column(geometry)]
+    return pa.table(dict(zip([*wanted, _GEOMETRY], plain)))

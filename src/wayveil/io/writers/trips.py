@@ -1,0 +1,117 @@
+"""Trip tables and inputs of traffic simulators: the start and the end of each trajectory.
+
+SUMO reads `<trip>` elements with a departure and two places in degrees. MATSim reads plans of two activities with a leg
+between them.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from wayveil.core.tables import user_column, whole_seconds
+from wayveil.core.trajectories import Trajectories
+from wayveil.io.atomic import atomic_path
+from wayveil.io.writers.stamps import check_times, iso_times
+
+_DAY_S = 86_400
+_ROUTES = "http://sumo.dlr.de/xsd/routes_file.xsd"
+_POPULATION = "http://www.matsim.org/files/dtd/population_v6.dtd"
+
+
+def trip_table(trajectories: Trajectories, times: str = "iso") -> pa.Table:
+    """One row per trajectory: traj_id, start_time, end_time, start_lat, start_lon, end_lat, end_lon, user_id."""
+    first, last = trajectories.offsets[:-1], trajectories.offsets[1:] - 1
+
+    def moments(rows: NDArray[np.int64]) -> Any:
+        t_utc = trajectories.t_utc[rows]
+        if times == "iso":
+            return iso_times(t_utc)
+        return t_utc.astype(np.int64) if whole_seconds(trajectories.t_utc) else t_utc
+
+    columns: dict[str, Any] = {
+        "traj_id": np.arange(len(trajectories)),
+        "start_time": moments(first),
+        "end_time": moments(last),
+        "start_lat": trajectories.lat[first],
+        "start_lon": trajectories.lon[first],
+        "end_lat": trajectories.lat[last],
+        "end_lon": trajectories.lon[last],
+    }
+    if trajectories.user is not None:
+        columns["user_id"] = user_column(trajectories.user)
+    return pa.table(columns)
+
+
+def write_sumo(trajectories: Trajectories, path: Path, notes: dict[str, str] | None, *, private: bool) -> None:
+    """Write SUMO trips in the order of departure; departures count from midnight (UTC) of the first day."""
+    start, order = _first_midnight(trajectories), _by_departure(trajectories)
+    with atomic_path(path, private=private) as part, open(part, "w", encoding="utf-8") as out:
+        out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
+        out.writelines(_comments(notes, f"Departures are seconds after {iso_times(np.array([start]))[0]}."))
+        out.write('<routes xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" ')
+        out.write(f'xsi:noNamespaceSchemaLocation="{_ROUTES}">\n')
+        for i in order.tolist():
+            first, last = trajectories.offsets[i], trajectories.offsets[i + 1] - 1
+            depart = f"{trajectories.t_utc[first] - start:.2f}"
+            places = [f"{_digits(trajectories.lon[k])},{_digits(trajectories.lat[k])}" for k in (first, last)]
+            out.write(f'  <trip id="{i}" depart="{depart}" fromLonLat="{places[0]}" toLonLat="{places[1]}"/>\n')
+        out.write("</routes>\n")
+
+
+def write_matsim(trajectories: Trajectories, path: Path, notes: dict[str, str] | None, *, private: bool) -> None:
+    """Write a MATSim population: one person per trajectory, who leaves an origin and drives to a destination.
+
+    Coordinates are degrees, which the attribute `coordinateReferenceSystem` says; MATSim reprojects them.
+    """
+    start, order = _first_midnight(trajectories), _by_departure(trajectories)
+    with atomic_path(path, private=private) as part, open(part, "w", encoding="utf-8") as out:
+        out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE population SYSTEM "{_POPULATION}">\n')
+        out.writelines(_comments(notes, f"Hours count from {iso_times(np.array([start]))[0]}."))
+        out.write('<population>\n<attributes>\n<attribute name="coordinateReferenceSystem" class="java.lang.String">')
+        out.write("EPSG:4326</attribute>\n</attributes>\n")
+        for i in order.tolist():
+            first, last = trajectories.offsets[i], trajectories.offsets[i + 1] - 1
+            leaves = _clock(trajectories.t_utc[first] - start)
+            lasts = _clock(trajectories.t_utc[last] - trajectories.t_utc[first])
+            (x, y), (x_to, y_to) = (
+                (_digits(trajectories.lon[k]), _digits(trajectories.lat[k])) for k in (first, last)
+            )
+            out.write(
+                f'<person id={quoteattr(str(i))}><plan selected="yes">'
+                f'<activity type="origin" x="{x}" y="{y}" end_time="{leaves}"/>'
+                f'<leg mode="car" dep_time="{leaves}" trav_time="{lasts}"/>'
+                f'<activity type="destination" x="{x_to}" y="{y_to}"/></plan></person>\n'
+            )
+        out.write("</population>\n")
+
+
+def _first_midnight(trajectories: Trajectories) -> float:
+    check_times(trajectories.t_utc)
+    if not len(trajectories.t_utc):
+        return 0.0
+    return float(np.floor(trajectories.t_utc.min() / _DAY_S) * _DAY_S)
+
+
+def _by_departure(trajectories: Trajectories) -> NDArray[np.int64]:
+    return np.argsort(trajectories.t_utc[trajectories.offsets[:-1]], kind="stable")
+
+
+def _comments(notes: dict[str, str] | None, *lines: str) -> Iterator[str]:
+    """Notes as XML comments, which must not contain two hyphens in a row."""
+    for line in (*lines, *(f"{key}: {value}" for key, value in (notes or {}).items())):
+        yield f"<!-- {escape(line).replace('--', '- -')} -->\n"
+
+
+def _clock(seconds: float) -> str:
+    """Hours, minutes and seconds; more than 24 hours on later days."""
+    whole = round(seconds)
+    return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
+
+
+def _digits(degrees: float) -> str:
+    return np.format_float_positional(degrees, unique=True, trim="-")
