@@ -72,7 +72,7 @@ class PointSettings:
 
 @dataclass(frozen=True)
 class StopSettings:
-    """Rests and waits, from physics and traffic engineering."""
+    """Rests and waits. Orders of magnitude are physical; values were adjusted on the trial data."""
 
     wait_s: float = 30.0
     """Mean wait in seconds, exponential: cycles of traffic lights take one to two minutes, half of them red."""
@@ -100,7 +100,7 @@ class StopSettings:
 
 @dataclass(frozen=True)
 class ErrorSettings:
-    """Errors of recorded positions."""
+    """Errors of recorded positions. Orders of magnitude are physical; values were adjusted on the trial data."""
 
     drift_m: float = 6.0
     """Median over devices of the standard deviation in metres of the slow error along each axis: satellite receivers
