@@ -262,7 +262,8 @@ def test_what_has_no_weight_is_not_drawn(model, monkeypatch):
     first, last = made.offsets[:-1], made.offsets[1:] - 1
     duration = np.rint(made.t_utc[last] - made.t_utc[first])
     # Of the 200 candidates, each with a duration of its own; a trip that could not go so fast lasts a little longer.
-    assert len(made) == 100 and len(np.unique(duration // 5)) <= 10
+    often = np.sort(np.unique(duration // 5, return_counts=True)[1])
+    assert len(made) == 100 and often[-10:].sum() >= 98
     ends = np.stack([made.lat[first], made.lon[first], made.lat[last], made.lon[last], made.t_utc[first]], axis=1)
     assert len(np.unique(ends, axis=0)) == 100  # but no trip is a copy of another
 

@@ -6,13 +6,12 @@ from scipy.sparse.csgraph import connected_components, dijkstra
 
 from wayveil.core.density import NoisyLevel, estimate_field
 from wayveil.core.grid import base_grid
-from wayveil.core.polylines import Polylines, lengths
 from wayveil.core.pyramid import pool
 from wayveil.core.roads import ROAD_CLASSES, RoadMap
 from wayveil.core.scope import Scope
 from wayveil.synthesis.estimate.mapped_density import estimate_mapped_field
 from wayveil.synthesis.routes.road_network import road_network
-from wayveil.synthesis.routes.road_prior import jitter, prepare_roads, road_features
+from wayveil.synthesis.routes.road_prior import prepare_roads, road_features
 
 SCOPE = Scope(name="town", south=0.0, west=0.0, north=0.04, east=0.04)  # 4.4 km × 4.4 km
 GRID = base_grid(SCOPE)
@@ -248,18 +247,6 @@ def test_points_lie_on_roads_and_in_their_cells():
     np.testing.assert_array_equal(GRID.index(x, y), cell)
     assert np.std(y[:4000]) == pytest.approx(10, rel=0.1) and np.std(x[:4000]) == pytest.approx(29, rel=0.1)
     assert np.std(y[4000:]) == pytest.approx(29, rel=0.1)
-
-
-def test_jitter_moves_points_but_hardly_the_length():
-    x = np.tile(np.linspace(200, 4200, 400), 50)
-    lines = Polylines(np.arange(51) * 400, x, np.full(len(x), 2000.0))
-    moved = jitter(lines, GRID, np.random.default_rng(2))
-    assert 5 < np.std(moved.y_m) < 9
-    assert np.median(lengths(moved) / lengths(lines)) < 1.02
-    ends = np.r_[lines.offsets[:-1], lines.offsets[1:] - 1]
-    np.testing.assert_array_equal(moved.y_m[ends], lines.y_m[ends])
-    again = jitter(lines, GRID, np.random.default_rng(2))
-    np.testing.assert_array_equal(moved.y_m, again.y_m)
 
 
 def divergence(a, b):

@@ -1,90 +1,95 @@
-"""Sparse fixes that move a little so that cells have as many as they should."""
+"""Sparse fixes that move a little along their routes so that cells have as many as they should."""
+
+from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from wayveil.core.grid import Grid
-from wayveil.core.polylines import Polylines
+from wayveil.core.polylines import Polylines, place, steps
 from wayveil.synthesis.place.points import histogram
-from wayveil.synthesis.place.spread_points import spread_points
+from wayveil.synthesis.place.settings import SPREAD
+from wayveil.synthesis.place.spread_points import places_along, spread_points
 
 GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)
-N = 400
 
 
 def rng(seed):
     return np.random.default_rng(seed)
 
 
-def sparse(seed=7):
-    """Five fixes a kilometre apart on each of many lines from west to east."""
-    y = np.repeat(rng(seed).uniform(0, 3000, N), 5)
-    return Polylines(np.arange(N + 1) * 5, np.tile(np.linspace(0, 4000, 5), N), y)
+def corners(n, seed=7):
+    """Routes that go 2 km east and then 1 km north, each from another start."""
+    x, y = rng(seed).uniform(0, 1900, n), rng(seed + 1).uniform(0, 1900, n)
+    return Polylines(np.arange(n + 1) * 3, np.c_[x, x + 2000, x + 2000].ravel(), np.c_[y, y, y + 1000].ravel())
 
 
-def ends_of(lines):
-    return np.r_[lines.offsets[:-1], lines.offsets[1:] - 1]
+def recorded(route, way):
+    """The same shares of the way on each route: (offsets, flat shares, fixes)."""
+    offsets, flat = np.arange(len(route) + 1) * len(way), np.tile(way, len(route))
+    return flat, place(route, steps(route), offsets, flat)
 
 
-def test_fixes_move_to_where_they_are_wanted_and_no_further_than_they_may():
-    lines, busy = sparse(), np.full((30, 40), 0.001)
-    busy[::3] = 1.0
-    moved = spread_points(lines, busy, GRID, 250.0, rng(8))
-    for before, after, most in ((lines.x_m, moved.x_m, 4000), (lines.y_m, moved.y_m, 3000)):
-        assert np.abs(after - before).max() <= 250.1 and after.min() >= 0 and after.max() <= most
-        assert (after[ends_of(lines)] == before[ends_of(lines)]).all()
-    inner = np.setdiff1d(np.arange(5 * N), ends_of(lines))
-
-    def busy_share(tracks):
-        return (busy.ravel()[GRID.index(tracks.x_m[inner], tracks.y_m[inner])] == 1).mean()
-
-    assert busy_share(lines) < 0.5 < 0.95 < busy_share(moved)
+def moved_along(route, way, density, reserve=1.0, seed=8):
+    flat, fixes = recorded(route, way)
+    choices = places_along(route, steps(route), flat, fixes, np.full(len(flat), reserve), rng(seed))
+    return fixes, choices, spread_points(fixes, [choices], density, GRID, rng(seed))
 
 
-def test_counts_come_closer_to_the_density_than_chance_would_bring_them():
-    """Fixes drawn from the density itself scatter like dice; evened out they do not."""
-    random = rng(3)
-    density = random.gamma(2.0, 1.0, (30, 40))
-    density[:, [0, 39]] = 1e-9
-    cell = random.choice(density.size, 9000, p=density.ravel() / density.sum())
-    x, y = (cell % 40 + random.random(9000)) * 100, (cell // 40 + random.random(9000)) * 100
-    order = np.argsort(random.random((300, 30)), axis=1).ravel() + np.repeat(np.arange(300) * 30, 30)
-    lines = Polylines(np.arange(301) * 30, x[order], y[order])
-    moved = spread_points(lines, density, GRID, 250.0, rng(8))
-    wanted = density * 9000 / density.sum()
-
-    def misfit(tracks):
-        count = histogram(tracks, GRID, np.full(300, 30))
-        return float((((count - wanted) ** 2) / (wanted + 0.01)).sum())
-
-    assert misfit(lines) > 900, "about one for each cell"
-    assert misfit(moved) < 0.3 * misfit(lines)
+def test_fixes_stay_on_their_route_in_their_order_and_ends_do_not_move():
+    n, route = 200, corners(200)
+    before, _, after = moved_along(route, np.linspace(0, 1, 9), rng(1).gamma(0.1, 1.0, (30, 40)))
+    x, y = (column.reshape(n, 9) for column in (after.x_m, after.y_m))
+    start_x, start_y = (column[::3, None] for column in (route.x_m, route.y_m))
+    on_first, on_second = np.abs(y - start_y) < 0.01, np.abs(x - start_x - 2000) < 0.01
+    assert (on_first | on_second).all()
+    along = np.where(on_first, x - start_x, 2000 + y - start_y)
+    assert (np.diff(along, axis=1) > 0).all()
+    assert (after.x_m != before.x_m).mean() > 0.3
+    for end in (0, 8):
+        assert (x[:, end] == before.x_m.reshape(n, 9)[:, end]).all()
 
 
-def test_dense_tracks_stay_and_the_same_seed_moves_the_same():
-    busy = rng(1).gamma(0.5, 1.0, (30, 40))
-    dense = Polylines(np.array([0, 400]), np.linspace(0, 4000, 400), np.full(400, 150.0))
-    assert spread_points(dense, busy, GRID, 250.0, rng(8)) is dense
-    one, other = (spread_points(sparse(), busy, GRID, 250.0, rng(8)) for _ in range(2))
-    assert (one.x_m == other.x_m).all() and (one.y_m == other.y_m).all()
+def test_counts_come_closer_to_the_density():
+    route = corners(400)
+    density = rng(2).gamma(2.0, 1.0, (30, 40))
+    _, fixes = recorded(route, np.linspace(0, 1, 400))
+    density *= histogram(fixes, GRID) + 1e-3  # where there is a route at all
+    before, _, after = moved_along(route, np.linspace(0, 1, 9), density)
+    target = density * (len(before.x_m) / density.sum())
+
+    def misfit(lines):
+        return float(((histogram(lines, GRID, np.full(400, 9)) - target) ** 2 / (target + 0.01)).sum())
+
+    assert misfit(after) < 0.6 * misfit(before)
 
 
-def test_fixes_keep_their_order_along_the_route():
-    """Where points gather, steps are short: a move by a share of the mean step would turn back and forth there."""
-    n, random = 60, rng(11)
-    x = np.sort(
-        np.where(random.random((n, 30)) < 0.7, random.uniform(1900, 2100, (n, 30)), random.uniform(0, 4000, (n, 30)))
-    )
-    lines = Polylines(np.arange(n + 1) * 30, x.ravel(), np.repeat(random.uniform(100, 2900, n), 30))
-    moved = spread_points(lines, random.gamma(0.1, 1.0, (30, 40)), GRID, 250.0, rng(8))
-    assert (moved.x_m != lines.x_m).mean() > 0.05
-    assert (np.diff(moved.x_m.reshape(n, 30), axis=1) >= 0).all()
+def test_fixes_of_dense_tracks_and_fixes_beside_a_rest_stay():
+    route, busy = corners(50), rng(1).gamma(0.5, 1.0, (30, 40))
+    before, choices, after = moved_along(route, np.linspace(0, 1, 400), busy)
+    assert len(choices.fix) == 0 and after is before
+    resting = np.array([0.0, 0.2, 0.4, 0.4, 0.4, 0.6, 0.8, 1.0])
+    _, choices, _ = moved_along(route, resting, busy)
+    assert set(choices.fix % 8) == {1, 5, 6}
 
 
-def test_no_step_grows_by_more_than_there_is_room():
-    lines, random = sparse(), rng(5)
-    room = np.where(random.random(5 * N) < 0.5, 40.0, 200.0)
-    moved = spread_points(lines, random.gamma(0.1, 1.0, (30, 40)), GRID, 400.0, rng(8), room_m=room)
-    before, after = (np.hypot(np.diff(one.x_m), np.diff(one.y_m)) for one in (lines, moved))
-    assert (moved.x_m != lines.x_m).mean() > 0.3
-    # Each end moves by at most `room` in both directions, that is √2 of it.
-    assert (after - before <= 2 * np.sqrt(2) * room[1:] + 0.1)[np.arange(1, 5 * N) % 5 > 0].all()
+@pytest.mark.parametrize("reserve", [0.0, 0.2, 0.6])
+def test_no_step_grows_by_more_than_its_reserve(reserve):
+    before, _, after = moved_along(corners(200), np.linspace(0, 1, 9), rng(1).gamma(0.1, 1.0, (30, 40)), reserve)
+    # Along the route a step grows by at most its reserve; across the corner chords can only be shorter.
+    assert steps(after).max() <= 375 * (1 + min(reserve, 2 * SPREAD.reach)) + 0.1
+    assert (after is before) == (reserve == 0.0)
+
+
+def test_the_same_seed_moves_the_same_in_one_part_or_two():
+    route, busy = corners(60), rng(1).gamma(0.5, 1.0, (30, 40))
+    fixes, choices, one = moved_along(route, np.linspace(0, 1, 9), busy)
+    half = len(choices.fix) // 2
+    parts = [
+        replace(choices, fix=choices.fix[part], x_m=choices.x_m[:, part], y_m=choices.y_m[:, part])
+        for part in (slice(0, half), slice(half, None))
+    ]
+    other = spread_points(fixes, parts, busy, GRID, rng(8))
+    again = spread_points(fixes, parts, busy, GRID, rng(8))
+    assert (other.x_m == again.x_m).all() and (other.y_m == again.y_m).all()
+    assert len(one) == len(other)

@@ -36,7 +36,7 @@ from wayveil.synthesis.fit.weights import Fit, fit_weights
 from wayveil.synthesis.model import Model, make_model, stream
 from wayveil.synthesis.obey.replacement import obedient_tracks
 from wayveil.synthesis.obey.steering import forbidden_candidates
-from wayveil.synthesis.place.points import Fixes, course_of, fit_slowness, histogram, slowness_weight
+from wayveil.synthesis.place.points import Fixes, course_of, fit_slowness, histogram, slowness_weight, with_speeds
 from wayveil.synthesis.place.track_columns import Tracks, written_degrees
 from wayveil.synthesis.place.tracks import Pool, assigned_ends, fixes_of, refitted_slowness, timed_tracks
 from wayveil.synthesis.routes.router import route_trips
@@ -222,7 +222,8 @@ def _fit_pool(model: Model, pool: Pool, random: np.random.Generator, progress: P
     """Durations for the actual lengths of the routes, then the pace by place, then the weights of the candidates."""
     _, evenly = _evenly_seen(model.estimates, pool, random)
     recorded_m = final_lengths(pool.trips, pool.course, evenly)
-    pool = replace(pool, trips=timed_again(model.estimates, pool.trips, recorded_m, random))
+    trips = timed_again(model.estimates, pool.trips, recorded_m, random)
+    pool = replace(pool, trips=trips, course=with_speeds(pool.course, recorded_m / trips.duration_s))
     fixes, evenly = _evenly_seen(model.estimates, pool, random)
     points = pool.trips.points
     estimates = _with_routes(model.estimates, histogram(evenly, model.estimates.grid, points))

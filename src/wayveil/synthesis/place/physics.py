@@ -49,6 +49,22 @@ def physical_times(
     return result
 
 
+def whole_times(offsets: NDArray[np.int64], time_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Times since the start in whole seconds: gaps that are whole stay as they are, the sum of the others is rounded.
+
+    Rounding the times themselves would change a gap of exactly one sampling interval by a second now and then.
+    """
+    gap_s = np.diff(time_s, prepend=0.0)
+    gap_s[offsets[:-1]] = 0.0
+    nearest = np.rint(gap_s)
+    whole = np.abs(gap_s - nearest) < 1e-6
+    exact, other = (np.cumsum(np.where(mask, some, 0.0)) for mask, some in ((whole, nearest), (~whole, gap_s)))
+    counts = np.diff(offsets)
+    exact -= np.repeat(exact[offsets[:-1]], counts)
+    other -= np.repeat(other[offsets[:-1]], counts)
+    return np.asarray(exact + np.rint(other))
+
+
 def whole_seconds(offsets: NDArray[np.int64], least_s: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return the whole seconds of each step, at least one; 0 at first points. Overwrites `least_s`."""
     np.ceil(least_s, out=least_s)

@@ -6,7 +6,7 @@ of S by the ratio of target to realised density fit it.
 Privacy: free (post-processing).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +27,15 @@ class Course:
     step_m: NDArray[np.float64]
     cell: NDArray[np.int64]
     """Base cell of the middle of the step."""
+    turn_m: NDArray[np.float64] | None = None
+    """Metres at the usual pace that the turns at both ends of the step cost (`with_speeds`)."""
+    slowest: NDArray[np.float64] | None = None
+    """Largest slowness of each route in a cell, relative to its mean."""
+
+    @property
+    def effort_m(self) -> NDArray[np.float64]:
+        """Length of each step, with what its turns cost."""
+        return self.step_m if self.turn_m is None else self.step_m + self.turn_m
 
 
 def course_of(lines: Polylines, grid: Grid) -> Course:
@@ -42,7 +51,32 @@ def take_course(course: Course, index: NDArray[np.int64]) -> Course:
     """The routes at the given positions, repeats allowed."""
     offsets, vertex = ragged.take(course.lines.offsets, index)
     lines = Polylines(offsets, course.lines.x_m[vertex], course.lines.y_m[vertex])
-    return Course(lines, course.step_m[vertex], course.cell[vertex])
+    turn_m = None if course.turn_m is None else course.turn_m[vertex]
+    slowest = None if course.slowest is None else course.slowest[index]
+    return Course(lines, course.step_m[vertex], course.cell[vertex], turn_m, slowest)
+
+
+def with_speeds(course: Course, speed_mps: NDArray[np.float64]) -> Course:
+    """The routes with what turns cost trips of the given mean speeds, and how slow they are at most.
+
+    Slowing down from v to v·cos(θ/2) before a turn of θ and speeding up after it, at acceleration a, takes as long as
+    (1 − cos θ)/2 · v²/a metres at speed v: nothing straight ahead, v²/a for a U-turn, and little for walkers.
+    """
+    offsets, step_m = course.lines.offsets, course.step_m
+    dx, dy = np.diff(course.lines.x_m), np.diff(course.lines.y_m)
+    sharp = np.zeros(len(step_m))
+    long = (step_m[1:-1] > 0) & (step_m[2:] > 0)
+    cosine = np.divide(
+        dx[1:] * dx[:-1] + dy[1:] * dy[:-1], step_m[1:-1] * step_m[2:], where=long, out=np.ones(len(long))
+    )
+    sharp[1:-1] = np.clip((1 - cosine) / 2, 0.0, 1.0)
+    sharp[offsets[:-1]] = sharp[offsets[1:] - 1] = 0.0
+    each_m = np.minimum(speed_mps**2 / POINTS.comfortable_mps2, POINTS.most_turn_m) / 2
+    turn_m = sharp
+    turn_m[1:] += sharp[:-1].copy()
+    turn_m[offsets[:-1]] = 0.0
+    slowest = np.maximum(speed_mps / POINTS.walking_mps, POINTS.least_slowest)
+    return replace(course, turn_m=turn_m * np.repeat(each_m, np.diff(offsets)), slowest=slowest)
 
 
 def with_ends(course: Course, ends: NDArray[np.float64], grid: Grid) -> Course:
@@ -54,7 +88,7 @@ def with_ends(course: Course, ends: NDArray[np.float64], grid: Grid) -> Course:
     for vertex in (first + 1, last):
         step_m[vertex] = np.hypot(x[vertex] - x[vertex - 1], y[vertex] - y[vertex - 1])
         cell[vertex] = grid.index((x[vertex] + x[vertex - 1]) / 2, (y[vertex] + y[vertex - 1]) / 2)
-    return Course(Polylines(lines.offsets, x, y), step_m, cell)
+    return replace(course, lines=Polylines(lines.offsets, x, y), step_m=step_m, cell=cell)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +112,8 @@ def draw_fixes(
 
     Gaps in the bin of the interval are exactly that long, and none is shorter than `least`. Time that is left over is
     added to one gap without movement, as when a device loses its signal indoors. If the gaps take too much time, the
-    longest are shortened down to the interval, and then all. `interval` and `least` are relative to the mean gap.
+    longest are shortened down to the interval; then the end of the trip cuts the last gap, or all are shortened alike.
+    `interval` and `least` are relative to the mean gap.
     """
     offsets = ragged.offsets_of(points)
     first, gaps = offsets[:-1], np.maximum(points - 1, 1)
@@ -90,17 +125,36 @@ def draw_fixes(
     at_interval = (quantiles >= ratio_edges[after - 1]) & (quantiles < ratio_edges[after])
     quantiles = np.where(at_interval, 1.0, quantiles + 1e-3)
     gap = quantiles[random.integers(POINTS.gap_quantiles, size=offsets[-1], dtype=np.uint16)]
-    gap *= np.repeat(interval, points)
+    gap *= np.repeat(interval / _medians(offsets, gap), points)
     if least is not None:
         np.maximum(gap, np.repeat(np.minimum(least, interval), points), out=gap)
     gap[first] = 0.0
     gap = _shortened(offsets, gap, interval)
     spare = gaps - ragged.sums(gap, offsets)
+    last = offsets[1:] - 1
+    cut = (spare < 0) & (gap[last] + spare > POINTS.least_last * interval)
+    gap[last[cut]] += spare[cut]
     pause = first + 1 + (random.random(len(points)) * gaps).astype(np.int64)
     some = (spare > 0) & (points > 1)
-    way = _running_shares(offsets, gap)
+    way = running_shares(offsets, gap)
     gap[pause[some]] += spare[some]
-    return Fixes(offsets, way, _running_shares(offsets, gap))
+    return Fixes(offsets, way, running_shares(offsets, gap))
+
+
+def _medians(offsets: NDArray[np.int64], gap: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The lower median of the gaps of each short row, and 1 for long rows, whose median hardly varies.
+
+    A ratio is relative to the median gap of its own trajectory, so the ratios of a trajectory have the median 1.
+    """
+    gaps = np.diff(offsets) - 1
+    result = np.ones(len(gaps))
+    some = np.flatnonzero((gaps > 0) & (gaps <= POINTS.few_gaps))
+    own, at = ragged.take(offsets, some)
+    value = gap[at]
+    value[own[:-1]] = -1.0  # first points have no gap and are sorted first
+    value = value[np.lexsort((value, ragged.owners(np.diff(own))))]
+    result[some] = value[own[:-1] + 1 + (gaps[some] - 1) // 2]
+    return result
 
 
 def _shortened(
@@ -113,7 +167,7 @@ def _shortened(
     return base + capped_rows(offsets, gap - base, left)
 
 
-def _running_shares(offsets: NDArray[np.int64], gap: NDArray[np.float64]) -> NDArray[np.float64]:
+def running_shares(offsets: NDArray[np.int64], gap: NDArray[np.float64]) -> NDArray[np.float64]:
     """Cumulative sum of the gaps divided by their sum, from 0 to 1 in each row."""
     running, points = np.cumsum(gap), np.diff(offsets)
     begin = running[offsets[:-1]]
@@ -137,9 +191,11 @@ def slowness_weight(
     taken = ragged.sums(weight * course.step_m, offsets)
     mean = taken / np.maximum(ragged.sums(course.step_m, offsets), 1e-9)
     np.maximum(weight, np.repeat(mean / POINTS.most_speed_ratio, np.diff(offsets)), out=weight)
+    if course.slowest is not None:
+        np.minimum(weight, np.repeat(mean * course.slowest, np.diff(offsets)), out=weight)
     if most_ratio is not None:
         weight = _with_speed_cap(course, weight, most_ratio)
-    weight *= course.step_m
+    weight *= course.effort_m
     return weight
 
 
@@ -153,7 +209,7 @@ def _with_speed_cap(
     offsets, counts = course.lines.offsets, np.diff(course.lines.offsets)
     length = np.maximum(ragged.sums(course.step_m, offsets), 1e-9)
     for _ in range(POINTS.speed_rounds):
-        mean = ragged.sums(weight * course.step_m, offsets) / length
+        mean = ragged.sums(weight * course.effort_m, offsets) / length
         np.maximum(weight, np.repeat(mean / most_ratio, counts), out=weight)
     return weight
 

@@ -52,14 +52,16 @@ def with_sampling_intervals(
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.float64]]:
     """Durations, numbers of points, and ratios of sampling interval to mean gap, for trips with drawn mean gaps.
 
-    Longer mean gaps are matched with longer intervals. If both are about equal, the number of points follows from the
-    interval; if devices are also exact, the duration is a whole number of intervals.
+    Longer mean gaps are matched with longer intervals. If both are about equal and devices record at fixed intervals,
+    the number of points follows from the interval; if devices are also exact, the duration is a whole number of
+    intervals.
     """
     mean_gap_s = duration_s / (points - 1)
     interval_s = np.empty(len(points))
     interval_s[np.argsort(mean_gap_s, kind="stable")] = np.sort(_draw(estimates, len(points), random))
     counted = np.maximum(np.rint(duration_s / interval_s).astype(np.int64), 1) + 1
     same = np.maximum(interval_s / mean_gap_s, mean_gap_s / interval_s) < SAMPLING.same
+    same &= _share_at_interval(estimates.distribution(GapRatio)) >= SAMPLING.clocked_share
     caps = estimates.scope.caps
     same &= (counted <= caps.points) & ((counted - 1) * interval_s <= caps.duration_h * 3600)
     points = np.where(same, counted, points)

@@ -37,9 +37,21 @@ class PointSettings:
 
     gap_quantiles: int = 1 << 12
     """Size of the quantile table from which gaps are drawn; a table is faster than a search."""
+    least_last: float = 0.1
+    """Least length of a last gap that the end of the trip cuts, in sampling intervals."""
+    few_gaps: int = 64
+    """Largest number of gaps whose drawn ratios are divided by their median; the median of more varies by 1 %."""
     most_speed_ratio: float = 4.0
     """Largest ratio of a trip's speed in a cell to its mean speed. Smaller limits gave fewer long steps and up to 8 %
     more error of the density."""
+    comfortable_mps2: float = 1.5
+    """Acceleration in m/s² at which trips slow down before turns and speed up after them."""
+    most_turn_m: float = 150.0
+    """Largest cost of a U-turn in metres at the usual pace: 15 m/s squared over that acceleration."""
+    walking_mps: float = 1.5
+    """Least speed in m/s of a trip that moves; who is slower than walking rests."""
+    least_slowest: float = 1.5
+    """Least ratio of the largest slowness of a trip to its mean."""
     speed_rounds: int = 8
     """Rounds of slowing down to a trip's own top speed; time that is added in one cell is missing in others."""
     slowness_rounds: int = 3
@@ -59,33 +71,80 @@ class PointSettings:
 
 
 @dataclass(frozen=True)
+class StopSettings:
+    """Rests and waits. Orders of magnitude are physical; values were adjusted on the trial data."""
+
+    wait_s: float = 30.0
+    """Mean wait in seconds, exponential: cycles of traffic lights take one to two minutes, half of them red."""
+    rest_spread: float = 1.8
+    """Standard deviation of the logarithm of the time by which a rest exceeds the sampling interval; its mean is
+    `wait_s`. Most are lights, and one in fifty takes more than four minutes."""
+    wait_share: float = 0.1
+    """Share of the time in such waits: half of the idling in the urban driving cycle FTP-75 (18 %). The moves of points
+    along their routes (`spread_points`) have the effect of the other half."""
+    most_waiting: float = 0.6
+    """Largest share of a gap spent waiting; longer waits are rests."""
+    least_wait_s: float = 0.1
+    """Expected seconds of waits in a gap below which none is drawn."""
+    by_chance: float = 0.5
+    """Weight of chance against mean speed in which trips rest most: a rank correlation of about −.7."""
+    longest_share: float = 0.95
+    """Largest share of a trip's time at rest."""
+    least_moving: float = 0.02
+    """Least share of a trip's time in which it moves; with less, rests are left out."""
+    pause_intervals: float = 2.0
+    """Intervals above which the longest gap of a trip is a pause, if the trip rests as long."""
+    at_end: float = 0.4
+    """Probability that a trip's first rest is at its start, and the same for its last rest and its end."""
+
+
+@dataclass(frozen=True)
+class ErrorSettings:
+    """Errors of recorded positions. Orders of magnitude are physical; values were adjusted on the trial data."""
+
+    drift_m: float = 6.0
+    """Median over devices of the standard deviation in metres of the slow error along each axis: satellite receivers
+    have 95 % of their fixes within about 8 m under open sky, and within about 15 m between houses."""
+    device_spread: float = 0.5
+    """Standard deviation over devices of the logarithm of that error."""
+    drift_s: float = 30.0
+    """Seconds between independent values of the slow error."""
+    holding: float = 0.5
+    """Share of devices that hold the last position while they stand still, as many receivers do."""
+    single_m: float = 1.2
+    """Standard deviation in metres of the error of a single fix."""
+    single_share: float = 0.15
+    """Largest standard deviation of that error relative to the shorter adjacent step: receivers smooth."""
+
+
+@dataclass(frozen=True)
 class TrackSettings:
     """Chosen candidates with all their points."""
 
     tried_points: int = 64
     """Largest number of points per trip in the fit of the slowness; more take time and change the density little."""
-    furthest_m: float = 250.0
-    """Largest move in metres of a sparse point to match the density, without a map."""
-    furthest_on_roads_m: float = 60.0
-    """The same limit with a map, where points should stay near their road."""
+    pace_power: float = 0.6
+    """Exponent of the fitted slowness: the rest of its variation makes up for errors of routes and is no pace. Chosen
+    on the trial data: with 1 the density metric was 3 % better, and speeds varied by a quarter too much."""
     least_top_speed: float = 1.25
-    """Least ratio of a trip's top speed to its mean speed; with less, the other steps have not enough spare time."""
+    """Least ratio of a trip's top speed to its mean speed while it moves; with less, its pace could not vary."""
     speed_reserve: float = 0.97
     """Share of the top speed that is the limit when points are placed; the reserve allows for rounding to seconds."""
+    error_room: float = 1.03
+    """Ratio of the final limit to a trip's top speed, so that errors of positions do not change the times."""
     least_speed_ratio: float = 1.05
     """Least ratio of that limit to the mean speed."""
 
 
 @dataclass(frozen=True)
 class SpreadSettings:
-    """Moves of sparse points so that the counts of cells match the density. Chosen on the trial data as a whole."""
+    """Moves of sparse points along their routes so that the counts of cells match the density."""
 
-    reach: float = 0.4
-    """Largest move of a point as a share of its shorter adjacent step, so that the order along the route is kept. Turns
-    above 150° fell from 8 % to 1 % on Cabspotting (research/log.md)."""
+    reach: float = 0.45
+    """Largest move of a point as a share of the adjacent step, so that the order along the route is kept."""
     sparse_m: float = 15.0
     """Least possible move in metres for which a point is considered; shorter moves have no relevant effect."""
-    proposals: int = 8
+    proposals: int = 10
     """Places that are tried for each point."""
     sweeps: int = 2
     """Number of passes over all points."""
@@ -104,5 +163,7 @@ CAP_ROUNDS = 12
 
 SAMPLING = SamplingSettings()
 POINTS = PointSettings()
+STOPS = StopSettings()
+ERRORS = ErrorSettings()
 TRACKS = TrackSettings()
 SPREAD = SpreadSettings()

@@ -1,83 +1,104 @@
-"""Small moves of sparse points, so that the counts of cells match the density.
+"""Small moves of sparse points along their routes, so that the counts of cells match the density.
 
 Privacy: free (post-processing).
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core import ragged
 from wayveil.core.grid import Grid
-from wayveil.core.polylines import Polylines, steps
+from wayveil.core.polylines import Polylines, place, steps
 from wayveil.core.pyramid import Field
 from wayveil.synthesis.place.points import histogram
 from wayveil.synthesis.place.settings import SPREAD
 
 
-def spread_points(
-    lines: Polylines,
-    density: Field,
-    grid: Grid,
-    furthest_m: float,
-    random: np.random.Generator,
-    room_m: NDArray[np.float64] | None = None,
-) -> Polylines:
-    """Move each sparse fix to the one of a few random places nearby that lowers Σ (count − target)² / target most.
+@dataclass(frozen=True, eq=False)
+class Choices:
+    """Other places on the route for some of the fixes."""
 
-    Ends and the fixes of dense tracks do not move, because their moves would be too short to matter. `room_m` is how
-    far both ends of the step that ends at each fix may move along each axis.
+    fix: NDArray[np.int64]
+    x_m: NDArray[np.float32]
+    """(places, fixes)."""
+    y_m: NDArray[np.float32]
+
+
+def places_along(
+    route: Polylines,
+    weight: NDArray[np.float64],
+    way: NDArray[np.float64],
+    fixes: Polylines,
+    reserve: NDArray[np.float64],
+    random: np.random.Generator,
+) -> Choices:
+    """Some places on the route near each sparse fix, between the fix before and the fix after it.
+
+    Ends, fixes before or after a rest, and the fixes of dense tracks do not move; moves of the last would be too short
+    to matter.
+
+    Parameters
+    ----------
+    way
+        Share of the route's weight at each fix.
+    reserve
+        How much longer the step that ends at each fix may become, as a share of its length.
     """
-    reach = steps(lines)
-    np.minimum(reach[:-1], reach[1:], out=reach[:-1])
-    reach *= SPREAD.reach
-    np.minimum(reach, furthest_m, out=reach)
-    if room_m is not None:
-        np.minimum(reach, room_m, out=reach)
-        np.minimum(reach[:-1], room_m[1:], out=reach[:-1])
-    inner = reach > SPREAD.sparse_m
-    inner[lines.offsets[:-1]] = False
-    inner[lines.offsets[1:] - 1] = False
-    moving = random.permutation(np.flatnonzero(inner))
-    if len(moving) == 0:
+    gap = np.diff(way, prepend=0.0)
+    step_m = steps(fixes)
+    reach = np.minimum(SPREAD.reach, reserve / 2)
+    forward = np.zeros(len(way))
+    forward[:-1] = (reach * gap)[1:]
+    least_m = (reach * step_m).copy()
+    np.minimum(least_m[:-1], least_m[1:], out=least_m[:-1])
+    inner = (gap > 0) & (forward > 0) & (least_m > SPREAD.sparse_m)
+    inner[fixes.offsets[:-1]] = False
+    inner[fixes.offsets[1:] - 1] = False
+    fix = np.flatnonzero(inner)
+    own = ragged.offsets_of(ragged.sums(inner.astype(np.int64), fixes.offsets))
+    x_m, y_m = (np.empty((SPREAD.proposals, len(fix)), np.float32) for _ in range(2))
+    back, forward, at = (reach * gap)[fix], forward[fix], way[fix]
+    for k in range(SPREAD.proposals):
+        move = 2 * random.random(len(fix)) - 1
+        placed = place(route, weight, own, at + np.where(move < 0, back, forward) * move)
+        x_m[k], y_m[k] = placed.x_m, placed.y_m
+    return Choices(fix, x_m, y_m)
+
+
+def spread_points(
+    lines: Polylines, choices: Sequence[Choices], density: Field, grid: Grid, random: np.random.Generator
+) -> Polylines:
+    """Move each fix to the one of its places that lowers Σ (count − target)² / target most, or leave it.
+
+    `choices` of different entries are about different fixes.
+    """
+    fix = np.concatenate([np.zeros(0, np.int64), *(some.fix for some in choices)])
+    if len(fix) == 0:
         return lines
-    # Only for the fixes that move, which are few in dense tracks.
-    reach = (reach[moving] / grid.cell_m).astype(np.float32)
-    from_x, from_y = lines.x_m[moving], lines.y_m[moving]
-    to_x, to_y, cell = from_x.copy(), from_y.copy(), grid.index(from_x, from_y)
+    at = np.concatenate([grid.index(some.x_m, some.y_m).astype(np.int32) for some in choices], axis=1)
+    cell = grid.index(lines.x_m[fix], lines.y_m[fix]).astype(np.int32)
     target = (density * (len(lines.x_m) / density.sum())).ravel() + SPREAD.least_wanted
     surplus = histogram(lines, grid, np.diff(lines.offsets)).ravel() - target
     worth = 1.0 / target
+    order, taken = random.permutation(len(fix)), np.full(len(fix), -1)
     size = max(SPREAD.least_block, min(SPREAD.block, grid.cells // SPREAD.cells_each))
-    for first in list(range(0, len(moving), size)) * SPREAD.sweeps:
-        some = slice(first, first + size)
-        column = _around(from_x[some] / grid.cell_m, reach[some], grid.columns, SPREAD.proposals, random)
-        row = _around(from_y[some] / grid.cell_m, reach[some], grid.rows, SPREAD.proposals, random)
-        proposed = row.astype(np.int64)
-        proposed *= grid.columns
-        proposed += column.astype(np.int64)
-        here = cell[some]
+    for first in list(range(0, len(order), size)) * SPREAD.sweeps:
+        some = order[first : first + size]
+        here, proposed = cell[some], at[:, some]
         # Half of the change: the square of a surplus changes by 2·surplus ± 1 if a point is added or removed.
         gain = (surplus[here] - 0.5) * worth[here] - (surplus[proposed] + 0.5) * worth[proposed]
         gain[proposed == here] = 0.0
         best = gain.argmax(axis=0)
         goes = np.flatnonzero(gain[best, np.arange(len(here))] > 0)
-        best, there = best[goes], first + goes
+        best, some = best[goes], some[goes]
         np.subtract.at(surplus, here[goes], 1.0)
-        cell[there] = proposed[best, goes]
-        np.add.at(surplus, cell[there], 1.0)
-        to_x[there] = np.minimum(column[best, goes] * grid.cell_m, grid.width_m)
-        to_y[there] = np.minimum(row[best, goes] * grid.cell_m, grid.height_m)
+        cell[some], taken[some] = at[best, some], best
+        np.add.at(surplus, cell[some], 1.0)
     x_m, y_m = lines.x_m.copy(), lines.y_m.copy()
-    x_m[moving], y_m[moving] = to_x, to_y
-    return Polylines(lines.offsets, x_m, y_m)
-
-
-def _around(
-    at: NDArray[np.float64], reach: NDArray[np.float32], count: int, proposals: int, random: np.random.Generator
-) -> NDArray[np.float32]:
-    """(proposals, n) coordinates on the grid within reach of each given one, all in cells."""
-    # Two random bytes resolve steps of a centimetre; single precision resolves millimetres.
-    uniform = random.integers(1 << 16, size=(proposals, len(at)), dtype=np.uint16)
-    result = np.multiply(uniform, reach * np.float32(2.0**-15))
-    result += at.astype(np.float32) - reach
-    answer: NDArray[np.float32] = np.clip(result, 0, np.nextafter(np.float32(count), np.float32(0)), out=result)
-    return answer
+    moved = taken >= 0
+    for column, places in ((x_m, [c.x_m for c in choices]), (y_m, [c.y_m for c in choices])):
+        column[fix[moved]] = np.concatenate(places, axis=1)[taken[moved], np.flatnonzero(moved)]
+    return Polylines(lines.offsets, np.clip(x_m, 0.0, grid.width_m), np.clip(y_m, 0.0, grid.height_m))

@@ -17,19 +17,22 @@ from wayveil.synthesis.estimate.estimate import Estimates
 from wayveil.synthesis.estimate.place_hours import exchanged_departures
 from wayveil.synthesis.place.caps import fastest_mps, within_caps
 from wayveil.synthesis.place.end_points import assign_to_cells
-from wayveil.synthesis.place.physics import physical_times
+from wayveil.synthesis.place.errors import with_errors
+from wayveil.synthesis.place.physics import physical_times, whole_times
 from wayveil.synthesis.place.points import (
     Course,
     Fixes,
     draw_fixes,
     fit_slowness,
+    running_shares,
     slowness_weight,
     take_course,
     with_ends,
 )
-from wayveil.synthesis.place.sampling import is_steady, shortest_interval_s
+from wayveil.synthesis.place.sampling import shortest_interval_s
 from wayveil.synthesis.place.settings import TRACKS
-from wayveil.synthesis.place.spread_points import spread_points
+from wayveil.synthesis.place.spread_points import places_along, spread_points
+from wayveil.synthesis.place.stops import draw_rest_shares, moving_times
 from wayveil.synthesis.place.track_columns import Tracks
 from wayveil.synthesis.routes.prior import Prior
 from wayveil.synthesis.trips.candidates import Trips
@@ -91,7 +94,8 @@ def refitted_slowness(
     course = with_ends(take_course(pool_of.course, chosen), ends, estimates.grid)
     points = pool_of.trips.points[chosen]
     fixes = fixes_of(estimates, np.minimum(points, TRACKS.tried_points), pool_of.trips.interval[chosen], random)
-    return fit_slowness(course, points, fixes.offsets, fixes.way, estimates.occupancy, estimates.grid, start=slowness)
+    fitted = fit_slowness(course, points, fixes.offsets, fixes.way, estimates.occupancy, estimates.grid, start=slowness)
+    return np.asarray(fitted**TRACKS.pace_power)
 
 
 def timed_tracks(
@@ -116,69 +120,88 @@ def timed_tracks(
         ways = pool_of.trips.origin[chosen], pool_of.trips.destination[chosen]
         departure_utc = exchanged_departures(estimates.place_hours, departure_utc, *ways, scope, random)
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
-    limit_mps = np.empty(len(chosen)) if is_steady(estimates.distribution(GapRatio)) else None
+    limit_mps, interval_s = np.empty(len(chosen)), _intervals_s(pool_of.trips, chosen)
+    rest_share = draw_rest_shares(estimates, _mean_speeds(pool_of, chosen), random)
     shortest_s = shortest_interval_s(estimates)
+    choices = []
     for first, last in ragged.runs(offsets):
         which, points = chosen[first:last], slice(offsets[first], offsets[last])
-        duration_s = pool_of.trips.duration_s[which]
-        least = shortest_s * (count[first:last] - 1) / duration_s
-        fixes = fixes_of(estimates, count[first:last], pool_of.trips.interval[which], random, least)
+        duration_s, some = pool_of.trips.duration_s[which], slice(first, last)
+        fixes = fixes_of(
+            estimates, count[some], pool_of.trips.interval[which], random, shortest_s * (count[some] - 1) / duration_s
+        )
         course = take_course(pool_of.course, which)
         if ends is not None:
-            course = with_ends(course, ends[:, first:last], grid)
-        placed = place(course.lines, slowness_weight(course, slowness), fixes.offsets, fixes.way)
-        t_utc[points] = fixes.time * np.repeat(duration_s, count[first:last])
-        if limit_mps is not None:
-            limit = _top_speeds(estimates, Tracks(fixes.offsets, placed.x_m, placed.y_m, t_utc[points]), random)
-            weight = slowness_weight(course, slowness, _speed_ratios(course, duration_s, limit))
-            placed = place(course.lines, weight, fixes.offsets, fixes.way)
-            limit_mps[first:last] = limit
+            course = with_ends(course, ends[:, some], grid)
+        # When the trip moves, at which pace, and where it is at its fixes.
+        time_s = whole_times(fixes.offsets, fixes.time * np.repeat(duration_s, count[some]))
+        mean_mps = ragged.sums(course.step_m, course.lines.offsets) / duration_s
+        least = TRACKS.least_top_speed * mean_mps / fastest_mps(scope)
+        moving_s = moving_times(fixes.offsets, time_s, rest_share[some], interval_s[some], random, least)
+        way = running_shares(fixes.offsets, moving_s)
+        weight = slowness_weight(course, slowness)
+        placed = place(course.lines, weight, fixes.offsets, way)
+        each_s = ragged.sums(moving_s, fixes.offsets)
+        limit = _top_speeds(estimates, Tracks(fixes.offsets, placed.x_m, placed.y_m, time_s), each_s, random)
+        most = _speed_ratios(course, each_s, limit)
+        weight = slowness_weight(course, slowness, most)
+        placed = place(course.lines, weight, fixes.offsets, way)
+        reserve = _reserve(Tracks(fixes.offsets, placed.x_m, placed.y_m, time_s), limit)
+        here = places_along(course.lines, weight, way, placed, reserve, random)
+        choices.append(replace(here, fix=here.fix + offsets[first]))
+        limit_mps[some] = limit
         np.clip(placed.x_m, 0, grid.width_m, out=x_m[points])
         np.clip(placed.y_m, 0, grid.height_m, out=y_m[points])
-        t_utc[points] += np.repeat(np.rint(departure_utc[first:last]), count[first:last])
-    furthest_m = TRACKS.furthest_m if prior.roads is None else TRACKS.furthest_on_roads_m
-    room_m = None if limit_mps is None else _room(Tracks(offsets, x_m, y_m, t_utc), limit_mps)
-    moved = spread_points(Polylines(offsets, x_m, y_m), estimates.occupancy, grid, furthest_m, random, room_m=room_m)
-    x_m, y_m = moved.x_m, moved.y_m  # frees the old columns: tracks are the largest arrays of a shard
-    tracks = Tracks(offsets, x_m, y_m, t_utc)
-    if limit_mps is None:
-        limit_mps = _top_speeds(estimates, tracks, random)
-    t_utc = physical_times(offsets, tracks.x_m, tracks.y_m, t_utc, np.repeat(limit_mps, count))
-    tracks = within_caps(replace(tracks, t_utc=t_utc), scope)
+        t_utc[points] = time_s + np.repeat(np.rint(departure_utc[some]), count[some])
+    lines = spread_points(Polylines(offsets, x_m, y_m), choices, estimates.occupancy, grid, random)
+    lines = with_errors(lines, interval_s, grid, random)
+    limit_mps = np.minimum(TRACKS.error_room * limit_mps, fastest_mps(scope))
+    t_utc = physical_times(offsets, lines.x_m, lines.y_m, t_utc, np.repeat(limit_mps, count))
+    tracks = within_caps(Tracks(offsets, lines.x_m, lines.y_m, t_utc), scope)
     return replace(tracks, t_utc=within_days(tracks.offsets, tracks.t_utc, scope))
 
 
-def _speed_ratios(
-    course: Course, duration_s: NDArray[np.float64], limit_mps: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """The ratio of each trip's top speed to its mean speed, with a small reserve.
-
-    If devices are exact, points are placed so that no step is too fast, because new times would change the intervals.
-    """
-    length_m: NDArray[np.float64] = ragged.sums(course.step_m, course.lines.offsets)
-    return np.maximum(
-        TRACKS.speed_reserve * limit_mps * duration_s / np.maximum(length_m, 1.0), TRACKS.least_speed_ratio
-    )
-
-
-def _room(tracks: Tracks, limit_mps: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How far both ends of the step that ends at each point may move along each axis without exceeding the limit."""
-    room_m = np.repeat(limit_mps, np.diff(tracks.offsets))
-    room_m[1:] *= np.diff(tracks.t_utc)
-    room_m -= step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
-    result: NDArray[np.float64] = np.maximum(room_m, 0.0) / (2 * np.sqrt(2))
+def _intervals_s(trips: Trips, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sampling interval of each chosen trip in seconds."""
+    mean_gap_s = trips.duration_s[chosen] / np.maximum(trips.points[chosen] - 1, 1)
+    result: NDArray[np.float64] = trips.interval[chosen] * mean_gap_s
     return result
 
 
-def _top_speeds(estimates: Estimates, tracks: Tracks, random: np.random.Generator) -> NDArray[np.float64]:
-    """Speed limit of the fastest step of each track.
+def _mean_speeds(pool_of: Pool, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Length over duration of each chosen trip."""
+    length_m: NDArray[np.float64] = ragged.sums(pool_of.course.step_m, pool_of.course.lines.offsets)
+    return length_m[chosen] / np.maximum(pool_of.trips.duration_s[chosen], 1.0)
+
+
+def _speed_ratios(course: Course, moving_s: NDArray[np.float64], limit_mps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The ratio of each trip's top speed to its mean speed while it moves, with a small reserve.
+
+    Points are placed so that no step is too fast; new times would change the intervals of the device.
+    """
+    length_m: NDArray[np.float64] = ragged.sums(course.step_m, course.lines.offsets)
+    return np.maximum(TRACKS.speed_reserve * limit_mps * moving_s / np.maximum(length_m, 1.0), TRACKS.least_speed_ratio)
+
+
+def _reserve(tracks: Tracks, limit_mps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How much longer the step that ends at each fix may be at the speed limit, as a share of its length."""
+    most_m = np.repeat(limit_mps, np.diff(tracks.offsets))
+    most_m[1:] *= np.diff(tracks.t_utc)
+    step_m = step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
+    ratio = np.divide(most_m, step_m, out=np.ones(len(step_m)), where=step_m > 0)
+    return np.asarray(np.maximum(ratio - 1, 0.0))
+
+
+def _top_speeds(
+    estimates: Estimates, tracks: Tracks, moving_s: NDArray[np.float64], random: np.random.Generator
+) -> NDArray[np.float64]:
+    """Speed limit of the fastest step of each track, which moves for so many seconds.
 
     Top speeds are drawn from the estimated distribution and assigned in the order of the tracks' fastest steps, so that
     few times have to change.
     """
-    first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
     step_m = step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
-    mean_mps = ragged.sums(step_m, tracks.offsets) / np.maximum(tracks.t_utc[last] - tracks.t_utc[first], 1.0)
+    mean_mps = ragged.sums(step_m, tracks.offsets) / np.maximum(moving_s, 1.0)
     gap_s = np.diff(tracks.t_utc)
     step_m[1:] /= np.maximum(gap_s, 1.0, out=gap_s)  # from here on a speed
     top_speed = estimates.distribution(TopSpeed)
@@ -186,5 +209,5 @@ def _top_speeds(estimates: Estimates, tracks: Tracks, random: np.random.Generato
     bins = systematic(top_speed.shares, len(mean_mps), random)
     top_mps = np.empty(len(mean_mps))
     drawn_mps = np.sort(edges[bins] + random.random(len(bins)) * np.diff(edges)[bins])
-    top_mps[np.argsort(np.maximum.reduceat(step_m, first), kind="stable")] = drawn_mps
+    top_mps[np.argsort(np.maximum.reduceat(step_m, tracks.offsets[:-1]), kind="stable")] = drawn_mps
     return np.minimum(np.maximum(top_mps, TRACKS.least_top_speed * mean_mps), fastest_mps(estimates.scope))

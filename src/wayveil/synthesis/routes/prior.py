@@ -50,17 +50,12 @@ class Prior:
     def as_recorded(
         self, lines: Polylines, points: NDArray[np.int64], estimates: Estimates, random: np.random.Generator
     ) -> Polylines:
-        """Routes as a GPS would record them with the given numbers of points; unchanged without a map.
-
-        With a map, some routes leave the roads (`leave_roads`), and all get GPS errors.
-        """
+        """Routes as trips with so many points take them: with a map, some leave the roads (`leave_roads`)."""
         if self.roads is None:
             return lines
         from wayveil.synthesis.routes.offroad import leave_roads
-        from wayveil.synthesis.routes.road_prior import jitter
 
-        grid = estimates.grid
-        return jitter(leave_roads(lines, points, estimates.occupancy, grid, random), grid, random)
+        return leave_roads(lines, points, estimates.occupancy, estimates.grid, random)
 
 
 def public_prior(scope: Scope, roads: RoadMap | None) -> Prior:

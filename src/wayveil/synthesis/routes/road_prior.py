@@ -15,9 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core import ragged
 from wayveil.core.grid import Grid
-from wayveil.core.polylines import Polylines, steps
 from wayveil.core.pyramid import Field
 from wayveil.core.roads import RoadMap, roads_digest
 from wayveil.core.scope import Scope
@@ -33,9 +31,8 @@ from wayveil.synthesis.routes.road_features import (
 )
 from wayveil.synthesis.routes.road_graph import network_graph
 from wayveil.synthesis.routes.road_network import RoadNetwork, road_network
-from wayveil.synthesis.routes.settings import ROADS
 
-__all__ = ["RoadPoints", "RoadPrior", "jitter", "prepare_roads", "road_features"]
+__all__ = ["RoadPoints", "RoadPrior", "prepare_roads", "road_features"]
 
 _FORMAT = 1
 """Version of the cache format; increase it whenever the same map would give other arrays."""
@@ -83,32 +80,6 @@ def prepare_roads(
         prior = RoadPrior(features, RoadPoints(grid, samples), road_network(roadmap, grid, scope))
         store_arrays(folder, name, _to_arrays(prior))
     return prior
-
-
-def jitter(lines: Polylines, grid: Grid, random: np.random.Generator) -> Polylines:
-    """Displace polylines by GPS errors: normal errors every hundred metres along them, interpolated in between.
-
-    Independent errors of single vertices would make lines with many vertices too long. Ends do not move.
-
-    Privacy: free (post-processing).
-    """
-    count = np.diff(lines.offsets)
-    owner = ragged.owners(count)
-    running = np.cumsum(steps(lines))
-    along = running - running[lines.offsets[:-1]][owner]
-    total = along[lines.offsets[1:] - 1]
-    sections = np.maximum(np.floor(total / ROADS.jitter_spacing_m), 1).astype(np.int64)
-    first = ragged.offsets_of(sections + 1)
-    error = random.normal(0.0, ROADS.jitter_m, (2, first[-1]))
-    error[:, first[:-1]] = 0.0
-    error[:, first[1:] - 1] = 0.0
-    position = along * (sections / np.maximum(total, 1e-9))[owner]
-    section = np.minimum(position.astype(np.int64), sections[owner] - 1)
-    share = position - section
-    knot = first[:-1][owner] + section
-    moved = (1 - share) * error[:, knot] + share * error[:, knot + 1]
-    x, y = np.clip(lines.x_m + moved[0], 0.0, grid.width_m), np.clip(lines.y_m + moved[1], 0.0, grid.height_m)
-    return Polylines(lines.offsets, x, y)
 
 
 def _to_arrays(prior: RoadPrior) -> dict[str, NDArray[np.generic]]:

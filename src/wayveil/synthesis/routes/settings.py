@@ -134,10 +134,6 @@ class RoadSettings:
     """Standard deviation in metres of the GPS error of points on a road."""
     end_jitter_m: float = 10.0
     """Standard deviation in metres of an end of a trip around its road."""
-    jitter_m: float = 8.0
-    """Standard deviation in metres of the GPS error along a route, at its knots."""
-    jitter_spacing_m: float = 100.0
-    """Metres between these knots; independent errors of single vertices would make routes too long."""
     parts_per_cell: int = 5
     """Least number of parts of a road per cell."""
     cover_m: float = 400.0

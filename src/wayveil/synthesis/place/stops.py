@@ -1,0 +1,135 @@
+"""Standing: how long each trip rests, and at which of its fixes; short waits between two fixes.
+
+A rest is recorded if whole steps pass without movement; the release tells how much of their time trips rest. Waits at
+lights that are shorter than the sampling interval are not recorded as rests, but make some steps slower than others.
+
+Privacy: free (post-processing).
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.core import ragged
+from wayveil.questions.rest_share import RestShare
+from wayveil.questions.top_speed import TopSpeed
+from wayveil.synthesis.estimate.estimate import Estimates
+from wayveil.synthesis.place.settings import STOPS
+from wayveil.synthesis.trips.draw import systematic
+
+
+def draw_rest_shares(
+    estimates: Estimates, mean_mps: NDArray[np.float64], random: np.random.Generator
+) -> NDArray[np.float64]:
+    """The share of each trip's time at rest, from the estimated distribution; slow trips rest more than fast ones.
+
+    No trip rests so long that it has to move faster than trips of its mean speed do at most.
+    """
+    count = len(mean_mps)
+    if count == 0:
+        return np.zeros(0)
+    rest, top = estimates.distribution(RestShare), estimates.distribution(TopSpeed)
+    edges = np.asarray(rest.bins.edges)
+    bins = systematic(rest.shares, count, random)
+    share = edges[bins] + random.random(count) * np.diff(edges)[bins]
+    share[bins == 0] = 0.0
+    rank = np.empty(count)
+    rank[np.argsort(mean_mps, kind="stable")] = np.arange(count) / count
+    key = (1 - STOPS.by_chance) * rank + STOPS.by_chance * random.random(count)
+    result = np.empty(count)
+    result[np.argsort(-key, kind="stable")] = np.sort(share)
+    running = np.r_[0.0, np.cumsum(top.shares)] / top.shares.sum()
+    top_mps = np.interp(rank, running, np.asarray(top.bins.edges)) / 3.6
+    most: NDArray[np.float64] = np.clip(1 - mean_mps / np.maximum(top_mps, 1e-9), 0.0, STOPS.longest_share)
+    return np.minimum(result, most)
+
+
+def moving_times(
+    offsets: NDArray[np.int64],
+    time_s: NDArray[np.float64],
+    rest_share: NDArray[np.float64],
+    interval_s: NDArray[np.float64],
+    random: np.random.Generator,
+    least_moving: float | NDArray[np.float64] = 0.0,
+) -> NDArray[np.float64]:
+    """Seconds of the gap before each fix in which the trip moves; zero at first fixes.
+
+    A trip that would move for less than the share `least_moving` of its time has no rests and waits.
+
+    Parameters
+    ----------
+    time_s
+        Seconds since the departure, from 0 in each row.
+    interval_s
+        The sampling interval of each row.
+    """
+    counts = np.diff(offsets)
+    gap_s = np.diff(time_s, prepend=0.0)
+    gap_s[offsets[:-1]] = 0.0
+    duration_s = np.maximum(time_s[offsets[1:] - 1], 1e-9)
+    rest_s = rest_share * duration_s
+    resting = _long_gaps(offsets, gap_s, rest_s, interval_s)
+    rest_s = np.maximum(rest_s - ragged.sums(np.where(resting, gap_s, 0.0), offsets), 0.0)
+    resting |= _rests(offsets, time_s / np.repeat(duration_s, counts), rest_s, duration_s, interval_s, random)
+    moving_s = gap_s - _waits(gap_s, np.repeat(interval_s, counts), random)
+    moving_s[resting] = 0.0
+    still = ragged.sums(moving_s, offsets) <= np.maximum(least_moving, STOPS.least_moving) * duration_s
+    return np.where(np.repeat(still, counts), gap_s, moving_s)
+
+
+def _long_gaps(
+    offsets: NDArray[np.int64],
+    gap_s: NDArray[np.float64],
+    rest_s: NDArray[np.float64],
+    interval_s: NDArray[np.float64],
+) -> NDArray[np.bool_]:
+    """The longest gap of each trip that rests at least as long: devices lose their signal indoors."""
+    longest_s = np.maximum.reduceat(gap_s, offsets[:-1])
+    pause = (longest_s > STOPS.pause_intervals * interval_s) & (longest_s <= rest_s)
+    return gap_s >= np.repeat(np.where(pause, longest_s, np.inf), np.diff(offsets))
+
+
+def _rests(
+    offsets: NDArray[np.int64],
+    share: NDArray[np.float64],
+    rest_s: NDArray[np.float64],
+    duration_s: NDArray[np.float64],
+    interval_s: NDArray[np.float64],
+    random: np.random.Generator,
+) -> NDArray[np.bool_]:
+    """Whether each gap belongs to a rest; rests begin and end at the fixes nearest to their times.
+
+    A rest that is recorded at all is longer than the interval; the excess is lognormal, from lights to long stops. Some
+    rests are at the ends, where people get on and off.
+    """
+    spells = random.poisson(rest_s / (interval_s + STOPS.wait_s))
+    spells[(spells == 0) & (rest_s > interval_s / 2)] = 1
+    row, own = ragged.owners(spells), ragged.offsets_of(spells)
+    spread = STOPS.rest_spread
+    length_s = interval_s[row] + STOPS.wait_s * np.exp(spread * random.standard_normal(len(row)) - spread**2 / 2)
+    total_s = np.bincount(row, length_s, minlength=len(spells))
+    length = length_s * (rest_s / np.maximum(total_s, 1e-9) / duration_s)[row]
+    at = random.random(len(row))
+    # The first and the last rest of a trip.
+    for rest, end in ((own[:-1], 0.0), (own[1:] - 1, 1.0)):
+        ended = rest[(spells > 0) & (random.random(len(spells)) < STOPS.at_end)]
+        at[ended] = end
+    begin = at * (1 - length)
+    middle = share + 2.0 * ragged.owners(np.diff(offsets))  # one increasing column for all rows
+    middle = (middle[1:] + middle[:-1]) / 2
+    change = np.zeros(len(share) + 1, np.int64)
+    np.add.at(change, np.searchsorted(middle, 2.0 * row + begin) + 1, 1)
+    np.add.at(change, np.searchsorted(middle, 2.0 * row + begin + length) + 1, -1)
+    return np.cumsum(change[:-1]) > 0
+
+
+def _waits(
+    gap_s: NDArray[np.float64], interval_s: NDArray[np.float64], random: np.random.Generator
+) -> NDArray[np.float64]:
+    """Seconds of waits in each gap: those of exponential length that are shorter than the sampling interval."""
+    relative = interval_s / STOPS.wait_s
+    hidden = STOPS.wait_share * (1 - (1 + relative) * np.exp(-relative))
+    wait_s = np.zeros(len(gap_s))
+    some = np.flatnonzero(hidden * gap_s > STOPS.least_wait_s)
+    number = random.poisson(hidden[some] * gap_s[some] / STOPS.wait_s)
+    wait_s[some] = np.minimum(random.standard_gamma(number) * STOPS.wait_s, STOPS.most_waiting * gap_s[some])
+    return wait_s
