@@ -54,6 +54,7 @@ _SAME_NAME = [
     "total_delta",
     "trips",
     "unit",
+    "users",
     "yes",
 ]
 _PHRASES = {'on_bad_rows="drop"': "--drop-bad-rows", "extend=False": "--no-align"}
