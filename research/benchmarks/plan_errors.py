@@ -1,6 +1,6 @@
 """The table of expected errors that `wayveil plan` reads, from simulated cities.
 
-usage: plan_errors.py [--sides 4,12,36] [--trips 1000] [--signals 50,500,5000,50000] [--noises 2] [-o TABLE.json]
+usage: plan_errors.py [--sides 4,12] [--trips 1000] [--signals 50,500,5000,50000] [--noises 2] [-o TABLE.json]
        plan_errors.py --compare SHARED    # what `wayveil plan` says about the trial data, beside what comes out
 
 Each cell is the mean over the noises of the error of a release and the data made from it, with as many trips as the
@@ -128,7 +128,7 @@ def compare(shared: Path, names: list[str], epsilons: list[str], noises: int) ->
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sides", default="4,12,36")
+    parser.add_argument("--sides", default="4,12")
     parser.add_argument("--trips", default="1000")
     parser.add_argument("--signals", default=",".join(map(str, SIGNALS)))
     parser.add_argument("--noises", type=int, default=2)
