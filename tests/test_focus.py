@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from wayveil.core.grid import Grid
 from wayveil.core.pyramid import pool
 from wayveil.privacy.budget import Budget
-from wayveil.questions.catalogue import QUESTIONS, SHARES, divided, ledger_lines
+from wayveil.questions.catalogue import QUESTIONS, SHARES, by_line, divided, for_signal, ledger_lines
 from wayveil.questions.detail_weights import (
     FEWEST,
     MOST,
@@ -149,19 +149,21 @@ def test_parts_of_blocks_without_anybody_and_of_very_full_ones():
 
 @pytest.mark.parametrize("cells", [400, 36_750, 1 << 20])
 def test_more_trajectories_leave_less_to_the_coarse_blocks(cells):
-    parts = [coarse_parts(signal, cells) for signal in (0.0, 1.0, cells / 500, cells / 50, cells / 5, 1e12)]
-    assert parts[0] == parts[1] == 6 and parts[2:] == [6, 4, 2, 2]
+    parts = [coarse_parts(signal, cells) for signal in (0.0, 1.0, 16.0, 1e12)]
+    assert parts == [12, 12, 12, 2]
+    if cells > 1e4:  # the whole field is worth more than 64 units
+        assert [coarse_parts(cells / units, cells) for units in (500, 50, 5)] == [6, 4, 2]
 
 
 def test_the_division_of_a_line_keeps_its_share_and_every_other_line():
     budget = Budget.split(Fraction(3, 10), SHARES)
     grid = Grid(100.0, 150, 245, 15_000.0, 24_500.0)
-    lines = ledger_lines(budget.shares)
+    lines = by_line(budget.shares)
     for signal in (1.0, 800.0, 2e4):
         signals = {**dict.fromkeys(lines, 1.0), "occupancy": signal, "end_points": signal / 2}
         found = divided(budget, signals, grid)
         assert found.epsilon == budget.epsilon == sum(found.shares.values())
-        assert ledger_lines(found.shares) == lines
+        assert by_line(found.shares) == lines and ledger_lines(found.shares) == ledger_lines(budget.shares)
         for name in ("occupancy", "end_points"):
             both = [sum(each[f"{name}/{part}"] for part in ("coarse", "detail")) for each in (budget, found)]
             both[0] *= 1 - (hours_part(signals[name]) if name == "end_points" else 0)
@@ -169,6 +171,24 @@ def test_the_division_of_a_line_keeps_its_share_and_every_other_line():
             assert found[f"{name}/coarse"] / both[0] == Fraction(coarse_parts(signals[name], grid.cells), PARTS)
         alone = [name for name, question in QUESTIONS.items() if question.line == name]
         assert len(alone) == len(lines) - 2 and all(found[name] == budget[name] for name in alone)
+
+
+@many
+@given(st.floats(0, 1e6), st.sampled_from(["0.01", "0.3", "1", "7"]))
+def test_shares_for_any_signal_cost_the_same_and_leave_the_count_alone(signal, epsilon):
+    budget = Budget.split(epsilon, SHARES)
+    found = for_signal(budget, signal)
+    assert sum(found.shares.values()) == budget.epsilon == found.epsilon
+    assert found["count"] == budget["count"] and list(found.shares) == list(budget.shares)
+    assert ledger_lines(found.shares) == ledger_lines(budget.shares)
+
+
+def test_shares_change_only_where_little_can_be_heard():
+    budget = Budget.split(1, SHARES)
+    assert for_signal(budget, 10.0) is budget and for_signal(budget, 1e9) is budget
+    few, between = for_signal(budget, 1.0), for_signal(budget, 5.5)
+    assert few["length"] > between["length"] > budget["length"]
+    assert few["top_speed"] < between["top_speed"] < budget["top_speed"]
 
 
 @many

@@ -19,7 +19,7 @@ from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import OpenDPNoise, SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.privacy.zcdp import gaussian_delta
-from wayveil.questions.catalogue import finest_questions, ledger_lines
+from wayveil.questions.catalogue import OTHERS, finest_questions, ledger_lines
 from wayveil.questions.detail_weights import PARTS, fine_parts
 from wayveil.questions.levels import noisy_levels
 from wayveil.release import release_to_json
@@ -49,9 +49,9 @@ def test_the_lines_add_up_to_exactly_epsilon_and_are_on_the_ledger(city, data, l
     (account,) = ledger.datasets()
     assert account.spent == account.total == Fraction(7, 10)
     spends = [line for line in ledger.lines("rides") if line.kind == "spend"]
-    # A field is one line on the ledger: how its share is divided is decided after it was paid.
+    # All questions but the count are one line on the ledger: the noisy count divides it after it was paid.
     costs = ledger_lines(dict(release.ledger))
-    assert {line.name: line.epsilon for line in spends} == costs and "occupancy" in costs
+    assert {line.name: line.epsilon for line in spends} == costs and list(costs) == ["count", OTHERS]
 
 
 def test_a_second_measurement_needs_its_own_budget(city, data, ledger):

@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from wayveil.workflow.datasets import open_dataset as open_dataset
     from wayveil.workflow.demo import run_demo as run_demo
     from wayveil.workflow.files import synthesize_file as synthesize_file
+    from wayveil.workflow.plan import Plan as Plan
+    from wayveil.workflow.plan import plan as plan
     from wayveil.workflow.run_file import run as run
     from wayveil.workflow.synthesize import synthesize as synthesize
     from wayveil.workflow.synthesizer import Synthesizer as Synthesizer
@@ -56,6 +58,7 @@ _HOMES = {
     "CheckReport": "wayveil.io.check_report",
     "Evaluation": "wayveil.evaluation",
     "Ledger": "wayveil.privacy.ledger",
+    "Plan": "wayveil.workflow.plan",
     "Release": "wayveil.release",
     "Scope": "wayveil.core.scope",
     "Synthesis": "wayveil.synthesis.recipe",
@@ -71,6 +74,7 @@ _HOMES = {
     "evaluate": "wayveil.evaluation",
     "measure": "wayveil.measurement",
     "open_dataset": "wayveil.workflow.datasets",
+    "plan": "wayveil.workflow.plan",
     "read": "wayveil.io.files",
     "read_release": "wayveil.release",
     "read_roads": "wayveil.io.roads",

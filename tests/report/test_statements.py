@@ -18,7 +18,7 @@ from wayveil.release.statements import low_count_text
             "release contains hardly any information about the data.",
         ),
         (9_000.0, "The noisy number of trajectories is near zero"),
-        (30_000.0, "About 30,000 trajectories are few for ε = 0.01"),
+        (80_000.0, "About 80,000 trajectories are few for ε = 0.01"),
     ],
 )
 def test_a_count_that_is_mostly_noise_is_not_stated_as_a_number(release_of, count, said):

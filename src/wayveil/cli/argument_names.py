@@ -61,6 +61,7 @@ _SAME_NAME = [
     "trip_columns",
     "trips",
     "unit",
+    "users",
     "yes",
 ]
 _PHRASES = {'on_bad_rows="drop"': "--drop-bad-rows", "extend=False": "--no-align"}

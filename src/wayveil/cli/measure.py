@@ -87,6 +87,7 @@ def measure(
     from wayveil.privacy.unit import parse_unit
     from wayveil.release.statements import large_epsilon_text, low_count_text
     from wayveil.workflow.files import measure_file
+    from wayveil.workflow.plan import plan
 
     options = col.read_options(
         format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows,
@@ -99,6 +100,9 @@ def measure(
     noise, gaussian = count_noise(epsilon=epsilon, unit=protects, delta=delta), exact_delta(delta) > 0
     check_signal(noise, protects, expected_trips=expected_trips, accept=yes, delta=gaussian, wording=OPTIONS)
     announce = [noise_words(noise), *_weak_signal(noise, expected_trips)]
+    if expected_trips is not None and protects.kind == "trajectory":
+        expected = plan(trips=expected_trips, scope=scope, epsilon=epsilon, unit=protects, delta=delta)
+        announce.append(f"{expected.sentence()} See wayveil plan.")
     if advice := delta_advice(protects, gaussian, OPTIONS):
         announce.append(advice)
 

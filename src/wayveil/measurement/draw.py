@@ -1,6 +1,6 @@
 """draw_release: noise for all questions, in the order of the catalogue.
 
-The noisy count is drawn first. It decides how the ε of each ledger line is divided, and with later noisy answers it
+The noisy count is drawn first. It decides how the rest of ε is divided, and with later noisy answers it
 decides the size of every other question. Nothing else about the data does.
 """
 
@@ -10,12 +10,13 @@ from dataclasses import replace
 from wayveil.core.grid import base_grid
 from wayveil.core.scope import Scope
 from wayveil.measurement.exact import Exact
+from wayveil.privacy.budget import Budget
 from wayveil.privacy.mechanism import Mechanism
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer
-from wayveil.questions.catalogue import QUESTIONS, divided
+from wayveil.questions.catalogue import QUESTIONS, divided, for_signal
 from wayveil.questions.count import Count
-from wayveil.questions.question import Context, Question
+from wayveil.questions.question import Context, Question, noisy_number
 from wayveil.release import Release
 
 
@@ -26,10 +27,12 @@ def draw_release(mechanism: Mechanism, exact: Exact, progress: Progress) -> Rele
     """
     scope, unit, count = exact.scope, mechanism.unit, Count()
     answers = {count.name: _answer(mechanism, count, count, exact)}
-    signals = line_signals(mechanism, max(float(answers[count.name].counts[0]), 1.0))
-    # Only the noisy count has been seen, so what it decides is post-processing; the sum of each line stays the same.
-    cost = replace(mechanism.cost, budget=divided(mechanism.cost.budget, signals, base_grid(scope)))
-    mechanism = replace(mechanism, cost=cost)
+    # Only the noisy count has been seen, so what it decides is post-processing; the sum of the others stays the same.
+    number = noisy_number(answers[count.name])
+    mechanism = _with_budget(mechanism, for_signal(mechanism.cost.budget, number / answers[count.name].noise))
+    signals = line_signals(mechanism, number)
+    mechanism = _with_budget(mechanism, divided(mechanism.cost.budget, signals, base_grid(scope)))
+    cost = mechanism.cost
     asked = [question for name, question in QUESTIONS.items() if name in cost.budget.shares]
     context = Context(scope, {one.name: cost.noise(one.name, unit) for one in asked}, signals, answers)
     for position, question in enumerate(asked, 1):
@@ -58,13 +61,17 @@ def release_of(scope: Scope, answers: tuple[Answer, ...], mechanism: Mechanism) 
 
 
 def line_signals(mechanism: Mechanism, count: float, norms: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Noise units that the questions of each ledger line are worth together; Gaussian noise follows the norms."""
+    """Noise units that the questions of each line are worth together; Gaussian noise follows the norms."""
     signals: dict[str, float] = {}
     for name in mechanism.cost.budget.shares:
         cost, line = mechanism.cost, QUESTIONS[name].line
         noise = cost.noise(name, mechanism.unit) if norms is None else cost.gaussian_noise(name, norms[name])
         signals[line] = signals.get(line, 0.0) + count / noise
     return signals
+
+
+def _with_budget(mechanism: Mechanism, budget: Budget) -> Mechanism:
+    return replace(mechanism, cost=replace(mechanism.cost, budget=budget))
 
 
 def _answer(

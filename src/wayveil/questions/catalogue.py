@@ -6,6 +6,7 @@ questions about regions, which are cut from the noisy end points. To add a quest
 here.
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
@@ -41,40 +42,46 @@ from wayveil.questions.top_speed import TopSpeed
 
 @dataclass(frozen=True)
 class Entry:
-    """One question and its share of ε in thousandths."""
+    """One question and its shares of ε in thousandths: where much can be heard, and where little can."""
 
     question: type[Question]
     per_mille: int
+    of_few: int
 
 
 CATALOGUE = (
-    Entry(Count, 10),
-    Entry(EndPoints, 50),
-    Entry(EndPointsDetail, 186),
-    Entry(Occupancy, 84),
-    Entry(OccupancyDetail, 275),
-    Entry(Passage, 16),
-    Entry(StartMinusEnd, 25),
-    Entry(Length, 60),
-    Entry(Displacement, 30),
-    Entry(Duration, 30),
-    Entry(MeanSpeed, 20),
-    Entry(TopSpeed, 10),
-    Entry(RestShare, 5),
-    Entry(MeanInterval, 18),
-    Entry(MedianInterval, 5),
-    Entry(GapRatio, 10),
-    Entry(DurationSpikes, 8),
-    Entry(DisplacementLength, 23),
-    Entry(LengthDuration, 20),
-    Entry(DepartureHour, 18),
-    Entry(DepartureWeek, 12),
-    Entry(OriginDestinationCoarse, 30),
-    Entry(OriginDestination, 55),
-    Entry(EndPointHours, 0),  # takes a ninth of the end points' ε, where that is enough
+    Entry(Count, 10, 10),
+    Entry(EndPoints, 50, 60),
+    Entry(EndPointsDetail, 186, 180),
+    Entry(Occupancy, 84, 70),
+    Entry(OccupancyDetail, 275, 210),
+    Entry(Passage, 16, 10),
+    Entry(StartMinusEnd, 25, 10),
+    Entry(Length, 60, 130),
+    Entry(Displacement, 30, 90),
+    Entry(Duration, 30, 40),
+    Entry(MeanSpeed, 20, 15),
+    Entry(TopSpeed, 10, 5),
+    Entry(RestShare, 5, 2),
+    Entry(MeanInterval, 18, 30),
+    Entry(MedianInterval, 5, 3),
+    Entry(GapRatio, 10, 5),
+    Entry(DurationSpikes, 8, 2),
+    Entry(DisplacementLength, 23, 10),
+    Entry(LengthDuration, 20, 8),
+    Entry(DepartureHour, 18, 30),
+    Entry(DepartureWeek, 12, 5),
+    Entry(OriginDestinationCoarse, 30, 25),
+    Entry(OriginDestination, 55, 50),
+    Entry(EndPointHours, 0, 0),  # takes a ninth of the end points' ε, where that is enough
 )
-"""The shares add up to one; the optimum is flat (docs/explanation/method.md). Questions of one ledger line divide its ε
+"""The shares add up to one; the optimum is flat (docs/explanation/method.md). Questions of one line divide its ε
 again once the noisy count is known (`divided`)."""
+
+LEAST_SIGNAL, FULL_SIGNAL = 3.0, 10.0
+"""Noise units of the count at which the shares for little signal apply, and from which on they do not: N·ε/c of 300 and
+1,000. Below that the shape of the lengths and of large blocks is all that stands out from the noise; speeds, tables and
+spikes do not, and their shares go to what does."""
 
 GAUSSIAN_POWERS = (4 / 3, 2 / 3)
 """Powers of a question's share of ε and of the guessed norm of a unit, to which its share of ρ is proportional."""
@@ -83,8 +90,11 @@ USER_COUNT = 4
 """Factor of the count's share at user level with Gaussian noise: all other totals are compared with the count, and a
 small share costs the other questions little."""
 LINE_POWERS = (4 / 3, 1 / 3)
-"""The same within one line of the ledger. A coarse block has a larger norm than its fine cells, but their sum tells
+"""The same within one line. A coarse block has a larger norm than its fine cells, but their sum tells
 about it, too. Between two values that were tried on simulated cities."""
+
+OTHERS = "all other questions"
+"""Their entry in the ledger."""
 
 QUESTIONS: Mapping[str, type[Question]] = {entry.question.name: entry.question for entry in CATALOGUE}
 
@@ -143,15 +153,31 @@ def finest_questions(scope: Scope) -> list[Question]:
     return list(dict.fromkeys(question for question in found if question is not None))
 
 
+def for_signal(budget: Budget, signal: float) -> Budget:
+    """The same budget with the shares that suit the noise units of the noisy count; that of the count stays.
+
+    Privacy: free (post-processing of the noisy count); the total stays the same.
+    """
+    steps = math.log(FULL_SIGNAL / max(signal, LEAST_SIGNAL)) / math.log(FULL_SIGNAL / LEAST_SIGNAL)
+    few = Fraction(round(16 * min(max(steps, 0.0), 1.0)), 16)
+    if not few:
+        return budget
+    left = budget.epsilon - budget[Count.name]
+    weights = {entry.question.name: entry.of_few for entry in CATALOGUE if entry.of_few and entry.question is not Count}
+    whole = sum(weights.values())
+    shares = {name: (1 - few) * budget[name] + few * left * weight / whole for name, weight in weights.items()}
+    return Budget(budget.epsilon, {Count.name: budget[Count.name], **shares})
+
+
 def divided(budget: Budget, line_signals: Mapping[str, float], grid: Grid, gaussian_unit: Unit | None = None) -> Budget:
-    """The same budget with the ε of each ledger line divided by what the noisy count says that it is worth.
+    """The same budget with the ε of each line divided by what the noisy count says that it is worth.
 
     `line_signals` are the noise units of each line, m̃·ε_line / c. With Gaussian noise, which needs the unit, the parts
     of a line are those of `gaussian_shares`.
 
     Privacy: free (post-processing of the noisy count); the sum of every line stays the same.
     """
-    lines = ledger_lines(budget.shares)
+    lines = by_line(budget.shares)
     shares = {
         name: lines[question.line] * question.part_of_line(line_signals[question.line], grid, gaussian_unit is not None)
         for name, question in QUESTIONS.items()
@@ -165,7 +191,13 @@ def divided(budget: Budget, line_signals: Mapping[str, float], grid: Grid, gauss
 
 
 def ledger_lines(shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Shares by line of the ledger: it is charged before the noisy count decides how a line is divided."""
+    """Shares by entry of the ledger, which is charged before the noisy count decides what the others are asked with."""
+    count = shares[Count.name]
+    return {Count.name: count, OTHERS: sum(shares.values(), Fraction(0)) - count}
+
+
+def by_line(shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """Shares by line of the catalogue, of which `divided` keeps the sums."""
     lines: dict[str, Fraction] = {}
     for name, share in shares.items():
         line = QUESTIONS[name].line

@@ -57,9 +57,11 @@ def coarse_parts(signal: float, cells: int) -> int:
 
     `signal` is how many noise units the whole field is worth, from the noisy count. Where a cell is worth little
     the sums of large blocks are most of what stands out from the noise; where it is worth much they stand out anyway.
+    Where the whole field is worth less than 64 units, not even the blocks stand out, and they get up to 12 parts.
     """
     units = max(signal, 1e-9) / max(cells, 1)
-    return int(np.clip(np.rint(6 - 2 * np.log10(units / 0.0025)), 2, 6))
+    usual = int(np.clip(np.rint(6 - 2 * np.log10(units / 0.0025)), 2, 6))
+    return max(usual, int(np.clip(np.rint(6 - 3 * np.log2(max(signal, 1e-9) / 64)), 0, 12)))
 
 
 def fine_parts(coarse: NDArray[np.float64], cells: int, noise: float, rule: FineShare = FINE_SHARE) -> Parts:

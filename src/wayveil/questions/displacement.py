@@ -25,7 +25,7 @@ class Displacement(Histogram):
 
     name: ClassVar[str] = "displacement"
     meaning: ClassVar[str] = "how far apart their ends are"
-    prior: ClassVar[Any] = priors.Smooth(wide_bins=True)
+    prior: ClassVar[Any] = priors.Smooth(wide_bins=True, usual_part=0.18, related="length")
 
     @classmethod
     def finest_bins(cls, scope: Scope) -> Bins:

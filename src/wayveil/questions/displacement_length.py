@@ -24,7 +24,7 @@ class DisplacementLength(Table):
     name: ClassVar[str] = "displacement_length"
     meaning: ClassVar[str] = "how long they are for their distance"
     axes: ClassVar[tuple[str, str]] = ("displacement", "length")
-    prior: ClassVar[Any] = priors.Independent(columns_reach_rows=True)
+    prior: ClassVar[Any] = priors.Independent(columns_reach_rows=True, ratio_spreads=(0.3, 0.8, None))
 
     @classmethod
     def finest_bins(cls, scope: Scope) -> tuple[Bins, Bins]:

@@ -1,7 +1,7 @@
 """The kind of question about places: counts on square cells, in coarse blocks first and then in detail.
 
 The coarse blocks are asked first. Their noisy counts decide how the ε of the detail is divided in each block between
-middle and fine cells (`detail_weights`). Both questions are one line of the ledger, and the noisy number of
+middle and fine cells (`detail_weights`). Both questions are one line of the catalogue, and the noisy number of
 trajectories decides how its ε is divided between them.
 """
 

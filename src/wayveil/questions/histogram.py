@@ -21,19 +21,22 @@ if TYPE_CHECKING:
 class Merging:
     """Neighbouring bins become one until each is worth `units` of noise on average, or `fewest` or fewer are left.
 
-    The lowest `apart` bins count trajectories that have no value. They are never merged and are not among the `fewest`.
+    Where not even these are worth `least_units` on average, there are fewer, down to `least`. The lowest `apart` bins
+    count trajectories that have no value. They are never merged and are not counted.
     """
 
     units: float = 3.0
     fewest: int = 24
     apart: int = 0
+    least_units: float = 2.0
+    least: int = 6
 
 
 _RUNS = (1, 2, 4, 8, 16, 32, 64)
 """How many neighbouring bins can become one."""
-NEVER = Merging(fewest=1 << 30)
+NEVER = Merging(fewest=1 << 30, least=1 << 30)
 """Bins that are never merged."""
-NARROW_SPIKES = Merging(units=0.5, fewest=12)
+NARROW_SPIKES = Merging(units=0.5, fewest=12, least=12)
 """For devices that record at one or two intervals: merged bins blur a spike more than noise does, until the noise
 drowns it."""
 
@@ -98,13 +101,18 @@ class Histogram(Question):
 
 def merged_bins(bins: Bins, signal: float, merging: Merging) -> Bins:
     """The bins in which a histogram that is worth `signal` units of noise is asked."""
-    return _merged(bins, max(merging.fewest, signal / merging.units), merging.apart)
+    if len(bins) - merging.apart <= merging.fewest:
+        return bins
+    fewest = min(merging.fewest, max(merging.least, signal / merging.least_units))
+    return _merged(bins, max(fewest, signal / merging.units), merging.apart)
 
 
 def possible_bins(bins: Bins, merging: Merging) -> list[Bins]:
     """All bins in which a histogram can be asked, whatever it is worth."""
     values = len(bins) - merging.apart
-    return list(dict.fromkeys(_merged(bins, max(merging.fewest, values / run), merging.apart) for run in _RUNS))
+    if values <= merging.fewest:
+        return [bins]
+    return list(dict.fromkeys(_merged(bins, max(merging.least, values / run), merging.apart) for run in _RUNS))
 
 
 def _merged(bins: Bins, most: float, apart: int) -> Bins:

@@ -25,7 +25,7 @@ class Length(Histogram):
 
     name: ClassVar[str] = "length"
     meaning: ClassVar[str] = "how long trajectories are"
-    prior: ClassVar[Any] = priors.Smooth(by_ratios=True)
+    prior: ClassVar[Any] = priors.Smooth(by_ratios=True, usual_part=0.22, related="displacement")
 
     @classmethod
     def finest_bins(cls, scope: Scope) -> Bins:

@@ -24,7 +24,7 @@ class LengthDuration(Table):
     name: ClassVar[str] = "length_duration"
     meaning: ClassVar[str] = "how long they take for their length"
     axes: ClassVar[tuple[str, str]] = ("length", "duration")
-    prior: ClassVar[Any] = priors.Independent(ratio_spread=1.5)
+    prior: ClassVar[Any] = priors.Independent(ratio_spreads=(1.5,))
 
     @classmethod
     def finest_bins(cls, scope: Scope) -> tuple[Bins, Bins]:

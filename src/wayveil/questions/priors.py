@@ -17,6 +17,10 @@ class Smooth:
     """There may be nothing at all below some bin."""
     wide_bins: bool = False
     """Few wide bins that are never merged: a bin's value is its geometric mean."""
+    usual_part: float | None = None
+    """The usual median as a part of the scope's diagonal, for lengths; None where nothing is usual."""
+    related: str | None = None
+    """The quantity whose median has about a fixed ratio to this one's."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +61,9 @@ class Independent:
 
     columns_reach_rows: bool = False
     """A column's value is never smaller than its row's: a trip is at least as long as the distance of its ends."""
-    ratio_spread: float | None = None
-    """Standard deviation of the logarithm of column over row around its typical value; None: any ratio is as likely."""
+    ratio_spreads: tuple[float | None, ...] = (None,)
+    """Possible standard deviations of the logarithm of column over row around its typical value; None: any ratio is as
+    likely. The evidence weighs them."""
 
 
 @dataclass(frozen=True)

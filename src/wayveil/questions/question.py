@@ -7,6 +7,7 @@ about itself: its name, the rule for its size, its features, its JSON form and i
 stands in the catalogue (`wayveil.questions.catalogue`).
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.grid import Grid, base_grid
+from wayveil.core.positive import positive_mean
 from wayveil.core.scope import Scope
 from wayveil.privacy.fixedpoint import exact_bincount
 
@@ -65,7 +67,7 @@ class Context:
     noise: Mapping[str, float]
     """Scale of each question's noise, in trajectories."""
     line_signals: Mapping[str, float]
-    """Noise units that the questions of one ledger line are worth together, before the line's share is divided."""
+    """Noise units that the questions of one line are worth together, before the line's share is divided."""
     answers: Mapping[str, "Answer"]
     """The noisy answers so far, by question."""
     grid: Grid = field(init=False)
@@ -76,8 +78,8 @@ class Context:
 
     @property
     def count(self) -> float:
-        """The noisy number of trajectories, at least one."""
-        return max(float(self.answers["count"].counts[0]), 1.0)
+        """The noisy number of trajectories, as that of a positive number, at least one."""
+        return noisy_number(self.answers["count"])
 
     def signal(self, name: str) -> float:
         """m̃·ε_v / c: how many noise units the whole answer to a question is worth."""
@@ -111,8 +113,7 @@ class Question(ABC):
     quantity: ClassVar[str]
     """What it is about. Questions about the same quantity are estimated together. By default the name up to a '/'."""
     line: ClassVar[str]
-    """Its line in the ledger. Questions of one line share its ε in a way that the noisy count decides. By default its
-    own name."""
+    """Questions of one line share its ε in a way that the noisy count decides. By default its own name."""
     needs: ClassVar[tuple[str, ...]] = ("count",)
     """The earlier answers that decide its size."""
     optional: ClassVar[bool] = False
@@ -194,6 +195,11 @@ class Question(ABC):
     def noise_range(self) -> tuple[float, float]:
         """The least and the most noise of one value, as factors of the answer's noise."""
         return 1.0, 1.0
+
+
+def noisy_number(count: "Answer") -> float:
+    """The number of trajectories that the answer to the count tells: positive, at least one."""
+    return max(positive_mean(float(count.counts[0]), math.sqrt(2) * count.noise), 1.0)
 
 
 def size_of(query: Query) -> int:

@@ -10,6 +10,7 @@ from wayveil.core.warning_location import measuring_level
 from wayveil.errors import FewTrajectoriesWarning
 from wayveil.questions.answer import Answer
 from wayveil.questions.end_point_hours import EndPointHours
+from wayveil.release.number import estimate_number
 from wayveil.release.release import Release
 
 
@@ -67,7 +68,7 @@ def delta_text(delta: float) -> str:
 
 _ENOUGH = 1_000
 """Below this N·ε/c, the maps in docs/explanation/which-epsilon.md show mostly the prior."""
-_VISIBLE = 1.0
+_VISIBLE = 2.0
 """A number of trajectories below this many noise scales is not informative."""
 _CHECK = (
     " If you expected more, run `wayveil check FILE --scope SCOPE` to see whether the columns, the time zone or the "
@@ -84,14 +85,14 @@ def low_count_text(release: Release, advice: bool = False) -> str | None:
     """
     if not any(answer.name == "count" for answer in release.answers):
         return None
-    number = max(float(release["count"].counts[0]), 0.0)
+    found = estimate_number(release)
+    number, scale = found.value, found.noise
     most = release.max_per_user if release.unit == "user" else 1
     if number / _whole_noise(release) >= _ENOUGH:
         return None
     at_most, fewer = "", ""
     if release.unit == "user":
         at_most, fewer = f" and at most {most} per user", ", fewer trajectories per user"
-    scale = release["count"].noise
     if number < _VISIBLE * scale:
         return (
             f"The noisy number of trajectories is near zero: with ε = {decimal(release.epsilon)}{at_most}, its "

@@ -14,6 +14,7 @@ from wayveil.core.pyramid import pool
 from wayveil.questions.levels import noisy_levels
 from wayveil.questions.occupancy import Occupancy, OccupancyDetail
 from wayveil.release import Release
+from wayveil.release.number import estimate_number
 from wayveil.synthesis.estimate.fields import cell_area
 from wayveil.synthesis.estimate.learned.support import data_share
 
@@ -50,7 +51,7 @@ def make_support(release: Release) -> Support | None:
     unit = levels[-1].side if area.size > _MOST_BASE_CELLS else 1
     levels = [NoisyLevel(level.counts, level.side // unit, level.noise, level.gaussian) for level in levels]
     area = pool(area, unit)
-    estimate = estimate_field(levels, max(float(release["count"].counts[0]), 1.0), area)
+    estimate = estimate_field(levels, max(estimate_number(release).value, 1.0), area)
     share = data_share(levels, estimate)
     block = max(1, int(np.ceil(np.sqrt(area.size / _MOST_CELLS))))
     weight = pool(estimate, block)

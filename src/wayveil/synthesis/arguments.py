@@ -4,6 +4,7 @@ import operator
 
 from wayveil.errors import InputError
 from wayveil.release import Release
+from wayveil.release.number import estimate_number
 
 _MOST_TRAJECTORIES = 100_000_000
 """More would take about six hours and is probably a mistake."""
@@ -30,8 +31,8 @@ def wanted_count(release: Release, n: int | None) -> int:
 
 
 def default_count(release: Release) -> int:
-    """The noisy count of the release, at least one."""
-    return min(max(round(float(release["count"].counts[0])), 1), _MOST_TRAJECTORIES)
+    """The number of trajectories that the release tells, at least one."""
+    return min(max(round(estimate_number(release).value), 1), _MOST_TRAJECTORIES)
 
 
 def unsupported_words(release: Release) -> str | None:
@@ -42,7 +43,7 @@ def unsupported_words(release: Release) -> str | None:
 
     Privacy: free (post-processing).
     """
-    count, noise = default_count(release), release["count"].noise
+    count, noise = default_count(release), estimate_number(release).noise
     if count <= _QUICK or (noise <= _NOISE_SHARE * count and count <= _LARGE):
         return None
     time = f"making them takes {duration_words(count)}"

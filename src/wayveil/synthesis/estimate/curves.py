@@ -88,6 +88,12 @@ def laplace_evidence(counts: Floats, noise: float, curves: Floats, evidence: Flo
     return np.asarray(evidence + (apart**2).sum(axis=1) / 4 - apart.sum(axis=1))
 
 
+def log_likelihood(counts: Floats, expected: Floats, noise: float, gaussian: bool) -> Floats:
+    """Of each row of expected counts: −Σ|count − expected| / noise, or −Σ((count − expected) / 2·noise)² if Gaussian."""
+    apart = np.abs(counts - expected) / noise
+    return np.asarray(-(apart**2 / 4 if gaussian else apart).sum(axis=-1))
+
+
 def curves_with_unknown_start(
     counts: Floats, noise: float, middles: Floats, kind: Kind, total: Total | None = None
 ) -> tuple[Floats, Floats]:

@@ -124,6 +124,8 @@ def split_ends(answer: Answer, both: Field) -> tuple[Field, Field]:
     difference = answer.counts
     kept = np.maximum(0.0, 1 - 2 * answer.noise**2 / np.maximum(difference**2, 1e-9))
     blocks = pool(both, side)
+    # No difference is larger than the sum, so most of what a large noise shows in a quiet block is noise.
+    kept = kept * blocks**2 / np.maximum(blocks**2 + 2 * answer.noise**2, 1e-9)
     limited = np.clip(difference * kept, -FIELDS.most_tilt * blocks, FIELDS.most_tilt * blocks)
     tilt = np.divide(limited, blocks, out=np.zeros_like(blocks), where=blocks > 0)
     fine_tilt = spread(tilt, side, both.shape)

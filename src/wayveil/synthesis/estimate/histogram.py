@@ -6,6 +6,8 @@ with the noisy total. The posterior mean around this average restores spikes.
 Privacy: free (post-processing).
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -18,6 +20,7 @@ from wayveil.synthesis.estimate.curves import (
     curves_with_unknown_start,
     from_bin_to_bin,
     laplace_evidence,
+    log_likelihood,
     smooth_curves,
 )
 from wayveil.synthesis.estimate.settings import CURVES
@@ -61,21 +64,28 @@ def estimate_among(
     doubt: float = 0.0,
     long_tails: bool = False,
     gaussian: bool = False,
+    log_prior: NDArray[np.float64] | None = None,
+    usual: tuple[float, float] | None = None,
 ) -> NDArray[np.float64]:
     """Shares of each bin of a quantity whose distribution usually is one of the given `shapes` (rows of shares).
 
-    The prior is uniform over the shapes; smooth curves are also possible, with a log prior that is lower by `doubt`
-    nats. Shapes distinguish a peak from noise if the signal is weak; curves are better if it is strong. With
-    `long_tails` the likelihood is that of Laplace noise. Otherwise it is that of Gaussian noise with the same variance,
-    under which large deviations are stronger evidence. With `gaussian` the noise is that Gaussian.
+    The prior is uniform over the shapes unless `log_prior` is given; smooth curves are also possible, with a log prior
+    that is lower by `doubt` nats. Shapes distinguish a peak from noise if the signal is weak; curves are better if it
+    is strong. With `long_tails` the likelihood is that of Laplace noise. Otherwise it is that of Gaussian noise with
+    the same variance, under which large deviations are stronger evidence. With `gaussian` the noise is that Gaussian.
+    `usual` is the mean logarithm of a curve's values that is usual, with its prior standard deviation.
     """
     noisy = np.asarray(counts, float)
     curves, evidence = smooth_curves(noisy, noise, kind(middles), total)
+    if usual is not None:
+        log_mean = curves @ np.log(middles) / curves.sum(axis=1)
+        evidence = evidence - 0.5 * ((log_mean - usual[0]) / usual[1]) ** 2
     expected = total.count * shapes
     likely = -((noisy - expected) ** 2).sum(axis=1) / (4 * noise**2)
     if long_tails and not gaussian:
         evidence, likely = (laplace_evidence(noisy, noise, *of) for of in ((curves, evidence), (expected, likely)))
-    odds = np.r_[evidence - np.log(len(curves)) - doubt, likely - np.log(len(shapes))]
+    likely = likely - np.log(len(shapes)) if log_prior is None else likely + log_prior
+    odds = np.r_[evidence - np.log(len(curves)) - doubt, likely]
     smooth = averaged(np.concatenate([curves, expected]), odds)
     estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1, gaussian=gaussian)
     return np.asarray(estimate / estimate.sum())
@@ -88,22 +98,32 @@ def estimate_table(
     columns: NDArray[np.float64],
     total: float,
     possible: NDArray[np.bool_] | None = None,
-    affinity: NDArray[np.float64] | None = None,
+    affinities: Sequence[NDArray[np.float64] | None] = (None,),
     gaussian: bool = False,
 ) -> NDArray[np.float64]:
     """A noisy two-way table around the product of its estimated margins, scaled to both; shares adding up to one.
 
-    `affinity` multiplies that product, as prior knowledge about the dependence of rows and columns.
+    Each of the `affinities` may multiply that product, as prior knowledge about the dependence of rows and columns; the
+    results are averaged with their evidence as weights.
     """
     allowed = np.ones(counts.shape, bool) if possible is None else possible
-    product = np.outer(rows, columns) * (1.0 if affinity is None else affinity)
     margins = (0, rows), (1, columns)
-    mean = rake(product * allowed + 1e-15 * allowed, margins, CURVES.table_rounds)
-    mean = mean / mean.sum() * total
+    means = []
+    for affinity in affinities:
+        product = np.outer(rows, columns) * (1.0 if affinity is None else affinity)
+        mean = rake(product * allowed + 1e-15 * allowed, margins, CURVES.table_rounds)
+        means.append(mean / mean.sum() * total)
+    likely = log_likelihood(counts.ravel(), np.array(means).reshape(len(means), -1), noise, gaussian)
+    mean = np.tensordot(_weights(likely), np.array(means), axes=1) if len(means) > 1 else means[0]
     prior: NDArray[np.float64] = np.maximum(mean, 1e-6)
     estimate = posterior_mean(counts, prior * allowed, noise, groups=2, gaussian=gaussian) * allowed + 1e-9 * allowed
     estimate = rake(estimate, margins, CURVES.table_rounds)
     return np.asarray(estimate / estimate.sum())
+
+
+def _weights(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+    weight = np.exp(log_odds - log_odds.max())
+    return np.asarray(weight / weight.sum())
 
 
 def spread_bins(

@@ -69,6 +69,25 @@ class DurationSettings:
 
 
 @dataclass(frozen=True)
+class LengthSettings:
+    """Lengths and displacements of trips, relative to a usual median that follows from the scope's size."""
+
+    medians: tuple[float, ...] = tuple(np.linspace(-2.4, 1.2, 19).tolist())
+    """Logarithms of a shape's median over the usual one: from an eleventh of it to three times as much."""
+    usual_spread: float = 0.6
+    """Prior standard deviation of that logarithm. Medians of five simulated cities differ by .2."""
+    spreads: tuple[float, ...] = (0.35, 0.5, 0.7, 1.0)
+    """Standard deviations of the logarithm of single lengths; .5 to .72 in five simulated cities."""
+    anything_share: float = 0.02
+    """Share of each shape that is uniform over the bins, so that no count is impossible."""
+    ratio_spread: float = 0.2
+    """Prior standard deviation of the logarithm of a median length over the median displacement, around its usual
+    value."""
+    curve_nats: float = 4.0
+    """Nats by which the log prior of smooth curves is lower: they follow noise more than the shapes do."""
+
+
+@dataclass(frozen=True)
 class SpikeSettings:
     """Recordings that were cut at the same length."""
 
@@ -278,6 +297,7 @@ class WaySettings:
 CURVES = CurveSettings()
 DAY_SHAPES = DayShapeSettings()
 DURATIONS = DurationSettings()
+LENGTHS = LengthSettings()
 SPIKES = SpikeSettings()
 SPEEDS = SpeedSettings()
 GAP_RATIOS = GapRatioSettings()

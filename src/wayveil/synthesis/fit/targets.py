@@ -14,7 +14,7 @@ from wayveil.questions.displacement import Displacement
 from wayveil.questions.duration import Duration
 from wayveil.questions.length import Length
 from wayveil.questions.mean_speed import MeanSpeed
-from wayveil.synthesis.estimate.estimate import Estimates
+from wayveil.synthesis.estimate.estimates import Distribution, Estimates
 from wayveil.synthesis.fit.settings import FIT
 from wayveil.synthesis.fit.weights import HardView, SoftView
 from wayveil.synthesis.place.points import Course
@@ -36,7 +36,7 @@ def fit_views(estimates: Estimates, trips: Trips, course: Course, placed: Polyli
             "displacement",
             displacement.bins.index(straight_km),
             displacement.shares,
-            noise["displacement"],
+            _known_noise(noise["displacement"], estimates.count, displacement),
             FIT.step["displacement"],
         ),
         HardView(
@@ -58,8 +58,19 @@ def fit_views(estimates: Estimates, trips: Trips, course: Course, placed: Polyli
             FIT.step["origin_destination"],
         ),
         _pairs_of_zones(trips),
-        HardView("length", length.bins.index(length_km), length.shares, noise["length"], FIT.step["length"]),
+        HardView(
+            "length",
+            length.bins.index(length_km),
+            length.shares,
+            _known_noise(noise["length"], estimates.count, length),
+            FIT.step["length"],
+        ),
     ]
+
+
+def _known_noise(noise: float, count: float, distribution: Distribution) -> float:
+    """The noise, but at most the mean of a bin: what is known in advance about lengths limits their error."""
+    return min(noise, count / len(distribution.bins))
 
 
 def _district_ends(estimates: Estimates, trips: Trips) -> list[HardView | SoftView]:

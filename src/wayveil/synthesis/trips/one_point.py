@@ -17,6 +17,7 @@ from wayveil.core.pyramid import Field
 from wayveil.questions.answer import Answer
 from wayveil.questions.mean_interval import MeanInterval
 from wayveil.release import Release
+from wayveil.release.number import estimate_number
 from wayveil.synthesis.trips.draw import shuffled
 from wayveil.synthesis.trips.settings import ONE_POINT
 
@@ -73,7 +74,7 @@ def without_one_point(release: Release, share: float) -> Release:
     The bin of single points is removed from the mean intervals. The answers about places do not change, because they
     describe all trajectories together.
     """
-    number = share * max(float(release["count"].counts[0]), 0.0)
+    number = share * estimate_number(release).value if share else 0.0
     return replace(release, answers=tuple(_without(answer, number) for answer in release.answers))
 
 

@@ -26,7 +26,7 @@ Estimator = Callable[[Estimation, str], dict[str, Any]]
 
 
 def estimate_count(known: Estimation, quantity: str) -> dict[str, Any]:
-    """The noisy count, at least one."""
+    """The number of trajectories of several points, at least one."""
     return {quantity: known.count}
 
 

@@ -21,6 +21,7 @@ from wayveil.synthesis.estimate.estimates import Distribution
 from wayveil.synthesis.estimate.estimators.estimation import Estimation
 from wayveil.synthesis.estimate.gap_ratios import estimate_gap_ratio
 from wayveil.synthesis.estimate.histogram import estimate_histogram, spread_bins
+from wayveil.synthesis.estimate.lengths import NoisyLengths, estimate_lengths
 from wayveil.synthesis.estimate.settings import INTERVALS
 from wayveil.synthesis.estimate.speeds import estimate_speeds
 from wayveil.synthesis.estimate.spikes import with_spikes
@@ -46,16 +47,25 @@ def _edges(answer: Answer) -> Shares:
 
 def _smooth(answers: list[Answer], bins: Bins, prior: priors.Smooth, known: Estimation) -> Shares:
     (answer,) = answers
-    if prior.wide_bins:
-        return estimate_histogram(
-            answer.counts, answer.noise, bins.geometric_middles, known.total, gaussian=answer.gaussian
-        )
     edges, kind = _edges(answer), also_by_log if prior.by_ratios else from_bin_to_bin
-    middles = (edges[1:] + edges[:-1]) / 2
-    shares = estimate_histogram(
-        answer.counts, answer.noise, middles, known.total, kind, prior.starts_anywhere, answer.gaussian
-    )
+    middles = bins.geometric_middles if prior.wide_bins else (edges[1:] + edges[:-1]) / 2
+    if prior.related is not None:
+        (other,) = known.answers[prior.related]
+        shares = estimate_lengths(_lengths(answer, known), _lengths(other, known), middles, known.total, kind)
+    else:
+        shares = estimate_histogram(
+            answer.counts, answer.noise, middles, known.total, kind, prior.starts_anywhere, answer.gaussian
+        )
+    if prior.wide_bins:
+        return shares
     return spread_bins(shares, edges, np.asarray(bins.edges))
+
+
+def _lengths(answer: Answer, known: Estimation) -> NoisyLengths:
+    question = answer.question
+    assert isinstance(question, Histogram)
+    usual_km = question.prior.usual_part * np.hypot(known.scope.width_m, known.scope.height_m) / 1000
+    return NoisyLengths(answer.counts, answer.noise, _edges(answer), usual_km, answer.gaussian)
 
 
 def _lognormal(answers: list[Answer], bins: Bins, prior: priors.LogNormal, known: Estimation) -> Shares:

@@ -7,8 +7,8 @@ from wayveil.core.grid import base_grid
 from wayveil.core.pyramid import Field
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer
-from wayveil.questions.count import Count
 from wayveil.release import Release
+from wayveil.release.number import estimate_number
 from wayveil.synthesis.estimate.curves import Total
 from wayveil.synthesis.trips.one_point import one_point_share, without_one_point
 
@@ -45,8 +45,9 @@ class Estimation:
         moving = without_one_point(release, self.one_point)
         for answer in moving.answers:
             self.answers.setdefault(answer.question.quantity, []).append(answer)
-        self.everyone = _total(release)
-        self.total = _total(moving)
+        number = estimate_number(release)
+        self.everyone = Total(max(number.value, 1.0), number.noise)
+        self.total = Total(max((1 - self.one_point) * number.value, 1.0), number.noise)
         self._estimator_of = estimator_of
         self._found: dict[str, Any] = {}
 
@@ -60,9 +61,3 @@ class Estimation:
             question = self.answers[quantity][0].question
             self._found.update(self._estimator_of(question)(self, quantity))
         return self._found[quantity]
-
-
-def _total(release: Release) -> Total:
-    """The number of trajectories, at least one, with its noise."""
-    count = release[Count.name]
-    return Total(max(float(count.counts[0]), 1.0), count.noise)

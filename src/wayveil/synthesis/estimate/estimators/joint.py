@@ -35,18 +35,15 @@ def _independent(answer: Answer, table: Table, prior: priors.Independent, known:
     of_rows, of_columns = (
         coarsened(known[axis], bins) for axis, bins in zip(table.axes, (table.rows, table.columns), strict=True)
     )
-    possible = affinity = None
+    possible = None
     if prior.columns_reach_rows:
         possible = np.asarray(table.columns.edges)[None, 1:] >= np.asarray(table.rows.edges)[:-1, None]
         possible[:, -1] = True
-    if prior.ratio_spread is not None:
-        affinity = _same_ratio(table.rows, table.columns, of_rows, of_columns, prior.ratio_spread)
-    shares = estimate_table(
-        answer.counts, answer.noise, of_rows, of_columns, known.count, possible, affinity, answer.gaussian
-    )
-    if possible is None:
-        return shares
-    return shares
+    affinities = [
+        None if spread is None else _same_ratio(table.rows, table.columns, of_rows, of_columns, spread)
+        for spread in prior.ratio_spreads
+    ]
+    return estimate_table(answer.counts, answer.noise, of_rows, of_columns, known.count, possible, affinities, answer.gaussian)
 
 
 def _weekly_rhythm(answer: Answer, table: Table, prior: priors.WeeklyRhythm, known: Estimation) -> Shares:

@@ -1,0 +1,149 @@
+"""The table of expected errors that `wayveil plan` reads, from simulated cities.
+
+usage: plan_errors.py [--sides 4,12] [--trips 1000] [--signals 50,500,5000,50000] [--noises 2] [-o TABLE.json]
+       plan_errors.py --compare SHARED    # what `wayveil plan` says about the trial data, beside what comes out
+
+Each cell is the mean over the noises of the error of a release and the data made from it, with as many trips as the
+real data or 4,000, so that their own randomness matters little. Along the signal N·ε an error may not grow, so that
+chance does not make it grow. The noise is seeded.
+"""
+
+import argparse
+import json
+import time
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import wayveil
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
+from wayveil.evaluation.paths import Paths, as_measured, project
+from wayveil.measurement import measure
+from wayveil.privacy.noise import SeededNoise
+from wayveil.simulate import simulate_city, simulate_trajectories
+from wayveil.synthesis.arguments import default_count
+from wayveil.synthesis.recipe import synthesize
+from wayveil.workflow.plan import KINDS, TABLE
+
+SIGNALS = (50, 500, 5_000, 50_000)
+SCOPES = {"cabspotting": "san-francisco", "geolife": "beijing", "tdrive_partial": "beijing"}
+
+
+FEWEST_MADE = 4_000
+ZONES = 4
+"""Zones along each side of the scope."""
+
+
+def errors_between(data: Trajectories, made: Trajectories, scope: Scope) -> dict[str, float]:
+    """Shares in a wrong pair of zones, cell of 100 m and hour, and the mean relative error of the quartiles."""
+    real, synthetic = as_measured(project(data, scope), scope), project(made, scope)
+    quartiles = [np.quantile(paths.length_m, (0.25, 0.5, 0.75)) for paths in (real, synthetic)]
+    return {
+        "zones": apart(*(pairs_of_zones(paths) for paths in (real, synthetic))),
+        "streets": apart(*(cells_of(paths) for paths in (real, synthetic))),
+        "hours": apart(*((paths.start_clock_s // 3600).astype(int) for paths in (real, synthetic))),
+        "lengths": float(np.mean(np.abs(quartiles[1] / quartiles[0] - 1))),
+    }
+
+
+def apart(one: np.ndarray, other: np.ndarray) -> float:
+    """The total variation distance of two samples of whole numbers."""
+    size = int(max(one.max(), other.max())) + 1
+    shares = [np.bincount(codes, minlength=size) / len(codes) for codes in (one, other)]
+    return float(np.abs(shares[0] - shares[1]).sum() / 2)
+
+
+def pairs_of_zones(paths: Paths) -> np.ndarray:
+    column, row = (
+        np.clip(value / extent * ZONES, 0, ZONES - 1).astype(int)
+        for value, extent in ((paths.x_m, paths.width_m), (paths.y_m, paths.height_m))
+    )
+    zone = row * ZONES + column
+    return zone[paths.first] * ZONES**2 + zone[paths.last]
+
+
+def cells_of(paths: Paths, cell_m: float = 100.0) -> np.ndarray:
+    x, y, _ = paths.every_50_m
+    columns = int(paths.width_m / cell_m) + 1
+    column = np.clip(x / cell_m, 0, columns - 1).astype(int)
+    return np.clip(y / cell_m, 0, paths.height_m / cell_m).astype(int) * columns + column
+
+
+def errors_of(data: Trajectories, scope: Scope, seed: int, **promise: object) -> dict[str, float]:
+    """The error of each kind of result in one release and the data made from it."""
+    release = measure(data, scope, noise=SeededNoise(seed), accept_low_signal=True, **promise)  # type: ignore[arg-type]
+    made = synthesize(release, n=max(len(data), FEWEST_MADE), seed=seed).trajectories
+    return {"number": abs(default_count(release) / len(data) - 1), **errors_between(data, made, scope)}
+
+
+def city_of(side_km: float, seed: int = 21):
+    """A city of this size; its blocks are larger where it is larger, so that it has a similar number of streets."""
+    block_m = float(np.clip(12.5 * side_km, 100, 400))
+    return simulate_city(seed, size_km=(side_km, side_km), block_m=block_m, hot_spots=5 + int(side_km))
+
+
+def tabulate(chosen: argparse.Namespace) -> dict[str, object]:
+    given = (chosen.sides, chosen.trips, chosen.signals)
+    sides, trips, signals = ([float(value) for value in text.split(",")] for text in given)
+    errors = np.zeros((len(KINDS), len(sides), len(trips), len(signals)))
+    for s, side in enumerate(sides):
+        city = city_of(side)
+        for t, count in enumerate(map(int, trips)):
+            data = simulate_trajectories(city, count, seed=1)
+            for k, signal in enumerate(signals):
+                started = time.process_time()
+                # Few trips at a small signal differ most from draw to draw.
+                noises = chosen.noises if signal <= 1_000 or count <= 1_000 else 1
+                rows = [
+                    errors_of(data, city.scope, seed, epsilon=signal / count, unit="trajectory")
+                    for seed in range(1, noises + 1)
+                ]
+                errors[:, s, t, k] = [np.mean([row[kind] for row in rows]) for kind in KINDS]
+                told = " ".join(f"{kind} {error:.3f}" for kind, error in zip(KINDS, errors[:, s, t, k]))
+                cpu_s = time.process_time() - started
+                print(f"{side:g} km, {count:,} trips, {signal:g}: {told} ({cpu_s:.0f} s)", flush=True)
+    errors = np.minimum.accumulate(errors, axis=-1)
+    return {
+        "side_km": sides, "trips": trips, "signal": signals,
+        "errors": {kind: errors[i].round(4).tolist() for i, kind in enumerate(KINDS)},
+    }  # fmt: skip
+
+
+def compare(shared: Path, names: list[str], epsilons: list[str], noises: int) -> None:
+    titles = " | ".join(f"{kind}: plan, then" for kind in KINDS)
+    print(f"| data | trips | ε | {titles} |\n|" + "---|" * (3 + len(KINDS)))
+    for name in names:
+        data, scope = wayveil.read(shared / "data" / f"{name}.parquet"), wayveil.read_scope(SCOPES[name])
+        for epsilon in epsilons:
+            expected = wayveil.plan(trips=len(data), epsilon=epsilon, unit="trajectory", scope=scope)
+            rows = [errors_of(data, scope, seed, epsilon=epsilon, unit="trajectory") for seed in range(1, noises + 1)]
+            told = " | ".join(
+                f"{100 * result.error:.0f} %, {100 * np.mean([row[result.kind] for row in rows]):.0f} %"
+                for result in expected.results
+            )
+            print(f"| {name} | {len(data):,} | {epsilon} | {told} |", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sides", default="4,12")
+    parser.add_argument("--trips", default="1000")
+    parser.add_argument("--signals", default=",".join(map(str, SIGNALS)))
+    parser.add_argument("--noises", type=int, default=2)
+    parser.add_argument("--compare", type=Path)
+    parser.add_argument("--datasets", default=",".join(SCOPES))
+    parser.add_argument("--epsilons", default="0.1,1")
+    parser.add_argument("-o", "--output", type=Path, default=TABLE)
+    chosen = parser.parse_args()
+    warnings.simplefilter("ignore")
+    if chosen.compare:
+        compare(chosen.compare, chosen.datasets.split(","), chosen.epsilons.split(","), chosen.noises)
+        return
+    chosen.output.write_text(json.dumps(tabulate(chosen), indent=1) + "\n", encoding="utf-8")
+    print(f"table: {chosen.output}")
+
+
+if __name__ == "__main__":
+    main()

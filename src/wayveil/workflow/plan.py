@@ -1,0 +1,270 @@
+"""plan: how large the errors of a measurement will be, before anything is read or spent.
+
+The noise of every question follows from the promise alone. How large the errors are that it causes in the finished data
+was found once on simulated cities, as a table by the size of the city and the signal, N·ε with Laplace noise for single
+trajectories (research/benchmarks/plan_errors.py). For any other promise the signal is that with which such a release
+would have the same noise. Looking the errors up takes no time; simulating a city would take minutes.
+
+Privacy: free (public values only).
+"""
+
+import json
+import math
+import operator
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from wayveil.core.scope import Scope
+from wayveil.errors import InputError
+from wayveil.io.scope_files import scope_of
+from wayveil.privacy.budget import Number, decimal_text, exact_delta, exact_epsilon
+from wayveil.privacy.mechanism import Cost
+from wayveil.privacy.unit import Unit, parse_unit
+from wayveil.questions.catalogue import QUESTIONS, SHARES, measurement_cost
+from wayveil.questions.norms import guessed_norm, norms_part
+
+TABLE = Path(__file__).with_name("expected_errors.json")
+"""Written by research/benchmarks/plan_errors.py."""
+OTHER_DELTA = "1e-6"
+"""The δ that is proposed where none was given."""
+MOST_TRIPS = 10**12
+
+
+@dataclass(frozen=True)
+class Kind:
+    """A kind of result: what its error is, when it is small, and the questions whose noise causes it."""
+
+    title: str
+    meaning: str
+    good: float
+    rough: float
+    """Largest errors that are called good and rough."""
+    questions: tuple[str, ...]
+
+    def word(self, error: float) -> str:
+        """The error in a word."""
+        return "good" if error <= self.good else "rough" if error <= self.rough else "mostly noise"
+
+
+KINDS: Mapping[str, Kind] = {
+    "number": Kind(
+        "number of trips", "how far off it is", 0.05, 0.3,
+        ("count", "end_points/coarse", "occupancy/coarse", "origin_destination/coarse", "length"),
+    ),
+    "zones": Kind(
+        "trips between zones", "trips in a wrong pair of 16 zones", 0.2, 0.45,
+        ("end_points/coarse", "end_points/detail", "origin_destination/fine"),
+    ),
+    "streets": Kind(
+        "streets", "distance driven in a wrong cell of 100 m", 0.3, 0.55, ("occupancy/coarse", "occupancy/detail"),
+    ),
+    "hours": Kind("hours", "departures in a wrong hour of the day", 0.1, 0.25, ("departure_hour",)),
+    "lengths": Kind("lengths", "how far off the quartiles are", 0.1, 0.3, ("length", "displacement")),
+}  # fmt: skip
+"""The bounds are a choice: with a good result the largest differences are right, with a rough one their order is."""
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """The expected error of one kind of result, as a share: 0 is exact."""
+
+    kind: str
+    error: float
+
+    @property
+    def word(self) -> str:
+        """'good', 'rough' or 'mostly noise'."""
+        return KINDS[self.kind].word(self.error)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One promise, and what can be expected from it."""
+
+    epsilon: str
+    delta: float
+    unit: str
+    max_per_user: int | None
+    trips_used: int
+    """At user level, trips beyond the limit of a user are not used."""
+    results: tuple[ExpectedError, ...]
+
+    def __getitem__(self, kind: str) -> ExpectedError:
+        return next(result for result in self.results if result.kind == kind)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "epsilon": self.epsilon, "delta": self.delta, "unit": self.unit, "max_per_user": self.max_per_user,
+            "trips_used": self.trips_used,
+            "results": {result.kind: {"error": round(result.error, 3), "word": result.word} for result in self.results},
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Plan(Setting):
+    """What can be expected, and what other settings would give; the result of `wayveil.plan`.
+
+    Privacy
+    -------
+    Free (public values only).
+    """
+
+    others: tuple[Setting, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**super().to_dict(), "others": [other.to_dict() for other in self.others]}
+
+    def sentence(self) -> str:
+        """One sentence about all kinds of results."""
+        told = (f"{KINDS[one.kind].title} {one.word} (about {_percent(one.error)} off)" for one in self.results)
+        return f"Expected from simulated cities: {', '.join(told)}."
+
+
+def plan(
+    *,
+    trips: int,
+    scope: Scope | str | os.PathLike[str],
+    epsilon: Number,
+    unit: Unit | str = "trajectory",
+    max_per_user: int | None = None,
+    users: int | None = None,
+    delta: Number = 0,
+) -> Plan:
+    """Expected errors of a measurement and of data made from it, before anything is read or spent.
+
+    Parameters
+    ----------
+    trips
+        About how many trajectories there are: a public or rough number, not one that was counted for this.
+    scope
+        The public frame; its size matters.
+    epsilon, unit, max_per_user, delta
+        The promise, as for `wayveil.measure`.
+    users
+        About how many users there are; needed at user level. A user is taken to have any number of trips, around the
+        mean, with a geometric distribution.
+
+    Returns
+    -------
+    Plan
+        The errors by kind of result, in words and numbers, and what up to three other settings would give.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> found = wayveil.plan(trips=20_000, scope="san-francisco", epsilon=1)
+    >>> found["hours"].word, found["number"].word
+    ('good', 'good')
+    >>> wayveil.plan(trips=500, scope="san-francisco", epsilon="0.1")["zones"].word
+    'mostly noise'
+
+    Privacy
+    -------
+    Free (nothing is read or spent).
+    """
+    frame = scope_of(scope)
+    promised = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
+    count = _whole(trips, "trips")
+    people = None if users is None else _whole(users, "users")
+    if promised.kind == "user" and people is None:
+        raise InputError("users= is needed at user level: about how many users there are.")
+    if people is not None and people > count:
+        raise InputError("users= is larger than trips=; every user has at least one trip.")
+    given = _Promise(exact_epsilon(epsilon), exact_delta(delta), promised)
+    found = _setting(given, count, people, frame)
+    others = tuple(_setting(other, count, people, frame) for other in _others(given, count, people))
+    return Plan(**{**vars(found), "others": others})
+
+
+@dataclass(frozen=True)
+class _Promise:
+    epsilon: Any
+    delta: Any
+    unit: Unit
+
+
+def _others(given: _Promise, trips: int, users: int | None) -> list[_Promise]:
+    """More ε, a δ, and at user level another number of trips per user."""
+    delta = exact_delta(OTHER_DELTA)
+    others = [_Promise(given.epsilon * 3, given.delta, given.unit)] if given.epsilon <= 300 else []
+    if not given.delta:
+        others.append(_Promise(given.epsilon, delta, given.unit))
+    if given.unit.kind == "user" and users is not None:
+        most = given.unit.sensitivity
+        # With a δ the noise grows less than what is used; without one, a limit near the mean is usually best.
+        usual = max(round((2 if given.delta else 0.5) * trips / users), 1)
+        other = usual if usual != most else max(most // 2, 1) if most > 1 else 2
+        others.append(_Promise(given.epsilon, given.delta, Unit.user(other)))
+    return others
+
+
+def _setting(promise: _Promise, trips: int, users: int | None, scope: Scope) -> Setting:
+    cost = measurement_cost(promise.epsilon, promise.delta, promise.unit)
+    used, each = _used(promise.unit, trips, users)
+    side_km = math.sqrt(scope.width_m * scope.height_m) / 1000
+    results = []
+    for name, kind in KINDS.items():
+        noises = [_noise(cost, question, promise.unit, each) * float(SHARES[question]) for question in kind.questions]
+        signal = used / math.exp(sum(map(math.log, noises)) / len(noises))
+        results.append(ExpectedError(name, _error(name, side_km, used, signal)))
+    unit = promise.unit
+    most = unit.max_per_user if unit.kind == "user" else None
+    return Setting(
+        decimal_text(promise.epsilon), float(promise.delta), unit.kind, most, round(used), tuple(results)
+    )
+
+
+def _used(unit: Unit, trips: int, users: int | None) -> tuple[float, float]:
+    """The number of trips that are used, and how many of them one unit has."""
+    if unit.kind == "trajectory" or users is None:
+        return float(trips), 1.0
+    mean = trips / users
+    # The mean of min(K, c) for a geometric K.
+    each = mean * -math.expm1(unit.sensitivity * math.log1p(-1 / mean)) if mean > 1 else 1.0
+    return users * each, each
+
+
+def _noise(cost: Cost, name: str, unit: Unit, each: float) -> float:
+    """Scale of the noise of a question, in trajectories, before the noisy count divides anything."""
+    if cost.rho is None:
+        return cost.noise(name, unit)
+    question = QUESTIONS[name]
+    return cost.gaussian_noise(name, guessed_norm(question, each), 1 - norms_part(question, unit))
+
+
+@cache
+def _table() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(TABLE.read_text(encoding="utf-8"))
+    return found
+
+
+def _error(kind: str, side_km: float, trips: float, signal: float) -> float:
+    """The table's error, interpolated in the logarithms; outside the table that of its edge."""
+    table = _table()
+    errors = np.asarray(table["errors"][kind], float)
+    for axis, value in (("side_km", side_km), ("trips", trips), ("signal", signal)):
+        at = np.log(np.asarray(table[axis], float))
+        errors = np.apply_along_axis(partial(np.interp, math.log(value), at), 0, errors)
+    return float(errors)
+
+
+def _whole(value: int, name: str) -> int:
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = 0
+    if isinstance(value, bool) or not 1 <= number <= MOST_TRIPS:
+        raise InputError(f"{name}= must be a whole number from 1 to {MOST_TRIPS:,}.")
+    return number
+
+
+def _percent(error: float) -> str:
+    return f"{100 * error:.0f} %" if error >= 0.01 else "1 %"
