@@ -123,9 +123,9 @@ class TrackSettings:
 
     tried_points: int = 64
     """Largest number of points per trip in the fit of the slowness; more take time and change the density little."""
-    pace_power: float = 0.6
+    pace_power: float = 0.8
     """Exponent of the fitted slowness: the rest of its variation makes up for errors of routes and is no pace. Chosen
-    on the trial data: with 1 the density metric was 3 % better, and speeds varied by a quarter too much."""
+    on the trial data: smaller exponents have better speeds and a worse density (research/log.md)."""
     least_top_speed: float = 1.25
     """Least ratio of a trip's top speed to its mean speed while it moves; with less, its pace could not vary."""
     speed_reserve: float = 0.97
@@ -138,10 +138,12 @@ class TrackSettings:
 
 @dataclass(frozen=True)
 class SpreadSettings:
-    """Moves of sparse points along their routes so that the counts of cells match the density."""
+    """Moves of sparse points so that the counts of cells match the density."""
 
     reach: float = 0.45
     """Largest move of a point as a share of the adjacent step, so that the order along the route is kept."""
+    furthest_m: float = 250.0
+    """Largest move in metres without a map, where routes run on a grid of blocks."""
     sparse_m: float = 15.0
     """Least possible move in metres for which a point is considered; shorter moves have no relevant effect."""
     proposals: int = 10

@@ -1,4 +1,4 @@
-"""Small moves of sparse points along their routes, so that the counts of cells match the density.
+"""Small moves of sparse points, so that the counts of cells match the density: along their routes if those are streets.
 
 Privacy: free (post-processing).
 """
@@ -19,12 +19,17 @@ from wayveil.synthesis.place.settings import SPREAD
 
 @dataclass(frozen=True, eq=False)
 class Choices:
-    """Other places on the route for some of the fixes."""
+    """Other places for some of the fixes."""
 
     fix: NDArray[np.int64]
     x_m: NDArray[np.float32]
     """(places, fixes)."""
     y_m: NDArray[np.float32]
+
+    def moved(self, before: Polylines, after: Polylines) -> "Choices":
+        """The same places, each moved like its fix from `before` to `after`."""
+        x_m, y_m = (a[self.fix] - b[self.fix] for a, b in ((after.x_m, before.x_m), (after.y_m, before.y_m)))
+        return Choices(self.fix, self.x_m + x_m.astype(np.float32), self.y_m + y_m.astype(np.float32))
 
 
 def places_along(
@@ -54,9 +59,7 @@ def places_along(
     forward[:-1] = (reach * gap)[1:]
     least_m = (reach * step_m).copy()
     np.minimum(least_m[:-1], least_m[1:], out=least_m[:-1])
-    inner = (gap > 0) & (forward > 0) & (least_m > SPREAD.sparse_m)
-    inner[fixes.offsets[:-1]] = False
-    inner[fixes.offsets[1:] - 1] = False
+    inner = _inner(fixes) & (gap > 0) & (forward > 0) & (least_m > SPREAD.sparse_m)
     fix = np.flatnonzero(inner)
     own = ragged.offsets_of(ragged.sums(inner.astype(np.int64), fixes.offsets))
     x_m, y_m = (np.empty((SPREAD.proposals, len(fix)), np.float32) for _ in range(2))
@@ -66,6 +69,28 @@ def places_along(
         placed = place(route, weight, own, at + np.where(move < 0, back, forward) * move)
         x_m[k], y_m[k] = placed.x_m, placed.y_m
     return Choices(fix, x_m, y_m)
+
+
+def places_around(fixes: Polylines, reserve: NDArray[np.float64], random: np.random.Generator) -> Choices:
+    """Some places around each sparse fix: without a map, a route tells a street only to some hundred metres.
+
+    `reserve` is as for `places_along`.
+    """
+    reach_m = np.minimum(SPREAD.reach, reserve / (2 * np.sqrt(2))) * steps(fixes)
+    np.minimum(reach_m[:-1], reach_m[1:], out=reach_m[:-1])
+    np.minimum(reach_m, SPREAD.furthest_m, out=reach_m)
+    fix = np.flatnonzero(_inner(fixes) & (reach_m > SPREAD.sparse_m))
+    move = 2 * random.random((2, SPREAD.proposals, len(fix)), dtype=np.float32) - 1
+    move *= reach_m[fix].astype(np.float32)
+    return Choices(fix, move[0] + fixes.x_m[fix].astype(np.float32), move[1] + fixes.y_m[fix].astype(np.float32))
+
+
+def _inner(fixes: Polylines) -> NDArray[np.bool_]:
+    """Which fixes are neither the first nor the last of their trip."""
+    inner = np.ones(len(fixes.x_m), bool)
+    inner[fixes.offsets[:-1]] = False
+    inner[fixes.offsets[1:] - 1] = False
+    return inner
 
 
 def spread_points(

@@ -31,7 +31,7 @@ from wayveil.synthesis.place.points import (
 )
 from wayveil.synthesis.place.sampling import shortest_interval_s
 from wayveil.synthesis.place.settings import TRACKS
-from wayveil.synthesis.place.spread_points import places_along, spread_points
+from wayveil.synthesis.place.spread_points import places_along, places_around, spread_points
 from wayveil.synthesis.place.stops import draw_rest_shares, moving_times
 from wayveil.synthesis.place.track_columns import Tracks
 from wayveil.synthesis.routes.prior import Prior
@@ -147,14 +147,17 @@ def timed_tracks(
         weight = slowness_weight(course, slowness, most)
         placed = place(course.lines, weight, fixes.offsets, way)
         reserve = _reserve(Tracks(fixes.offsets, placed.x_m, placed.y_m, time_s), limit)
-        here = places_along(course.lines, weight, way, placed, reserve, random)
+        if prior.roads is None:
+            here = places_around(placed, reserve, random)
+        else:
+            here = places_along(course.lines, weight, way, placed, reserve, random)
+        recorded = with_errors(placed, interval_s[some], grid, random)
+        here = here.moved(placed, recorded)
         choices.append(replace(here, fix=here.fix + offsets[first]))
         limit_mps[some] = limit
-        np.clip(placed.x_m, 0, grid.width_m, out=x_m[points])
-        np.clip(placed.y_m, 0, grid.height_m, out=y_m[points])
+        x_m[points], y_m[points] = recorded.x_m, recorded.y_m
         t_utc[points] = time_s + np.repeat(np.rint(departure_utc[some]), count[some])
     lines = spread_points(Polylines(offsets, x_m, y_m), choices, estimates.occupancy, grid, random)
-    lines = with_errors(lines, interval_s, grid, random)
     limit_mps = np.minimum(TRACKS.error_room * limit_mps, fastest_mps(scope))
     t_utc = physical_times(offsets, lines.x_m, lines.y_m, t_utc, np.repeat(limit_mps, count))
     tracks = within_caps(Tracks(offsets, lines.x_m, lines.y_m, t_utc), scope)
