@@ -19,6 +19,8 @@ from wayveil.simulate import simulate_city, simulate_trajectories
 COUNTERPARTS = {
     "audit files": "wayveil.audit_synthetic",
     "audit self-check": "wayveil.audit.self_check",
+    "bench conformance": "wayveil.baselines.conformance.check_method",
+    "bench methods": "wayveil.evaluation.methods_table.described",
     "bench utility": "wayveil.evaluation.compare_methods.compare_methods",
     "check": "wayveil.check",
     "convert": "wayveil.convert",
@@ -34,6 +36,7 @@ COUNTERPARTS = {
     "paper constraints": "wayveil.reproduction.constraints.run",
     "paper parameters": "wayveil.reproduction.parameters.run",
     "paper synthesize": "wayveil.dpe.files.synthesize_file",
+    "plan": "wayveil.plan",
     "report": "wayveil.write_report",
     "rules check": "wayveil.rules.check",
     "run": "wayveil.run",
@@ -58,6 +61,8 @@ PAPER_OPTIONS = (
 )  # fmt: skip
 RENAMED = {
     "audit files": {"output": "AuditReport.to_dict", "strict": "AuditReport.passed"},
+    "bench conformance": {"methods": "method"},
+    "bench utility": dict.fromkeys(("time_limit", "memory_limit"), "wayveil.evaluation.bench_limits.Limits"),
     "check": {"file": "source"},
     "demo": {"output": "folder"},
     "describe": {"file": "release"},
@@ -93,6 +98,7 @@ RENAMED = {
     "simulate": {
         "output": "path", "scope_out": "scope", "size_km": "wayveil.simulate.simulate_city",
         "pattern": "wayveil.simulate.simulate_city", "hot_spots": "wayveil.simulate.simulate_city",
+        **dict.fromkeys(("diaries", "kinematics", "recorders"), "wayveil.simulate.Behaviour"),
     },
 }  # fmt: skip
 """Command -> option -> what it is in Python, where it is not a parameter of the same name."""

@@ -168,6 +168,8 @@ def _gis(rows: list[Row], kind: str, id_kind: str, path: Path) -> Any:
         columns = {"times": [json.dumps(times) for times in lists] if library != "geopandas" else lists}
     ids = [_id(record[0], id_kind) for record in kept]
     users = [user_of(record[0]) for record in kept]
+    if library == "shp" and id_kind != "negative":  # its text fields are padded with blanks, so none can end in one
+        ids = [None if one is None else f"{one}." for one in ids]
     ids = pa.array(ids, pa.int64() if id_kind == "negative" else pa.string())
     labels = {"traj_id": ids.to_pandas(integer_object_nulls=True), "user": pa.array(users, pa.string()).to_pandas()}
     if id_kind == "negative":

@@ -38,17 +38,18 @@ def folder(text, tmp_path, wayveil):
 
 
 def counting(release, count, noise):
-    """The release with another noisy count, and another scale of its noise."""
+    """The release with another noisy count, and another scale of its noise; the other answers tell nothing about it."""
     answer = release["count"]
     noisy, scale = np.array([count * answer.resolution]), noise * answer.resolution
     other = replace(answer, noisy=noisy, scale=scale, mechanism="laplace")
-    return replace(release, answers=tuple(other if one is answer else one for one in release.answers))
+    silent = (replace(one, scale=1e12 * one.resolution, mechanism="laplace") for one in release.answers)
+    return replace(release, answers=tuple(other if one.name == "count" else one for one in silent))
 
 
 @pytest.mark.parametrize(
     ("count", "noise", "why"),
     [
-        (25_000, 1e6, None),  # seconds of work, whatever the count is worth
+        (20_000, 5e3, None),  # seconds of work, whatever the count is worth
         (1_000_000, 1e5, None),
         (1_000_000, 2e5, "inexact (its noise is about 200,000), and making them takes about 3 min"),
         (10_000_000, 10.0, None),
@@ -57,17 +58,17 @@ def counting(release, count, noise):
 )
 def test_a_count_that_the_release_does_not_support_needs_n_or_yes(text, count, noise, why):
     release = counting(wv.release.release_from_json(text), count, noise)
-    assert default_count(release) == count
+    assert default_count(release) == pytest.approx(count, rel=0.01)  # positive, so a little more where noise is large
     if why is None:
         assert unsupported_words(release) is None and wanted_count(release, None) == _count(release, None, yes=False)
-        assert wanted_count(release, None) == count
+        assert wanted_count(release, None) == default_count(release)
         return
     assert why in unsupported_words(release)
     with pytest.raises(InputError, match="say how many with n="):
         wv.synthesize(release)
     with pytest.raises(InputError, match=r"n= \(n in a run file\), or confirm it with yes=True"):
         _count(release, None, yes=False)
-    assert _count(release, None, yes=True) == count and _count(release, 7, yes=False) == 7
+    assert _count(release, None, yes=True) == default_count(release) and _count(release, 7, yes=False) == 7
 
 
 def test_a_forged_count_is_refused(wayveil, folder, text):

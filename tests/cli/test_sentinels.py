@@ -127,6 +127,9 @@ INVENTED = [
     "scope list",
     "scope new -o new.toml",
     "audit self-check --quick",
+    "bench methods",
+    "bench conformance --methods cnoise",
+    "plan --trips 300 --epsilon 1 --scope small.toml",
     "paper parameters -o parameters --quick --json",
     "paper constraints -o constraints --quick",
 ]

@@ -16,6 +16,7 @@ from wayveil.errors import InputError
 from wayveil.questions.duration import Duration
 from wayveil.questions.top_speed import TopSpeed
 from wayveil.release import Release
+from wayveil.release.number import estimate_number
 from wayveil.rules import Closed, StayWithin, area_in_metres, count, hours, motion_of, with_scope_bounds
 from wayveil.synthesis import shard as shards
 from wayveil.synthesis.arguments import wanted_count, wanted_seed
@@ -263,7 +264,7 @@ def test_what_has_no_weight_is_not_drawn(model, monkeypatch):
     duration = np.rint(made.t_utc[last] - made.t_utc[first])
     # Of the 200 candidates, each with a duration of its own; a trip that could not go so fast lasts a little longer.
     often = np.sort(np.unique(duration // 5, return_counts=True)[1])
-    assert len(made) == 100 and often[-10:].sum() >= 98
+    assert len(made) == 100 and often[-10:].sum() >= 95
     ends = np.stack([made.lat[first], made.lon[first], made.lat[last], made.lon[last], made.t_utc[first]], axis=1)
     assert len(np.unique(ends, axis=0)) == 100  # but no trip is a copy of another
 
@@ -314,7 +315,7 @@ def test_the_same_seed_gives_the_same_and_another_another(small_release):
 
 
 def test_as_many_as_the_noisy_count_with_diagnostics(small_release):
-    noisy = round(float(small_release["count"].counts[0]))
+    noisy = round(estimate_number(small_release).value)
     steps = []
     found = synthesize(small_release, seed=1, estimator="bayes", progress=lambda *step: steps.append(step))
     assert len(found.trajectories) == noisy == wanted_count(small_release, None) == found.diagnostics["trajectories"]
@@ -337,7 +338,8 @@ def with_count(release: Release, value: float) -> Release:
 
 
 def test_strange_requested_counts(small_release):
-    assert wanted_count(with_count(small_release, -30), None) == 1 and wanted_count(small_release, 7) == 7
+    assert 300 < wanted_count(with_count(small_release, -30), None) < 600  # the other answers tell about 500
+    assert wanted_count(small_release, 7) == 7
     with pytest.raises(InputError, match=r"counts 100,000,000 trajectories.*say how many with n="):
         wanted_count(with_count(small_release, 1e12), None)
     assert wanted_count(small_release, np.int32(7)) == 7 and type(wanted_seed(np.uint8(3))) is int

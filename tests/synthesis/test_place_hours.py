@@ -163,7 +163,7 @@ def test_a_release_with_hours_keeps_them_and_says_so(many, small_release):
     regions, parts = hours_size(500 * float(answer.epsilon))
     assert answer.shape == (2 * regions + 1, parts)
     starts, ends = answer.counts[:regions].sum(), answer.counts[regions:-1].sum()
-    assert starts == pytest.approx(ends, rel=0.02) and 150 < starts < 250  # up to one half each
+    assert starts == pytest.approx(ends, rel=0.1) and 150 < starts < 250  # up to one half each
     assert sum(cost for _, cost in many.ledger) == many.epsilon
     again = release_from_json(release_to_json(many))
     check_complete(again)

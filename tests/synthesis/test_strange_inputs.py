@@ -215,7 +215,8 @@ def test_a_noisy_count_near_zero(counted):
         for one in release.answers
     )
     result = made_of(replace(release, answers=answers), n=None, rules=some_rules(release.scope))
-    assert len(result.trajectories) == 1
+    # A count is positive, so noise of ± 10,000 on all answers still means some trajectories.
+    assert 1 <= len(result.trajectories) < 1_000
 
 
 @pytest.mark.parametrize(("km", "window"), [(1.0, True), (1000.0, False)])

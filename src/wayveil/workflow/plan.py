@@ -111,6 +111,13 @@ class Setting:
 class Plan(Setting):
     """What can be expected, and what other settings would give; the result of `wayveil.plan`.
 
+    Examples
+    --------
+    >>> import wayveil
+    >>> expected = wayveil.plan(trips=20_000, epsilon=1, scope="san-francisco")
+    >>> expected.results[0].kind
+    'number'
+
     Privacy
     -------
     Free (public values only).
