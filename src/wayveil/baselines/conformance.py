@@ -57,7 +57,7 @@ class NoNoise:
 class _Replay(NoNoise):
     """Records the exact numbers of each question, and answers with those of an earlier recording where there is one.
 
-    Then both datasets see the same answers, which is what adaptive composition asks about.
+    Both datasets then get the same earlier answers, as adaptive composition assumes.
     """
 
     def __init__(self, earlier: "_Replay | None" = None) -> None:
@@ -133,7 +133,7 @@ def _sums_are_bounded(method: Method) -> None:
     Vectors of sums move by at most 1 in the L1 norm. Scores (tables) move by at most half the sensitivity that
     `choose` passes on. Records (tables at full resolution) are covered by the bound of their values. Given the answers
     and the seed, the output is the same: nothing reaches it beside the mechanism, not even through the state of the
-    random generator. (The reports of the local model do not pass here.)
+    random generator. (Reports of the local model do not go through these calls.)
     """
     base, extra = walks(120), walks(1, seed=9, centre_m=4_000.0)
     short = Trajectories(np.array([0, 1]), extra.lon[:1], extra.lat[:1], extra.t_utc[:1])
@@ -153,7 +153,7 @@ def _sums_are_bounded(method: Method) -> None:
 
 
 def _outside_does_not_count(method: Method) -> None:
-    """A trajectory without any point in the scope changes nothing; the published box follows it.
+    """A trajectory without any point in the scope changes nothing in the default mode.
 
     In the local model every device counts, whatever it holds, because their number is public.
     """
@@ -168,7 +168,7 @@ def _outside_does_not_count(method: Method) -> None:
 
 
 def _no_data_is_no_failure(method: Method) -> None:
-    """Without data the default mode makes n trajectories; the published mode says one sentence."""
+    """Without data the default mode makes n trajectories; the published mode raises InputError."""
     _require(len(method(EMPTY, SCOPE, 1, n=20, seed=0).trajectories) == 20, "n= is ignored without data")
     _refuses(lambda: method(EMPTY, SCOPE, 1, published=True))
 

@@ -85,7 +85,7 @@ class Method:
     idea: str
     """One sentence."""
     protects: str
-    """What ε is about in the default mode."""
+    """The unit that ε protects in the default mode."""
     proof: str
     """Why ε holds in the default mode, in one sentence."""
     leaks: str
@@ -119,8 +119,8 @@ class Method:
         Parameters
         ----------
         published
-            True follows the authors and is not private (see `leaks`); False closes the leaks: the scope's box, a noisy
-            count, integer noise, and nothing else that is read from the data.
+            True follows the authors and is not private (see `leaks`). False uses the scope's box, a noisy
+            count and integer noise; nothing else from the data reaches the output.
         seed
             Seed of the drawing and, in the published mode, of the noise. The noise of the default mode has no seed.
         n

@@ -46,8 +46,9 @@ def plan(
 ) -> None:
     """Say how large the errors of a measurement will be, and what other settings would give; nothing is read or spent.
 
-    The errors were found on simulated cities of several sizes. An error of 20 % means that a fifth of the trips is
-    counted in a wrong pair of zones, cell or hour, or that lengths are off by a fifth. Real data may differ much.
+    The errors were measured on simulated cities of two sizes (4 and 12 km). An error of 20 % means that a fifth of the
+    trips (for streets, of the distance) is counted in a wrong pair of zones, cell or hour, or that lengths are off by
+    a fifth. On real data the errors may be quite different.
     """
     from wayveil.cli.console import print_json
     from wayveil.workflow.plan import plan as make_plan

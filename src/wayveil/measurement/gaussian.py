@@ -50,7 +50,7 @@ from wayveil.questions.question import Context, Question, size_of
 from wayveil.release import Release
 
 FINER = 1.5
-"""Factor of the signal by which the sizes of a field's cells are chosen; 3 was no better on simulated cities."""
+"""Factor on the signal when the cell sizes of a field are chosen; 3 was no better on simulated cities."""
 _KEPT_SD = 0.15
 """Relative standard deviation of the share that clipping leaves, as the norms tell it."""
 

@@ -1,4 +1,4 @@
-"""In which regions trajectories start and end at which time of day, and how far inward or outward they go.
+"""Regions in which trajectories start and end by time of day, and how far they go towards or away from the centre.
 
 Its ε is a part of that of the end points. The number of regions and of parts of the day follows from the signal.
 """
@@ -25,7 +25,7 @@ _STEPS = 1 << 12
 _LEAST_LEAVES = 64
 """Leaves of the tree of cuts, at least: the estimator describes places in more detail than the answer has."""
 _FAR_SHARE = 0.95
-"""Share of the end points within the distance that counts as one; places beyond it count as one, too."""
+"""Share of the end points within the distance that is scaled to 1; places beyond it also have distance 1."""
 CLEAR_UNITS = 10.0
 """Noise units that the answer must be worth for each region and part of the day."""
 SIZES = ((2, 2), (4, 2), (4, 5), (8, 5), (16, 5), (32, 5), (64, 5), (64, 16), (MOST_REGIONS, 16))
@@ -38,7 +38,7 @@ class EndPointHours(Flow):
     """φ(T) = b at T's part of the day, (1 − |b|)/2 at (start's region, part) and (1 − |b|)/2 at (end's region, part).
 
     b = d(start) − d(end) is how far T goes inward, with d the distance from the centre, from 0 to 1. Few trips go far
-    inward or outward, so the balance of all b is clear and the regions still get nearly everything.
+    inward or outward, so |b| is mostly small and the regions get nearly all of the weight.
     Regions, centre and the distance that counts as one come from the noisy end points.
     """
 

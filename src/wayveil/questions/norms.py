@@ -1,7 +1,7 @@
 """How much one unit adds to an answer: norms of units, and the bound to which they are clipped.
 
 In the Gaussian mode the noise of a question follows the L2 bound B_q on what one unit adds to its answer. The bound is
-chosen without looking at the data: each unit adds one count to one logarithmic bin of its norm, a histogram of
+chosen without the exact data: each unit adds one count to one logarithmic bin of its norm, a histogram of
 sensitivity 1 that gets noise of its own. Where that noise hides it, a guess from public values takes its place.
 """
 
@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 LEAST_RESOLUTION = 1 << 16
 """Integer units of one trajectory, at least: rounding towards zero then takes a negligible part of a clipped vector."""
 CENTRE_PARTS = 16
-"""A centre is what this part of a trajectory is expected to add: multiples of it are whole numbers after clipping."""
+"""A centre is what 1/16 of a trajectory is expected to add; clipping rounds multiples of it to whole sixteenths."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class NormSettings:
     part_of_count: Fraction = Fraction(1, 2)
     """The same for the count, whose norms are the numbers of trajectories a user has: all guesses follow from them."""
     bias: float = 0.2
-    """Error of the other questions, as a share of what clipping takes; of the count it is all of it."""
+    """Error due to clipping, as a share of what clipping removes; for the count it is 1."""
     first: Fraction = Fraction(1, 4)
     """Of a centred question's ρ, what the first draw gets with its norms. Noise in the centre adds to the norms of the
     second draw, so it must not be small."""
@@ -231,7 +231,7 @@ class Norms:
         noise
             L2 norm of the noise on all values for a bound of 1, as a share of the number of trajectories.
         bias
-            Error, as a share of what clipping takes: other units count for more then.
+            Error as a share of what clipping removes; dividing by the share kept gives other units more weight.
         """
         least = self.quantile(_LEAST_UNCLIPPED)  # with less, signal and noise shrink alike
         edges = self.bins.edges[1:][self.bins.edges[1:] >= least]

@@ -1,4 +1,4 @@
-"""Where the way of trajectories lies.
+"""Where trajectories travel, weighted by distance.
 
 Occupancy is about time and passage about distance: a slow street has much of the first, a busy street much of both.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PASSAGE_RESOLUTION = 1 << 16
 CLEAR_UNITS = 12.0
-"""Noise units that a block must be worth where trajectories are. The occupancy tells most of the passage, so smaller
+"""Signal in noise units that a busy block must have. Most of the passage follows from the occupancy, so smaller
 blocks would add little to it."""
 MOST_PLACES = 128
 """Largest number of places at which the way of one trajectory is counted; it bounds time and memory."""
@@ -54,7 +54,7 @@ class Passage(Blocks):
 
     @classmethod
     def sized(cls, context: Context) -> Self:
-        """The smallest blocks that stand out from the noise; ways lie about as close together as end points do."""
+        """The smallest blocks that stand out from the noise, if routes are about as concentrated as end points."""
         ends = context.answers[EndPoints.name]
         assert isinstance(ends.question, EndPoints)
         busier = max(concentration(ends.counts, ends.question.side, ends.noise), USUALLY_CONCENTRATED)

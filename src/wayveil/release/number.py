@@ -35,7 +35,7 @@ class Number:
 
 
 def estimate_number(release: Release) -> Number:
-    """The mean of all noisy counts, weighted by their precision; positive, because it is of a positive number.
+    """The mean of all noisy counts, weighted by their precision, given that the true number is positive.
 
     Privacy: free (post-processing).
 
@@ -57,7 +57,7 @@ def estimate_number(release: Release) -> Number:
 def _counts_all(answer: Answer) -> bool:
     """Whether the answer's total is a count of its own.
 
-    With a bound from noisy norms it was scaled to the count. An answer that not every release has tells little.
+    If its bound came from noisy norms, it was scaled to the count. Optional answers are left out; they add little.
     """
     clipped = answer.clipping is not None and answer.clipping.norms is not None
     return answer.name == Count.name or (answer.question.adds_up and not answer.question.optional and not clipped)

@@ -2,7 +2,7 @@
 
 The noise of every question follows from the promise alone. How large the errors are that it causes in the finished data
 was found once on simulated cities, as a table by the size of the city and the signal, N·ε with Laplace noise for single
-trajectories (research/benchmarks/plan_errors.py). For any other promise the signal is that with which such a release
+trajectories (research/benchmarks/plan_errors.py). Any other promise is looked up at the signal at which such a release
 would have the same noise. Looking the errors up takes no time; simulating a city would take minutes.
 
 Privacy: free (public values only).
@@ -156,8 +156,8 @@ def plan(
     epsilon, unit, max_per_user, delta
         The promise, as for `wayveil.measure`.
     users
-        About how many users there are; needed at user level. A user is taken to have any number of trips, around the
-        mean, with a geometric distribution.
+        About how many users there are; needed at user level. The number of trips per user is assumed to have the given
+        mean and a geometric distribution.
 
     Returns
     -------
@@ -206,7 +206,7 @@ def _others(given: _Promise, trips: int, users: int | None) -> list[_Promise]:
         others.append(_Promise(given.epsilon, delta, given.unit))
     if given.unit.kind == "user" and users is not None:
         most = given.unit.sensitivity
-        # With a δ the noise grows less than what is used; without one, a limit near the mean is usually best.
+        # With a δ the noise grows more slowly than the number of trips used; without one, a low limit is usually best.
         usual = max(round((2 if given.delta else 0.5) * trips / users), 1)
         other = usual if usual != most else max(most // 2, 1) if most > 1 else 2
         others.append(_Promise(given.epsilon, given.delta, Unit.user(other)))
@@ -240,7 +240,7 @@ def _used(unit: Unit, trips: int, users: int | None) -> tuple[float, float]:
 
 
 def _noise(cost: Cost, name: str, unit: Unit, each: float) -> float:
-    """Scale of the noise of a question, in trajectories, before the noisy count divides anything."""
+    """Scale of the noise of a question, in trajectories, with the shares before the noisy count adjusts them."""
     if cost.rho is None:
         return cost.noise(name, unit)
     question = QUESTIONS[name]

@@ -18,7 +18,8 @@ MAX_UNPACKED_BYTES = 4 << 30
 """More than this must be unpacked by the owner first."""
 _FREE_BYTES = 64 << 20
 _MAX_RATIO = 200
-"""Text of positions packs 3 to 20 fold. A file that unpacks to 64 MB and 200 times its size was made to fill memory."""
+"""Text of positions compresses 3 to 20 times. More than 64 MB and more than 200 times the file's size is refused:
+such a file was probably made to fill memory."""
 _MAX_MEMBERS = 10_000
 _BUFFER_BYTES = 1 << 18
 

@@ -23,7 +23,7 @@ def points_of_trip_table(
 ) -> Points:
     """Two points per row: the starts of all rows, then their ends.
 
-    A trip with an unusable end contributes nothing: half a trip would be counted as a trajectory of one point. The same
+    A trip with an unusable start or end contributes nothing: half a trip would count as one point. The same
     holds for a trip that ends before it starts.
     """
     from wayveil.io.readers.tables import degrees_of

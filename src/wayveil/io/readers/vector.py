@@ -15,7 +15,8 @@ from wayveil.io.readers.points import Points
 from wayveil.io.readers.tables import points_of_table
 
 _BEGINNINGS = {"gpkg": b"SQLite format 3\0", "fgb": b"fgb\x03", "shp": b"\x00\x00\x27\x0a"}
-"""GDAL opens a file by its content, and some contents name other files or addresses; only these are passed on."""
+"""First bytes of the only formats that are passed to GDAL. It detects formats by content, and some of them refer to
+other files or addresses."""
 _GEOMETRY = "geometry"
 MAX_ROWS_IN_MEMORY = 200_000_000
 

@@ -2,7 +2,7 @@
 
 Trips are long where the city is large: half of them are longer than about a fifth of the scope's diagonal, within a
 factor of two or so, and single lengths spread around that by a similar factor. So lognormal shapes around the scope's
-size are possible beside the smooth curves of `curves.py`. A trip is a little longer than the distance of its ends, so
+size are candidates besides the smooth curves of `curves.py`. A trip is a little longer than its displacement, so
 the answer about one of the two quantities tells about the shape of the other. Any signal above the noise outweighs
 this prior.
 
@@ -69,7 +69,7 @@ def _log_prior(other: NoisyLengths, total: Total) -> Floats:
     """The log prior of each shape, given the answer about the related quantity.
 
     The medians of both quantities have about the same ratio everywhere, and their logarithms about the same spread. The
-    answer's evidence for all shapes together is left out, so that smooth curves, which use none of it, compare.
+    total evidence of that answer is divided out, so that smooth curves, which do not use it, are comparable.
     """
     away, spread = _grid()
     usual = -0.5 * (away / LENGTHS.usual_spread) ** 2

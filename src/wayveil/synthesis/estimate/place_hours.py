@@ -4,13 +4,13 @@ Trips go into the centre in the morning and out of it in the evening, so each pl
 for starts and for ends. The places are the leaves of the question's tree of cuts. The ratio of a place's share at an
 hour to that of all places, minus one, has a Gaussian process prior with two parts:
 
-- *tide*: places far from the centre send at the hours at which near places receive, in proportion to their distance;
+- *tide*: trips start far from the centre at the hours at which they end near it, in proportion to the distance;
 - *own*: each place deviates by itself, for starts and for ends, similarly to places that are close in the tree.
 
-Both are similar at close hours, and less so between working days and the weekend. Neither changes the shares of all
-hours or of all places, which other answers tell. The answer is linear in the ratios, also in its balance of inward and
+Both are correlated at close hours, less so between working days and the weekend. Neither changes the total shares of
+hours or of places, which other answers give. The answer is linear in the ratios, also in its balance of inward and
 outward, so the posterior mean has a closed form. The standard deviations of both parts are averaged over with evidence
-as weights; they may be zero, which is no dependence of place on hour.
+as weights; they may be zero, in which case the hours are the same in all places.
 
 Departures are then exchanged between pairs of trips, so the distribution of departures stays exactly the same. The
 probability of an exchange depends on a factor of (start, hour) and a factor of (end, hour), fitted so that each place

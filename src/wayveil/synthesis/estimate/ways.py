@@ -1,4 +1,4 @@
-"""The density of the way (passage), from its noisy blocks and the estimated density of time (occupancy).
+"""The density of distance travelled (passage), from its noisy blocks and the estimated density of time (occupancy).
 
 Privacy: free (post-processing of the release).
 """
@@ -14,8 +14,8 @@ from wayveil.synthesis.estimate.settings import WAYS
 def estimate_way(level: NoisyLevel, time: Field, ends: Field) -> Field:
     """Passage on the base grid, with the sum of `time`.
 
-    Without its answer, the way is expected where time is spent, except for the time at the ends of trips. The answer
-    corrects this from large blocks to small ones; each time a block has its posterior mean around the expectation so
+    The prior mean is the density of time, without the time spent standing at the ends of trips. The noisy answer
+    corrects it from large blocks to small ones: each block gets its posterior mean, given the estimate so
     far, and the factor is smooth from block to block.
     """
     passage = moving_time(time, ends)

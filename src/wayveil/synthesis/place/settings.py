@@ -49,7 +49,7 @@ class PointSettings:
     most_turn_m: float = 150.0
     """Largest cost of a U-turn in metres at the usual pace: 15 m/s squared over that acceleration."""
     walking_mps: float = 1.5
-    """Least speed in m/s of a trip that moves; who is slower than walking rests."""
+    """Lowest speed in m/s of a moving trip; anything slower than walking is modelled as rest."""
     least_slowest: float = 1.5
     """Least ratio of the largest slowness of a trip to its mean."""
     speed_rounds: int = 8

@@ -72,7 +72,7 @@ def places_along(
 
 
 def places_around(fixes: Polylines, reserve: NDArray[np.float64], random: np.random.Generator) -> Choices:
-    """Some places around each sparse fix: without a map, a route tells a street only to some hundred metres.
+    """Some places around each sparse fix: without a map, a route is accurate to a few hundred metres only.
 
     `reserve` is as for `places_along`.
     """

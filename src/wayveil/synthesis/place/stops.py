@@ -22,7 +22,7 @@ def draw_rest_shares(
 ) -> NDArray[np.float64]:
     """The share of each trip's time at rest, from the estimated distribution; slow trips rest more than fast ones.
 
-    No trip rests so long that it has to move faster than trips of its mean speed do at most.
+    No trip rests so long that it would have to exceed the top speed of trips with a similar mean speed.
     """
     count = len(mean_mps)
     if count == 0:
@@ -53,7 +53,7 @@ def moving_times(
 ) -> NDArray[np.float64]:
     """Seconds of the gap before each fix in which the trip moves; zero at first fixes.
 
-    A trip that would move for less than the share `least_moving` of its time has no rests and waits.
+    A trip that would move for less than the share `least_moving` of its time gets neither rests nor waits.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ def _long_gaps(
     rest_s: NDArray[np.float64],
     interval_s: NDArray[np.float64],
 ) -> NDArray[np.bool_]:
-    """The longest gap of each trip that rests at least as long: devices lose their signal indoors."""
+    """Whether each gap is a long pause: the longest of its trip, which rests at least that long (no signal indoors)."""
     longest_s = np.maximum.reduceat(gap_s, offsets[:-1])
     pause = (longest_s > STOPS.pause_intervals * interval_s) & (longest_s <= rest_s)
     return gap_s >= np.repeat(np.where(pause, longest_s, np.inf), np.diff(offsets))

@@ -198,7 +198,7 @@ def _reserve(tracks: Tracks, limit_mps: NDArray[np.float64]) -> NDArray[np.float
 def _top_speeds(
     estimates: Estimates, tracks: Tracks, moving_s: NDArray[np.float64], random: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Speed limit of the fastest step of each track, which moves for so many seconds.
+    """Upper limit on the speed of each track's steps; `moving_s` is the time for which the track moves.
 
     Top speeds are drawn from the estimated distribution and assigned in the order of the tracks' fastest steps, so that
     few times have to change.
