@@ -1,6 +1,6 @@
 """`python -m wayveil` runs the command line."""
 
-from wayveil.cli.main import main
+from wayveil.cli.main import console_script
 
 if __name__ == "__main__":
-    main()
+    console_script()

@@ -395,3 +395,15 @@ synthetic = "s.csv"
     assert not Ledger().datasets()
     (folder / "run.toml").write_text(text.format(more="accept_low_signal = true"))
     assert wayveil("run", "run.toml").code == 0 and Path("s.csv").exists()
+
+
+@pytest.mark.parametrize("code", [130, 143])
+def test_an_interrupted_program_ends_without_shutting_down_native_threads(code):
+    """Threads of jax that still compile would crash the interpreter while it shuts down; `os.abort` stands for them."""
+    lines = (
+        "import atexit, os, sys, wayveil.cli.main as command_line",
+        "atexit.register(os.abort)",
+        f"command_line.main = lambda: sys.exit({code})",
+        "command_line.console_script()",
+    )
+    assert subprocess.run([sys.executable, "-c", "; ".join(lines)], check=False).returncode == code

@@ -1,8 +1,10 @@
 """`wayveil`: all commands together, and the one place where errors become exit codes."""
 
 import importlib
+import os
 import sys
 import warnings
+from contextlib import suppress
 from typing import Annotated, Any, TextIO
 
 import typer
@@ -96,6 +98,23 @@ def main() -> None:
     # Outside the signal handlers: whatever stops the command, the message states what was already done.
     with outcome.collect() as facts:
         _run(words, facts)
+
+
+def console_script() -> None:
+    """Run the command line as a program of its own.
+
+    After an interruption, native threads of jax may still compile. They crash while the interpreter shuts down, so the
+    process ends at once; by then every file and lock is closed.
+    """
+    try:
+        main()
+    except SystemExit as stop:
+        if stop.code not in (130, 143):
+            raise
+        for stream in (sys.stdout, sys.stderr):
+            with suppress(OSError, ValueError):
+                stream.flush()
+        os._exit(int(stop.code))
 
 
 def _run(words: list[str], facts: list[str]) -> None:
