@@ -128,7 +128,7 @@ INVENTED = [
     "scope new -o new.toml",
     "audit self-check --quick",
     "bench methods",
-    "bench conformance --methods cnoise",
+    "bench conformance --methods coordinate-noise",
     "plan --trips 300 --epsilon 1 --scope small.toml",
     "paper parameters -o parameters --quick --json",
     "paper constraints -o constraints --quick",

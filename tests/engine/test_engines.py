@@ -137,7 +137,7 @@ def test_ray_equals_serial(folder, small_batches, cluster):
     assert alike(cluster.sums(source, SCOPE, views, kept), Serial().sums(source, SCOPE, views, kept))
     one, other = (read_exact(Passes(source, engine), SCOPE, kept) for engine in (cluster, Serial()))
     assert alike(list(one.sums.values()), list(other.sums.values()))
-    assert all(np.array_equal(getattr(one.ends, name), getattr(other.ends, name)) for name in ("start", "end", "part"))
+    assert all(np.array_equal(getattr(one.ends, name), getattr(other.ends, name)) for name in ("start", "end", "hour"))
 
 
 @pytest.mark.needs("ray")

@@ -162,7 +162,7 @@ def test_points_neither_crowd_around_a_closed_area_nor_jump_across(often_seen, m
     monkeypatch.setattr("wayveil.synthesis.model.steered_estimates", lambda estimates, rules: estimates)
     monkeypatch.setattr("wayveil.synthesis.model.steered_graph", lambda graph, rules, avoided: graph)
     pushed_aside, _ = beside_and_across((rule,))
-    assert 2 * beside < pushed_aside
+    assert 1.5 * beside < pushed_aside
 
 
 def test_candidates_whose_route_cuts_through_are_barred(often_seen, monkeypatch):

@@ -267,7 +267,7 @@ def test_the_limit_would_be_noticed():
 RUN = """
 import glob, json, os, signal, sys
 from contextlib import contextmanager
-from wayveil.cli import console
+from wayveil.cli import synthesize
 from wayveil.cli.main import main
 from wayveil.synthesis import model, shard
 shard.SHARD, model.SETTINGS = 20, model.ModelSettings(balance_trips=800)
@@ -281,7 +281,7 @@ for stage, output in json.loads(sys.argv[1]):
             if stage in (f"{name} {seen.count(name)}", f"shards {drawn}"):
                 os.kill(os.getpid(), signal.SIGINT)
         yield listen
-    console.progress_bar = progress_bar
+    synthesize.progress_bar = progress_bar
     sys.argv = ["wayveil", "synthesize", "r.json", "-o", output, "-n", "50", "--seed", "4", "--estimator", "bayes"]
     try:
         main()

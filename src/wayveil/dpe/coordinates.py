@@ -18,7 +18,6 @@ from wayveil.dpe.method import Options, Run, dpe
 from wayveil.dpe.penalties import rules_term
 from wayveil.errors import InputError
 from wayveil.progress import Progress, quiet
-from wayveil.rules.motion import motion_of
 
 if TYPE_CHECKING:
     from wayveil.core.scope import Scope
@@ -128,6 +127,8 @@ def synthesize_published(
     largest = options.metric.largest(aligned.points.shape[1], frame.diameter_m, frame.tau_m)
     terms = []
     if rules:
+        from wayveil.rules.motion import motion_of  # here: the kernel needs numpy and jax alone
+
         terms = [rules_term(rules, aligned, motion_of(trajectories, scope), frame.time_scale_mps, rules_factor)]
     run = dpe(aligned, largest, options, terms, progress)
     breaks = None
