@@ -146,12 +146,12 @@ def timed_tracks(
         most = _speed_ratios(course, each_s, limit)
         weight = slowness_weight(course, slowness, most)
         placed = place(course.lines, weight, fixes.offsets, way)
-        reserve = _reserve(Tracks(fixes.offsets, placed.x_m, placed.y_m, time_s), limit)
+        recorded = with_errors(placed, interval_s[some], grid, random)
+        reserve = _reserve(Tracks(fixes.offsets, recorded.x_m, recorded.y_m, time_s), limit)
         if prior.roads is None:
             here = places_around(placed, reserve, random)
         else:
             here = places_along(course.lines, weight, way, placed, reserve, random)
-        recorded = with_errors(placed, interval_s[some], grid, random)
         here = here.moved(placed, recorded)
         choices.append(replace(here, fix=here.fix + offsets[first]))
         limit_mps[some] = limit
