@@ -196,9 +196,11 @@ def test_the_noise_has_the_variance_that_was_paid_for():
 @each_unit
 def test_answers_are_close_to_the_truth_where_the_budget_is_large(unit):
     release = quiet(DATA, epsilon=900, **UNITS[unit])
-    assert release["count"].counts[0] == pytest.approx(len(DATA), rel=0.05)
+    # At user level, what clipping removed is estimated from noisy norms, which leaves a larger error.
+    count_error, sum_error = (0.3, 0.35) if unit == "user" else (0.05, 0.06)
+    assert release["count"].counts[0] == pytest.approx(len(DATA), rel=count_error)
     for name in ("length", "duration", "origin_destination/fine", "end_points/coarse", "occupancy/coarse"):
-        assert release[name].counts.sum() == pytest.approx(len(DATA), rel=0.06), name
+        assert release[name].counts.sum() == pytest.approx(len(DATA), rel=sum_error), name
 
 
 @each_unit
