@@ -25,7 +25,7 @@ Ints = NDArray[np.int64]
 ACROSS = 6
 CELLS = ACROSS**2
 LENGTHS = 24
-"""Largest length that is told apart, in cells."""
+"""Longer trajectories are counted as this length, in cells."""
 QUANTILE = 0.9
 """A device reports as many moves as this share of the devices has at most, by the noisy lengths."""
 _SHARES = {"lengths": "0.1", "starts": "0.4", "ends": "0.2", "moves": "0.3"}
