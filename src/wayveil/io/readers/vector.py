@@ -10,7 +10,7 @@ from wayveil.io.extras import gis
 from wayveil.io.inputs import open_regular
 from wayveil.io.layouts import Layout, resolve_layout
 from wayveil.io.options import ReadOptions
-from wayveil.io.readers.packed import inner_name, is_packed
+from wayveil.io.readers.packed import is_packed, shapefile_in
 from wayveil.io.readers.points import Points
 from wayveil.io.readers.tables import points_of_table
 
@@ -44,7 +44,7 @@ def _place(path: Path, kind: str) -> str:
     if is_packed(path):
         if kind != "shp" or not path.name.lower().endswith(".zip"):
             raise InputError(f"'{path.name}' must be unpacked first.")
-        return f"/vsizip/{{{path.resolve()}}}/{_member(path)}"
+        return f"/vsizip/{{{path.resolve()}}}/{shapefile_in(path)}"
     try:
         with open_regular(path) as stream:
             start = stream.read(16)
@@ -53,13 +53,6 @@ def _place(path: Path, kind: str) -> str:
     if not start.startswith(_BEGINNINGS[kind]):
         raise InputError(f"'{path.name}' is damaged, or is not a file of its format.")
     return str(path.resolve())
-
-
-def _member(path: Path) -> str:
-    import zipfile
-
-    with zipfile.ZipFile(path) as archive:
-        return next(name for name in archive.namelist() if name.endswith(inner_name(path)))
 
 
 def _layer(pyogrio: Any, place: str, origin: str) -> str:
