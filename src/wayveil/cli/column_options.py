@@ -5,6 +5,10 @@ from typing import Annotated, Any
 import typer
 
 _PANEL = "How the data is read"
+OUTPUT_EXTENSIONS = (
+    ".parquet, .geo.parquet, .csv, .tsv, .trips.csv, .gpx, .geojson, .kepler.json, .gpkg, .fgb, .rou.xml or .plans.xml"
+)
+"""What `convert` and `synthesize` write, for their help."""
 
 Format = Annotated[
     str | None,

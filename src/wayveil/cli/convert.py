@@ -19,8 +19,20 @@ def register(app: typer.Typer) -> None:
 
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="File or folder of trajectories.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its extension selects the format.")],
-    to: Annotated[str | None, typer.Option("--to", help="The format, if the extension does not say it.")] = None,
+    target: Annotated[
+        Path,
+        typer.Argument(
+            metavar="OUT", help=f"File to write; its extension selects the format: {col.OUTPUT_EXTENSIONS}."
+        ),
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            help="The format, if the extension does not say it: parquet, geoparquet, csv, trips, gpx, geojson, "
+            "kepler, gpkg, fgb, sumo or matsim.",
+        ),
+    ] = None,
     times: Annotated[str | None, typer.Option("--times", help="Write times as iso or unix (seconds).")] = None,
     split_minutes: Annotated[
         float | None,

@@ -7,6 +7,7 @@ import typer
 
 from wayveil.cli import engine_options
 from wayveil.cli.argument_names import as_options
+from wayveil.cli.column_options import OUTPUT_EXTENSIONS
 from wayveil.cli.console import note, print_json, progress_bar, synthesis_summary
 
 
@@ -21,7 +22,10 @@ def register(app: typer.Typer) -> None:
 def synthesize(
     release_file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="File to write; its extension selects the format.")
+        Path,
+        typer.Option(
+            "-o", "--output", help=f"File to write; its extension selects the format: {OUTPUT_EXTENSIONS}."
+        ),
     ],
     roads: Annotated[Path | None, typer.Option("--roads", help="A public road map to drive on.")] = None,
     rules: Annotated[Path | None, typer.Option("--rules", help="Traffic rules (GeoJSON) to obey.")] = None,
@@ -34,7 +38,7 @@ def synthesize(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Overwrite an existing file that is not synthetic, unless it contains trajectories."
+            "--force", help="Overwrite an existing file that is not synthetic, unless it may contain trajectories."
         ),
     ] = False,
     yes: Annotated[

@@ -15,6 +15,8 @@ FORMATS = (
 )  # fmt: skip
 SYNTHETIC = "synthetic trajectories"
 """The note `origin` of every synthetic file starts with this text."""
+SIMULATED = "simulated trajectories"
+"""The note `origin` of every file of simulated trajectories."""
 SPLIT_NOTE = "split_minutes"
 """The note of a file that `convert` split into trips."""
 WRITABLE = (
@@ -230,6 +232,31 @@ def format_of(path: Path, wanted: str | None = None, advice: str = "use one of t
     )
 
 
+def format_to_write(path: Path, wanted: str | None = None, advice: str = "use one of these") -> str:
+    """The format of an output: like `format_of`, but the extension must agree with `wanted` if it is known."""
+    if path.name.lower().endswith(_PACKED_ENDINGS):
+        raise InputError(
+            f"wayveil does not write packed files; leave '{path.suffix}' out of '{path.name}', and pack the file "
+            "afterwards."
+        )
+    kind = format_of(path, wanted, advice)
+    if wanted not in WRITABLE:
+        return kind
+    named = next((of for ending, of in ENDINGS if path.name.lower().endswith(ending)), None)
+    if named is not None and _family(named) != _family(wanted):
+        raise InputError(
+            f"The extension of '{path.name}' means {named}, not {wanted}; choose another extension, or leave the "
+            "format out."
+        )
+    return kind
+
+
+def _family(kind: str) -> str:
+    """Formats that share an extension."""
+    return "parquet" if kind == "geoparquet" else READ_AS.get(kind, kind)
+
+
+_PACKED_ENDINGS = (".gz", ".zip", ".bz2", ".xz", ".zst")
 ENDINGS = (
     (".geo.parquet", "geoparquet"),
     (".geoparquet", "geoparquet"),

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from wayveil.core.trajectories import EMPTY, Trajectories, concatenate, select
 from wayveil.errors import InputError
 from wayveil.io.atomic import atomic_path
+from wayveil.io.options import SIMULATED, format_to_write
 from wayveil.progress import Progress, quiet
 from wayveil.simulate.city import City
 from wayveil.simulate.diaries import draw_diaries, whole_days
@@ -87,7 +88,7 @@ def simulate_to_parquet(
     city = simulate_city(seed) if city is None else city
     schema = pa.schema(
         [("traj_id", pa.int32()), ("user_id", pa.int32()), ("lat", pa.float64()), ("lon", pa.float64()),
-         ("t", pa.int64())]
+         ("t", pa.int64())], {"origin": SIMULATED},
     )  # fmt: skip
     done = 0
     with atomic_path(path, private=False) as part, pq.ParquetWriter(part, schema, compression="zstd") as writer:
@@ -110,14 +111,13 @@ def simulate_to_file(
 
     Privacy: free (simulated data).
     """
-    from wayveil.io.options import format_of
     from wayveil.io.writers.dispatch import write_trajectories
 
-    if format_of(path) == "parquet":
+    if format_to_write(path) == "parquet":
         simulate_to_parquet(path, n, seed, city=city, behaviour=behaviour, progress=progress)
     else:
         people = simulate_trajectories(city, n, seed, behaviour=behaviour, progress=progress)
-        write_trajectories(people, path, None, None, private=False)
+        write_trajectories(people, path, None, {"origin": SIMULATED}, private=False)
 
 
 def simulate_batches(
