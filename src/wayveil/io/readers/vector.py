@@ -68,6 +68,8 @@ def _table(pyogrio: Any, place: str, layer: str, names: list[str], layout: Layou
     wanted = [names[at] for at in layout.positions[:-1]]
     # Times as text: each value then keeps its own time zone, where a column has one for all.
     how = {"layer": layer, "columns": wanted, "datetime_as_string": True, "use_pyarrow": True}
+    # GDAL 3.12's own Arrow stream of FlatGeobuf puts the geometries of other rows in disorder if one is missing.
+    pyogrio.set_gdal_config_options({"OGR_FLATGEOBUF_STREAM_BASE_IMPL": True})
     with pyogrio.raw.open_arrow(place, **how) as (meta, reader):
         batches, rows = [], 0
         for batch in reader:
@@ -76,6 +78,7 @@ def _table(pyogrio: Any, place: str, layer: str, names: list[str], layout: Layou
                 raise InputError(f"'{origin}' has too many rows to read at once; convert it to Parquet in parts.")
             batches.append(batch)
         table = pa.Table.from_batches(batches, reader.schema)
+    table.validate(full=True)  # GDAL makes invalid arrays of some damaged files
     geometry = meta["geometry_name"] or "wkb_geometry"
     plain = [table.column(name) for name in wanted] + [table.column(geometry)]
     return pa.table(dict(zip([*wanted, _GEOMETRY], plain)))
