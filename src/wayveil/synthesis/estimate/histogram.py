@@ -76,12 +76,12 @@ def estimate_among(
     `usual` is the mean logarithm of a curve's values that is usual, with its prior standard deviation.
     """
     noisy = np.asarray(counts, float)
+    expected = total.count * shapes
+    likely = -((noisy - expected) ** 2).sum(axis=1) / (4 * noise**2)
     curves, evidence = smooth_curves(noisy, noise, kind(middles), total)
     if usual is not None:
         log_mean = curves @ np.log(middles) / curves.sum(axis=1)
         evidence = evidence - 0.5 * ((log_mean - usual[0]) / usual[1]) ** 2
-    expected = total.count * shapes
-    likely = -((noisy - expected) ** 2).sum(axis=1) / (4 * noise**2)
     if long_tails and not gaussian:
         evidence, likely = (laplace_evidence(noisy, noise, *of) for of in ((curves, evidence), (expected, likely)))
     likely = likely - np.log(len(shapes)) if log_prior is None else likely + log_prior
