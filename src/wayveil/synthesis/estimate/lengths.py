@@ -98,8 +98,10 @@ _REMOTE = len(LENGTHS.remote_shares) * len(LENGTHS.remote_ratios)
 
 
 def _grid() -> Floats:
-    """(4, shapes): log ratio of the median to the usual one, standard deviation of the logarithm, share of remote
-    trips, and log ratio of their median to that of the others.
+    """(4, shapes): the parameters of each shape.
+
+    They are the log ratio of the median to the usual one, the standard deviation of the logarithm, the share of remote
+    trips, and the log ratio of their median to that of the others.
     """
     second = [(0.0, 0.0), *product(LENGTHS.remote_shares, np.log(LENGTHS.remote_ratios))]
     return np.array([(*first, *more) for more in second for first in product(LENGTHS.medians, LENGTHS.spreads)]).T

@@ -145,10 +145,10 @@ def timed_tracks(
         moving_s[some] = ragged.sums(step_s, fixes.offsets)
         if steady:
             # The intervals of the device are exact, so the places have to follow the top speed.
-            limit = _top_speeds(estimates, Tracks(fixes.offsets, placed.x_m, placed.y_m, time_s), moving_s[some], random)
-            weight = slowness_weight(course, slowness, _speed_ratios(course, moving_s[some], limit))
+            tried = Tracks(fixes.offsets, placed.x_m, placed.y_m, time_s)
+            limit_mps[some] = _top_speeds(estimates, tried, moving_s[some], random)
+            weight = slowness_weight(course, slowness, _speed_ratios(course, moving_s[some], limit_mps[some]))
             placed = place(course.lines, weight, fixes.offsets, way)
-            limit_mps[some] = limit
         recorded = with_errors(placed, interval_s[some], grid, random)
         reserve = np.full(len(time_s), np.inf)
         if steady:
