@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.synthesis.estimate.curves import Kind, Total, log_likelihood
-from wayveil.synthesis.estimate.histogram import estimate_among, estimate_histogram
+from wayveil.synthesis.estimate.histogram import estimate_among
 from wayveil.synthesis.estimate.settings import LENGTHS
 
 Floats = NDArray[np.float64]
@@ -56,7 +56,8 @@ class NoisyLengths:
 
 def estimate_lengths(own: NoisyLengths, other: NoisyLengths, middles: Floats, total: Total, kind: Kind) -> Floats:
     """Shares of each bin, adding up to one, never zero; `other` is the answer about the related quantity."""
-    shaped = estimate_among(
+    signal = total.count / own.noise
+    return estimate_among(
         own.counts,
         own.noise,
         middles,
@@ -68,10 +69,8 @@ def estimate_lengths(own: NoisyLengths, other: NoisyLengths, middles: Floats, to
         gaussian=own.gaussian,
         log_prior=_log_prior(other, total),
         usual=(float(np.log(own.usual_km)), LENGTHS.usual_spread),
+        curved_share=signal / (signal + LENGTHS.trust_units),
     )
-    curved = estimate_histogram(own.counts, own.noise, middles, total, kind, gaussian=own.gaussian)
-    trust = LENGTHS.trust_units / (LENGTHS.trust_units + total.count / own.noise)
-    return np.asarray(trust * shaped + (1 - trust) * curved)
 
 
 def _log_prior(other: NoisyLengths, total: Total) -> Floats:
