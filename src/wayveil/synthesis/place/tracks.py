@@ -162,9 +162,10 @@ def timed_tracks(
         x_m[points], y_m[points] = recorded.x_m, recorded.y_m
         t_utc[points] = time_s + np.repeat(np.rint(departure_utc[some]), count[some])
     lines = spread_points(Polylines(offsets, x_m, y_m), choices, estimates.occupancy, grid, random)
-    if not steady:
+    if steady:
+        limit_mps = np.minimum(TRACKS.error_room * limit_mps, fastest_mps(scope))
+    else:
         limit_mps = _top_speeds(estimates, Tracks(offsets, lines.x_m, lines.y_m, t_utc), moving_s, random)
-    limit_mps = np.minimum(TRACKS.error_room * limit_mps, fastest_mps(scope))
     t_utc = physical_times(offsets, lines.x_m, lines.y_m, t_utc, np.repeat(limit_mps, count))
     tracks = within_caps(Tracks(offsets, lines.x_m, lines.y_m, t_utc), scope)
     return replace(tracks, t_utc=within_days(tracks.offsets, tracks.t_utc, scope))
