@@ -116,28 +116,6 @@ def gaussian(sums: NDArray[np.int64], l2_sensitivity: float, rho: Fraction) -> N
     return OpenDPNoise().gaussian(sums, l2_sensitivity, rho)
 
 
-def laplace_scale(sensitivity: int, epsilon: Fraction) -> tuple[float, Fraction]:
-    """(b, map(sensitivity)) that `laplace` will use, before any noise is drawn.
-
-    Privacy
-    -------
-    Free: it sees no data.
-    """
-    scale, cost, _ = _laplace(sensitivity, epsilon)
-    return scale, cost
-
-
-def gaussian_scale(l2_sensitivity: float, rho: Fraction) -> tuple[float, Fraction]:
-    """(sigma, map(l2_sensitivity)) that `gaussian` will use, before any noise is drawn.
-
-    Privacy
-    -------
-    Free: it sees no data.
-    """
-    scale, cost, _ = _gaussian(l2_sensitivity, rho)
-    return scale, cost
-
-
 def _laplace(sensitivity: int, epsilon: Fraction) -> tuple[float, Fraction, Any]:
     if sensitivity < 1 or epsilon <= 0:
         raise ValueError("sensitivity and epsilon must be above 0")
