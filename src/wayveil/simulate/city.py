@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core.roads import RoadMap
+from wayveil.core.roads import ROAD_CLASSES, RoadMap
 from wayveil.core.scope import EARTH_RADIUS_M, Scope
 from wayveil.errors import InputError
 from wayveil.io.scope_files import read_scope
@@ -242,8 +242,6 @@ def _rules(closures: tuple[Closure, ...], streets: Streets, scope: Scope) -> dic
 
 
 def _names(streets: Streets) -> set[str]:
-    from wayveil.core.roads import ROAD_CLASSES
-
     return {ROAD_CLASSES[index] for index in np.unique(streets.road_class)}
 
 
