@@ -6,7 +6,7 @@ import numpy as np
 
 from wayveil.audit.bounds import epsilon_bound
 from wayveil.audit.broken_methods import STATISTICS, statistics
-from wayveil.audit.selfcheck import Case, World, case
+from wayveil.audit.cases import Case, World, case
 from wayveil.baselines import Method, load, names
 from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.privacy.noise import NoiseSource

@@ -16,6 +16,7 @@ import numpy as np
 from wayveil.errors import InputError
 from wayveil.io.layouts import LINE_NAMES, TIMES_NAMES
 from wayveil.io.options import KNOWN_NAMES, SECOND_NAMES, ReadOptions
+from wayveil.io.readers.crs import to_degrees
 from wayveil.io.readers.labels import Labels, labels_of_values
 from wayveil.io.readers.lines import row_times_of_values, shapes_of_lists, timed_points
 from wayveil.io.readers.packed import open_text
@@ -243,8 +244,6 @@ def read_geojson(path: Path, options: ReadOptions) -> Points:
 
 
 def _reprojected(points: Points, crs: Any, origin: str) -> Points:
-    from wayveil.io.readers.crs import to_degrees
-
     lon, lat = to_degrees(points.lon, points.lat, crs, origin)
     return replace(points, lon=lon, lat=lat)
 
