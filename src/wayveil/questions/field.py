@@ -29,6 +29,7 @@ USUALLY_CONCENTRATED = 16.0
 """Noise units that a fine cell must be worth where trajectories are, and how much busier these places are than the
 average one before anything is known. Tuned on the trial data, one rule for all of it (docs/explanation/method.md)."""
 _LARGEST_SIDE = 1 << 20
+"""Base cells along the side of a cell; larger numbers in a release are refused."""
 
 
 @dataclass(frozen=True)

@@ -131,6 +131,7 @@ def warn_few(release: Release) -> None:
 
 
 _LARGE = 5.0
+"""From this ε on a statement warns: e^5 is a factor of 148."""
 
 
 def number_of_rules(notes: Mapping[str, str]) -> int | None:

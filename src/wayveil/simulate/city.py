@@ -18,6 +18,7 @@ from wayveil.simulate.streets import LIMIT_KMH, Streets, draw_streets, to_roadma
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SMALLEST_KM, _LARGEST_KM = 2.0, 60.0
+"""Limits on the sides of a city: smaller ones have no trips, larger ones take minutes to draw."""
 
 
 @dataclass(frozen=True, eq=False)

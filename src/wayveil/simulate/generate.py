@@ -25,6 +25,7 @@ from wayveil.simulate.routes import Router, make_router, walk
 
 _MOST = 100_000_000
 _SHORTEST_S = 120.0
+"""The most trajectories of a dataset, and the shortest trip that is recorded."""
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from wayveil.io.readers.points import MALFORMED, Points
 MAX_LINE_BYTES = 1 << 26
 MAX_FILE_BYTES = 1 << 30
 _LONGEST_NUMBER = 40
+"""Limits on a JSON line, on a GeoJSON file and on the digits of a whole number, against files made to fill memory."""
 _SPACE = re.compile(r"[ \t\n\r]*")
 _TIMES = ("times", "coordTimes", "coordinateProperties", *TIMES_NAMES)
 
