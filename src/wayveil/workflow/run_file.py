@@ -59,8 +59,6 @@ class Columns(_Strict):
     trip_columns: _Name | None = None
     decimal: Literal[".", ","] = "."
     dayfirst: bool | None = None
-    on_bad_rows: Literal["error", "drop"] = "error"
-    """Has no effect: `measure` always leaves bad rows out. Kept so that older run files can still be read."""
 
 
 class Measure(_Strict):
