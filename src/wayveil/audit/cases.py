@@ -52,7 +52,7 @@ class World:
     data: Trajectories
     holdout: Trajectories
     standing: Trajectories
-    """Stands still in the north-east corner: all its weight in one cell of every view."""
+    """Stands still in the north-east corner: all its weight in one cell of every question."""
     crossing: Trajectories
     """Goes from corner to corner: start and end differ."""
     far: Trajectories

@@ -2,8 +2,8 @@
 
 A cell's rate is lognormal around parent × share; its posterior mean under the known noise is the estimate.
 Then a regression of the noisy counts on the estimates *around* each cell (never on the cell itself, so noise cannot
-predict itself) gives a better prior mean, and the posterior is taken again. With a map, road length by class enters
-the same regression, so that class effects are learned from the same noisy counts at no cost.
+predict itself) gives a better prior mean, and the posterior is taken again. The estimate with a road map is in
+`wayveil.synthesis.estimate.mapped_density`.
 
 Privacy: free (post-processing).
 """

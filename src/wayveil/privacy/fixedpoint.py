@@ -30,7 +30,7 @@ def quantise(values: ArrayLike, resolution: int) -> NDArray[np.int64]:
 def clip_l1(quantised: NDArray[np.int64], row: NDArray[np.integer] | None, rows: int, limit: int) -> NDArray[np.int64]:
     """Make Σ|q| <= limit in every row: q * limit / Σ|q| towards zero where a row is above it, unchanged elsewhere.
 
-    `quantised` has one value an entry with its row in `row` (sparse), or is (rows, k) with `row` None (dense).
+    `quantised` has one value per entry with its row in `row` (sparse), or is (rows, k) with `row` None (dense).
     Float features whose norm is 1 on paper may be above it by rounding; here the bound becomes exact, and each
     row's result depends on that row only.
 

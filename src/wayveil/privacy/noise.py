@@ -70,7 +70,7 @@ class OpenDPNoise:
 
 
 class SeededNoise:
-    """The same distributions from a seed, for tests. Whoever knows the seed takes the noise off again.
+    """The same distributions from a seed, for tests. Anyone who knows the seed can remove the noise.
 
     Privacy
     -------
