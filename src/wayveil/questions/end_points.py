@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 HOURS_PART = Fraction(1, 9)
 HOURS_FROM = 40.0
-"""The part of the end points' ε that is spent on their hours, and how many noise units that part must be worth. With
+"""The part of the end points' ε that is spent on their hours, and the least signal of that part in noise units. With
 fewer even two regions in two halves of the day would be noise (`end_point_hours`), and the ε would be lost."""
 
 
@@ -74,7 +74,7 @@ class EndPointsDetail(Detail, _OfEndPoints):
 
 
 def hours_part(signal: float, gaussian: bool = False) -> Fraction:
-    """The part of the end points' ε that goes to their hours, from the noise units that all their ε is worth."""
+    """The part of the end points' ε that goes to their hours, from the signal of all their ε in noise units."""
     worth = signal * (math.sqrt(HOURS_PART) if gaussian else float(HOURS_PART))
     return HOURS_PART if worth >= HOURS_FROM else Fraction(0)
 
