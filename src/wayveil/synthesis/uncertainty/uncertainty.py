@@ -48,9 +48,7 @@ class Spreads:
     """
 
     place: float = 1.6
-    """The traffic of a cell or zone: within a factor of 5."""
-    flow: float = 0.8
-    """The trips between two zones, given the trips that start in the one and end in the other."""
+    """The traffic of a cell or zone, and the trips between two zones: within a factor of 5."""
     bin: float = 0.7
     """The share of an hour, or of a range of lengths, durations or speeds: within a factor of 2."""
     pace: float = 0.4
@@ -60,6 +58,8 @@ class Spreads:
 
 
 SPREADS = Spreads()
+_STEP = 0.05
+"""Step of the numerical derivative by the logarithm of a scale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class Uncertainty:
     def flows(self, zone_of_cell: Codes) -> Floats:
         """(zones, zones) error of the share of trips from one zone to another."""
         ends = self._ends(zone_of_cell)
-        given = SPREADS.flow**2 + ends[:, None] + ends
+        given = SPREADS.place**2 + ends[:, None] + ends
         asked = np.full_like(given, np.inf)
         for name in (OriginDestinationCoarse.name, OriginDestination.name):
             if name in self.release:
@@ -141,9 +141,22 @@ class Uncertainty:
         """Error of the share of trips in each range of mean speeds."""
         return self._bins(MeanSpeed, edges_kmh)
 
-    def bins(self, question: type[Histogram], edges: Floats) -> Floats:
-        """Error of the share of trips in each range of the values of a question."""
-        return self._bins(question, edges)
+    def scale(self, question: type[Histogram], prior: float) -> float:
+        """Standard error of the logarithm of the values' scale, which moves all quartiles by the same factor.
+
+        The Fisher information of the noisy counts is Σ (∂λ/∂θ)² / noise variance, if all values are multiplied by e^θ;
+        `prior` is the standard deviation of θ without them.
+        """
+        if question.name not in self.release:
+            return prior
+        answer = self.release[question.name]
+        assert isinstance(answer.question, Histogram)
+        found, asked = self.estimates.distribution(question), np.asarray(answer.question.bins.edges)
+        edges, running = np.asarray(found.bins.edges), np.r_[0.0, np.cumsum(found.shares)]
+        by = np.array([_STEP, -_STEP])[:, None]
+        counts = np.diff(np.c_[np.interp(asked[:-1] * np.exp(-by), edges, running), [1.0, 1.0]]) * self._total
+        slope = (counts[0] - counts[1]) / (2 * _STEP)
+        return float((prior**-2 + (slope**2).sum() / (2 * answer.noise**2)) ** -0.5)
 
     @property
     def place_hours(self) -> float:
@@ -183,6 +196,21 @@ class Uncertainty:
         both = self.estimates.starts + self.estimates.ends
         return self._zones((EndPoints.name, EndPointsDetail.name), both, zone_of_cell)
 
+    def trips_between(self, zone_of_cell: Codes) -> Floats:
+        """(zones, zones) estimated share of trips from one zone to another."""
+        flows, zones = self.estimates.flows, _number_of(zone_of_cell)
+        start, end = self._shares_of_regions(zone_of_cell, zones, flows.regions.ravel(), len(flows.shares))
+        return np.asarray(start @ flows.shares @ end.T)
+
+    def _shares_of_regions(self, zone_of_cell: Codes, zones: int, region: Codes, size: int) -> list[Floats]:
+        """Two (zones, regions) tables: the share of each region's starts, and of its ends, that lies in a zone."""
+        inside, tables = zone_of_cell.ravel() >= 0, []
+        for field in (self.estimates.starts.ravel(), self.estimates.ends.ravel()):
+            code = zone_of_cell.ravel()[inside] * size + region[inside]
+            table = np.bincount(code, field[inside], minlength=zones * size).reshape(zones, size)
+            tables.append(table / np.maximum(np.bincount(region, field, minlength=size), 1e-300))
+        return tables
+
     def _flows(self, answer: Answer, zone_of_cell: Codes, zones: int) -> Floats:
         """Relative variance of the trips between zones, from those between regions.
 
@@ -192,22 +220,14 @@ class Uncertainty:
         flows, size = self.estimates.flows, answer.shape[0]
         region = flows.regions.ravel() // (len(flows.shares) // size)
         between = flows.shares.reshape(size, -1, size, len(flows.shares) // size).sum(axis=(1, 3)) * self._total
-        inside = zone_of_cell.ravel() >= 0
-        shares = []
-        for field in (self.estimates.starts, self.estimates.ends):
-            mass = np.bincount(region, field.ravel(), minlength=size)
-            code = zone_of_cell.ravel()[inside] * size + region[inside]
-            table = np.bincount(code, field.ravel()[inside], minlength=zones * size).reshape(zones, size)
-            shares.append(table / np.maximum(mass, 1e-300))
-        start, end = shares
+        start, end = self._shares_of_regions(zone_of_cell, zones, region, size)
         whole = np.maximum(start @ between @ end.T, 1e-300)
         noise = 2 * answer.noise**2 * np.outer((start**2).sum(axis=1), (end**2).sum(axis=1))
         # Σ (f·F·(1 − f))² = Σ f²·F² − 2·Σ f³·F² + Σ f⁴·F², with f the product of both shares.
         rest = sum(
             factor * (start**power @ between**2 @ (end**power).T) for power, factor in ((2, 1.0), (3, -2.0), (4, 1.0))
         )
-        heard = 1 / (SPREADS.place**-2 + whole**2 / np.maximum(noise, 1e-300))
-        return np.asarray(heard + SPREADS.flow**2 * np.clip(rest / whole**2, 0.0, 1.0))
+        return np.asarray(np.maximum(noise, 1e-300) / whole**2 + SPREADS.place**2 * np.clip(rest / whole**2, 0.0, 1.0))
 
     def _bins(self, question: type[Histogram], edges: Floats) -> Floats:
         if question.name not in self.release:
