@@ -2,6 +2,7 @@
 
 usage: verdicts.py [--sides 4,7,12] [--trips 300,1000,4000] [--signals 50,200,500,1500,5000,20000,50000]
        verdicts.py --check [--shared SHARED] [--datasets cabspotting,geolife,tdrive_partial] [--epsilons 0.1,1,10]
+                   [--only TEXT]    # cases with this text in their names
 
 The first form is how the spreads of the priors and the errors without noise were chosen: simulated cities that differ
 from those of `--check`. `--check` uses the city of `wayveil demo` at several ε, at user level and with few trips, and
@@ -95,6 +96,7 @@ def main() -> None:
     parser.add_argument("--datasets", default=",".join(SCOPES))
     parser.add_argument("--epsilons", default="0.1,1,10")
     parser.add_argument("--noises", type=int, default=1)
+    parser.add_argument("--only", default="")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     if chosen.check:
@@ -104,6 +106,8 @@ def main() -> None:
     tables = {kind: np.zeros((3, 3), int) for kind in KINDS}
     print("| case | " + " | ".join(KINDS) + " |\n|" + "---|" * (1 + len(KINDS)))
     for case in cases:
+        if chosen.only not in case[0]:
+            continue
         for seed in range(1, chosen.noises + 1):
             cells = []
             for kind, (expected, true) in compared(case, seed).items():
