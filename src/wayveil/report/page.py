@@ -1,12 +1,12 @@
 """One self-contained HTML page from a sheet: no external request, everything inlined and escaped."""
 
-import json
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 from wayveil.core.roads import RoadMap
 from wayveil.core.trajectories import Trajectories
+from wayveil.core.web import asset, script_json
 from wayveil.errors import InputError
 from wayveil.release import Release
 from wayveil.report.data_sheet import Sheet, make_sheet
@@ -84,20 +84,12 @@ def render(
         sheet=sheet,
         internal=internal,
         title=title,
-        panels=[panel["name"] for panel in map_json["panels"]],
+        map=map_json,
         figures=[Markup(figure) for figure in figures],
-        css=Markup(_template("page.css")),
-        js=Markup(_template("page.js")),
+        css=Markup(asset("base.css") + asset("map.css") + _template("page.css")),
+        js=Markup(asset("map.js") + _template("report_map.js")),
         map_json=Markup(script_json(map_json)),
     )
-
-
-def script_json(value: Any) -> str:
-    """JSON for use inside a script element: it cannot end the element or start another."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
 
 
 def _template(name: str) -> str:
