@@ -12,6 +12,7 @@ import argparse
 import numpy as np
 
 import wayveil
+from wayveil.synthesis.uncertainty.uncertainty import uncertainty
 from wayveil.traffic.basis import Basis
 from wayveil.traffic.distributions import distribution_tables
 from wayveil.traffic.flows import flow_tables
@@ -50,8 +51,9 @@ def coverage(rides, scope, roads, epsilon, seed, zones=None, with_map=True):
     zones = own_zones(scope) if zones is None else zones
     real, own = Trips.of(rides, scope), Trips.of(made.trajectories, scope)
     parts = parts_of(None)
-    truth = every_table(Basis(release, real, Scale(len(real), 0.0, len(real)), parts), zones, roads)
-    stated = every_table(Basis(release, own, Scale.of(release, len(own)), parts), zones, roads)
+    known = uncertainty(release)
+    truth = every_table(Basis(real, Scale(len(real), 0.0, len(real)), parts, known), zones, roads)
+    stated = every_table(Basis(own, Scale.of(release, len(own)), parts, known), zones, roads)
     for name, table in stated.items():
         yield from judge(name, table, truth[name])
 

@@ -18,6 +18,7 @@ _RENAMED = {
 }
 _SAME_NAME = [
     "address",
+    "allow_unmarked",
     "audit",
     "confidence",
     "dataset",
@@ -45,6 +46,7 @@ _SAME_NAME = [
     "max_per_user",
     "methods",
     "metric",
+    "parts",
     "quick",
     "real",
     "roads",
@@ -63,6 +65,7 @@ _SAME_NAME = [
     "unit",
     "users",
     "yes",
+    "zones",
 ]
 _PHRASES = {'on_bad_rows="drop"': "--drop-bad-rows", "extend=False": "--no-align"}
 _OPTIONS = _RENAMED | {name: "--" + name.replace("_", "-") for name in _SAME_NAME}

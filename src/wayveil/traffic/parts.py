@@ -10,13 +10,13 @@ from wayveil.core.scope import Scope
 from wayveil.errors import InputError
 
 USUAL = (0, 6, 10, 16, 20)
-"""Night, morning peak, midday, afternoon peak, evening: the parts in which a release tells places and hours together."""
+"""Night, morning peak, midday, afternoon peak, evening: those in which most releases tell places and hours together."""
 ALL_DAY = "all day"
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of the day that overlap the hours of the scope; the last goes on until the first begins."""
+    """Parts of the day by their first hours, from 0; each goes on until the next begins."""
 
     first_hours: tuple[int, ...]
 
@@ -26,13 +26,12 @@ class Parts:
     @property
     def names(self) -> tuple[str, ...]:
         """Such as 06:00-10:00."""
-        ends = (*self.first_hours[1:], self.first_hours[0])
-        return tuple(f"{first:02d}:00-{end or 24:02d}:00" for first, end in zip(self.first_hours, ends))
+        ends = (*self.first_hours[1:], 24)
+        return tuple(f"{first:02d}:00-{end:02d}:00" for first, end in zip(self.first_hours, ends))
 
     def index(self, hour: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The part of each hour of the day; hours before the first part belong to the last."""
-        part = np.searchsorted(self.first_hours, hour, side="right") - 1
-        return np.asarray(part % len(self))
+        """The part of each hour of the day."""
+        return np.asarray(np.searchsorted(self.first_hours, hour, side="right") - 1)
 
     def covered(self, scope: Scope) -> list[int]:
         """The parts in which the hours of the scope lie."""
@@ -52,8 +51,8 @@ def parts_of(hours: Sequence[int] | None) -> Parts:
         first = tuple(int(hour) for hour in hours)
     except (TypeError, ValueError):
         first = ()
-    if not first or sorted(set(first)) != list(first) or not 0 <= first[0] <= first[-1] <= 23:
-        raise InputError("parts= must be the first hours of the parts of the day in order, such as 0,6,10,16,20.")
+    if not first or sorted(set(first)) != list(first) or first[0] != 0 or first[-1] > 23:
+        raise InputError("parts= must be the first hours of the parts of the day, from 0, such as 0,6,10,16,20.")
     return Parts(first)
 
 

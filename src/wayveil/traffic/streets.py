@@ -1,32 +1,35 @@
 """Traffic and mean speeds on the links of a road map, by part of the day.
 
-The traffic of a link is the distance driven on it divided by its length: the mean number of trips along it. The mean speed
-is that distance divided by the time.
+The traffic of a link is the distance driven on it divided by its length: the mean number of trips along it. The mean
+speed is that distance divided by the time.
 
 Privacy: free (post-processing).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core import ragged
 from wayveil.core.roads import ROAD_CLASSES, RoadMap, check_inside
 from wayveil.progress import Progress, quiet
-from wayveil.questions.levels import noisy_levels
-from wayveil.questions.mean_speed import MeanSpeed
-from wayveil.questions.occupancy import Occupancy, OccupancyDetail
 from wayveil.traffic.basis import Basis, stacked
 from wayveil.traffic.links import Links, links_of
 from wayveil.traffic.matching import Drives, match_trips
 from wayveil.traffic.parts import local_hour
 from wayveil.traffic.table import Table, figure_columns
-from wayveil.traffic.uncertainty import SPREADS, Figures, combined, interval
+from wayveil.traffic.uncertainty import MODEL, Figures
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+_PACE_BLOCK_M = 500.0
+"""Side of the blocks whose speed is taken for that of their streets."""
+
 
 def street_table(basis: Basis, roads: RoadMap, progress: Progress = quiet) -> tuple[Table, float]:
-    """One row for each link and direction with traffic and each period, and the share of the distance that is matched."""
+    """Rows by link, direction and period, where there is traffic; and the share of the distance that was matched."""
     scope, prepared = basis.trips.scope, basis.trips.prepared
     check_inside(roads, scope)
     links = links_of(roads, scope)
@@ -37,15 +40,31 @@ def street_table(basis: Basis, roads: RoadMap, progress: Progress = quiet) -> tu
     used = np.unique(way)
     row = np.searchsorted(used, way)
     part = basis.parts.index(local_hour(scope, drives.t_utc))
-    relative, tables = street_variances(basis, links)[used // 2], []
+    ways = _Ways(used, row, links.length_m[used // 2], drives)
+    traffic, pace = (errors[used // 2] for errors in _errors(basis, links))
+    tables = []
     for period in basis.periods():
-        rows = _rows(links, roads, used)
-        figures, speeds = _figures(basis, links, drives, used, row, period.of(part), relative + period.relative)
+        figures, speeds = _figures(
+            basis, ways, period.of(part),
+            np.hypot(np.hypot(traffic, MODEL.street), period.relative), np.hypot(pace, MODEL.speed),
+        )  # fmt: skip
         tables.append({
-            **rows, "part_of_day": np.full(len(used), period.name), **figure_columns(figures),
-            **figure_columns(speeds, "speed_kmh"),
+            **_rows(links, roads, used), "part_of_day": np.full(len(used), period.name),
+            **figure_columns(figures), **figure_columns(speeds, "speed_kmh"),
         })  # fmt: skip
-    return Table("streets", stacked(tables), np.tile(_shapes(links, basis)[used // 2], len(tables))), drives.matched_share
+    shapes = np.tile(_shapes(links, basis)[used // 2], len(tables))
+    return Table("streets", stacked(tables), shapes), drives.matched_share
+
+
+@dataclass(frozen=True, eq=False)
+class _Ways:
+    """Links by direction (2·link, or 2·link + 1 backwards) that trips drive on."""
+
+    used: Ints
+    row: Ints
+    """Position in `used` of each drive."""
+    length_m: Floats
+    drives: Drives
 
 
 def _rows(links: Links, roads: RoadMap, used: Ints) -> dict[str, NDArray[np.generic]]:
@@ -59,49 +78,30 @@ def _rows(links: Links, roads: RoadMap, used: Ints) -> dict[str, NDArray[np.gene
 
 
 def _figures(
-    basis: Basis, links: Links, drives: Drives, used: Ints, row: Ints, inside: NDArray[np.bool_] | slice, relative: Floats
+    basis: Basis, ways: "_Ways", inside: NDArray[np.bool_] | slice, traffic: Floats, pace: Floats
 ) -> tuple[Figures, Figures]:
-    """Traffic and mean speed of each way."""
+    """Traffic and mean speed of each way, with the relative errors of the traffic and of the speed."""
     distance, time = (
-        np.bincount(row[inside], column[inside], minlength=len(used)) for column in (drives.distance_m, drives.duration_s)
+        np.bincount(ways.row[inside], column[inside], minlength=len(ways.used))
+        for column in (ways.drives.distance_m, ways.drives.duration_s)
     )
-    trips = distance / np.maximum(links.length_m[used // 2], 1e-6)
-    speed = 3.6 * np.divide(distance, time, out=np.full(len(used), np.nan), where=time > 0)
-    variance = (speed_variance(basis) + SPREADS.trip_speed**2 / np.maximum(trips, 1.0)) * speed**2
-    known = np.isfinite(speed)
-    low, high = np.full(len(used), np.nan), np.full(len(used), np.nan)
-    low[known], high[known] = interval(speed[known], speed[known], variance[known])
-    return Figures.of(trips, relative, basis.scale), Figures(speed, np.sqrt(variance), low, high)
+    trips = distance / np.maximum(ways.length_m, 1e-6)
+    speed = 3.6 * np.divide(distance, time, out=np.full(len(trips), np.nan), where=time > 0)
+    chance = MODEL.trip_speed**2 / np.maximum(trips, 1.0)
+    return Figures.counts(trips, traffic, basis.scale), Figures.around(speed, speed, pace, chance * speed**2)
 
 
-def street_variances(basis: Basis, links: Links) -> Floats:
-    """Relative variance of the traffic of each link, from the noisy density of the cells around its middle."""
-    grid, prepared = basis.trips.grid, basis.trips.prepared
-    middle = (links.offsets[:-1] + links.offsets[1:]) // 2
-    at = grid.index(links.x_m[middle], links.y_m[middle])
-    cell = grid.index(prepared.x_m, prepared.y_m)
-    weight = np.repeat(1 / prepared.points, prepared.points)
-    found: list[Floats | float] = [np.full(len(links), SPREADS.place**2)]
-    names = [name for name in (Occupancy.name, OccupancyDetail.name) if name in basis.release]
-    levels = noisy_levels([basis.release[name] for name in names])
-    for number, level in enumerate(levels):
-        across, size = level.counts.shape[1], level.counts.size
-        block, place = (k // grid.columns // level.side * across + k % grid.columns // level.side for k in (cell, at))
-        mass = basis.scale.weight * np.maximum(np.bincount(block, weight, minlength=size), 0.0)
-        noise = 2 * np.broadcast_to(level.noise, level.counts.shape).ravel() ** 2
-        relative = noise[place] / np.maximum(mass[place], 1e-3) ** 2
-        # A coarser block says less about one of its streets.
-        found.append(relative + (SPREADS.within * (len(levels) - number)) ** 2)
-    return np.asarray(combined(*found) + SPREADS.street_model**2)
-
-
-def speed_variance(basis: Basis) -> float:
-    """Relative variance of the mean speed on a link: its release tells speeds of trips, not of streets."""
-    told = np.inf
-    if MeanSpeed.name in basis.release:
-        answer = basis.release[MeanSpeed.name]
-        told = 2 * answer.noise**2 * answer.counts.size / max(basis.scale.number, 1.0) ** 2
-    return float(combined(told, SPREADS.speed**2)) + SPREADS.speed_model**2
+def _errors(basis: Basis, links: Links) -> tuple[Floats, Floats]:
+    """Relative errors of the traffic and of the speed of each link: those of the cells that its vertices lie in."""
+    grid = basis.trips.grid
+    cell = grid.index(links.x_m, links.y_m)
+    traffic = basis.uncertainty.cells.ravel()
+    side = max(1, round(_PACE_BLOCK_M / grid.cell_m))
+    rows, columns = np.divmod(np.arange(grid.cells), grid.columns)
+    block = rows // side * (grid.columns // side + 1) + columns // side
+    pace = basis.uncertainty.paces(block.reshape(grid.rows, grid.columns))[block]
+    counts = np.diff(links.offsets)
+    return tuple(ragged.sums(errors[cell], links.offsets) / counts for errors in (traffic, pace))  # type: ignore[return-value]
 
 
 def _shapes(links: Links, basis: Basis) -> NDArray[np.object_]:

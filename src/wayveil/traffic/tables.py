@@ -18,6 +18,7 @@ from wayveil.privacy.budget import decimal_text
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release
 from wayveil.release.origin import check_notes
+from wayveil.synthesis.uncertainty.uncertainty import uncertainty
 from wayveil.traffic.basis import Basis
 from wayveil.traffic.distributions import distribution_tables
 from wayveil.traffic.flows import COMPLETE_UP_TO, flow_tables
@@ -29,7 +30,7 @@ from wayveil.traffic.uncertainty import Scale
 from wayveil.traffic.write import write_tables
 from wayveil.traffic.zones import zones_of
 
-UNMARKED = "The synthetic data carries no mark of its release: do not publish these tables unless you made it from there."
+UNMARKED = "The synthetic data has no mark of its release: do not publish these tables unless you made it from there."
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +74,8 @@ class TrafficTables:
         from wayveil.core.html import card, table_of_text
 
         rows = [[table.name, f"{len(table):,}", ", ".join(table.columns)] for table in self]
-        facts = [("trips", f"about {self.summary['trips']:,.0f}"), ("synthetic trips", f"{self.summary['synthetic_trips']:,}")]
+        facts = [("trips", f"about {self.summary['trips']:,.0f}")]
+        facts += [("synthetic trips", f"{self.summary['synthetic_trips']:,}")]
         notice = "" if self.publishable else UNMARKED
         return card("Tables of traffic", facts, notice=notice, table=table_of_text(("table", "rows", "columns"), rows))
 
@@ -102,8 +104,8 @@ def tables(
 ) -> TrafficTables:
     """Origin-destination matrix, streets, lengths, durations and hours, each figure with its uncertainty.
 
-    Counts are scaled to the number of trips that the release estimates. Intervals contain the figure of the private data
-    with a probability of about 90 %; with a poor release they are wide.
+    Counts are scaled to the number of trips that the release estimates. Intervals contain the figure of the private
+    data with a probability of about 90 %; with a poor release they are wide.
 
     Parameters
     ----------
@@ -132,13 +134,13 @@ def tables(
     -------
     Free (post-processing).
     """
-    released = release if isinstance(release, Release) else read_release(release)
+    released = release if isinstance(release, Release) else read_release(Path(release))
     progress("reading", 0.0)
     periods, areas, roadmap = parts_of(parts), zones_of(zones, released), roads_of(roads)
     made, notes, what = _synthetic(synthetic)
     marked = _check_mark(notes, what, released, allow_unmarked)
     trips = Trips.of(made, released.scope)
-    basis = Basis(released, trips, Scale.of(released, len(trips)), periods)
+    basis = Basis(trips, Scale.of(released, len(trips)), periods, uncertainty(released, progress=progress))
     progress("counting", 0.0)
     by_zone, by_pair = flow_tables(basis, areas)
     lengths, durations, hours = distribution_tables(basis)
@@ -175,22 +177,20 @@ def _check_mark(notes: dict[str, str], what: str, release: Release, allow_unmark
     )
 
 
-def _summary(
-    basis: Basis, notes: dict[str, str], marked: bool, zones: int, matched: float | None
-) -> dict[str, Any]:
-    scope, release, scale = basis.trips.scope, basis.release, basis.scale
+def _summary(basis: Basis, notes: dict[str, str], marked: bool, zones: int, matched: float | None) -> dict[str, Any]:
+    scope, release, scale = basis.trips.scope, basis.uncertainty.release, basis.scale
     days = None if scope.first_day is None else [str(scope.first_day), str(scope.last_day)]
     said = [
         "Counts are trips of the whole period, scaled to the estimated number of trips; dates are made up.",
-        "sd is the standard deviation; the true figure lies between low_90 and high_90 with a probability of about 90 %.",
+        "sd is the standard error; the true figure lies between low_90 and high_90 with a probability of about 90 %.",
         "Errors of different rows are not independent: do not add variances.",
     ]
     if zones > COMPLETE_UP_TO:
         said.append("Pairs of zones without a synthetic trip are not listed.")
     if matched is not None:
         said.append(
-            f"{1 - matched:.1%} of the distance could not be matched to a street and is in no street's traffic; between "
-            "distant points the shortest path was taken."
+            f"{1 - matched:.1%} of the distance could not be matched to a street and is in no street's traffic; "
+            "between distant points the shortest path was taken."
         )
         if notes.get("roads") == "false":
             said.append("The trips were made without a road map, so the traffic of single streets is a guess.")

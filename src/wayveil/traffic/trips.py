@@ -11,22 +11,10 @@ from wayveil.core.prepare import Prepared, prepare
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
-from wayveil.questions.departure_hour import DepartureHour
-from wayveil.questions.duration import Duration
-from wayveil.questions.length import Length
 from wayveil.traffic.parts import local_hour
 from wayveil.traffic.zones import Zones
 
-Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-@dataclass(frozen=True, eq=False)
-class Asked:
-    """The value of each trip, of a quantity that a question of the release counts in bins."""
-
-    question: str
-    values: Floats
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,34 +37,9 @@ class Trips:
         return len(self.prepared)
 
     @cached_property
-    def start_cell(self) -> Ints:
-        """Base cell of each start."""
-        return self._cells(self.prepared.first)
-
-    @cached_property
-    def end_cell(self) -> Ints:
-        """Base cell of each end."""
-        return self._cells(self.prepared.last)
-
-    @cached_property
     def hour(self) -> Ints:
         """Local hour of each departure."""
         return local_hour(self.scope, self.prepared.t_utc[self.prepared.first])
-
-    @property
-    def hours_asked(self) -> Asked:
-        """Departures as the release counts them."""
-        return Asked(DepartureHour.name, self.hour.astype(float))
-
-    @property
-    def lengths_asked(self) -> Asked:
-        """Lengths in kilometres."""
-        return Asked(Length.name, self.prepared.length_m / 1000)
-
-    @property
-    def durations_asked(self) -> Asked:
-        """Durations in seconds."""
-        return Asked(Duration.name, self.prepared.duration_s)
 
     def zones(self, zones: Zones) -> tuple[Ints, Ints]:
         """The zones in which trips start and end."""
@@ -87,5 +50,9 @@ class Trips:
         lon, lat = self.scope.to_degrees(self.prepared.x_m[at], self.prepared.y_m[at])
         return zones.index(lon, lat)
 
-    def _cells(self, at: Ints) -> Ints:
-        return self.grid.index(self.prepared.x_m[at], self.prepared.y_m[at])
+    def zone_of_cell(self, zones: Zones, size: int) -> Ints:
+        """(rows, columns) zone of the middle of each base cell; -1 for numbers from `size` on."""
+        row, column = np.divmod(np.arange(self.grid.cells), self.grid.columns)
+        lon, lat = self.scope.to_degrees((column + 0.5) * self.grid.cell_m, (row + 0.5) * self.grid.cell_m)
+        zone = zones.index(lon, lat)
+        return np.where(zone < size, zone, -1).reshape(self.grid.rows, self.grid.columns)

@@ -19,6 +19,8 @@ from wayveil.traffic.table import Table
 
 GEOPACKAGE = "tables.gpkg"
 SUMMARY = "tables.json"
+NAMES = ("od", "zones", "streets", "lengths", "durations", "hours")
+"""All tables; that of streets needs a road map."""
 
 
 def files_of(names: Sequence[str], folder: Path) -> list[Path]:
@@ -74,7 +76,9 @@ def _write_geopackage(tables: Sequence[Table], path: Path, private: bool) -> Non
     with atomic_path(path, private=private) as part, TemporaryDirectory(prefix=".", dir=path.parent) as hidden:
         file = Path(hidden) / GEOPACKAGE
         for number, table in enumerate(tables):
-            columns = [column.astype(object) if column.dtype.kind == "U" else column for column in table.columns.values()]
+            columns = [
+                column.astype(object) if column.dtype.kind == "U" else column for column in table.columns.values()
+            ]
             shapes = None if table.geometry is None else shapely.to_wkb(table.geometry)
             kinds = {"geometry_type": "Unknown", "crs": "EPSG:4326"} if table.geometry is not None else {}
             pyogrio.raw.write(
