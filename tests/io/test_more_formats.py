@@ -1,6 +1,7 @@
 """Formats beyond CSV, Parquet and GPX: real files made by the real libraries, read and written back."""
 
 import gzip
+import importlib.resources
 import json
 import os
 import stat
@@ -324,20 +325,19 @@ def test_gdal_gets_only_files_of_the_named_format(tmp_path):
             read(tmp_path / name)
 
 
+@pytest.fixture(scope="module")
 def sumo_schema():
-    """SUMO's own schema where `pip install eclipse-sumo` put it, otherwise the part of it that is kept here."""
-    try:
-        import sumo
-    except ImportError:
-        return SCHEMAS / "sumo_trips.xsd"
-    return Path(sumo.SUMO_HOME) / "data" / "xsd" / "routes_file.xsd"
+    """SUMO's own schema of route files, from the package sumo-data."""
+    xsd = importlib.resources.files("sumo_data") / "data" / "xsd" / "routes_file.xsd"
+    return etree.XMLSchema(etree.parse(str(xsd)))
 
 
-@pytest.mark.parametrize("schema", [SCHEMAS / "sumo_trips.xsd", sumo_schema()])
-def test_sumo_trips_are_valid(tmp_path, schema):
+def test_sumo_trips_are_valid(tmp_path, sumo_schema):
     write(rides(), tmp_path / "x.rou.xml", extra_metadata={"note": "a -- b"})
     tree = etree.parse(tmp_path / "x.rou.xml")
-    etree.XMLSchema(etree.parse(schema)).assertValid(tree)
+    sumo_schema.assertValid(tree)
+    wrong = etree.fromstring(etree.tostring(tree).replace(b"fromLonLat", b"fromLongLat"))
+    assert not sumo_schema.validate(wrong)
     trips = tree.findall("trip")
     assert [trip.get("depart") for trip in trips] == ["27000.00", "27007.00", "27100.00"]
     assert trips[0].get("fromLonLat") == "2.3,48.8" and trips[0].get("toLonLat") == "2.32,48.82"

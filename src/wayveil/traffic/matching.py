@@ -28,7 +28,7 @@ class MatchSettings:
 
     reach_m: float = 60.0
     """Points further from every link are not matched: beyond the error of a usual GPS receiver in a city."""
-    wrong_way_m: float = 25.0
+    wrong_way_m: float = 10.0
     """A link across the direction of travel counts as this much further away, one against it as twice that."""
     detour: float = 1.6
     slack_m: float = 150.0

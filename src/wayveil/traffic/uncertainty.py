@@ -33,11 +33,14 @@ class ModelErrors:
     """Starts and ends in a zone."""
     pair: float = 0.15
     """Trips between two zones."""
-    street: float = 0.35
+    pair_part: float = 0.65
+    """The part of the release's error of the trips between two zones that is found: it allows for pairs that have
+    nothing to do with the sizes and the distance of their zones."""
+    street: float = 0.6
     """Traffic of a link: a cell of the density holds several."""
-    bin: float = 0.05
+    bin: float = 0.12
     """A range of lengths or durations, or an hour."""
-    speed: float = 0.2
+    speed: float = 0.3
     """Mean speed on a link: the release tells speeds of trips and of places, not of streets."""
     trip_speed: float = 0.4
     """Of the speeds of single trips on one link."""
