@@ -1,6 +1,7 @@
 """Progress of long-running functions: one callable that is given a stage and the share of it that is done."""
 
 import html
+import importlib
 import sys
 import threading
 import time
@@ -126,8 +127,7 @@ def _in_notebook() -> bool:
 
 def _show(text: str, done: float, handle: Any) -> Any:
     """Put a bar and the text into this cell's line of progress; another cell gets a line of its own."""
-    from IPython.display import display
-
+    display: Any = importlib.import_module("IPython.display").display
     kernel = sys.modules["IPython"].get_ipython()
     cell = kernel.execution_count
     bar = f'<progress value="{min(max(done, 0.0), 1.0):.3f}" max="1" style="width:16em"></progress>'
