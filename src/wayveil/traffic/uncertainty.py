@@ -40,7 +40,7 @@ class ModelErrors:
     """Traffic of a link: a cell of the density holds several."""
     bin: float = 0.12
     """A range of lengths or durations, or an hour."""
-    speed: float = 0.3
+    speed: float = 0.35
     """Mean speed on a link: the release tells speeds of trips and of places, not of streets."""
     trip_speed: float = 0.4
     """Of the speeds of single trips on one link."""
