@@ -2,6 +2,7 @@
 
 usage: verdicts.py [--sides 4,7,12] [--trips 300,1000,4000] [--signals 50,200,500,1500,5000,20000,50000]
        verdicts.py --check [--shared SHARED] [--datasets cabspotting,geolife,tdrive_partial] [--epsilons 0.1,1,10]
+                   [--only TEXT]    # cases with this text in their names
 
 The first form is how the spreads of the priors and the errors without noise were chosen: simulated cities that differ
 from those of `--check`. `--check` uses the city of `wayveil demo` at several ε, at user level and with few trips, and
@@ -12,10 +13,12 @@ At the end: how often the words agree, by kind of result. The noise is seeded: n
 import argparse
 import warnings
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 from plan_errors import FEWEST_MADE, SCOPES, city_of, errors_between
+from pyarrow.parquet import read_table
 
 import wayveil
 from wayveil.core.scope import Scope
@@ -56,11 +59,18 @@ def checks(shared: Path | None, datasets: str, epsilons: str) -> Iterator[Case]:
     if shared is None:
         return
     for name in datasets.split(","):
-        rides, scope = wayveil.read(shared / "data" / f"{name}.parquet"), wayveil.read_scope(SCOPES[name])
+        rides, scope = with_users(shared / "data", name), wayveil.read_scope(SCOPES[name])
         for epsilon in epsilons.split(","):
             yield f"{name}, ε = {epsilon}", rides, scope, _trip_level(epsilon)
         how = {"epsilon": "1", "delta": "1e-6", "unit": "user", "max_per_user": 20}
         yield f"{name}, users, ε = 1, δ = 1e-6", rides, scope, how
+
+
+def with_users(folder: Path, name: str) -> Trajectories:
+    """The trial data with the users of its table of trips; both are sorted by trajectory."""
+    trips = read_table(folder / f"{name}_trips.parquet").sort_by("traj_id")
+    _, codes = np.unique(trips["user_id"].to_numpy(zero_copy_only=False), return_inverse=True)
+    return replace(wayveil.read(folder / f"{name}.parquet"), user=codes)
 
 
 def _trip_level(epsilon: object) -> dict[str, object]:
@@ -86,6 +96,7 @@ def main() -> None:
     parser.add_argument("--datasets", default=",".join(SCOPES))
     parser.add_argument("--epsilons", default="0.1,1,10")
     parser.add_argument("--noises", type=int, default=1)
+    parser.add_argument("--only", default="")
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     if chosen.check:
@@ -95,6 +106,8 @@ def main() -> None:
     tables = {kind: np.zeros((3, 3), int) for kind in KINDS}
     print("| case | " + " | ".join(KINDS) + " |\n|" + "---|" * (1 + len(KINDS)))
     for case in cases:
+        if chosen.only not in case[0]:
+            continue
         for seed in range(1, chosen.noises + 1):
             cells = []
             for kind, (expected, true) in compared(case, seed).items():

@@ -11,12 +11,13 @@ pytestmark = pytest.mark.needs("chromium")
 
 
 @pytest.fixture(scope="module")
-def pages(tmp_path_factory, small_release, small_synthetic, small_real, small_city, small_rules):
+def pages(tmp_path_factory, make_release, small_release, small_synthetic, small_real, small_city, small_rules):
     folder = tmp_path_factory.mktemp("pages")
+    by_hour = make_release(small_city.scope, names=("count", "length", "end_points/hours"))
     more = {"roads": small_city.roadmap, "rules": small_rules}
     texts = {
-        "public": public_sheet(small_release, small_synthetic, **more),
-        "internal": internal_report(small_release, small_synthetic, small_real, **more),
+        "public": public_sheet(by_hour, small_synthetic, **more),
+        "internal": internal_report(by_hour, small_synthetic, small_real, **more),
         "bare": public_sheet(small_release, small_synthetic),
     }
     for name, text in texts.items():
@@ -83,6 +84,11 @@ def test_the_slider_moves_the_map(page, pages):
     page.press("Home", 36)
     assert page.ask("document.getElementById('hour-text').textContent") == "all day"
     assert page.ask(PIXELS) == all_day
+
+
+def test_a_map_without_hours_has_no_slider(page, pages):
+    page.open((pages / "bare.html").as_uri())
+    assert page.ask("document.getElementById('hour') === null") and page.ask(PIXELS)
 
 
 @pytest.mark.parametrize("layer", ["density", "tracks", "roads", "areas"])

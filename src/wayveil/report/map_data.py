@@ -12,6 +12,8 @@ from wayveil.core import ragged
 from wayveil.core.roads import ROAD_CLASSES, RoadMap, clip_roads
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, batches
+from wayveil.report.uncertain_layer import uncertain_cells
+from wayveil.synthesis.uncertainty.uncertainty import Uncertainty
 
 _MOST_CELLS = 14_000
 """Cells of the density map. These limits keep a page at a few megabytes."""
@@ -60,7 +62,14 @@ def map_data(
         ],
         "roads": None if roads is None else _roads(roads, scope),
         "areas": _areas(rules, scope),
+        "uncertain": None,
     }
+
+
+def add_uncertain_cells(data: dict[str, Any], found: Uncertainty) -> dict[str, Any]:
+    """The same data with a bit for each cell whose estimate rests on the prior, to be shaded."""
+    cells = uncertain_cells(found, data["cell_m"], data["columns"], data["rows"])
+    return {**data, "uncertain": _bytes(np.packbits(cells, bitorder="little"))}
 
 
 def _cell_m(scope: Scope) -> float:

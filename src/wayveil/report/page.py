@@ -63,8 +63,9 @@ def internal_report(
         raise InputError("The private data is empty; give the file that was measured with real=.")
     sheet = make_sheet(release, synthetic, roads=roads, rules=rules, notes=notes)
     scope = release.scope
-    drawings = figures(quantities(synthetic, scope), quantities(real, scope))
+    drawings = figures(quantities(synthetic, scope), quantities(real, scope), sheet.errors)
     map_json = map_data(scope, {"Real": real, "Synthetic": synthetic}, roads, rules or ())
+    map_json["uncertain"] = sheet.map["uncertain"]
     title = f"{sheet.place}: real against synthetic"
     own = make_internal(evaluation, audit, make_support(release), trip_pictures(real, synthetic, scope))
     return render(sheet, map_json, drawings, title, internal=own)
@@ -86,7 +87,7 @@ def render(
         title=title,
         panels=[panel["name"] for panel in map_json["panels"]],
         figures=[Markup(figure) for figure in figures],
-        css=Markup(_template("page.css")),
+        css=Markup(_template("page.css") + _template("verdict.css")),
         js=Markup(_template("page.js")),
         map_json=Markup(script_json(map_json)),
     )

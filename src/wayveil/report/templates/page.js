@@ -43,7 +43,10 @@
     counts: panel.sample.counts,
     hour: panel.sample.hour,
     xy: words(panel.sample.xy),
+    synthetic: panel.name === "Synthetic",
     image: document.createElement("canvas"),
+    veil: document.createElement("canvas"),
+    veiled: "",
     inked: "",
   }));
   const roads = data.roads && { counts: words(data.roads.counts), rank: bytes(data.roads.rank), xy: words(data.roads.xy) };
@@ -51,7 +54,7 @@
   // One view for all panels: the middle in units of the box, and pixels a metre relative to the whole box.
   const home = { x: 0.5, y: 0.5, zoom: 1 };
   let view = { ...home }, hour = -1;
-  const layers = { density: true, tracks: true, roads: true, areas: true };
+  const layers = { density: true, tracks: true, roads: true, areas: true, uncertain: true };
 
   function frame(canvas) {
     const wide = canvas.clientWidth, high = canvas.clientHeight;
@@ -85,6 +88,32 @@
     context.putImageData(pixels, 0, 0);
     panel.inked = key;
     return panel.image;
+  }
+
+  // Cells whose estimate rests on the prior: the density fades under a hatched veil, four pixels a cell and side.
+  const uncertain = data.uncertain && bytes(data.uncertain);
+  function uncertainImage(panel, theme) {
+    const key = theme + hour, fine = 4, ink = inks[theme];
+    if (panel.veiled === key) return panel.veil;
+    const plane = hour < 0 ? panel.day : panel.hours.subarray(hour * cells, (hour + 1) * cells);
+    panel.veil.width = fine * data.columns;
+    panel.veil.height = fine * data.rows;
+    const context = panel.veil.getContext("2d");
+    const pixels = context.createImageData(panel.veil.width, panel.veil.height);
+    const channels = (hex) => [1, 3, 5].map((k) => parseInt(hex.slice(k, k + 2), 16));
+    const [paper, lines] = [channels(ink.halo), channels(ink.road)];
+    for (let k = 0; k < cells; k++) {
+      if (!((uncertain[k >> 3] >> (k & 7)) & 1) || plane[k] === 0) continue;
+      const column = k % data.columns, row = data.rows - 1 - (k - column) / data.columns;
+      for (let part = 0; part < fine * fine; part++) {
+        const x = fine * column + (part % fine), y = fine * row + Math.floor(part / fine);
+        const hatched = (x + y) % fine === 0;
+        pixels.data.set([...(hatched ? lines : paper), hatched ? 130 : 185], 4 * (y * panel.veil.width + x));
+      }
+    }
+    context.putImageData(pixels, 0, 0);
+    panel.veiled = key;
+    return panel.veil;
   }
 
   function line(context, to, xy, first, count) {
@@ -193,7 +222,9 @@
       context.beginPath();
       context.rect(to.x(0), to.y(1), to.x(1) - to.x(0), to.y(0) - to.y(1));
       context.clip();
-      context.drawImage(densityImage(panel, theme), to.x(0), to.y(top), to.x(right) - to.x(0), to.y(0) - to.y(top));
+      const place = [to.x(0), to.y(top), to.x(right) - to.x(0), to.y(0) - to.y(top)];
+      context.drawImage(densityImage(panel, theme), ...place);
+      if (layers.uncertain && uncertain && panel.synthetic) context.drawImage(uncertainImage(panel, theme), ...place);
       context.restore();
     }
     if (layers.roads && roads) paintRoads(context, to, ink);
@@ -227,8 +258,10 @@
 
   function setHour(value) {
     hour = value;
-    element("hour").setAttribute("aria-valuetext", hourText());
-    element("hour-text").textContent = hourText();
+    if (element("hour")) {
+      element("hour").setAttribute("aria-valuetext", hourText());
+      element("hour-text").textContent = hourText();
+    }
     const closed = data.areas.filter((area) => hour >= 0 && area.hours[hour] > 0)
       .map((area) => area.name + (area.hours[hour] === 1 ? " (some days)" : ""));
     element("closed").textContent = data.areas.length && hour >= 0
@@ -296,10 +329,12 @@
   }
 
   panels.forEach(listen);
-  element("hour").addEventListener("input", (event) => setHour(Number(event.target.value)));
+  if (element("hour")) element("hour").addEventListener("input", (event) => setHour(Number(event.target.value)));
   for (const name of Object.keys(layers)) {
     const box = element("layer-" + name);
-    if (box) box.addEventListener("change", () => { layers[name] = box.checked; paintAll(); });
+    if (!box) continue;
+    layers[name] = box.checked;
+    box.addEventListener("change", () => { layers[name] = box.checked; paintAll(); });
   }
   element("zoom-in").addEventListener("click", () => { view.zoom *= 1.5; clampView(); });
   element("zoom-out").addEventListener("click", () => { view.zoom /= 1.5; clampView(); });

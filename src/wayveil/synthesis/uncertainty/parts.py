@@ -46,7 +46,7 @@ class Pieces:
         whole = np.bincount(part, mass, minlength=self.parts)
         noise = np.bincount(part, share**2 * noise_variance[block], minlength=self.parts)
         rest = np.bincount(part, ((1 - share) * mass) ** 2, minlength=self.parts)
-        power = np.maximum(whole, 1e-300) ** 2
+        power = np.maximum(whole, 1e-100) ** 2
         heard = 1 / (spread**-2 + np.divide(power, noise, out=np.zeros_like(power), where=noise > 0))
         return np.asarray(heard + spread**2 * np.minimum(rest / power, 1.0))
 

@@ -19,6 +19,7 @@ from wayveil.core.grid import level_shape
 from wayveil.core.pyramid import Field, spread
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer
+from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.departure_hour import DepartureHour
 from wayveil.questions.departure_week import DepartureWeek
 from wayveil.questions.duration import Duration
@@ -221,13 +222,13 @@ class Uncertainty:
         region = flows.regions.ravel() // (len(flows.shares) // size)
         between = flows.shares.reshape(size, -1, size, len(flows.shares) // size).sum(axis=(1, 3)) * self._total
         start, end = self._shares_of_regions(zone_of_cell, zones, region, size)
-        whole = np.maximum(start @ between @ end.T, 1e-300)
+        whole = np.maximum(start @ between @ end.T, 1e-100)
         noise = 2 * answer.noise**2 * np.outer((start**2).sum(axis=1), (end**2).sum(axis=1))
         # Σ (f·F·(1 − f))² = Σ f²·F² − 2·Σ f³·F² + Σ f⁴·F², with f the product of both shares.
         rest = sum(
             factor * (start**power @ between**2 @ (end**power).T) for power, factor in ((2, 1.0), (3, -2.0), (4, 1.0))
         )
-        return np.asarray(np.maximum(noise, 1e-300) / whole**2 + SPREADS.place**2 * np.clip(rest / whole**2, 0.0, 1.0))
+        return np.asarray(np.maximum(noise, 1e-200) / whole**2 + SPREADS.place**2 * np.clip(rest / whole**2, 0.0, 1.0))
 
     def _bins(self, question: type[Histogram], edges: Floats) -> Floats:
         if question.name not in self.release:
@@ -237,6 +238,14 @@ class Uncertainty:
         found = self.estimates.distribution(question)
         pieces = _overlaps(found.bins, found.shares * self._total, answer.question.bins, np.asarray(edges, float))
         return np.sqrt(pieces.relative_variance(np.full(answer.shape, 2 * answer.noise**2), SPREADS.bin))
+
+
+def can_be_judged(release: Release) -> bool:
+    """Whether the release answers all questions that a verdict needs; releases of other versions may not.
+
+    Privacy: free (post-processing).
+    """
+    return all(name in release for name in QUESTIONS if not QUESTIONS[name].optional)
 
 
 def uncertainty(release: Release, estimates: Estimates | None = None, progress: Progress = quiet) -> Uncertainty:

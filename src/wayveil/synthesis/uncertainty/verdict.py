@@ -26,11 +26,14 @@ STREET_M = 100.0
 """Side of the cells in which streets are judged."""
 WITHOUT_NOISE = {"number": 0.0, "zones": 0.06, "streets": 0.2, "hours": 0.02, "lengths": 0.04, "speeds": 0.03}
 """The error that remains without noise, on simulated cities of 4 and 12 km at N·ε of 50,000, rounded."""
-SCALES = {"lengths": 0.35, "speeds": 1.0}
-"""Standard deviation of the logarithm of the lengths' and speeds' scale that is known without any answer. Lengths
-follow from the size of the scope; whether people walk or drive is unknown."""
+SCALES = {"lengths": 0.25, "speeds": 0.7, "durations": 0.7, "intervals": 0.7}
+"""Standard deviation of the logarithm of each quantity's scale without any answer. Lengths follow from the size of the
+scope; whether people walk or drive is unknown."""
 _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 """Mean absolute value of a normal variable with the standard deviation 1."""
+_SHAPE = 1.5
+"""Factor on the error of a scale, because the shape of a distribution is uncertain, too. On simulated cities it makes a
+verdict about lengths that is too good as rare as one that is too bad."""
 
 
 @dataclass(frozen=True)
@@ -64,10 +67,35 @@ def verdicts(found: Uncertainty) -> tuple[Verdict, ...]:
         "zones": wrong_share(found.flows(zones) ** 2, found.trips_between(zones)),
         "streets": wrong_share(found.traffic(streets) ** 2, traffic),
         "hours": wrong_share(found.hours() ** 2, found.estimates.departure.sum(axis=0)),
-        "lengths": _MEAN_OF_NORMAL * found.scale(Length, SCALES["lengths"]),
-        "speeds": _MEAN_OF_NORMAL * found.scale(MeanSpeed, SCALES["speeds"]),
+        "lengths": scale_error(found.scale(Length, SCALES["lengths"])),
+        "speeds": scale_error(found.scale(MeanSpeed, SCALES["speeds"])),
     }
     return tuple(Verdict(kind, math.hypot(WITHOUT_NOISE[kind], noise[kind])) for kind in KINDS)
+
+
+def sentence(found: tuple[Verdict, ...]) -> str:
+    """One sentence: what the data is good for, what is rough, and what is noise."""
+    groups = {word: [_named(one) for one in found if one.word == word] for word in ("good", "rough", "noise")}
+    if not groups["good"] and not groups["rough"]:
+        return "This data is noise: do not use it for anything but testing software."
+    told = [f"good for {_list(groups['good'])}"] if groups["good"] else []
+    told += [f"rough for {_list(groups['rough'])}"] if groups["rough"] else []
+    told += [f"noise for {_list(groups['noise'])}"] if groups["noise"] else []
+    advice = " Do not use it for what is noise." if groups["noise"] else ""
+    return f"This data is {'; '.join(told)}.{advice}"
+
+
+def _named(one: Verdict) -> str:
+    return f"the {one.about.title}" if one.kind == "number" else one.about.title
+
+
+def _list(titles: list[str]) -> str:
+    return titles[0] if len(titles) == 1 else f"{', '.join(titles[:-1])} and {titles[-1]}"
+
+
+def scale_error(scale: float) -> float:
+    """The expected relative error of quartiles that have this standard error of their logarithm."""
+    return _SHAPE * _MEAN_OF_NORMAL * scale
 
 
 def square_zones(grid: Grid, along: int) -> NDArray[np.int64]:
