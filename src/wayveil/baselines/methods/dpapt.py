@@ -107,3 +107,5 @@ def dpapt_with(steps: int) -> Method:
 
 
 dpapt = dpapt_with(2)
+dpapt_4 = dpapt_with(4)
+"""With four points; not in the registry, but `wayveil bench` takes it as wayveil.baselines.methods.dpapt:dpapt_4."""
