@@ -16,7 +16,7 @@ Row = dict[str, Any]
 
 FAMILIES = {
     "grids and chains": ("adatrace", "privtrace", "dp-star", "ldptrace", "rejection"),
-    "trees": ("n-gram", "prefix-tree", "safepath", "dpt", "dpapt"),
+    "trees": ("n-gram", "prefix-tree", "safepath", "dpt", "dpapt", "dptraj-pm"),
     "records": ("coordinate-noise", "distance-direction", "nearest-candidate", "generalised", "dpe"),
 }
 """Methods that share a row of panels; any other method is in the row OTHERS."""
