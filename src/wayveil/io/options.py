@@ -179,7 +179,7 @@ def _layout_advice(names: Sequence[str], missing: Sequence[str]) -> str:
     if "traj_id" in missing:
         return (
             " If the file has no trip id but one long recording per vehicle or phone, split it into trips first: "
-            "wayveil convert --split-minutes 10 (docs/how-to/trips.md)."
+            "wayveil.convert(split_minutes=10) (docs/how-to/trips.md)."
         )
     return ""
 
@@ -232,21 +232,23 @@ def format_of(path: Path, wanted: str | None = None, advice: str = "use one of t
     )
 
 
-def format_to_write(path: Path, wanted: str | None = None, advice: str = "use one of these") -> str:
-    """The format of an output: like `format_of`, but the extension must agree with `wanted` if it is known."""
-    if path.name.lower().endswith(_PACKED_ENDINGS):
+def writing_format(path: Path, wanted: str | None = None, argument: str = "format") -> str:
+    """The format in which a file is written; `argument` chooses it where the extension does not."""
+    if path.suffix.lower() in PACKED_ENDINGS:
         raise InputError(
-            f"wayveil does not write packed files; leave '{path.suffix}' out of '{path.name}', and pack the file "
-            "afterwards."
+            f"'{path.name}' would be a packed file, which wayveil does not write; write '{path.stem}' and pack it."
         )
-    kind = format_of(path, wanted, advice)
-    if wanted not in WRITABLE:
-        return kind
-    named = next((of for ending, of in ENDINGS if path.name.lower().endswith(ending)), None)
-    if named is not None and _family(named) != _family(wanted):
+    if wanted is None and not any(path.name.lower().endswith(ending) for ending, _ in ENDINGS):
         raise InputError(
-            f"The extension of '{path.name}' means {named}, not {wanted}; choose another extension, or leave the "
-            "format out."
+            f"'{path.name}' has no extension that wayveil writes; use {WRITABLE_ENDINGS}, or choose the format with "
+            f"{argument}=."
+        )
+    kind = format_of(path, wanted)
+    named = next((of for ending, of in ENDINGS if path.name.lower().endswith(ending)), kind)
+    if kind in WRITABLE and _family(named) != _family(kind):
+        raise InputError(
+            f"The extension of '{path.name}' means {named}, not {kind}; choose another extension, or leave "
+            f"{argument}= out."
         )
     return kind
 
@@ -256,7 +258,7 @@ def _family(kind: str) -> str:
     return "parquet" if kind == "geoparquet" else READ_AS.get(kind, kind)
 
 
-_PACKED_ENDINGS = (".gz", ".zip", ".bz2", ".xz", ".zst")
+PACKED_ENDINGS = (".gz", ".zip", ".bz2", ".xz", ".zst")
 ENDINGS = (
     (".geo.parquet", "geoparquet"),
     (".geoparquet", "geoparquet"),
@@ -282,5 +284,9 @@ ENDINGS = (
     (".shp", "shp"),
 )
 """Endings of file names and their formats; the first that fits."""
+WRITABLE_ENDINGS = ", ".join(
+    next(ending for ending, kind in ENDINGS if kind == wanted) for wanted in WRITABLE
+)
+"""The usual ending of each format that is written."""
 READ_AS = {"trips": "csv", "kepler": "geojson"}
 """Formats that are written with a content of their own, and read as another format."""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from wayveil.errors import InputError
 from wayveil.io.atomic import write_text
-from wayveil.io.options import SIMULATED, SYNTHETIC, files_written, format_to_write
+from wayveil.io.options import SIMULATED, SYNTHETIC, files_written, writing_format
 from wayveil.io.outputs import check_output, check_outputs
 from wayveil.io.readers.dispatch import metadata_of
 from wayveil.io.replaceable import check_keeps_trajectories
@@ -29,7 +29,7 @@ def check_city_files(
     given = {"trajectories": path, "roads": roads, "rules": rules, "scope": scope}
     files = {kind: Path(file) for kind, file in given.items() if file is not None}
     output, *others = files.values()
-    check_outputs([*files_written(output, format_to_write(output)), *others])
+    check_outputs([*files_written(output, writing_format(output)), *others])
     for file in files.values():
         check_output(file, force=force)
     check_keeps_trajectories(output, _is_made_up)
