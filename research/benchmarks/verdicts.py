@@ -34,6 +34,8 @@ from wayveil.synthesis.uncertainty.verdict import verdicts
 
 WORDS = ("good", "rough", "noise")
 Case = tuple[str, Trajectories, Scope, dict[str, object]]
+LARGEST_EPSILON = 50
+"""Of a simulated case: more would not be noise."""
 
 
 def simulated(sides: str, trips: str, signals: str) -> Iterator[Case]:
@@ -42,6 +44,8 @@ def simulated(sides: str, trips: str, signals: str) -> Iterator[Case]:
         for count in map(int, trips.split(",")):
             data = simulate_trajectories(city, count, seed=1)
             for signal in map(int, signals.split(",")):
+                if signal > LARGEST_EPSILON * count:
+                    continue
                 yield f"{side:g} km, {count:,} trips, N·ε = {signal:,}", data, city.scope, _trip_level(signal / count)
 
 
@@ -77,10 +81,17 @@ def _trip_level(epsilon: object) -> dict[str, object]:
     return {"epsilon": epsilon, "unit": "trajectory"}
 
 
+def noise_seed(case: Case, seed: int) -> int:
+    """Another noise for each simulated case."""
+    _, data, _, promise = case
+    return seed if isinstance(promise["epsilon"], str) else seed - 1 + round(promise["epsilon"] * len(data)) + len(data)
+
+
 def compared(case: Case, seed: int) -> dict[str, tuple[float, float]]:
     """The expected and the true error of each kind of result."""
     _, data, scope, promise = case
-    release = measure(data, scope, noise=SeededNoise(seed), accept_low_signal=True, **promise)  # type: ignore[arg-type]
+    noise = SeededNoise(noise_seed(case, seed))
+    release = measure(data, scope, noise=noise, accept_low_signal=True, **promise)  # type: ignore[arg-type]
     made = synthesize(release, n=max(len(data), FEWEST_MADE), seed=seed).trajectories
     true = {"number": abs(default_count(release) / len(data) - 1), **errors_between(data, made, scope)}
     return {verdict.kind: (verdict.error, true[verdict.kind]) for verdict in verdicts(uncertainty(release))}
