@@ -174,7 +174,7 @@ def _trips(plain: Any | None, picture: str | None) -> SingleTrips:
             for row in found["telling"]
         )
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise InputError("The evaluation is damaged; make it again with `wayveil evaluate --json`.") from None
+        raise InputError("The evaluation is damaged; make it again with wayveil.evaluate().") from None
     return SingleTrips(picture, scores, telling)
 
 
@@ -183,11 +183,11 @@ def _scores(plain: Any | None) -> dict[str, _Scored]:
         return {}
     scores = plain.get("scores") if isinstance(plain, Mapping) else None
     if not isinstance(scores, Mapping):
-        raise InputError("The evaluation has no 'scores'; give the JSON that `wayveil evaluate --json` prints.")
+        raise InputError("The evaluation has no 'scores'; give what wayveil.evaluate() found, or its JSON.")
     try:
         return {str(name): _scored(score) for name, score in scores.items()}
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise InputError("The evaluation is damaged; make it again with `wayveil evaluate --json`.") from None
+        raise InputError("The evaluation is damaged; make it again with wayveil.evaluate().") from None
 
 
 def _scored(score: Mapping[str, Any]) -> _Scored:
