@@ -6,7 +6,8 @@ usage: verdicts.py [--sides 4,7,12] [--trips 300,1000,4000] [--signals 50,200,50
 
 The first form is how the spreads of the priors and the errors without noise were chosen: simulated cities that differ
 from those of `--check`. `--check` uses the city of `wayveil demo` at several ε, at user level and with few trips, and
-the trial data. Only the factor on the errors of lengths and speeds was chosen with a look at these. Each line has the expected error, the true error, and both words.
+the trial data. Only the factor on the errors of lengths and speeds was chosen with a look at these. Each line has the
+expected error, the true error, and both words.
 At the end: how often the words agree, by kind of result. The noise is seeded: nothing made here is private.
 """
 
