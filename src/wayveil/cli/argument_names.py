@@ -1,6 +1,7 @@
 """Messages of the library name Python arguments; the command line shows them as options.
 
-`timezone="Europe/Paris"` becomes `--timezone Europe/Paris`, and `force=True` becomes `--force`.
+`timezone="Europe/Paris"` becomes `--timezone Europe/Paris`, `force=True` becomes `--force`, and `wayveil.check()`
+becomes `wayveil check`.
 """
 
 import re
@@ -49,6 +50,7 @@ _SAME_NAME = [
     "parts",
     "quick",
     "real",
+    "reason",
     "roads",
     "rules",
     "rules_factor",
@@ -67,7 +69,19 @@ _SAME_NAME = [
     "yes",
     "zones",
 ]
-_PHRASES = {'on_bad_rows="drop"': "--drop-bad-rows", "extend=False": "--no-align"}
+_PHRASES = {
+    'on_bad_rows="drop"': "--drop-bad-rows",
+    "extend=False": "--no-align",
+    "wayveil.Ledger().table()": "`wayveil ledger show`",
+    "wayveil.check()": "`wayveil check`",
+    "wayveil.check(data, scope)": "`wayveil check FILE --scope SCOPE`",
+    "wayveil.convert(split_minutes=10)": "`wayveil convert --split-minutes 10`",
+    "wayveil.evaluate()": "`wayveil evaluate`",
+    "wayveil.template('run') is": "`wayveil run --template` prints",
+    "wayveil.template('run')": "`wayveil run --template`",
+    "wayveil.template('scope') is": "`wayveil scope new` writes",
+    "wayveil.template('scope')": "`wayveil scope new`",
+}
 _OPTIONS = _RENAMED | {name: "--" + name.replace("_", "-") for name in _SAME_NAME}
 _ARGUMENT = re.compile(rf"""(?<![\w'"./=-])({"|".join(_OPTIONS)})=(?:(["'])(.*?)\2|(\d[\d.]*\d|\d)|True\b)?""")
 

@@ -18,6 +18,7 @@ def register(app: typer.Typer) -> None:
     )(convert)
 
 
+@col.with_columns()
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="File or folder of trajectories.")],
     target: Annotated[
@@ -36,19 +37,8 @@ def convert(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-    format: col.Format = None,
-    traj_column: col.TrajColumn = None,
-    user_column: col.UserColumn = None,
-    lon_column: col.LonColumn = None,
-    lat_column: col.LatColumn = None,
-    time_column: col.TimeColumn = None,
-    timezone: col.Timezone = None,
-    line_column: col.LineColumn = None,
-    interval_seconds: col.IntervalSeconds = None,
-    trip_columns: col.TripColumns = None,
-    decimal: col.Decimal = ".",
-    dayfirst: col.DayFirst = None,
-    drop_bad_rows: col.DropBadRows = False,
+    *,
+    columns: col.Columns,
 ) -> None:
     """Read trajectories in any known format, sort them, and write them in another.
 
@@ -57,13 +47,9 @@ def convert(
     """
     from wayveil.io.convert import convert as convert_data
 
-    options = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows,
-        line=line_column, interval_s=interval_seconds, trip_columns=trip_columns, decimal=decimal, dayfirst=dayfirst,
-    )  # fmt: skip
     with progress_bar() as progress:
         convert_data(
-            source, target, to=to, times=times, split_minutes=split_minutes, force=force, progress=progress, **options
+            source, target, to=to, times=times, split_minutes=split_minutes, force=force, progress=progress, **columns
         )
     if as_json:
         print_json({"file": str(target)})

@@ -16,6 +16,7 @@ def register(app: typer.Typer) -> None:
     )(evaluate)
 
 
+@col.with_columns()
 def evaluate(
     real: Annotated[str, typer.Argument(metavar="REAL", help="The private trajectories.")],
     synthetic: Annotated[str, typer.Argument(metavar="SYNTH", help="The synthetic trajectories.")],
@@ -47,19 +48,8 @@ def evaluate(
         ),
     ] = None,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")] = False,
-    format: col.Format = None,
-    traj_column: col.TrajColumn = None,
-    user_column: col.UserColumn = None,
-    lon_column: col.LonColumn = None,
-    lat_column: col.LatColumn = None,
-    time_column: col.TimeColumn = None,
-    timezone: col.Timezone = None,
-    line_column: col.LineColumn = None,
-    interval_seconds: col.IntervalSeconds = None,
-    trip_columns: col.TripColumns = None,
-    decimal: col.Decimal = ".",
-    dayfirst: col.DayFirst = None,
-    drop_bad_rows: col.DropBadRows = False,
+    *,
+    columns: col.Columns,
 ) -> None:
     """Compare synthetic trajectories with the real ones: a conclusion, every metric, its 95 % interval, and the floor.
 
@@ -72,14 +62,10 @@ def evaluate(
 
     if output is not None:
         check_result(output, (real, synthetic, scope, *([str(roads)] if roads else []), *(against or [])), EVALUATION)
-    options = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows,
-        line=line_column, interval_s=interval_seconds, trip_columns=trip_columns, decimal=decimal, dayfirst=dayfirst,
-    )  # fmt: skip
     with progress_bar() as progress:
         comparison = compare_files(
             real, [synthetic, *(against or [])], scope, headline=headline, with_time=not no_time, trips=trips,
-            roads=roads, purpose=purpose, options=options, progress=progress,
+            roads=roads, purpose=purpose, options=columns, progress=progress,
         )  # fmt: skip
     note(NOT_FOR_PUBLICATION)
     for warning in comparison.warnings:

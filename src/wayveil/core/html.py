@@ -168,7 +168,7 @@ def _steps(density: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _runs(mask: NDArray[np.bool_]) -> str:
-    """Horizontal strokes through the cells of a mask, one a run; north is up."""
+    """Horizontal strokes through the cells of a mask, one per run of cells; north is up."""
     rows = len(mask)
     edges = np.diff(np.pad(mask, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     row, start = np.nonzero(edges == 1)

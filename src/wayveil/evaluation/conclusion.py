@@ -51,10 +51,14 @@ _SATURATED = 0.5
 
 
 class Scored(Protocol):
-    """One metric: its value and floor."""
+    """One metric: its value with its interval, and its floor."""
 
     @property
     def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
     @property
     def floor(self) -> float: ...
     @property
@@ -63,24 +67,27 @@ class Scored(Protocol):
 
 @dataclass(frozen=True)
 class Conclusion:
-    """What data is good for one use: a word, the words of its metrics, and a sentence."""
+    """How good data is for one use: a word, the words of its metrics, and details."""
 
     purpose: Purpose
     word: str
     words: Mapping[str, str]
-    sentence: str
+    details: str
+    """How many of its metrics are good, and which are the weakest."""
 
 
 def distance(name: str, score: Scored) -> float | None:
     """How far a score is from its floor, from 0 to about 1; None where the floor is too high to tell.
 
-    For a divergence D this is √(2·(D − floor)), because √(2·D) bounds the share of trips or points in a wrong cell
-    (Pinsker's inequality).
+    It is 0 where the floor lies in the 95 % interval of the value. For a divergence D it is √(2·(D − floor)), because
+    √(2·D) bounds the share of trips or points in a wrong cell (Pinsker's inequality).
     """
     value, floor = score.value, score.floor
     if not (math.isfinite(value) and math.isfinite(floor)):
         return None
     above = max((floor - value) if score.higher_is_better else (value - floor), 0.0)
+    if score.low <= floor <= score.high:
+        above = 0.0
     if name in _LINEAR:
         return above
     return None if floor > _SATURATED * math.log(2) else math.sqrt(2 * above)
@@ -106,7 +113,7 @@ def conclude(scores: Mapping[str, Scored], purpose: Purpose) -> Conclusion | Non
     good = sum(said == "good" for said in words.values())
     weak = [f"{name} is {words[name]}" for name in sorted(known, key=known.__getitem__, reverse=True)[:2]
             if words[name] != "good"]  # fmt: skip
-    told = f"{word} for {purpose}: {good} of {len(words)} metrics that matter are close to their floors"
+    told = f"{good} of {len(words)} metrics that matter are close to their floors"
     return Conclusion(purpose, word, words, f"{told}; {', '.join(weak)}" if weak else told)
 
 
@@ -126,7 +133,7 @@ def conclusion_line(
     if not found:
         return "Nothing can be concluded: no metric that matters for this use was computed."
     if purpose is not None:
-        return f"This data is {found[0].sentence}."
+        return f"This data is {found[0].word} for {purpose}: {found[0].details}."
     return f"This data is {', '.join(f'{one.word} for {one.purpose}' for one in found)}."
 
 

@@ -177,7 +177,7 @@ def _layout_advice(names: Sequence[str], missing: Sequence[str]) -> str:
     if "traj_id" in missing:
         return (
             " If the file has no trip id but one long recording per vehicle or phone, split it into trips first: "
-            "wayveil convert --split-minutes 10 (docs/how-to/trips.md)."
+            "wayveil.convert(split_minutes=10) (docs/how-to/trips.md)."
         )
     return ""
 

@@ -71,7 +71,7 @@ _ENOUGH = 1_000
 _VISIBLE = 2.0
 """A number of trajectories below this many noise scales is not informative."""
 _CHECK = (
-    " If you expected more, run `wayveil check FILE --scope SCOPE` to see whether the columns, the time zone or the "
+    " If you expected more, run wayveil.check(data, scope) to see whether the columns, the time zone or the "
     "box are wrong."
 )
 
@@ -131,6 +131,7 @@ def warn_few(release: Release) -> None:
 
 
 _LARGE = 5.0
+"""From this ε on a statement warns: e^5 is a factor of 148."""
 
 
 def number_of_rules(notes: Mapping[str, str]) -> int | None:

@@ -13,7 +13,8 @@ from wayveil.questions.rest_share import RestShare
 from wayveil.release import Release, statements
 from wayveil.report.chart_errors import ChartErrors
 from wayveil.report.figures import figures, quantities
-from wayveil.report.map_data import add_uncertain_cells, map_data
+from wayveil.report.map_data import map_data
+from wayveil.report.uncertain_layer import uncertain_layer
 from wayveil.report.verdict_section import VerdictSection, verdict_section
 from wayveil.rules import count, motion_of
 from wayveil.synthesis.uncertainty.uncertainty import can_be_judged, uncertainty
@@ -107,7 +108,7 @@ def make_sheet(
     found = uncertainty(release) if can_be_judged(release) else None
     errors = None if found is None else ChartErrors.of(found)
     drawings = tuple(figures(quantities(synthetic, scope), errors=errors))
-    drawn_map = map_data(scope, {"Synthetic": synthetic}, roads, given)
+    layer = None if found is None else uncertain_layer(found)
     return Sheet(
         place=scope.name,
         private=release.private,
@@ -126,7 +127,7 @@ def make_sheet(
         rules_missing=statements.rules_statement(None if rules is None else len(given), made),
         roads_given=roads is not None,
         figures=drawings,
-        map=drawn_map if found is None else add_uncertain_cells(drawn_map, found),
+        map=map_data(scope, {"Synthetic": synthetic}, roads, given, layer),
         hours=statements.map_hours_statement(release, hours_closed),
         verdict=None if found is None else verdict_section(found),
         errors=errors,

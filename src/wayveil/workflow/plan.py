@@ -34,6 +34,7 @@ TABLE = Path(__file__).with_name("expected_errors.json")
 OTHER_DELTA = "1e-6"
 """The δ that is proposed where none was given."""
 MOST_TRIPS = 10**12
+"""Larger numbers are typing errors."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 from wayveil.core.tables import whole_seconds
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
+from wayveil.io.extras import gis
 from wayveil.io.options import WRITABLE, writing_format
 from wayveil.io.writers import csvfile, features, gpx, parquet, trips
 
@@ -58,6 +59,4 @@ def check_writable(kind: str, times: str | None = None) -> None:
     if times is not None and kind not in _WITH_TIMES:
         raise InputError(f"The format {kind} prescribes how times are written; leave times= out.")
     if kind in ("gpkg", "fgb"):
-        from wayveil.io.extras import gis
-
         gis()
