@@ -1,7 +1,7 @@
 """Contradictions: rules that no trajectory can obey together are refused, with the reason.
 
-`rules/web/rules_check.js` finds the same contradictions in the page of `wayveil rules draw`. It takes the constants from
-here, and tests compare its messages with those of this module.
+`rules/web/rules_check.js` finds the same contradictions in the page of `wayveil rules draw`. It takes the constants
+from here, and tests compare its messages with those of this module.
 """
 
 from __future__ import annotations
