@@ -56,7 +56,8 @@ def write_editor(
     Examples
     --------
     >>> import wayveil
-    >>> wayveil.rules.write_editor("draw-rules.html", "demo-city", roads=wayveil.read_roads("roads.parquet"))  # doctest: +SKIP
+    >>> roads = wayveil.read_roads("roads.parquet")  # doctest: +SKIP
+    >>> wayveil.rules.write_editor("draw-rules.html", "demo-city", roads=roads)  # doctest: +SKIP
 
     Privacy
     -------
