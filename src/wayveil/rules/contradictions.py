@@ -163,7 +163,7 @@ def _refuse_opposed(rules: list[OneWay]) -> None:
         low, high = np.minimum(ends[:, :2], ends[:, 2:]).min(0), np.maximum(ends[:, :2], ends[:, 2:]).max(0)
         boxes.append(shapely.box(*(low - rule.width_m), *(high + rule.width_m)))
     first, second = shapely.STRtree(boxes).query(np.array(boxes), predicate="intersects")
-    pairs = [(a, b) for a, b in zip(first.tolist(), second.tolist()) if a != b]
+    pairs = sorted((a, b) for a, b in zip(first.tolist(), second.tolist()) if a != b)
     for a, b in pairs[:_MOST_PAIRS]:
         if _share_against(rules[a], rules[b]) > OPPOSED_SHARE:
             raise RuleError(
