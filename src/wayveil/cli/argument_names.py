@@ -19,6 +19,7 @@ _RENAMED = {
 }
 _SAME_NAME = [
     "address",
+    "allow_unmarked",
     "audit",
     "confidence",
     "dataset",
@@ -46,6 +47,7 @@ _SAME_NAME = [
     "max_per_user",
     "methods",
     "metric",
+    "parts",
     "quick",
     "real",
     "reason",
@@ -65,6 +67,7 @@ _SAME_NAME = [
     "unit",
     "users",
     "yes",
+    "zones",
 ]
 _PHRASES = {
     'on_bad_rows="drop"': "--drop-bad-rows",

@@ -98,20 +98,30 @@ def files(
         raise typer.Exit(FAILED)
 
 
-@audit_app.command(name="self-check", epilog="Example: wayveil audit self-check --quick")
+@audit_app.command(name="self-check", epilog="Example: wayveil audit self-check --quick --methods adatrace,mine:pairs")
 def self_check(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: about half a minute of processor time.")] = False,
     every_method: Annotated[
         bool, typer.Option("--all", help="Also every method of `wayveil bench methods`, in both modes.")
     ] = False,
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", help="Only these methods, in both modes: comma-separated names or module:attribute."),
+    ] = None,
     confidence: Confidence = 0.999,
     as_json: Json = False,
 ) -> None:
     """Audit methods that are known to be sound or broken, on the simulated city; exit code 1 if the audit is wrong."""
     from wayveil.audit.selfcheck import self_check as check
+    from wayveil.errors import InputError
 
+    chosen = tuple(name.strip() for name in (methods or "").split(",") if name.strip())
+    if methods is not None and (every_method or not chosen):
+        raise InputError("Give either --all or --methods with names, such as --methods adatrace,mine:pairs.")
     with progress_bar() as progress:
-        result = check(quick, confidence=confidence, every_method=every_method, progress=progress)
+        result = check(
+            quick, confidence=confidence, every_method=every_method, methods=chosen, progress=progress
+        )
     if as_json:
         print_json(result.to_dict())
     else:

@@ -7,6 +7,7 @@ import typer
 
 from wayveil.cli import column_options as col
 from wayveil.cli.console import note, print_json, progress_bar
+from wayveil.io.options import WRITABLE_ENDINGS
 
 
 def register(app: typer.Typer) -> None:
@@ -20,7 +21,10 @@ def register(app: typer.Typer) -> None:
 @col.with_columns()
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="File or folder of trajectories.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its extension selects the format.")],
+    target: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help=f"File to write; its extension selects the format: {WRITABLE_ENDINGS}."),
+    ],
     to: Annotated[str | None, typer.Option("--to", help="The format, if the extension does not say it.")] = None,
     times: Annotated[str | None, typer.Option("--times", help="Write times as iso or unix (seconds).")] = None,
     split_minutes: Annotated[

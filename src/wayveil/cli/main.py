@@ -47,8 +47,8 @@ app = typer.Typer(
 )
 
 COMMANDS = (
-    "demo", "check", "convert", "scope", "plan", "measure", "describe", "synthesize", "evaluate", "audit", "report",
-    "ledger", "rules", "bench", "paper", "run", "simulate",
+    "demo", "check", "convert", "scope", "plan", "measure", "describe", "synthesize", "tables", "evaluate", "audit",
+    "report", "ledger", "rules", "bench", "paper", "run", "simulate",
 )  # fmt: skip
 
 for _command in COMMANDS:

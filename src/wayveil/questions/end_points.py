@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from wayveil.core.grid import Grid
 from wayveil.questions import priors
 from wayveil.questions.detail_weights import PARTS
-from wayveil.questions.field import Blocks, Detail, Field
-from wayveil.questions.question import Features
+from wayveil.questions.field import Blocks, Detail, Field, Levels, field_levels
+from wayveil.questions.question import Context, Features
 
 if TYPE_CHECKING:
     from wayveil.core.prepare import Prepared
@@ -31,6 +31,12 @@ class _OfEndPoints(Field):
     quantity: ClassVar[str] = "end_points"
     line: ClassVar[str] = "end_points"
     prior: ClassVar[Any] = priors.Traffic()
+
+    @classmethod
+    def choose_levels(cls, context: Context) -> Levels:
+        """The sides of the cells, for what is left of the line's signal beside the hours."""
+        signal = context.line_signals[cls.line]
+        return field_levels(context.grid, float(1 - hours_part(signal)) * signal)
 
     def cell_features(self, batch: "Prepared") -> Features:
         column = start_and_end_cells(self.grid, batch)

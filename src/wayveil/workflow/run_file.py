@@ -12,7 +12,7 @@ from wayveil.core.roads import check_inside
 from wayveil.errors import InputError
 from wayveil.io.inputs import TooLargeError, read_text
 from wayveil.io.options import WRITABLE, files_written, format_of
-from wayveil.io.outputs import check_output, check_outputs
+from wayveil.io.outputs import check_output, check_outputs, check_page
 from wayveil.io.replaceable import check_replaceable
 from wayveil.io.scope_files import first_fault, in_short, read_scope, shipped_scopes
 from wayveil.measurement.signal_check import RUN_FILE, check_signal, count_noise
@@ -21,7 +21,7 @@ from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import read_release
-from wayveil.report.from_files import check_page, write_report
+from wayveil.report.from_files import write_report
 from wayveil.rules import read_rules
 from wayveil.workflow.files import measure_file, read_roadmap, synthesize_file
 

@@ -111,6 +111,11 @@ def _make(
 
     found = regenerate(draw, refused, run.size(count), most_rounds)
     tell(found)
+    if found.left:
+        run.remarks.append(
+            f"{found.left} of {len(found.trajectories)} walks still break a rule or pass an unreachable cell after "
+            f"{found.rounds} rounds: the walks of this grid hardly ever avoid them, so relax the rules."
+        )
     return found.trajectories
 
 
