@@ -6,7 +6,7 @@ import numpy as np
 
 from wayveil.audit.bounds import epsilon_bound
 from wayveil.audit.broken_methods import STATISTICS, statistics
-from wayveil.audit.selfcheck import Case, World, case
+from wayveil.audit.cases import Case, World, case
 from wayveil.baselines import Method, load, names
 from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.privacy.noise import NoiseSource
@@ -15,7 +15,9 @@ from wayveil.progress import Progress, quiet
 TRAJECTORIES = 60
 """Trajectories of the smaller dataset; few, so that one of them weighs much and a run is short."""
 NEAR_M = 1_000.0
+"""Radius around the canary within which the points of an output are counted."""
 EPSILON = 1
+"""The ε that each method claims."""
 
 
 def method_cases(

@@ -43,6 +43,7 @@ def register(app: typer.Typer) -> None:
     epilog="Example: wayveil audit rides.parquet synthetic.parquet --scope san-francisco --epsilon 1 "
     "--holdout others.parquet -o audit.json"
 )
+@col.with_columns()
 def files(
     real: Annotated[str, typer.Argument(metavar="REAL", help="The private trajectories.")],
     synthetic: Annotated[str, typer.Argument(metavar="SYNTH", help="The synthetic trajectories.")],
@@ -64,14 +65,8 @@ def files(
         bool, typer.Option("--strict", help="Exit with code 4 if the audit fails, for pipelines.")
     ] = False,
     as_json: Json = False,
-    format: col.Format = None,
-    traj_column: col.TrajColumn = None,
-    user_column: col.UserColumn = None,
-    lon_column: col.LonColumn = None,
-    lat_column: col.LatColumn = None,
-    time_column: col.TimeColumn = None,
-    timezone: col.Timezone = None,
-    drop_bad_rows: col.DropBadRows = False,
+    *,
+    columns: col.Columns,
 ) -> None:
     """Run linkage, membership, reconstruction and floor tests on one file. The word `files` may be left out."""
     from wayveil.audit.file_audit import audit_synthetic
@@ -79,13 +74,10 @@ def files(
 
     if output is not None:
         check_result(output, (real, synthetic, scope, holdout), AUDIT)
-    options = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
-    )
     with progress_bar() as progress:
         report = audit_synthetic(
             real, synthetic, scope, epsilon=epsilon, holdout=holdout, confidence=confidence, progress=progress,
-            **options,
+            **columns,
         )  # fmt: skip
     result = {"note": NOT_FOR_PUBLICATION, **report.to_dict()}
     note(NOT_FOR_PUBLICATION)

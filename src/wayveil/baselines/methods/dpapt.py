@@ -28,6 +28,7 @@ SMALLEST_ACROSS, LARGEST_ACROSS = 10, 32
 POINTS_A_LEAF = 5.0
 """Constant c₂ of adaptive grids: a coarse cell of noisy count N is split into sqrt(N ε / c₂) in each direction."""
 MOST_SPLITS = 16
+"""Fine cells along the side of a coarse one, at most."""
 
 
 def _make(run: Run, steps: int) -> Trajectories:

@@ -136,5 +136,5 @@ rejection = Method(
 def rejection_with(
     rules: Sequence[Rule], most_rounds: int = MOST_ROUNDS, tell: Callable[[Regenerated], None] = _ignore
 ) -> Method:
-    """The method for these rules; `tell` is called with what the rejection took."""
+    """The method for these rules; `tell` is called with the numbers of rounds and walks."""
     return replace(rejection, make=partial(_make, rules=tuple(rules), most_rounds=most_rounds, tell=tell))
