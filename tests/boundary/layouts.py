@@ -21,6 +21,8 @@ CAPS = Caps(points=20, length_km=5, duration_h=2, speed_kmh=100)
 SCOPE = Scope(name="boundary", south=48.0, north=48.01, west=2.0, east=2.015, caps=CAPS)
 START_S = 1_700_000_000
 LONGEST_LINE = 4_000
+USER = "u"
+"""How the names of users begin."""
 FAR = 6_100_000_000_000_000_000
 
 
@@ -44,10 +46,11 @@ ID_KINDS: dict[str, Callable[[int], Any]] = {
     "decimal": lambda k: Decimal(2**53 + k),
     "text": lambda k: ("7", "007", "7 ", "u", "U", "été", "x,y")[k % 7] + "'" * (k // 7),
     "dictionary": lambda k: f"trip {k}",
+    "marked": lambda k: f"sentinel-trip-{k}",
 }
 ID_TYPES = {
     "int64": pa.int64(), "negative": pa.int64(), "uint64": pa.uint64(), "float": pa.float64(),
-    "decimal": pa.decimal128(38, 2), "text": pa.string(), "dictionary": pa.string(),
+    "decimal": pa.decimal128(38, 2), "text": pa.string(), "dictionary": pa.string(), "marked": pa.string(),
 }  # fmt: skip
 ORDERS = ("sorted", "round robin", "unsigned", "concatenated exports", "shuffled")
 TABLES = ("csv", "parquet", "parquet parts", "geoparquet", "pandas", "pandas objects", "polars", "pyarrow")
@@ -108,7 +111,8 @@ def table_of(rows: list[Row], id_kind: str) -> pa.Table:
 
 
 def _user(row: Row) -> str | None:
-    return {"no user": None, "long user": "u" * 300, "NUL user": f"u{row.user}\0"}.get(row.fault, f"u{row.user}")
+    name = f"{USER}{row.user}"
+    return {"no user": None, "long user": "u" * 300, "NUL user": f"{name}\0"}.get(row.fault, name)
 
 
 def _lat(row: Row) -> float | None:
@@ -182,7 +186,7 @@ def write_tree(rows: list[Row], kind: str, folder: Path) -> Path:
 def _gpx(folder: Path, rows: list[Row]) -> None:
     first = rows[0]
     # Some people have a folder, at two depths; others lie at the top.
-    place = (folder, folder / f"u{first.user}", folder / f"u{first.user}" / "more")[first.user % 3]
+    place = (folder, folder / f"{USER}{first.user}", folder / f"{USER}{first.user}" / "more")[first.user % 3]
     place.mkdir(parents=True, exist_ok=True)
     points = "".join(
         f'<trkpt lat="{"" if row.fault == "no place" else _lat(row)}" lon="{row.lon}">'
@@ -196,7 +200,7 @@ def _gpx(folder: Path, rows: list[Row]) -> None:
 
 def _geolife(folder: Path, rows: list[Row]) -> None:
     first = rows[0]
-    place = folder / ("Data" if first.user % 2 else "") / f"u{first.user}" / "Trajectory"
+    place = folder / ("Data" if first.user % 2 else "") / f"{USER}{first.user}" / "Trajectory"
     place.mkdir(parents=True, exist_ok=True)
     lines = [f"{_lat(row)},{row.lon},0,492,1.5,{str(np.datetime64(row.t, 's')).replace('T', ',')}" for row in rows]
     (place / f"{first.trajectory}.plt").write_bytes(b"h\n" * 6 + b"\n".join(_damaged(lines, rows)) + b"\n")
@@ -216,7 +220,7 @@ def _cab(folder: Path, rows: list[Row]) -> None:
     place.mkdir(exist_ok=True)
     lines = [f"{_lat(row)} {row.lon} 1 {row.t}" for row in rows]
     text = b"\n".join([*_damaged(lines, rows), f"48 2 0 {max(row.t for row in rows) + 1}".encode()]) + b"\n"
-    with open(place / f"new_u{first.user}.txt", "ab") as stream:
+    with open(place / f"new_{USER}{first.user}.txt", "ab") as stream:
         stream.write(text)
 
 

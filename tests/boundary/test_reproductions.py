@@ -186,6 +186,21 @@ def test_one_file_hides_no_others(tmp_path, kind):
 # Item 8: other cross-record effects.
 
 
+@pytest.mark.needs("geopandas")
+def test_a_missing_geometry_moves_no_other(tmp_path):
+    import geopandas
+    import shapely
+
+    lines = [shapely.LineString([(2.001 + k / 1000, 48.001), (2.002 + k / 1000, 48.002)]) for k in range(5)]
+    times = [f"[{START_S}, {START_S + 60}]"] * 5
+    for missing in range(5):
+        shapes = [None if k == missing else line for k, line in enumerate(lines)]
+        frame = geopandas.GeoDataFrame({"traj_id": range(5), "times": times}, geometry=shapes, crs=4326)
+        frame.to_file(tmp_path / "x.fgb", engine="pyogrio", SPATIAL_INDEX="NO", geometry_type="LineString")
+        found = read(tmp_path / "x.fgb", on_bad_rows="drop")
+        assert found.lon[::2].tolist() == [2.001 + k / 1000 for k in range(5) if k != missing]
+
+
 @pytest.mark.parametrize("value", ["48.005", " 48.005", "+48.005", "4.8005e1", "nan", "1e0001", "NA", "48,005", "inf"])
 def test_an_unparsable_coordinate_changes_no_other(tmp_path, value):
     mine = ("a", "u", value, "2.005", "1700000000")

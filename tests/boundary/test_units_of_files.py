@@ -20,7 +20,7 @@ from layouts import (
     write_table,
     write_tree,
 )
-from more_layouts import GIS, JSON, LINES, PACKED, write_more
+from more_layouts import GIS, JSON, LINES, MOVING, PACKED, WITHOUT_ID, owned, write_more, write_without_id
 
 import wayveil.io.readers.csv_lines as lines_module
 import wayveil.io.readers.parquet as parquet_format
@@ -62,8 +62,8 @@ def small_steps(monkeypatch):
     monkeypatch.setattr(lines_module, "MAX_LINE_BYTES", LONGEST_LINE)
 
 
-def exact(data, unit, by_parts=False):
-    source = measured_source(data, unit)
+def exact(data, unit, by_parts=False, **options):
+    source = measured_source(data, unit, **options)
     if not by_parts:
         return exact_answers(source, SCOPE, QUESTIONS)
     # The way of Ray's workers: each part is sent to another process, read there, and only sums come back.
@@ -90,25 +90,25 @@ def clipped_queries(unit):
     ]
 
 
-def clipped(data, kind):
+def clipped(data, kind, **options):
     """The sums of the Gaussian mode, from the same file."""
     unit = Unit.trajectory() if kind == "trajectory" else Unit.user(1000)
-    passes = Passes(measured_source(data, kind), Serial())
+    passes = Passes(measured_source(data, kind, **options), Serial())
     with read_units(passes, SCOPE, draw_kept(passes, unit), unit) as (units, _, _):
         return units.sums(clipped_queries(unit))
 
 
-def check_units(rows, unit, write, by_parts=False):
+def check_units(rows, unit, write, by_parts=False, **options):
     """Remove each unit in turn; `write(rows)` writes a dataset and gives what `measured_source` takes."""
     of = (lambda row: row.trajectory) if unit == "trajectory" else (lambda row: row.user)
     file = write(rows)
-    whole, whole_clipped = exact(file, unit, by_parts), clipped(file, unit)
+    whole, whole_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, **options)
     assert whole[0][0] <= len({(row.trajectory, row.user if unit == "user" else 0) for row in rows})
     for one in sorted({of(row) for row in rows}):
         file = write([row for row in rows if of(row) != one])
-        without, without_clipped = exact(file, unit, by_parts), clipped(file, unit)
+        without, without_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, **options)
         file = write([row for row in rows if of(row) == one])
-        alone, alone_clipped = exact(file, unit, by_parts), clipped(file, unit)
+        alone, alone_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, **options)
         for view, a, b, c in zip(QUESTIONS, whole, without, alone):
             assert np.array_equal(a - b, c), view.name
             assert unit == "user" or np.abs(c).sum() <= view.resolution
@@ -147,7 +147,7 @@ def test_tables(data, tmp_path, monkeypatch, kind):
 MORE = [
     *(kind if kind != "duckdb" else pytest.param(kind, marks=pytest.mark.needs("duckdb"))
       for kind in PACKED + JSON + LINES),
-    *(pytest.param(kind, marks=pytest.mark.needs("geopandas")) for kind in GIS),
+    *(pytest.param(kind, marks=pytest.mark.needs("geopandas")) for kind in GIS + MOVING),
 ]  # fmt: skip
 MORE_IDS = {"gis": ("negative", "text"), "json": ("int64", "negative", "uint64", "text", "float")}
 
@@ -155,21 +155,44 @@ MORE_IDS = {"gis": ("negative", "text"), "json": ("int64", "negative", "uint64",
 def more_case(data, tmp_path, kind):
     gis, spoken = kind in GIS, kind in JSON
     faults = FAULTS + (("ragged", "naive time", "word", "open quote") if not gis else ("ragged",))
-    if kind.startswith(("shp", "arrow", "lazy", "duckdb")):
+    if kind.startswith(("shp", "zip", "arrow", "lazy", "duckdb", "moving")):
         # Shapefile cuts long text off, so that different users would share a label in the file itself.
         faults = tuple(fault for fault in FAULTS if "user" not in fault) if gis else FAULTS
     if kind in PACKED:
         faults = FAULTS + TEXT_FAULTS
     rows = data.draw(datasets(faults))
     kinds = MORE_IDS["gis"] if gis else MORE_IDS["json"] if spoken else tuple(ID_KINDS)
+    options = {"timezone": "UTC"} if kind in MOVING else {}
     id_kind, order = data.draw(st.sampled_from(kinds)), data.draw(st.sampled_from(ORDERS))
     rows = ordered(rows, order, ID_KINDS[id_kind], data.draw(st.integers(0, 99)))
     unit = data.draw(st.sampled_from(["trajectory", "user"]))
     event(f"{kind}, {id_kind}, {order}, {unit}")
     write = lambda some: write_more(some, kind, id_kind, tmp_path)  # noqa: E731
-    check_units(rows, unit, write, by_parts=kind not in ("duckdb", "lazy") and data.draw(st.booleans()))
+    by_parts = kind not in ("duckdb", "lazy") and data.draw(st.booleans())
+    check_units(rows, unit, write, by_parts=by_parts, **options)
     if rows:
-        check(write(rows))
+        check(write(rows), **options)
+
+
+def case_without_id(data, tmp_path, kind):
+    gis = kind in GIS
+    rows = owned(data.draw(datasets(("no place", "bad place", "no time", "no user", "long user", "ragged"))))
+    rows = ordered(rows, data.draw(st.sampled_from(ORDERS)), ID_KINDS["negative"], data.draw(st.integers(0, 99)))
+    unit = data.draw(st.sampled_from(["trajectory", "user"]))
+    event(f"{kind} without ids, {unit}")
+    check_units(rows, unit, lambda some: write_without_id(some, kind, tmp_path), by_parts=data.draw(st.booleans()))
+    if rows and not gis:
+        check(write_without_id(rows, kind, tmp_path))
+
+
+WITHOUT = [pytest.param(kind, marks=pytest.mark.needs("geopandas")) if kind in GIS else kind for kind in WITHOUT_ID]
+
+
+@pytest.mark.parametrize("kind", WITHOUT)
+@settings(max_examples=8, deadline=None, suppress_health_check=QUIET, phases=PHASES)
+@given(data=st.data())
+def test_tables_without_an_id(data, tmp_path, kind):
+    case_without_id(data, tmp_path, kind)
 
 
 @pytest.mark.parametrize("kind", MORE)
@@ -185,6 +208,14 @@ def test_more_formats(data, tmp_path, kind):
 @given(data=st.data())
 def test_more_formats_at_length(data, tmp_path, kind):
     more_case(data, tmp_path, kind)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("kind", WITHOUT)
+@settings(max_examples=400, deadline=None, suppress_health_check=QUIET, phases=PHASES)
+@given(data=st.data())
+def test_tables_without_an_id_at_length(data, tmp_path, kind):
+    case_without_id(data, tmp_path, kind)
 
 
 @pytest.mark.parametrize("kind", TREES)

@@ -82,10 +82,15 @@ def test_no_output_replaces_the_data(wayveil, folder):
     # Another process may have measured it, so that it is private.
     before = Path("other.csv").read_bytes()
     said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv", "--force")
-    assert said.code == 2 and "may be private" in said.err and Path("other.csv").read_bytes() == before, said
+    assert said.code == 2 and "that are private" in said.err and Path("other.csv").read_bytes() == before, said
     Path("other.csv").write_text("a shopping list")
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv").code == 2
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "other.csv", "--force").code == 0
+    # Columns that are not recognised may be the private data all the same.
+    Path("odd.csv").write_text("ride;north;east;when\n1;30.01;-39.99;2023-11-14\n")
+    before = Path("odd.csv").read_bytes()
+    said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "odd.csv", "--force")
+    assert said.code == 2 and "delete the file first" in said.err and Path("odd.csv").read_bytes() == before, said
 
 
 def test_a_run_makes_its_folders_and_keeps_the_data(wayveil, folder):

@@ -7,6 +7,7 @@ import stat
 import warnings
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from small_town import MEASURE, SCOPE
 
@@ -150,13 +151,99 @@ def test_measure_never_replaces_its_data(wayveil, folder):
     assert not Path("new").exists()
 
 
+UNREADABLE = {
+    "columns.csv": b"ride;north;east;when\n1;30.01;-39.99;2023-11-14\n",
+    "headless.csv": b"7,30.01,-39.99,1700000000\n8,30.02,-39.99,1700000000\n",
+    "bad.csv": b"traj_id,lat,lon,t\n7,,,\n",
+    "broken.jsonl": b'{"traj_id": 1, "lat": 30.01,\n',
+    "broken.geojson": b'{"type": "FeatureCollection", "features": [{"type": 7',
+    "cut.parquet": b"PAR1 and then nothing",
+    "cut.gpx": b"<gpx><trk><trkseg><trkpt lat='30.01' lon='-39.99'>",
+}
+
+
+@pytest.mark.parametrize("name", [*UNREADABLE, "columns.parquet", "sub.rou.xml", "copy.gpkg", "copy.fgb"])
+def test_synthetic_data_never_replaces_what_may_be_private(wayveil, released, name):
+    """Whatever this process has not measured: unrecognised columns, damaged files, formats that are not read."""
+    if name in UNREADABLE:
+        Path(name).write_bytes(UNREADABLE[name])
+    elif name == "columns.parquet":
+        table = pq.read_table("rides.parquet").rename_columns(["ride", "north", "east", "when"])
+        pq.write_table(table, name)
+    else:
+        assert wayveil("convert", "rides.parquet", name).code == 0
+    target = Path(name).with_suffix({".jsonl": ".geojson"}.get(Path(name).suffix, Path(name).suffix))
+    os.rename(name, target)
+    why = "may contain trajectories that are private"
+    refused(wayveil, released, "synthesize", "x.release.json", "-n", "5", "-o", str(target), "--force", why=why)
+    made = wv.synthesize("x.release.json", n=5, seed=1)
+    with pytest.raises(wv.errors.InputError, match=why):
+        wv.write(made, target, force=True)
+    os.unlink(target)
+    wv.write(made, target)
+
+
+@pytest.mark.parametrize("ending", [
+    "parquet", "geo.parquet", "csv", "tsv", "trips.csv", "gpx", "geojson", "kepler.json", "gpkg", "fgb", "rou.xml",
+    "plans.xml",
+])  # fmt: skip
+def test_an_earlier_synthetic_file_is_replaced_in_every_format(released, ending):
+    for seed in (1, 2):
+        wv.write(wv.synthesize("x.release.json", n=5, seed=seed), f"made.{ending}")
+    private = wv.read("rides.csv")
+    os.unlink(f"made.{ending}")
+    wv.write(private, f"made.{ending}")
+    with pytest.raises(wv.errors.InputError, match="was not synthesized by wayveil"):
+        wv.write(wv.synthesize("x.release.json", n=5, seed=1), f"made.{ending}")
+    with pytest.raises(wv.errors.InputError, match="already exists"):
+        wv.write(private, f"made.{ending}")
+    wv.write(private, f"made.{ending}", force=True)
+
+
+def test_a_paid_release_is_overwritten_only_on_request(wayveil, released):
+    release, before = wv.read_release("x.release.json"), contents(released)
+    with pytest.raises(wv.errors.InputError, match="force=True"):
+        wv.write_release(release, "x.release.json")
+    for private in ("rides.csv", "rides.parquet"):
+        with pytest.raises(wv.errors.InputError, match="is not a release"):
+            wv.write_release(release, private, force=True)
+        refused(wayveil, released, *measured_to(private, "new", "s.parquet"), why="is not a release")
+    assert contents(released) == before
+    Path("empty.json").write_text("")
+    for target in ("x.release.json", "empty.json"):
+        wv.write_release(release, target, force=True)
+        assert Path(target).read_text() == before["x.release.json"].decode()
+
+
+def test_public_outputs_do_not_replace_private_data(wayveil, released):
+    why = "may contain trajectories"
+    refused(wayveil, released, "scope", "new", "-o", "rides.csv", "--force", why=why)
+    refused(wayveil, released, "simulate", "-n", "10", "-o", "rides.parquet", "--force", why=why)
+    assert wayveil("scope", "new", "-o", "small.toml", "--force").code == 0
+    for _ in range(2):
+        assert wayveil("simulate", "-n", "10", "--size-km", "3", "3", "-o", "city.csv", "--force").code == 0
+
+
+def test_two_measurements_do_not_share_an_output(released):
+    """The second is told before anything is read or spent."""
+    from wayveil.io.output_lock import output_lock
+
+    before = contents(released)
+    with output_lock("y.release.json"), pytest.raises(wv.errors.InputError, match=f"process {os.getpid()} "):
+        measure_file(
+            "rides.parquet", Path("y.release.json"), scope="small.toml", epsilon="1", unit=wv.Unit.trajectory(),
+            dataset="other", ledger=Path("M"),
+        )  # fmt: skip
+    assert contents(released) == before
+
+
 def test_python_never_replaces_what_it_measured(wayveil, released):
     os.link("rides.parquet", "hard.parquet")
     before = contents(released)
     release = wv.measure("rides.parquet", "small.toml", epsilon="900", unit="trajectory")
     for target in ("rides.parquet", "hard.parquet"):
         with pytest.raises(wv.errors.InputError, match="measured as private data"):
-            wv.write_release(release, target)
+            wv.write_release(release, target, force=True)
         with pytest.raises(wv.errors.InputError, match="measured as private data"):
             wv.write(wv.synthesize(release, n=5, seed=1), target, force=True)
         with pytest.raises(wv.errors.InputError, match="was measured as private data"):

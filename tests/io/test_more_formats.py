@@ -114,6 +114,35 @@ def test_a_zipped_shapefile(tmp_path):
     same(read(tmp_path / "x.zip"), rides(), degrees=1e-9)
 
 
+def test_a_zipped_shapefile_is_read_inside_limits(tmp_path, monkeypatch):
+    frame = point_frame()
+    frame["t"] = frame["t"].astype(str)
+    frame.to_file(tmp_path / "x.shp", engine="pyogrio")
+    parts = {file.name: file.read_bytes() for file in tmp_path.glob("x.???")}
+
+    def pack(*more):
+        with zipfile.ZipFile(tmp_path / "x.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, content in (*parts.items(), *more):
+                archive.writestr(name, content)
+        return tmp_path / "x.zip"
+
+    with pytest.warns(UserWarning, match="Duplicate"):
+        pack(("x.dbf", parts["x.dbf"]))
+    with pytest.raises(InputError, match="same file twice"):
+        read(tmp_path / "x.zip")
+    same(read(pack(("notes.txt", b"0" * 1000))), rides(), degrees=1e-9)
+    limit = sum(map(len, parts.values()))
+    monkeypatch.setattr(packed, "MAX_UNPACKED_BYTES", limit)
+    same(read(tmp_path / "x.zip"), rides(), degrees=1e-9)
+    monkeypatch.setattr(packed, "MAX_UNPACKED_BYTES", limit - 1)
+    with pytest.raises(InputError, match=r"'x\.zip' unpacks to too much data; unpack it first"):
+        read(tmp_path / "x.zip")
+    monkeypatch.undo()
+    parts["x.dbf"] += b"\0" * (65 << 20)
+    with pytest.raises(InputError, match="too much data"):
+        read(pack())
+
+
 def test_lines_with_m_values(tmp_path):
     own = rides()
     lines = [
@@ -151,6 +180,18 @@ def test_frames_of_geopandas_and_movingpandas():
     assert len(read(collection.trajectories[0], timezone="UTC")) == 1
     with pytest.raises(InputError, match="timezone="):
         read(collection)
+    with pytest.raises(InputError, match="no usable rows"):
+        read(movingpandas.TrajectoryCollection([]), timezone="UTC")
+
+
+def test_movingpandas_trajectories_from_two_columns():
+    """MovingPandas makes their geometries when it first needs them."""
+    own = rides()
+    frame = pd.DataFrame({"t": pd.to_datetime(own.t_utc[:3], unit="s"), "east": own.lon[:3], "north": own.lat[:3]})
+    trip = movingpandas.Trajectory(frame, 7, t="t", x="east", y="north", crs=4326)
+    assert trip.df.geometry.isna().all()
+    found = read(trip, timezone="UTC")
+    assert np.array_equal(found.lon, own.lon[:3]) and np.array_equal(found.lat, own.lat[:3])
 
 
 def test_lazy_frames_duckdb_and_feather(tmp_path):

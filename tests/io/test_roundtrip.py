@@ -45,9 +45,9 @@ def test_what_is_written_is_read_back(tmp_path, ending, trajectories):
         user = user.astype(np.str_)  # labels of a CSV are text
         if any("\n" in one or "\r" in one for one in user.tolist()):  # and a record is one line
             with pytest.raises(InputError, match="line breaks"):
-                write(trajectories, path)
+                write(trajectories, path, force=True)
             return
-    write(trajectories, path)
+    write(trajectories, path, force=True)
     back = read(path)
     assert back == replace(trajectories, user=user)
     if user is not None:
@@ -66,7 +66,7 @@ def test_notes_are_kept_with_the_file(tmp_path, ending, pair):
     write(pair, path, extra_metadata=notes)
     assert read_metadata(path) == notes
     assert read(path) == pair
-    write(pair, path)
+    write(pair, path, force=True)
     assert read_metadata(path) == {}
 
 
@@ -154,7 +154,7 @@ def test_frames_are_written_as_trajectories_are(tmp_path, library, ending):
             frame = pa.Table.from_pandas(frame)
         if library == "polars":
             frame = __import__("polars").from_arrow(frame)
-        write(frame, tmp_path / f"frame{ending}")
+        write(frame, tmp_path / f"frame{ending}", force=True)
         assert read(tmp_path / f"frame{ending}") == trajectories == read(frame)
 
 
@@ -181,3 +181,17 @@ def test_options_of_columns_are_for_frames(tmp_path):
     one = Trajectories(np.array([0, 1]), np.zeros(1), np.zeros(1), np.zeros(1))
     with pytest.raises(InputError, match="data frames only"):
         write(one, tmp_path / "y.csv", traj_id="ride")
+
+
+def test_the_extension_of_an_output_is_believed(tmp_path, pair):
+    for name in ("x.csv.gz", "x.parquet.zip", "x.gpx.GZ"):
+        for format in (None, "csv"):
+            with pytest.raises(InputError, match="wayveil does not write"):
+                write(pair, tmp_path / name, format=format)
+    with pytest.raises(InputError, match=r"'x\.parquet' means parquet, not csv"):
+        write(pair, tmp_path / "x.parquet", format="csv")
+    assert not list(tmp_path.iterdir())
+    for name, format in (("a.csv", "trips"), ("b.parquet", "geoparquet"), ("c.geojson", "kepler"), ("d.xyz", "csv")):
+        write(pair, tmp_path / name, format=format)
+    write(pair, tmp_path / "x.tsv")
+    assert (tmp_path / "x.tsv").read_text().startswith("traj_id\t") and read(tmp_path / "x.tsv") == pair

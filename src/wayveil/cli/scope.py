@@ -48,6 +48,7 @@ def new(
     """Write a scope from public knowledge, never from the data; without options, a commented template to fill in."""
     from wayveil.io.atomic import write_text
     from wayveil.io.outputs import check_output
+    from wayveil.io.replaceable import check_keeps_trajectories
     from wayveil.workflow.templates import template
 
     given = (name, bbox, timezone, days, hours, roads)
@@ -57,10 +58,27 @@ def new(
         print(text, end="")
         return
     check_output(output, force=force)
+    check_keeps_trajectories(output, _is_toml)
     write_text(output, text, private=False)
     note(f"Wrote '{output.name}'" + (
         "." if filled else "; fill it in from public knowledge, never from the data."
     ))  # fmt: skip
+
+
+_MOST_BYTES = 1 << 20
+"""A larger file is no scope."""
+
+
+def _is_toml(path: Path) -> bool:
+    import tomllib
+
+    from wayveil.io.inputs import read_text
+
+    try:
+        tomllib.loads(read_text(path, _MOST_BYTES))
+    except (OSError, ValueError):
+        return False
+    return True
 
 
 def _filled(

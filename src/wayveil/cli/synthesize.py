@@ -36,7 +36,7 @@ def synthesize(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Overwrite an existing file that is not synthetic, unless it contains trajectories."
+            "--force", help="Overwrite an existing file that is not synthetic, unless it may contain trajectories."
         ),
     ] = False,
     yes: Annotated[

@@ -12,7 +12,7 @@ from wayveil.dpe.method import Options
 from wayveil.io import files
 from wayveil.io.atomic import write_text
 from wayveil.io.csv_notes import check_notes
-from wayveil.io.options import files_written, format_of
+from wayveil.io.options import files_written, writing_format
 from wayveil.io.outputs import check_output, check_outputs
 from wayveil.io.scope_files import read_scope
 from wayveil.progress import Progress, quiet
@@ -39,9 +39,9 @@ def synthesize_file(
     """
     scope = read_scope(scope_name)
     side_note = output.with_name(output.name + ".json")
-    check_outputs([*files_written(output, format_of(output)), side_note], inputs=[file, scope_name, rules])
+    check_outputs([*files_written(output, writing_format(output)), side_note], inputs=[file, scope_name, rules])
     check_output(output, force=True)
-    if format_of(output) == "csv":
+    if writing_format(output) == "csv":
         check_notes(output)
     chosen: tuple[Any, ...] = ()
     if rules is not None:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.options import FORMATS, WRITABLE, OnBadRows, ReadOptions
-from wayveil.io.readers.dispatch import metadata_of, read_trajectories
+from wayveil.io.outputs import check_output
+from wayveil.io.readers.dispatch import metadata_of, read_trajectories, says_synthetic
 from wayveil.io.readers.tables import is_frame
 from wayveil.io.replaceable import check_replaceable
 from wayveil.io.writers.dispatch import write_trajectories
@@ -122,8 +123,8 @@ def write(
     times
         "iso" or "unix"; by default that of the format.
     force
-        Synthetic trajectories replace an existing file only if it is synthetic too, or with `force`, which does not
-        apply to a file with other trajectories.
+        An existing file is replaced only if it is synthetic, or with `force`. Synthetic trajectories never replace
+        a file with other trajectories.
 
     Examples
     --------
@@ -144,6 +145,8 @@ def write(
         given, columns = _of_frame(given, columns), {}
     if columns:
         raise InputError("Column options apply to data frames only; Trajectories have no columns to name.")
+    if private:
+        check_output(path, force=force or says_synthetic(Path(path)))
     write_trajectories(given, Path(path), format, extra_metadata, private=private, times=times)
 
 

@@ -2,11 +2,17 @@
 
 import errno
 import os
+import re
 import stat
 from io import BufferedReader
 
 _WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 """Opening a FIFO without a writer would block forever; for regular files the flag has no effect."""
+
+
+_NOT_WORDS = re.compile(rb"[0-9\x00-\x08\x0e-\x1f]")
+"""Digits, and bytes that text does not have. A file without them holds no position in any format."""
+_CHUNK_BYTES = 1 << 20
 
 
 class NotRegularError(OSError):
@@ -33,6 +39,18 @@ def read_bytes(path: str | os.PathLike[str], most_bytes: int) -> bytes:
     if len(content) > most_bytes:
         raise TooLargeError(errno.EFBIG, "too large")
     return content
+
+
+def holds_only_words(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is empty or text without a digit, so that it cannot be data."""
+    try:
+        with open_regular(path) as stream:
+            while chunk := stream.read(_CHUNK_BYTES):
+                if _NOT_WORDS.search(chunk):
+                    return False
+    except OSError:
+        return False
+    return True
 
 
 def read_text(path: str | os.PathLike[str], most_bytes: int, encoding: str = "utf-8") -> str:

@@ -87,11 +87,13 @@ def resolve_layout(
         line = find_column("line", names, options.line, origin)
         assert line is not None
         return line_roles(names, options, origin, line)
+    lowered = [name.strip().lower() for name in names]
     if geometry is not None:
-        if lines:
+        # What a file declares may follow from its rows, so a list of times means lines whatever it declares.
+        timed = options.interval_s is not None or (options.time is None and _first(lowered, TIMES_NAMES) is not None)
+        if lines or timed:
             return line_roles(names, options, origin, geometry)
         return resolve_roles(names, options, origin, geometry)
-    lowered = [name.strip().lower() for name in names]
     given = options.lon is not None or options.lat is not None
     if given or all(set(lowered) & {*KNOWN_NAMES[role], *SECOND_NAMES[role]} for role in ("lon", "lat")):
         return resolve_roles(names, options, origin)

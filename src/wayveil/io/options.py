@@ -15,6 +15,8 @@ FORMATS = (
 )  # fmt: skip
 SYNTHETIC = "synthetic trajectories"
 """The note `origin` of every synthetic file starts with this text."""
+SIMULATED = "simulated trajectories"
+"""The note `origin` of every file of simulated trajectories."""
 SPLIT_NOTE = "split_minutes"
 """The note of a file that `convert` split into trips."""
 WRITABLE = (
@@ -241,7 +243,19 @@ def writing_format(path: Path, wanted: str | None = None, argument: str = "forma
             f"'{path.name}' has no extension that wayveil writes; use {WRITABLE_ENDINGS}, or choose the format with "
             f"{argument}=."
         )
-    return format_of(path, wanted)
+    kind = format_of(path, wanted)
+    named = next((of for ending, of in ENDINGS if path.name.lower().endswith(ending)), kind)
+    if kind in WRITABLE and _family(named) != _family(kind):
+        raise InputError(
+            f"The extension of '{path.name}' means {named}, not {kind}; choose another extension, or leave "
+            f"{argument}= out."
+        )
+    return kind
+
+
+def _family(kind: str) -> str:
+    """Formats that share an extension."""
+    return "parquet" if kind == "geoparquet" else READ_AS.get(kind, kind)
 
 
 PACKED_ENDINGS = (".gz", ".zip", ".bz2", ".xz", ".zst")

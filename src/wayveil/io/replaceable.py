@@ -1,8 +1,10 @@
-"""Which existing files synthetic data may replace: earlier synthetic ones, and others only if the user insists."""
+"""Which existing files an output may replace: never trajectories that are not marked as made by wayveil."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 from wayveil.errors import InputError
+from wayveil.io.inputs import holds_only_words
 from wayveil.io.outputs import check_output
 from wayveil.io.readers.dispatch import says_synthetic
 from wayveil.io.source import open_source
@@ -11,7 +13,7 @@ from wayveil.io.source import open_source
 def check_replaceable(output: Path, *, force: bool = False) -> None:
     """InputError unless `output` can be written and is new or an earlier synthetic file.
 
-    `force` allows any other file, except one with trajectories: those may be the private data.
+    `force` allows any other file, except one that may hold trajectories: those may be the private data.
     """
     check_output(output, force=True)
     if not output.exists() or says_synthetic(output):
@@ -21,16 +23,25 @@ def check_replaceable(output: Path, *, force: bool = False) -> None:
             f"'{output.name}' already exists and was not synthesized by wayveil; choose another name, or overwrite "
             "it with force=True."
         )
-    if _has_trajectories(output):
+    check_keeps_trajectories(output, says_synthetic)
+
+
+def check_keeps_trajectories(output: Path, expected: Callable[[Path], bool]) -> None:
+    """InputError if `output` exists, is not an `expected` file, and may hold trajectories; `force` does not matter."""
+    if output.exists() and not expected(output) and may_hold_trajectories(output):
         raise InputError(
-            f"'{output.name}' contains trajectories that are not marked as synthetic and may be private, so it is not "
-            "overwritten; choose another name, or delete the file first."
+            f"'{output.name}' may contain trajectories that are private (it is not marked as made by wayveil), so it "
+            "is not overwritten; choose another name, or delete the file first."
         )
 
 
-def _has_trajectories(path: Path) -> bool:
-    """Whether the file has rows that a measurement could read."""
+def may_hold_trajectories(path: Path) -> bool:
+    """Whether a file has rows that can be read, or has content that cannot be and is more than words.
+
+    Files with columns that are not recognised, and damaged ones, cannot be read; they may still be the private data.
+    """
     try:
-        return any(len(points) > 0 for points in open_source(path, on_bad_rows="drop").points())
+        rows = open_source(path, on_bad_rows="drop").points()
+        return any(len(points) > 0 or any(points.lost.values()) for points in rows)
     except InputError:
-        return False
+        return not holds_only_words(path)

@@ -20,8 +20,9 @@ from wayveil.core.grid import base_grid
 from wayveil.core.scope import Scope
 from wayveil.errors import InputError, ReleaseError
 from wayveil.io.atomic import write_text
-from wayveil.io.inputs import TooLargeError, read_text
+from wayveil.io.inputs import TooLargeError, holds_only_words, open_regular, read_text
 from wayveil.io.options import SYNTHETIC
+from wayveil.io.outputs import check_output
 from wayveil.privacy.budget import decimal_text
 from wayveil.questions.answer import Answer, Centred, Clipping
 from wayveil.questions.catalogue import QUESTIONS
@@ -39,6 +40,8 @@ _MOST_VALUES = 1 << 24
 """Noisy numbers of one answer."""
 _MOST_ANSWERS = 1000
 """Answers of a release. These limits bound memory for hostile files."""
+_START_BYTES = 1000
+"""The format is the first entry of a release file."""
 
 
 def release_to_json(release: Release) -> str:
@@ -122,7 +125,7 @@ def synthesis_notes(release: Release, *, rules: int, roads: bool) -> dict[str, s
     return {**origin_notes(release), "rules": str(rules), "roads": "true" if roads else "false"}
 
 
-def write_release(release: Release, path: str | Path) -> None:
+def write_release(release: Release, path: str | Path, *, force: bool = False) -> None:
     """Write the release with the mode that the umask gives; the file is complete or absent.
 
     Parameters
@@ -130,7 +133,9 @@ def write_release(release: Release, path: str | Path) -> None:
     release
         The result of `wayveil.measure`.
     path
-        The file, by convention X.release.json; an existing one is replaced.
+        The file, by convention X.release.json.
+    force
+        Whether an earlier release, which may have been paid for, is overwritten.
 
     Examples
     --------
@@ -141,7 +146,26 @@ def write_release(release: Release, path: str | Path) -> None:
     -------
     Free (its cost was paid when it was measured).
     """
+    check_release_output(Path(path), force=force)
     write_text(path, release_to_json(release), private=False)
+
+
+def check_release_output(output: Path, *, force: bool = False, room_bytes: int = 0) -> None:
+    """InputError unless a release can be written to `output`; with `force` it may replace another release."""
+    check_output(output, force=force, room_bytes=room_bytes)
+    if output.exists() and not (_is_release(output) or holds_only_words(output)):
+        raise InputError(
+            f"'{output.name}' is not a release, so it is not overwritten; choose another name, or delete the file "
+            "first."
+        )
+
+
+def _is_release(path: Path) -> bool:
+    try:
+        with open_regular(path) as stream:
+            return f'"{FORMAT}"'.encode() in stream.read(_START_BYTES)
+    except OSError:
+        return False
 
 
 def read_release(path: str | Path) -> Release:

@@ -3,9 +3,12 @@
 import os
 from pathlib import Path
 
+from wayveil.errors import InputError
 from wayveil.io.atomic import write_text
-from wayveil.io.options import files_written, format_of
+from wayveil.io.options import SIMULATED, SYNTHETIC, files_written, writing_format
 from wayveil.io.outputs import check_output, check_outputs
+from wayveil.io.readers.dispatch import metadata_of
+from wayveil.io.replaceable import check_keeps_trajectories
 from wayveil.io.roads import write_roads
 from wayveil.progress import Progress, quiet
 from wayveil.simulate.city import City, rules_text, scope_toml
@@ -26,10 +29,19 @@ def check_city_files(
     given = {"trajectories": path, "roads": roads, "rules": rules, "scope": scope}
     files = {kind: Path(file) for kind, file in given.items() if file is not None}
     output, *others = files.values()
-    check_outputs([*files_written(output, format_of(output)), *others])
+    check_outputs([*files_written(output, writing_format(output)), *others])
     for file in files.values():
         check_output(file, force=force)
+    check_keeps_trajectories(output, _is_made_up)
     return files
+
+
+def _is_made_up(path: Path) -> bool:
+    """Whether the notes of a file say that it is simulated or synthetic."""
+    try:
+        return metadata_of(path).get("origin", "").startswith((SIMULATED, SYNTHETIC))
+    except InputError:
+        return False
 
 
 def write_city(

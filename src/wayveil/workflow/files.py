@@ -12,7 +12,7 @@ from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import InputError
 from wayveil.io.options import files_written, writing_format
 from wayveil.io.output_lock import output_lock
-from wayveil.io.outputs import check_output, check_outputs
+from wayveil.io.outputs import check_outputs
 from wayveil.io.replaceable import check_replaceable
 from wayveil.io.roads import read_roads
 from wayveil.io.scope_files import read_scope
@@ -23,6 +23,7 @@ from wayveil.privacy.ledger import Ledger
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release, synthesis_notes, write_release
 from wayveil.release.check import check_complete
+from wayveil.release.document import check_release_output
 from wayveil.release.statements import low_count_text
 from wayveil.rules import read_rules
 from wayveil.synthesis.arguments import default_count, duration_words, unsupported_words, wanted_count
@@ -61,8 +62,8 @@ def measure_file(
     Privacy: spends ε of the dataset's budget; a refusal leaves no file behind.
     """
     check_outputs([output], inputs=[file, scope, roads], ledger=Ledger(ledger).path)
-    check_output(output, force=force, room_bytes=_ROOM_BYTES)
-    with stated_in_errors():
+    with output_lock(output), stated_in_errors():
+        check_release_output(output, force=force, room_bytes=_ROOM_BYTES)
         release = measure(
             file,
             read_scope(scope),
@@ -78,7 +79,7 @@ def measure_file(
             **(read_options or {}),
         )
         with deferred_signals():
-            write_release(release, output)
+            write_release(release, output, force=True)  # an existing file was checked before the spend
             record(f"The release '{output.name}' is complete.")
     return release
 

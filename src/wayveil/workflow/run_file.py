@@ -11,7 +11,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 from wayveil.core.roads import check_inside
 from wayveil.errors import InputError
 from wayveil.io.inputs import TooLargeError, read_text
-from wayveil.io.options import WRITABLE, files_written, format_of
+from wayveil.io.options import WRITABLE, files_written, writing_format
 from wayveil.io.outputs import check_output, check_outputs, check_page
 from wayveil.io.replaceable import check_replaceable
 from wayveil.io.scope_files import first_fault, in_short, read_scope, shipped_scopes
@@ -253,7 +253,7 @@ def _make_folder(path: Path) -> None:
 
 def _try_inputs(run: RunFile) -> str:
     """Read the public inputs, to find their errors early; return the format of the synthetic file."""
-    kind = format_of(Path(run.output.synthetic))
+    kind = writing_format(Path(run.output.synthetic))
     if kind not in WRITABLE:
         raise InputError(f"output.synthetic must be a file of one of these formats: {', '.join(WRITABLE)}.")
     scope = read_scope(run.measure.scope)

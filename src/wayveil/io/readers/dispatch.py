@@ -8,7 +8,7 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.csv_notes import csv_notes
 from wayveil.io.inputs import open_regular
-from wayveil.io.options import FORMATS, READ_AS, SYNTHETIC, ReadOptions, format_of
+from wayveil.io.options import ENDINGS, FORMATS, READ_AS, SYNTHETIC, ReadOptions, format_of
 from wayveil.io.readers import arrow_file, csvfile, feature_notes, gpx, json_records, parquet, public_datasets, vector
 from wayveil.io.readers.geoframes import points_of_geoframe
 from wayveil.io.readers.grouping import assemble
@@ -127,14 +127,23 @@ def no_rows(origin: str) -> str:
 
 def metadata_of(path: str | os.PathLike[str]) -> dict[str, str]:
     """Notes kept with a file; a published folder has none."""
+    if str(path).lower().endswith(tuple(ending for ending, kind in ENDINGS if kind in ("sumo", "matsim"))):
+        return _simulator_notes(Path(path))
     kind = reading_format(path, None)
     if kind in ("parquet", "geoparquet"):
         return parquet.metadata(os.fspath(path))
     if kind == "csv":
         return csv_notes(Path(path))
-    if kind in ("geojson", "gpkg"):
+    if kind in ("geojson", "gpkg", "fgb"):
         return feature_notes.read_notes(Path(path), kind)
     return gpx.metadata(Path(path)) if kind == "gpx" and not Path(path).is_dir() else {}
+
+
+def _simulator_notes(path: Path) -> dict[str, str]:
+    try:
+        return feature_notes.xml_notes(path)
+    except OSError as error:
+        raise InputError(f"Cannot read '{path.name}': {error.strerror}.") from None
 
 
 def says_synthetic(path: Path) -> bool:

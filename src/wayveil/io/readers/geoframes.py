@@ -4,13 +4,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from wayveil.core import ragged
+from wayveil.core.trajectories import is_missing
 from wayveil.errors import InputError
 from wayveil.io.layouts import TIMES_NAMES, line_roles
 from wayveil.io.options import KNOWN_NAMES, SECOND_NAMES, ReadOptions
+from wayveil.io.readers.crs import to_degrees
+from wayveil.io.readers.json_records import role_value
 from wayveil.io.readers.labels import Labels, labels_of_values
 from wayveil.io.readers.points import Points
 from wayveil.io.readers.tables import object_labels, points_of_table, table_of_columns
+from wayveil.io.readers.times import to_utc_seconds
 
 _GEOMETRY = "geometry"
 
@@ -45,37 +51,54 @@ def _plain(frame: Any, options: ReadOptions) -> Any:
 
 
 def _points_of_collection(collection: Any, options: ReadOptions, origin: str) -> Points:
-    """Each trajectory of MovingPandas with its own id; a user is looked up in each trajectory's own columns."""
-    import pandas
+    """Each trajectory of MovingPandas is read on its own: its id, reference system, times, and the user of each row.
+
+    MovingPandas drops time zones, so that of the times is always needed, whatever the trajectories are.
+    """
+    if options.timezone is None:
+        raise InputError("MovingPandas keeps no time zone; set that of the times with timezone=.")
+    trips = list(getattr(collection, "trajectories", [collection]))
+    owner = ragged.owners(np.array([len(trip.df) for trip in trips], np.int64))
+    label = labels_of_values([_scalar(trip.id) for trip in trips]).take(owner)
+    places = [_places(trip, origin) for trip in trips]
+    lon, lat = (np.concatenate([np.empty(0), *(place[axis] for place in places)]) for axis in (0, 1))
+    t_utc = np.concatenate([np.empty(0), *(_seconds(trip.df.index, options, origin) for trip in trips)])
+    return Points(label, lon, lat, t_utc, _users(trips, options))
+
+
+def _places(trip: Any, origin: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Degrees of a trajectory's points, which MovingPandas may still keep in two columns."""
     import shapely
 
-    trips = list(getattr(collection, "trajectories", [collection]))
-    if not trips:
-        raise InputError("The collection has no trajectories.")
-    sizes = [len(trip.df) for trip in trips]
-    owner = np.repeat(np.arange(len(trips)), sizes)
-    shapes = np.concatenate([np.asarray(trip.df.geometry.array) for trip in trips])
-    label = labels_of_values([_scalar(trip.id) for trip in trips]).take(owner)
-    user = _users(trips, options)
-    times = pandas.concat([trip.df.index.to_series() for trip in trips])
-    table = pa.table({
-        "t": pa.array(times, from_pandas=True),
-        _GEOMETRY: pa.array(list(shapely.to_wkb(shapes, flavor="iso")), pa.large_binary()),
-    })  # fmt: skip
-    roles = line_roles(["t", _GEOMETRY], ReadOptions(time="t"), origin, 1)
-    return points_of_table(table, roles, options, origin, given=(label, user), crs=trips[0].crs)
+    shapes = np.asarray(trip.df.geometry.array)
+    x, y = shapely.get_x(shapes), shapely.get_y(shapes)
+    columns = (getattr(trip, "x", None), getattr(trip, "y", None))
+    if shapely.is_missing(shapes).all() and set(columns) <= set(trip.df.columns):
+        x, y = (np.array([_number(value) for value in trip.df[column]], float) for column in columns)
+    return to_degrees(x, y, trip.df.crs, origin)
+
+
+def _seconds(index: Any, options: ReadOptions, origin: str) -> NDArray[np.float64]:
+    import pandas
+
+    if not isinstance(index, pandas.DatetimeIndex):
+        return np.full(len(index), np.nan)
+    return to_utc_seconds(pa.chunked_array([pa.array(index, from_pandas=True)]), options.timezone, origin)
 
 
 def _users(trips: list[Any], options: ReadOptions) -> Labels | None:
-    from wayveil.io.readers.json_records import role_value
-
+    """The user of each row, from the columns of its own trajectory."""
     found: list[Any] = []
     for trip in trips:
-        first = trip.df.iloc[0]
-        users = role_value({str(name): first[name] for name in trip.df.columns}, "user", options.user)
-        found += [_scalar(users)] * len(trip.df)
-    named = options.measured_unit == "user" or any(user is not None for user in found)
+        columns = {str(name): at for at, name in enumerate(trip.df.columns)}
+        at = role_value(columns, "user", options.user)
+        found += [None] * len(trip.df) if at is None else map(_scalar, trip.df.iloc[:, at])
+    named = options.measured_unit == "user" or any(not is_missing(user) for user in found)
     return labels_of_values(found) if named else None
+
+
+def _number(value: Any) -> float:
+    return float(value) if isinstance(value, int | float | np.number) else np.nan
 
 
 def _scalar(value: Any) -> Any:

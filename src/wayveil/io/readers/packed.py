@@ -41,7 +41,7 @@ class _Bounded(io.RawIOBase):
             raise InputError(f"'{self.origin}' is damaged, encrypted or cut off; unpack it first.") from None
         self.left -= len(data)
         if self.left < 0:
-            raise InputError(f"'{self.origin}' unpacks to too much data; unpack it first, or convert it to Parquet.")
+            raise _too_much(self.origin)
         buffer[: len(data)] = data
         return len(data)
 
@@ -71,7 +71,7 @@ def open_text(path: Path) -> Iterator[BinaryIO]:
             with open_regular(path) as stream:
                 yield stream
             return
-        most = min(MAX_UNPACKED_BYTES, max(_FREE_BYTES, _MAX_RATIO * os.path.getsize(path)))
+        most = _most_bytes(path)
         if origin.lower().endswith(".gz"):
             with open_regular(path) as outer, gzip.open(outer) as stream:
                 yield io.BufferedReader(_Bounded(stream, most, origin), _BUFFER_BYTES)
@@ -82,6 +82,32 @@ def open_text(path: Path) -> Iterator[BinaryIO]:
         raise InputError(f"Cannot read '{origin}': {error.strerror or 'input error'}.") from None
     except (RuntimeError, NotImplementedError, zipfile.BadZipFile):
         raise InputError(f"'{origin}' is damaged or encrypted; unpack it first.") from None
+
+
+def shapefile_in(path: Path) -> str:
+    """The path inside a `.zip` of its only Shapefile.
+
+    GDAL unpacks the files by itself, so the sizes in the archive's directory are checked. A directory that states a
+    smaller size than the packed data has is harmless: GDAL reads no more than it states.
+    """
+    with _archive(path) as archive:
+        member = _data_file(archive, path.name)
+        stem = str(PurePosixPath(member).with_suffix("")).lower() + "."
+        parts = [info for info in archive.infolist() if info.filename.lower().startswith(stem)]
+        if sum(info.file_size for info in parts) > _most_bytes(path):
+            raise _too_much(path.name)
+        if len({info.filename for info in parts}) < len(parts):
+            raise InputError(f"'{path.name}' holds the same file twice; unpack it first.")
+        return member
+
+
+def _most_bytes(path: Path) -> int:
+    """How much a packed file may unpack to: a function of its size alone."""
+    return min(MAX_UNPACKED_BYTES, max(_FREE_BYTES, _MAX_RATIO * os.path.getsize(path)))
+
+
+def _too_much(origin: str) -> InputError:
+    return InputError(f"'{origin}' unpacks to too much data; unpack it first, or convert it to Parquet.")
 
 
 @contextmanager

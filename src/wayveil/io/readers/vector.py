@@ -10,7 +10,7 @@ from wayveil.io.extras import gis
 from wayveil.io.inputs import open_regular
 from wayveil.io.layouts import Layout, resolve_layout
 from wayveil.io.options import ReadOptions
-from wayveil.io.readers.packed import inner_name, is_packed
+from wayveil.io.readers.packed import is_packed, shapefile_in
 from wayveil.io.readers.points import Points
 from wayveil.io.readers.tables import points_of_table
 
@@ -45,7 +45,7 @@ def _place(path: Path, kind: str) -> str:
     if is_packed(path):
         if kind != "shp" or not path.name.lower().endswith(".zip"):
             raise InputError(f"'{path.name}' must be unpacked first.")
-        return f"/vsizip/{{{path.resolve()}}}/{_member(path)}"
+        return f"/vsizip/{{{path.resolve()}}}/{shapefile_in(path)}"
     try:
         with open_regular(path) as stream:
             start = stream.read(16)
@@ -54,13 +54,6 @@ def _place(path: Path, kind: str) -> str:
     if not start.startswith(_BEGINNINGS[kind]):
         raise InputError(f"'{path.name}' is damaged, or is not a file of its format.")
     return str(path.resolve())
-
-
-def _member(path: Path) -> str:
-    import zipfile
-
-    with zipfile.ZipFile(path) as archive:
-        return next(name for name in archive.namelist() if name.endswith(inner_name(path)))
 
 
 def _layer(pyogrio: Any, place: str, origin: str) -> str:
@@ -76,6 +69,8 @@ def _table(pyogrio: Any, place: str, layer: str, names: list[str], layout: Layou
     wanted = [names[at] for at in layout.positions[:-1]]
     # Times as text: each value then keeps its own time zone, where a column has one for all.
     how = {"layer": layer, "columns": wanted, "datetime_as_string": True, "use_pyarrow": True}
+    # GDAL 3.12's own Arrow stream of FlatGeobuf puts the geometries of other rows in disorder if one is missing.
+    pyogrio.set_gdal_config_options({"OGR_FLATGEOBUF_STREAM_BASE_IMPL": True})
     with pyogrio.raw.open_arrow(place, **how) as (meta, reader):
         batches, rows = [], 0
         for batch in reader:
@@ -84,6 +79,7 @@ def _table(pyogrio: Any, place: str, layer: str, names: list[str], layout: Layou
                 raise InputError(f"'{origin}' has too many rows to read at once; convert it to Parquet in parts.")
             batches.append(batch)
         table = pa.Table.from_batches(batches, reader.schema)
+    table.validate(full=True)  # GDAL makes invalid arrays of some damaged files
     geometry = meta["geometry_name"] or "wkb_geometry"
     plain = [table.column(name) for name in wanted] + [table.column(geometry)]
     return pa.table(dict(zip([*wanted, _GEOMETRY], plain)))

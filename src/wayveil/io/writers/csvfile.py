@@ -42,9 +42,10 @@ def write(
     beside = notes_beside(path)
     if extra_metadata:
         check_notes(path)
+    mark = "\t" if path.suffix.lower() == ".tsv" else ","
     with atomic_path(path, private=private) as part, open(part, "wb") as stream:
-        stream.write(",".join(table.column_names).encode() + b"\n")
-        pacsv.write_csv(table, stream, pacsv.WriteOptions(include_header=False))
+        stream.write(mark.join(table.column_names).encode() + b"\n")
+        pacsv.write_csv(table, stream, pacsv.WriteOptions(include_header=False, delimiter=mark))
     if extra_metadata:
         notes = {**extra_metadata, CONTENT: digest(path)}
         write_text(beside, json.dumps(notes, indent=2, ensure_ascii=False) + "\n", private=private)

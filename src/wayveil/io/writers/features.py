@@ -96,7 +96,7 @@ def write_vector(
         pyogrio.raw.write(
             str(written), geometry=shapely.to_wkb(shapes), field_data=list(columns.values()), fields=list(columns),
             layer="trips", driver=_DRIVERS[kind], crs="EPSG:4326",
-            dataset_metadata=notes if notes and kind == "gpkg" else None,
+            dataset_metadata=notes or None,
             geometry_type="Unknown" if single.any() else "LineString",
         )  # fmt: skip
         shutil.copyfile(written, part)
