@@ -45,6 +45,7 @@ _SAME_NAME = [
     "max_per_user",
     "methods",
     "metric",
+    "people",
     "quick",
     "real",
     "roads",

@@ -4,7 +4,8 @@ Privacy: not private (trusted side only).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,6 +54,23 @@ class PeopleReport:
     without scikit-learn."""
 
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
+    def __str__(self) -> str:
+        """One line per measure: divergence and floor."""
+        wide = max(len(score.title) for score in self.scores)
+        lines = [f"{'people':<{wide}}    value    floor"]
+        lines += [f"{score.title:<{wide}}  {score.value:7.4f}  {score.floor:7.4f}" for score in self.scores]
+        real, made = self.zipf
+        lines += [f"{'Zipf exponent (real, synthetic)':<{wide}}  {real:7.2f}  {made:7.2f}"]
+        lines += [f"{'overlapping trips, jumps':<{wide}}  {self.overlaps:7d}  {self.jumps:7d}"]
+        if self.classifier is not None:
+            lines += [f"{'classifier (0.5 cannot tell)':<{wide}}  {self.classifier:7.2f}"]
+        return "\n".join(lines)
+
+
 def evaluate_people(real: Trajectories, synthetic: Trajectories, scope: Scope, seed: int = 0) -> PeopleReport:
     """Compare the people of two sets of trajectories; both need users.
 
@@ -71,9 +89,7 @@ def evaluate_people(real: Trajectories, synthetic: Trajectories, scope: Scope, s
     scores = []
     for name, measure in MEASURES.items():
         value = divergence(*(measure.counts(side) for side in sides))
-        floor = [
-            divergence(measure.counts(sides[0], half), measure.counts(sides[0], 1.0 - half)) for half in halves
-        ]
+        floor = [divergence(measure.counts(sides[0], half), measure.counts(sides[0], 1.0 - half)) for half in halves]
         scores.append(PeopleScore(name, measure.title, value, float(np.mean(floor))))
     overlaps, jumps = impossible_trips(sides[1], scope)
     return PeopleReport(

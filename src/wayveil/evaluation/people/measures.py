@@ -6,6 +6,7 @@ is a square of 500 m, where that library takes a tessellation. Tests compare the
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,7 +48,7 @@ def people_trips(trajectories: Trajectories, scope: Scope) -> PeopleTrips:
     return PeopleTrips.sorted(len(names), person, x0, y0, x1, y1, t0, t1, scope)
 
 
-def _people(values: Floats) -> tuple[NDArray[np.int64], Floats]:
+def _people(values: NDArray[Any]) -> tuple[NDArray[np.int64], Floats]:
     return np.arange(len(values)), np.asarray(values, np.float64)
 
 

@@ -8,13 +8,13 @@ hour is replaced by that leg.
 Privacy: free (post-processing).
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.spatial import cKDTree
 
+from wayveil.progress import Progress, quiet
 from wayveil.questions.people.chains import GAPS_H, part_of_day
 from wayveil.questions.people.trips_of_people import DAY_S, PLACE_M
 from wayveil.synthesis.people.estimate import Habits
@@ -174,14 +174,14 @@ class Assignment:
         """The trips that nobody has."""
         return np.flatnonzero(self._left)
 
-    def run(self, progress: Callable[[float], None]) -> None:
+    def run(self, progress: Progress = quiet) -> None:
         """All rounds, in the order of each person's trips."""
         each = np.diff(self._plans.offsets)
         for round_ in range(int(each.max(initial=0))):
             if not self._left.any():
                 break
             self._round(self._random.permutation(np.flatnonzero(each > round_)), round_)
-            progress(1 - float(self._left.mean()))
+            progress("people", 1 - float(self._left.mean()))
 
     def _round(self, active: Integers, round_: int) -> None:
         leg = self._plans.offsets[active] + round_

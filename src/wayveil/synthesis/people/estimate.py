@@ -7,7 +7,8 @@ Privacy: free (post-processing).
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -141,10 +142,17 @@ def people_model(release: Release) -> PeopleModel | None:
     return PeopleModel(trips, most, answers, number)
 
 
+def without_people(release: Release) -> Release:
+    """The release without its answers about people, which say nothing about single trips."""
+    return replace(
+        release, answers=tuple(answer for answer in release.answers if not answer.name.startswith(PEOPLE_PREFIX))
+    )
+
+
 def trip_numbers(most: int) -> list[NDArray[np.int64]]:
     """The numbers of trips in each bin of `TRIPS`, up to the most that are used of one person."""
     edges = [int(edge) for edge in TRIPS.edges]
-    return [np.arange(low, min(high, max(most, low) + 1)) for low, high in zip(edges[:-1], edges[1:])]
+    return [np.arange(low, min(high, max(most, low) + 1)) for low, high in pairwise(edges)]
 
 
 def drawn_towards(answer: Answer, expected: Floats) -> Floats:
@@ -198,7 +206,7 @@ def _projected(values: Floats, total: float) -> Floats:
 def _rows(counts: Floats) -> Floats:
     """Shares of each row; those of all rows together where a row is empty."""
     whole = counts.sum(axis=1, keepdims=True)
-    return np.where(whole > 0, counts / np.maximum(whole, 1e-300), _shares(counts.sum(axis=0)))
+    return np.asarray(np.where(whole > 0, counts / np.maximum(whole, 1e-300), _shares(counts.sum(axis=0))))
 
 
 def _share_of_second(counts: Floats) -> Floats:
@@ -215,14 +223,14 @@ def _first_at_end(anchors: Floats) -> float:
 
 def _beyond(share: Floats, chance: Floats) -> Floats:
     """The share that must be arranged where the rest comes about by chance."""
-    return np.clip((share - chance) / np.maximum(1 - chance, 1e-3), 0.0, 1.0)
+    return np.asarray(np.clip((share - chance) / np.maximum(1 - chance, 1e-3), 0.0, 1.0))
 
 
 def _new_places(places: Floats) -> Floats:
     """Mean number of places divided by starts and ends, by class of trips."""
     edges = np.minimum(np.asarray(PLACES_SHARE.edges), 1.0)
     middle, whole = (edges[1:] + edges[:-1]) / 2, places.sum(axis=1)
-    return np.where(whole > 0, places @ middle / np.maximum(whole, 1e-300), 1.0)
+    return np.asarray(np.where(whole > 0, places @ middle / np.maximum(whole, 1e-300), 1.0))
 
 
 def _shares(weight: Floats) -> Floats:

@@ -1,8 +1,8 @@
 """with_people: the trips of a shard become the trips of people.
 
-The steps: plans (`plan`), assignment of trips to them (`assign`), ways from place to place (`ways`), and an exact check:
-a trip that breaks a rule, or that the person could not reach in time, goes back to what it was before and belongs to a
-person of its own.
+The steps: plans (`plan`), assignment of trips to them (`assign`), ways from place to place (`ways`), and an exact
+check: a trip that breaks a rule, or that the person could not reach in time, goes back to what it was before and
+belongs to a person of its own.
 
 Privacy: free (post-processing).
 """
@@ -60,12 +60,16 @@ def with_people(
     scope: Scope,
     rules: Sequence[Rule],
     random: np.random.Generator,
+    people: int | None = None,
     progress: Progress = quiet,
 ) -> Trajectories:
-    """As many trips, sorted by person and time, with the number of a person as user."""
+    """As many trips, sorted by person and time, with the number of a person as user.
+
+    With a number of `people`, trips that would need more people are left out.
+    """
     x_m, y_m = scope.to_metres(made.lon, made.lat)
     tracks = Tracks(made.offsets, x_m, y_m, made.t_utc)
-    assigned = _assigned(tracks, model, scope, random, progress)
+    assigned = _assigned(tracks, model, scope, random, people, progress)
     changed = _as_written(moved_ways(tracks, assigned, scope.width_m, scope.height_m, random), scope)
     person = np.array([one.person for one in assigned], np.int64)
     trip = np.array([one.trip for one in assigned], np.int64)
@@ -77,13 +81,20 @@ def with_people(
     label = np.r_[person[kept], int(person.max(initial=-1)) + 1 + np.arange(len(alone))]
     label = np.unique(label, return_inverse=True)[1].astype(np.int64)
     order = np.lexsort((joined.t_utc[joined.offsets[:-1]], label))
+    if people is not None:
+        order = order[label[order] < people]
     joined = take_tracks(joined, order)
     lon, lat = written_degrees(joined.x_m, joined.y_m, scope)
     return Trajectories(joined.offsets, lon, lat, joined.t_utc, label[order])
 
 
 def _assigned(
-    tracks: Tracks, model: PeopleModel, scope: Scope, random: np.random.Generator, progress: Progress
+    tracks: Tracks,
+    model: PeopleModel,
+    scope: Scope,
+    random: np.random.Generator,
+    wanted: int | None,
+    progress: Progress,
 ) -> list[Assigned]:
     """Trips of people, in several waves: each plans people for the trips that the last one left over."""
     calendar = Calendar.of(scope)
@@ -101,10 +112,12 @@ def _assigned(
             break
         some = TripTable(*(getattr(table, name)[left] for name in TripTable.__dataclass_fields__))
         number = int(np.clip(round(len(left) / model.mean_trips), 1, len(left)))
+        if wave == 0 and wanted is not None:
+            number = min(wanted, len(left))
         weight = np.bincount(day[left], minlength=len(calendar.midnight)).astype(np.float64)
         plans = draw_plans(numbers_of_trips(model, len(left), number, random), habits, weight, random)
         assignment = Assignment(some, plans, habits, calendar.midnight, calendar.weekend, fastest_mps(scope), random)
-        assignment.run(lambda share: progress("people", share) if wave == 0 else None)
+        assignment.run(progress if wave == 0 else quiet)
         found += [
             Assigned(
                 people + one.person, int(left[one.trip]), int(left[one.way]), one.reverse, one.start, one.end,
@@ -134,13 +147,12 @@ def _unrelated(
         who, column = asked.entries(dealt)
         weight = 1 / np.bincount(who, minlength=len(trips))[who]
         table = np.bincount(column, weights=weight, minlength=size_of(asked)).reshape(asked.shape)
-        found[question.name.removeprefix(PEOPLE_PREFIX)] = table * (model.number / len(trips) if model.measured else 1)
+        scale = model.number / len(trips) if model.measured else 1.0
+        found[question.name.removeprefix(PEOPLE_PREFIX)] = np.asarray(table * scale, np.float64)
     return found
 
 
-def _feasible(
-    tracks: Tracks, person: NDArray[np.int64], good: NDArray[np.bool_], most_mps: float
-) -> NDArray[np.int64]:
+def _feasible(tracks: Tracks, person: NDArray[np.int64], good: NDArray[np.bool_], most_mps: float) -> NDArray[np.int64]:
     """The tracks that remain when those that cannot follow the one before are removed, one after the other."""
     kept = np.flatnonzero(good)
     while len(kept):

@@ -52,9 +52,7 @@ def moved_ways(
     return Tracks(offsets, x, y, np.rint(depart)[owner] + np.rint(elapsed))
 
 
-def possible_sequence(
-    tracks: Tracks, person: NDArray[np.int64], fastest_mps: float
-) -> NDArray[np.bool_]:
+def possible_sequence(tracks: Tracks, person: NDArray[np.int64], fastest_mps: float) -> NDArray[np.bool_]:
     """Whether each track can follow the previous one of the same person; tracks are sorted by person and time."""
     first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
     possible = np.ones(len(tracks), bool)
