@@ -92,7 +92,8 @@ def main() -> None:
     for one, other in zip(made.scores, chance.scores):
         ratio = one.value / max(other.value, 1e-12)
         print(f"{one.title:<30}{one.value:9.4f}{other.value:9.4f}{ratio:7.2f}{one.floor:9.4f}")
-    print(f"classifier {made.classifier:.3f}, dealt {chance.classifier:.3f}; Zipf {made.zipf}, dealt {chance.zipf[1]:.2f}")
+    print(f"classifier {made.classifier:.3f}, dealt {chance.classifier:.3f}")
+    print(f"Zipf exponent {made.zipf[1]:.2f}, dealt {chance.zipf[1]:.2f}, real {made.zipf[0]:.2f}")
     print(f"overlaps {made.overlaps}, jumps {made.jumps}")
     for name in scores[0]:
         print(f"{name:<30}{scores[1][name]:9.4f}{scores[0][name]:9.4f}{scores[1][name] / scores[0][name] - 1:+8.1%}")
