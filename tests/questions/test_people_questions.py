@@ -43,7 +43,7 @@ def as_trips(rows, users):
     return Trajectories(2 * np.arange(len(rows) + 1), flat[:, 0], flat[:, 1], flat[:, 2], np.array(users))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(st.lists(TRIP, min_size=1, max_size=12), st.randoms(use_true_random=False))
 def test_one_user_adds_at_most_one_in_l1_and_l2_in_any_order(rows, shuffle):
     batch = prepare(as_trips(rows, [0] * len(rows)), SCOPE)
@@ -57,7 +57,7 @@ def test_one_user_adds_at_most_one_in_l1_and_l2_in_any_order(rows, shuffle):
         assert int(squared_norms(vectors[0])[0]) <= question.resolution**2, question.name
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.lists(TRIP, min_size=2, max_size=14), st.integers(0, 3))
 def test_removing_a_user_removes_exactly_what_that_user_adds(rows, user):
     data = as_trips(rows, [k % 4 for k in range(len(rows))])
