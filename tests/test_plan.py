@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import wayveil
 from wayveil.cli.main import app
 from wayveil.errors import InputError
-from wayveil.workflow.plan import KINDS
+from wayveil.release.kinds import KINDS
 
 SCOPE = "san-francisco"
 

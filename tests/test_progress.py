@@ -1,6 +1,7 @@
 """Who listens to progress: logs and notebooks."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -114,6 +115,8 @@ def test_show_progress_in_a_notebook_keeps_one_line_a_cell(monkeypatch, capsys):
 
     def display(bundle, raw, display_id):
         shown.append(bundle["text/plain"])
+        assert re.fullmatch(r'<div><progress value="[01]\.\d+" max="1" style="width:16em"></progress> [^<]+</div>',
+                            bundle["text/html"])  # fmt: skip
         return Handle(shown)
 
     shell, pieces = types.ModuleType("IPython"), types.ModuleType("IPython.display")

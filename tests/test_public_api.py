@@ -45,6 +45,7 @@ COUNTERPARTS = {
     "scope show": "wayveil.read_scope",
     "simulate": "wayveil.simulate.write_city",
     "synthesize": "wayveil.synthesize_file",
+    "tables": "wayveil.tables",
 }
 """Command -> the Python call that does the same."""
 
@@ -99,6 +100,10 @@ RENAMED = {
         "output": "path", "scope_out": "scope", "size_km": "wayveil.simulate.simulate_city",
         "pattern": "wayveil.simulate.simulate_city", "hot_spots": "wayveil.simulate.simulate_city",
         **dict.fromkeys(("diaries", "kinematics", "recorders"), "wayveil.simulate.Behaviour"),
+    },
+    "tables": {
+        "release_file": "release", "synthetic_file": "synthetic", "output": "TrafficTables.write",
+        "force": "TrafficTables.write",
     },
 }  # fmt: skip
 """Command -> option -> what it is in Python, where it is not a parameter of the same name."""
@@ -233,6 +238,60 @@ def one_point(lon=2.3, lat=48.8, t=0.0):
 def test_unusual_trajectories_have_a_summary(data):
     text = text_of(data._repr_html_())
     assert f"{len(data.lon)}" in text and "<b>x" not in text
+
+
+@pytest.fixture
+def axes():
+    """Axes of a figure that no screen shows."""
+    from matplotlib.figure import Figure
+
+    return Figure().subplots()
+
+
+def test_trajectories_are_drawn_as_lines_or_as_a_density(rides, axes, monkeypatch):
+    assert rides.plot(axes) is axes
+    assert len(axes.collections[0].get_segments()) == len(rides)
+    assert axes.get_title() == "Private data: do not share this output."
+    monkeypatch.setattr("wayveil.core.plots.MOST_LINES", 10)
+    axes.clear()
+    drawn = rides.plot(axes).collections[0].get_array()
+    assert 0.98 * len(rides.lon) < drawn.sum() <= len(rides.lon)  # a few points lie outside of the frame
+
+
+def test_a_synthesis_and_a_release_are_drawn(made, release, axes):
+    assert made.plot(axes).get_title() == "Synthetic trajectories"
+    axes.clear()
+    picture = release.plot(axes).images[0]
+    assert picture.get_array().count() > 0 and "noise" in axes.get_title()
+    west, east, south, north = picture.get_extent()
+    scope = release.scope
+    assert (west, south) == (scope.west, scope.south) and east >= scope.east - 1e-9 and north >= scope.north - 1e-9
+
+
+@pytest.mark.parametrize("data", [EMPTY, one_point(), one_point(lon=np.nan, lat=np.nan, t=np.nan)])
+def test_unusual_trajectories_can_be_drawn(data, axes):
+    assert data.plot(axes) is axes
+
+
+def test_frames_of_geopandas_have_lines_or_points(rides, made):
+    lines, points = rides.to_geopandas(), rides.to_geopandas("points")
+    assert len(lines) == len(rides) and len(points) == len(rides.lon) and lines.crs.to_epsg() == 4326
+    assert list(lines.columns) == ["traj_id", "start", "end", "user_id", "geometry"]
+    assert lines.geometry.iloc[0].coords[0] == (rides.lon[0], rides.lat[0])
+    assert wayveil.read(points) == wayveil.read(rides.to_pandas())
+    assert list(made.to_geopandas().columns) == ["traj_id", "start", "end", "geometry"]
+    with pytest.raises(wayveil.errors.InputError, match="'lines' or 'points'"):
+        rides.to_geopandas("areas")
+
+
+def test_a_missing_notebook_extra_is_one_sentence(rides, monkeypatch):
+    def missing(name):
+        raise ImportError
+
+    monkeypatch.setattr("wayveil.core.optional.importlib.import_module", missing)
+    for work in (rides.to_pandas, rides.to_geopandas):
+        with pytest.raises(wayveil.errors.InputError, match=r"`pip install 'wayveil\[notebook\]'` brings it"):
+            work()
 
 
 def test_the_largest_drawing_stays_small():

@@ -56,7 +56,7 @@ def test_caps_by_the_size_of_the_city():
 def test_bad_scopes_get_one_sentence(changes):
     with pytest.raises(InputError) as caught:
         parse_scope(toml(**changes), "x")
-    assert "\n" not in str(caught.value) and "wayveil scope new" in str(caught.value)
+    assert "\n" not in str(caught.value) and "wayveil.template('scope')" in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["", "[", "name = ", "a = " + "[" * 5000, "a = nan", toml() + "\n[caps]\npoints=1"])

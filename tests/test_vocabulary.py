@@ -1,9 +1,12 @@
 """`import wayveil` and its names."""
 
+import ast
 import importlib.util
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -196,3 +199,42 @@ def test_words_and_values_of_a_description(small):
     seeded = wayveil.measure(data, city.scope, epsilon=1, unit="trajectory", noise=SeededNoise(0))
     assert wayveil.describe(seeded).startswith("This release is NOT private")
     assert "changes at most by the factor" not in wayveil.describe(seeded)
+
+
+SPEAKS_OPTIONS = (
+    "cli/",
+    "evaluation/methods_table.py",  # names the command that finds the counter-example
+    "measurement/signal_check.py",  # has a wording for each side
+    "privacy/remedies.py",  # has a call and a command for each remedy
+    "workflow/demo.py",  # prints the commands that the demo stands for
+    "workflow/demo_files.py",
+    "workflow/run_file.py",  # the template of a run file is a file for the command line
+)
+"""Modules of src/wayveil whose strings may contain options."""
+
+
+def test_strings_of_the_library_contain_no_options():
+    """Errors and warnings name arguments and calls; the command line turns them into options."""
+    package = Path(wayveil.__file__).parent
+    for module in sorted(package.rglob("*.py")):
+        if module.relative_to(package).as_posix().startswith(SPEAKS_OPTIONS):
+            continue
+        tree = ast.parse(module.read_text(encoding="utf-8"))
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in docstrings:
+                assert not re.search(r"(?<![\w<!-])-(o\b|-[a-z])", node.value), (module.name, node.lineno)
+
+
+def test_calls_in_messages_exist_and_become_commands():
+    from wayveil.cli.argument_names import as_options
+
+    package = Path(wayveil.__file__).parent
+    text = "\n".join(
+        module.read_text(encoding="utf-8") for module in package.rglob("*.py") if "cli" not in module.parts
+    )
+    named = set(re.findall(r"[^>`\w.](wayveil\.(?:check|convert|evaluate|template)\([^)]*\))", text))
+    shown = [call for call in named if "`wayveil " in as_options(call)]
+    assert len(shown) >= 5
+    for call in shown:
+        assert callable(getattr(wayveil, re.match(r"wayveil\.(\w+)", call)[1]))

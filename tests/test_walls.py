@@ -80,6 +80,20 @@ def test_no_forbidden_module_is_loaded_indirectly():
     assert not [name for name in done.stdout.split() if forbidden(name)]
 
 
+def test_the_other_methods_are_loaded_only_when_asked_for():
+    """Neither `import wayveil` nor the usual commands import the collection."""
+    code = (
+        "import sys, wayveil\n"
+        "from wayveil.cli.main import main\n"
+        "assert not [name for name in sys.modules if name.startswith('wayveil.baselines')]\n"
+        "import wayveil.measurement, wayveil.synthesis.recipe, wayveil.workflow\n"
+        "from wayveil.cli import measure, run, synthesize\n"
+        "print(*(name for name in sys.modules if name.startswith(('wayveil.baselines', 'wayveil.evaluation'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
 def test_only_one_file_imports_opendp():
     imports = re.compile(r"^\s*(?:import|from)\s+opendp\b", re.MULTILINE)
     users = [path for path in ROOT.rglob("*.py") if imports.search(path.read_text(encoding="utf-8"))]

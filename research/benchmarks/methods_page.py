@@ -1,124 +1,139 @@
 """The charts and tables of all methods × datasets × ε, from finished cells of `wayveil bench utility`.
 
-usage: python research/benchmarks/methods_page.py BENCH_DIR [--charts docs/img] [--tables TABLES.md] [--what WORDS]
+usage: python research/benchmarks/methods_page.py BENCH_DIR... [--charts docs/img] [--tables TABLES.md]
 
-One chart per headline metric: columns are datasets, rows are families of methods, both axes are logarithmic, the dashed
-line is the floor, and wayveil is drawn in every panel. The tables have the same numbers, the published modes, CPU
-seconds and peak memory. A dataset is shown once its floor is there. WORDS say what was run; they head the tables.
+Several folders are combined; of cells that are in more than one, those of the last folder count. The charts show the
+private methods. The tables have the same numbers, the published modes, CPU seconds and peak memory, and the reason
+where a cell has no result.
 """
 
 import argparse
-import collections
 import json
 import statistics
+from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
+from wayveil.evaluation.method_charts import FAMILIES, OTHERS, draw_chart, families
+
 METRICS = ("length", "density_100", "endpoints_100", "trip_1000", "relation")
-FAMILIES = {
-    "grids and chains": ("adatrace", "privtrace", "dp-star", "ldptrace", "rejection"),
-    "trees": ("n-gram", "prefix-tree", "safepath", "dpt", "dpapt"),
-    "records": ("coordinate-noise", "distance-direction", "nearest-candidate", "generalised"),
-}
-OURS = "wayveil"
-LOWEST = 1e-4
-"""Scores below this are drawn here: `relation` may be negative, and the axis is logarithmic."""
-Cells = dict[tuple[str, str, float], dict[str, Any]]
+OURS = ("wayveil", "wayveil-map")
+NAMES = {"cabspotting": "Cabspotting", "geolife": "Geolife", "tdrive_partial": "T-Drive (partial)"}
+PUBLISHED = "-published"
+Key = tuple[str, str, float]
 
 
-def read_cells(folder: Path) -> tuple[Cells, dict[str, dict[str, float]]]:
-    """The mean over seeds of each (dataset, method, ε), and the floor of each dataset."""
-    runs, floors = collections.defaultdict(list), {}
-    for path in sorted((folder / "cells").glob("*.json")):
-        cell = json.loads(path.read_text())
-        if "__floor__" in path.name:
-            floors[path.name.split("__")[0]] = cell["values"]
-        elif "values" in cell:
-            runs[cell["dataset"], cell["method"], float(cell["epsilon"])].append(cell)
-    means = {}
-    for key, found in runs.items():
-        values = {m: statistics.mean(cell["values"][m] for cell in found) for m in METRICS}
-        peaks = [cell["peak_mb"] for cell in found if cell.get("peak_mb")]
-        cost = {"cpu_s": statistics.mean(cell["cpu_s"] for cell in found), "peak_mb": max(peaks, default=None)}
-        means[key] = values | cost
-    return means, floors
+def read_cells(folders: list[Path]) -> tuple[dict[Key, list[dict[str, Any]]], dict[Key, str], dict[str, Any]]:
+    """The runs of each (dataset, method, ε), why others have none, and the largest floor file of each dataset."""
+    runs: dict[Key, list[dict[str, Any]]] = {}
+    failed: dict[Key, str] = {}
+    floors: dict[str, Any] = {}
+    for folder in folders:
+        found, none = defaultdict(list), {}
+        for path in sorted((folder / "cells").glob("*.json")):
+            cell, parts = json.loads(path.read_text()), path.stem.split("__")
+            if parts[1] == "floor":
+                size, kept = int(parts[2]), floors.get(parts[0], {"size": 0})
+                floors[parts[0]] = {"size": size, **cell["values"]} if size >= kept["size"] else kept
+            elif "failed" in cell:
+                none[parts[0], parts[1], float(parts[2].removeprefix("eps"))] = cell["failed"]
+            else:
+                found[cell["dataset"], cell["method"], float(cell["epsilon"])].append(cell)
+        runs |= found
+        failed = {key: why for key, why in (failed | none).items() if key not in runs}
+    return runs, failed, floors
 
 
-def draw(cells: Cells, floors: dict[str, dict[str, float]], metric: str, path: Path) -> None:
-    """One chart of small multiples."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    datasets = sorted(floors)
-    figure = Figure(figsize=(3.2 * len(datasets) + 2.2, 7.2), layout="constrained")
-    FigureCanvasAgg(figure)
-    panels = figure.subplots(len(FAMILIES), len(datasets), squeeze=False, sharex=True, sharey="col")
-    for row, (family, members) in zip(panels, FAMILIES.items()):
-        for panel, dataset in zip(row, datasets):
-            for position, method in enumerate((OURS, *members)):
-                found = sorted((e, c[metric]) for (d, m, e), c in cells.items() if (d, m) == (dataset, method))
-                style = {"color": "black", "linewidth": 2.2} if method == OURS else {"color": f"C{position - 1}"}
-                x, y = [e for e, _ in found], [max(v, LOWEST) for _, v in found]
-                panel.plot(x, y, marker="o", markersize=3, label=method, **style)
-            if floors[dataset][metric] > LOWEST:
-                panel.axhline(floors[dataset][metric], color="0.5", linestyle="--", linewidth=1, label="floor")
-            panel.set(xscale="log", yscale="log")
-            panel.set_xticks([0.1, 0.5, 1.0], ["0.1", "0.5", "1"])
-            panel.minorticks_off()
-            panel.grid(alpha=0.3)
-        row[0].set_ylabel(f"{family}\n{metric}")
-        handles, labels = row[0].get_legend_handles_labels()
-        row[-1].legend(handles, labels, loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize="small", frameon=False)
-    for panel, dataset in zip(panels[0], datasets):
-        panel.set_title(dataset)
-    for panel in panels[-1]:
-        panel.set_xlabel("ε (log)")
-    figure.savefig(path, dpi=80)
+def tidy(runs: dict[Key, list[dict[str, Any]]], floors: dict[str, Any]) -> list[dict[str, Any]]:
+    """Rows as those of the comparison's own table, for the private methods."""
+    return [
+        {"dataset": NAMES.get(dataset, dataset), "method": method, "epsilon": epsilon, "metric": metric,
+         "trajectories": cell["trajectories"], "value": cell["values"][metric], "floor": floors[dataset][metric]}
+        for (dataset, method, epsilon), cells in sorted(runs.items())
+        if cells[0]["private"] and (method in OURS or not method.startswith("wayveil"))
+        for cell in cells
+        for metric in METRICS
+    ]  # fmt: skip
 
 
-def tables(cells: Cells, floors: dict[str, dict[str, float]], what: str) -> str:
-    """Every number, one table per dataset and metric, then the cost."""
-    datasets = sorted(floors)
-    epsilons = sorted({epsilon for _, _, epsilon in cells})
-    names = [OURS, *(method for members in FAMILIES.values() for method in members)]
-    names += [f"{name}-published" for name in names[1:]]
-    lines = ["# All methods", "", what, ""]
+def order(methods: set[str]) -> list[str]:
+    """Ours, then family by family, then the published modes in the same order."""
+    plain = families(sorted(methods))
+    listed = [name for family in (*FAMILIES, OTHERS) for name in plain.get(family, [])]
+    listed += [name + PUBLISHED for name in listed]
+    return [*(name for name in OURS if name in methods), *(name for name in listed if name in methods)]
+
+
+def tables(runs: dict[Key, list[dict[str, Any]]], failed: dict[Key, str], floors: dict[str, Any]) -> str:
+    """Every number, one table per dataset, then the cost."""
+    datasets = [name for name in NAMES if name in floors] + sorted(set(floors) - set(NAMES))
+    epsilons = sorted({epsilon for _, _, epsilon in runs})
+    methods = order({method for _, method, _ in (*runs, *failed)})
+    lines = [
+        "# All methods", "",
+        "ε = " + " / ".join(f"{e:g}" for e in epsilons) + ", one number each; scores in nats (`relation`: energy "
+        "share), lower is better; means where there are several runs. Methods that end in *published* are not private. "
+        "Made by `python research/benchmarks/methods_page.py` from finished cells of `wayveil bench utility`.", "",
+    ]  # fmt: skip
     for dataset in datasets:
-        for metric in METRICS:
-            lines += [f"**{dataset}, {metric}** (floor {floors[dataset][metric]:.4f})", ""]
-            head = " | ".join(f"ε = {e:g}" for e in epsilons)
-            lines += [f"| method | {head} |", "|" + "---|" * (1 + len(epsilons))]
-            for name in names:
-                values = [cells.get((dataset, name, e), {}).get(metric) for e in epsilons]
-                if any(value is not None for value in values):
-                    shown = ("–" if value is None else f"{value:.4f}" for value in values)
-                    lines.append(f"| {name} | " + " | ".join(shown) + " |")
-            lines.append("")
-    lines += ["**CPU seconds / peak memory in MB**, largest over ε; memory includes Python, libraries and scoring"]
-    lines += ["", "| method | " + " | ".join(datasets) + " |", "|" + "---|" * (1 + len(datasets))]
-    for name in names:
+        lines += [f"## {NAMES.get(dataset, dataset)} ({floors[dataset]['size']:,} trajectories)", ""]
+        lines += ["| method | " + " | ".join(METRICS) + " |", "|" + "---|" * (1 + len(METRICS))]
+        lines.append("| *floor* | " + " | ".join(show(floors[dataset][metric]) for metric in METRICS) + " |")
+        for method in methods:
+            cells = [runs.get((dataset, method, e)) for e in epsilons]
+            if any(cells):
+                row = (" / ".join(mean(found, metric) for found in cells) for metric in METRICS)
+                lines.append(f"| {method} | " + " | ".join(row) + " |")
+        lines.append("")
+    lines += [*cost(runs, methods, datasets, epsilons), ""]
+    lines += [f"- No result for {NAMES.get(d, d)}, {m}, ε = {e:g}: {why}." for (d, m, e), why in sorted(failed.items())]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def cost(
+    runs: dict[Key, list[dict[str, Any]]], methods: list[str], datasets: list[str], epsilons: list[float]
+) -> list[str]:
+    """CPU seconds at each ε, and the largest peak."""
+    lines = [
+        "## CPU seconds and peak memory", "",
+        "Seconds at each ε / largest peak in MB. The seconds are those of the method alone, on one core; the memory is "
+        "that of its process, with Python, libraries, data and scoring.", "",
+        "| method | " + " | ".join(NAMES.get(d, d) for d in datasets) + " |", "|" + "---|" * (1 + len(datasets)),
+    ]  # fmt: skip
+    for method in methods:
         row = []
         for dataset in datasets:
-            found = [cell for (d, m, _), cell in cells.items() if (d, m) == (dataset, name)]
-            peaks = [cell["peak_mb"] for cell in found if cell["peak_mb"]]
-            row.append(f"{max(c['cpu_s'] for c in found):.1f} / {max(peaks, default=0):.0f}" if found else "–")
-        if any(cell != "–" for cell in row):
-            lines.append(f"| {name} | " + " | ".join(row) + " |")
-    return "\n".join(lines) + "\n"
+            found = [runs.get((dataset, method, e), []) for e in epsilons]
+            seconds = ", ".join(f"{statistics.mean(c['cpu_s'] for c in one):.1f}" if one else "–" for one in found)
+            peak = max((c.get("peak_mb") or 0 for one in found for c in one), default=0)
+            row.append(f"{seconds} / {peak:.0f}" if any(found) else "–")
+        lines.append(f"| {method} | " + " | ".join(row) + " |")
+    return lines
+
+
+def mean(cells: list[dict[str, Any]] | None, metric: str) -> str:
+    return show(statistics.mean(cell["values"][metric] for cell in cells)) if cells else "–"
+
+
+def show(value: float) -> str:
+    return f"{value:.4f}".replace("0.", ".", 1)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("bench", type=Path)
+    parser.add_argument("bench", type=Path, nargs="+")
     parser.add_argument("--charts", type=Path)
     parser.add_argument("--tables", type=Path)
-    parser.add_argument("--what", default="")
     options = parser.parse_args()
-    cells, floors = read_cells(options.bench)
+    runs, failed, floors = read_cells(options.bench)
+    if not runs:
+        parser.error("the folders hold no finished cells; run `wayveil bench utility` first")
+    runs = {key: cells for key, cells in runs.items() if key[0] in floors}
     if options.charts:
         for metric in METRICS:
-            draw(cells, floors, metric, options.charts / f"methods-{metric.replace('_', '-')}.png")
-    text = tables(cells, floors, options.what)
+            name = f"methods-{metric.replace('_', '-')}.png"
+            draw_chart(tidy(runs, floors), metric, options.charts / name, private=False)
+    text = tables(runs, failed, floors)
     if options.tables:
         options.tables.write_text(text, encoding="utf-8")
     else:

@@ -22,10 +22,11 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.evaluation.paths import Paths, as_measured, project
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
+from wayveil.release.kinds import KINDS
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.synthesis.arguments import default_count
 from wayveil.synthesis.recipe import synthesize
-from wayveil.workflow.plan import KINDS, TABLE
+from wayveil.workflow.plan import TABLE
 
 SIGNALS = (50, 500, 5_000, 50_000)
 SCOPES = {"cabspotting": "san-francisco", "geolife": "beijing", "tdrive_partial": "beijing"}
@@ -39,13 +40,25 @@ ZONES = 4
 def errors_between(data: Trajectories, made: Trajectories, scope: Scope) -> dict[str, float]:
     """Shares in a wrong pair of zones, cell of 100 m and hour, and the mean relative error of the quartiles."""
     real, synthetic = as_measured(project(data, scope), scope), project(made, scope)
-    quartiles = [np.quantile(paths.length_m, (0.25, 0.5, 0.75)) for paths in (real, synthetic)]
     return {
         "zones": apart(*(pairs_of_zones(paths) for paths in (real, synthetic))),
         "streets": apart(*(cells_of(paths) for paths in (real, synthetic))),
         "hours": apart(*((paths.start_clock_s // 3600).astype(int) for paths in (real, synthetic))),
-        "lengths": float(np.mean(np.abs(quartiles[1] / quartiles[0] - 1))),
+        "lengths": quartiles_apart(real.length_m, synthetic.length_m),
+        "speeds": quartiles_apart(*(speeds_of(paths) for paths in (real, synthetic))),
     }
+
+
+def quartiles_apart(real: np.ndarray, synthetic: np.ndarray) -> float:
+    """The mean relative error of the quartiles."""
+    quartiles = [np.quantile(values, (0.25, 0.5, 0.75)) for values in (real, synthetic)]
+    return float(np.mean(np.abs(quartiles[1] / quartiles[0] - 1)))
+
+
+def speeds_of(paths: Paths) -> np.ndarray:
+    """The mean speeds of the trips that last."""
+    seconds = paths.t_utc[paths.last] - paths.t_utc[paths.first]
+    return paths.length_m[seconds > 0] / seconds[seconds > 0]
 
 
 def apart(one: np.ndarray, other: np.ndarray) -> float:

@@ -43,11 +43,11 @@ from wayveil.core.waypoints import waypoints
 from wayveil.evaluation import METRICS, headline, project
 from wayveil.evaluation.datasets import find_datasets
 from wayveil.measurement import measure
+from wayveil.privacy.fixedpoint import clip_l1, quantise
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.questions.catalogue import SHARES
-from wayveil.questions.question import exact_sums
-from wayveil.questions.relation import Relation
+from wayveil.questions.question import Features, exact_sums
 from wayveil.synthesis import recipe
 from wayveil.synthesis.fit.weights import SoftView
 from wayveil.synthesis.model import Model, make_model
@@ -61,6 +61,33 @@ ROUTES = 4
 FLOWS = ("origin_destination/coarse", "origin_destination/fine")
 WALKING_MPS = 1.4
 """A second of waiting counts like so many metres of way."""
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """φ_k(T) = softmax_k(−d(T, A_k)² / 2h²), d the root mean square distance over way-points and time.
+
+    A partition of unity over the anchors, so ‖φ‖₁ = 1 for any number of anchors. The anchors are public, or drawn
+    from earlier noisy answers.
+    """
+
+    anchors: NDArray[np.float64]
+    """(k, way-points, 3): x and y in metres, elapsed time times `time_scale_mps`, at equal arc length."""
+    bandwidth_m: float
+    time_scale_mps: float = 0.0
+    name: str = "relation"
+    resolution: int = 1 << 16
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return (len(self.anchors),)
+
+    def features(self, batch: Prepared) -> Features:
+        points = waypoints(
+            batch.offsets, batch.x_m, batch.y_m, batch.t_utc, self.anchors.shape[1], self.time_scale_mps
+        )
+        shares = _softmax(-_squared_distances(points, self.anchors) / (2 * self.bandwidth_m**2))
+        return _dense(shares, self.resolution)
 
 
 def main() -> None:
@@ -251,6 +278,37 @@ def _shares(view: Relation, vectors: NDArray[np.float64]) -> NDArray[np.float64]
     score = -squared / WAY_POINTS / (2 * view.bandwidth_m**2)
     share = np.exp(score - score.max(axis=1, keepdims=True))
     return np.asarray(share / share.sum(axis=1, keepdims=True))
+
+
+def _squared_distances(points: NDArray[np.float64], anchors: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Mean over the way-points of the squared distance, for each pair.
+
+    A row must not depend on its neighbours in the batch, so terms are added in a fixed order, value by value, and not
+    by a blocked matrix product.
+    """
+    result = np.zeros((len(points), len(anchors)))
+    for k in range(anchors.shape[1]):
+        for axis in range(anchors.shape[2]):
+            result += (points[:, None, k, axis] - anchors[None, :, k, axis]) ** 2
+    answer: NDArray[np.float64] = result / anchors.shape[1]
+    return answer
+
+
+def _softmax(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    # Column by column, for the same reason: how a sum along a row is grouped must not hang on the batch's shape.
+    total = np.zeros(len(weights))
+    for column in weights.T:
+        total += column
+    result: NDArray[np.float64] = weights / total[:, None]
+    return result
+
+
+def _dense(shares: NDArray[np.float64], resolution: int) -> Features:
+    rows, columns = shares.shape
+    # Quantising rounds towards zero, but a float sum of shares may exceed 1 by a few ulp: the bound is made exact.
+    weight = clip_l1(quantise(shares, resolution), None, rows, resolution)
+    return Features(np.repeat(np.arange(rows), columns), np.tile(np.arange(columns), rows), weight.ravel())
 
 
 def _drawn(model: Model, count: int, seed: int) -> Trajectories:

@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from wayveil.release.describe import describe as describe
     from wayveil.report.from_files import write_report as write_report
     from wayveil.synthesis.recipe import Synthesis as Synthesis
+    from wayveil.traffic.tables import TrafficTables as TrafficTables
+    from wayveil.traffic.tables import tables as tables
     from wayveil.workflow.datasets import open_dataset as open_dataset
     from wayveil.workflow.demo import run_demo as run_demo
     from wayveil.workflow.files import synthesize_file as synthesize_file
@@ -63,6 +65,7 @@ _HOMES = {
     "Scope": "wayveil.core.scope",
     "Synthesis": "wayveil.synthesis.recipe",
     "Synthesizer": "wayveil.workflow.synthesizer",
+    "TrafficTables": "wayveil.traffic.tables",
     "Trajectories": "wayveil.core.trajectories",
     "UnaccountedSpendWarning": "wayveil.errors",
     "Unit": "wayveil.privacy.unit",
@@ -85,6 +88,7 @@ _HOMES = {
     "show_progress": "wayveil.progress",
     "synthesize": "wayveil.workflow.synthesize",
     "synthesize_file": "wayveil.workflow.files",
+    "tables": "wayveil.traffic.tables",
     "template": "wayveil.workflow.templates",
     "write": "wayveil.io.files",
     "write_release": "wayveil.release",

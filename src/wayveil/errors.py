@@ -1,17 +1,18 @@
 """Every error that wayveil raises on purpose.
 
-A message is one sentence that names the thing, the value and the remedy. It names Python arguments (`unit="user"`); the
-command line shows them as options. It never contains a coordinate, an identifier or an exact private count, because
-messages end up in logs.
+A message is one sentence that names the thing, the value and the remedy. It names Python arguments (`unit="user"`) and
+calls (`wayveil.check()`); the command line shows them as options and commands. It never contains a coordinate, an
+identifier or an exact private count, because messages end up in logs.
 """
 
 import warnings
+from dataclasses import dataclass
 
 CHARGED = "The ledger was charged before this happened and stays charged."
 """Part of the message of every failure after the budget was spent, and a note on errors of other types."""
 UNKNOWN_CHARGE = (
     "Whether the budget was spent is unknown, because the ledger cannot be read back; nothing was released, so check "
-    "the disk and then look at `wayveil ledger show`."
+    "the disk and then look at wayveil.Ledger().table()."
 )
 """Part of the message if a commit failed and its outcome cannot be read."""
 
@@ -21,13 +22,38 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
+@dataclass(frozen=True)
+class Remedy:
+    """The same remedy for a Python program and for a shell."""
+
+    call: str
+    command: str
+
+
+HERE = "\0"
+"""Stands for the remedy in the message of an error. Names and values in messages are printable, so they lack it."""
+
+
 class WayveilError(Exception):
     """Anything that wayveil refuses or cannot do; `exit_code` is what the command line returns."""
 
     exit_code = 1
 
+    def __init__(self, message: str = "", remedy: Remedy | None = None) -> None:
+        super().__init__(message)
+        self.remedy = remedy
+
     def __str__(self) -> str:
-        return printable(super().__str__())
+        return self._text("" if self.remedy is None else self.remedy.call)
+
+    @property
+    def command_line_text(self) -> str:
+        """The message with a command as its remedy, in place of a Python call."""
+        return self._text("" if self.remedy is None else self.remedy.command)
+
+    def _text(self, remedy: str) -> str:
+        message = super().__str__()
+        return printable(message if self.remedy is None else message.replace(HERE, remedy))
 
 
 class InputError(WayveilError):

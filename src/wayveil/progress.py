@@ -1,5 +1,7 @@
 """Progress of long-running functions: one callable that is given a stage and the share of it that is done."""
 
+import html
+import importlib
 import sys
 import threading
 import time
@@ -73,7 +75,7 @@ def tell_until_over(
 def show_progress(stage: str, done: float) -> None:
     """Display progress; give it as `progress=` to any function that takes one.
 
-    In a notebook one line of output that changes in place; elsewhere on stderr, one line that is written over in a
+    In a notebook one bar that changes in place; elsewhere on stderr, one line that is written over in a
     terminal, and at most one line in ten seconds without one.
 
     Parameters
@@ -101,7 +103,7 @@ def show_progress(stage: str, done: float) -> None:
     _last["shown"] = now
     text = _line(stage, done, None)
     if notebook:
-        _last["handle"] = _show(text, _last["handle"])
+        _last["handle"] = _show(text, done, _last["handle"])
     elif sys.stderr.isatty():
         print(f"\r\x1b[2K{text}", end="\n" if done >= 1.0 else "", file=sys.stderr, flush=True)
     else:
@@ -123,13 +125,13 @@ def _in_notebook() -> bool:
     return kernel is not None and kernel.__class__.__name__ == "ZMQInteractiveShell"
 
 
-def _show(text: str, handle: Any) -> Any:
-    """Put the text into this cell's line of progress; another cell gets a line of its own."""
-    from IPython.display import display
-
+def _show(text: str, done: float, handle: Any) -> Any:
+    """Put a bar and the text into this cell's line of progress; another cell gets a line of its own."""
+    display: Any = importlib.import_module("IPython.display").display
     kernel = sys.modules["IPython"].get_ipython()
     cell = kernel.execution_count
-    bundle = {"text/plain": text}
+    bar = f'<progress value="{min(max(done, 0.0), 1.0):.3f}" max="1" style="width:16em"></progress>'
+    bundle = {"text/plain": text, "text/html": f"<div>{bar} {html.escape(text)}</div>"}
     if handle is not None and handle[0] == cell:
         handle[1].update(bundle, raw=True)
         return handle

@@ -18,6 +18,7 @@ from wayveil.audit.method_audit import method_cases
 from wayveil.audit.reader_audit import REFUSED, read_bound
 from wayveil.audit.selfcheck import ONE, Effort, _readers, make_world, sampler_bound, self_check, views_bound
 from wayveil.core.trajectories import Trajectories, concatenate
+from wayveil.errors import InputError
 from wayveil.io.readers.points import usable
 from wayveil.io.source import open_source
 from wayveil.privacy.noise import Noisy, OpenDPNoise, SeededNoise
@@ -152,6 +153,17 @@ def test_methods_are_convicted_in_the_published_mode_only(world, name):
         (f"{name}, default", "acquitted"), (f"{name}, published", "convicted")
     ]  # fmt: skip
     assert all(case.right for case in cases) and cases[1].bound > 1
+
+
+def test_one_method_can_be_attacked_alone():
+    effort = Effort(views=1, releases=1, samples=1, published=1)
+    result = self_check(effort=effort, noise=SeededNoise(0), methods=("wayveil.baselines:privtrace",))
+    assert [case.method.rpartition(", ")[2] for case in result.cases] == ["default", "published"]
+    assert result.passed and result.verdict == "Every verdict is as claimed."
+    wrong = replace(result, cases=(replace(result.cases[0], verdict="convicted"), result.cases[1]))
+    assert "audit" not in wrong.verdict and wrong.cases[0].method in wrong.verdict
+    with pytest.raises(InputError, match="choose from"):
+        self_check(methods=("magic",))
 
 
 def test_self_check_lists_every_method(world):

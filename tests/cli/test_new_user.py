@@ -92,7 +92,7 @@ def test_a_run_makes_its_folders_and_keeps_the_data(wayveil, folder):
     text = wayveil("run", "--template").out.replace("my-city.toml", "small.toml").replace("# n = 10000", "n = 5")
     for name in ("rides.release.json", "synthetic.parquet", "rides.html"):
         text = text.replace(f'"{name}"', f'"out/deep/{name}"')
-    text = text.replace("# [measure.columns]", "[measure.columns]").replace("# on_bad_rows", "on_bad_rows")
+    text = text.replace("# [measure.columns]", "[measure.columns]")
     with open("rides.csv", "a") as data:
         data.write("7,,,1700000000\n")
     Path("rides.toml").write_text(text.replace("out/deep/synthetic.parquet", "rides.csv"))

@@ -19,6 +19,7 @@ from wayveil.dpe.method import options_of
 from wayveil.errors import InputError
 from wayveil.io import files
 from wayveil.io.scope_files import read_scope
+from wayveil.progress import quiet
 
 
 @pytest.fixture(scope="module")
@@ -170,10 +171,10 @@ def test_comparison_runs_on_what_the_folder_holds(file: Path, tmp_path: Path, mo
 
 @pytest.mark.filterwarnings("ignore:The .* the network's training data")
 def test_the_sound_method_of_the_comparison_is_the_product(rides: Trajectories) -> None:
-    from wayveil.reproduction.methods import METHODS, RunSettings, run_method
+    from wayveil.reproduction.methods import METHODS, RunSettings
 
     scope = read_scope("demo-city")
-    made = run_method("wayveil", rides, scope, 1.0, RunSettings(0.1, 1, None, 1))
+    made = METHODS["wayveil"].run(rides, scope, 1.0, RunSettings(0.1, 1, None, 1), quiet)
     assert METHODS["wayveil"].private and len(made) == len(rides)
     x_m, y_m = scope.to_metres(made.lon, made.lat)
     assert (x_m >= 0).all() and (x_m <= scope.width_m).all() and (y_m >= 0).all() and (y_m <= scope.height_m).all()

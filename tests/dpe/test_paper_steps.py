@@ -27,16 +27,10 @@ def test_align_extends_first_and_last_and_puts_the_odd_one_behind() -> None:
     points, offsets = flat([1.0, 2.0, 3.0, 4.0, 5.0], [7.0, 8.0], [9.0])
     behind = align(points, offsets)
     assert behind.points[:, :, 0].tolist() == [[1, 2, 3, 4, 5], [7, 7, 8, 8, 8], [9, 9, 9, 9, 9]]
-    assert align(points, offsets, odd="front").points[1, :, 0].tolist() == [7, 7, 7, 8, 8]
     assert behind.vectors.shape == (3, 10)
     back, found = unalign(behind.points, behind)
     assert np.array_equal(back, points)
     assert np.array_equal(found, offsets)
-
-
-def test_align_refuses_to_shorten() -> None:
-    with pytest.raises(InputError, match="only extend"):
-        align(*flat([1.0, 2.0, 3.0], [1.0]), length=2)
 
 
 def test_metric_sums_of_the_aligned() -> None:

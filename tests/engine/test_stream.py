@@ -115,7 +115,7 @@ def test_a_foreign_folder_is_kept(release, tmp_path):
     folder = tmp_path / "a.parquet.parts"
     folder.mkdir()
     (folder / "thesis.txt").write_text("mine")
-    with pytest.raises(InputError, match="not wayveil's"):
+    with pytest.raises(InputError, match="of other programs"):
         synthesize_to_parquet(release, tmp_path / "a.parquet", n=70, seed=5)
     assert (folder / "thesis.txt").read_text() == "mine"
 
@@ -129,7 +129,7 @@ def test_one_shard_leaves_no_folder_and_removes_an_old_one(release, tmp_path):
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.parquet"]
     folder.mkdir()
     (folder / "mine.txt").write_text("mine")
-    with pytest.raises(InputError, match="not wayveil's"):
+    with pytest.raises(InputError, match="of other programs"):
         synthesize_to_parquet(release, path, n=30, seed=5)
     assert (folder / "mine.txt").exists()
 

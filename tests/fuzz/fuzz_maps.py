@@ -19,10 +19,10 @@ from wayveil.rules import count, motion_from_metres, read_rules
 
 BOX = parse_scope('name = "box"\nsouth = 10.0\nwest = 20.0\nnorth = 10.05\neast = 20.06\n', "box")
 LINES = [
-    ([[20.001, 10.001], [20.02, 10.002], [20.03, 10.04]], "primary", True, "50"),
-    ([[20.0, 10.03], [20.05, 10.03]], "residential", False, "30 mph"),
-    ([[20.05, 10.0], [20.05, 10.049], [20.07, 10.06]], ["footway", "path"], None, None),
-    ([[19.9, 9.9], [19.95, 9.95]], "motorway_link", "-1", 120),
+    ([[20.001, 10.001], [20.02, 10.002], [20.03, 10.04]], "primary", True, "50", "High Street"),
+    ([[20.0, 10.03], [20.05, 10.03]], "residential", False, "30 mph", ["A", "B"]),
+    ([[20.05, 10.0], [20.05, 10.049], [20.07, 10.06]], ["footway", "path"], None, None, None),
+    ([[19.9, 9.9], [19.95, 9.95]], "motorway_link", "-1", 120, 7),
 ]
 RING = [[20.01, 10.01], [20.03, 10.01], [20.03, 10.03], [20.02, 10.015], [20.01, 10.03], [20.01, 10.01]]
 AREA = {"type": "Polygon", "coordinates": [RING]}
@@ -65,7 +65,7 @@ LAUGHS = "<!DOCTYPE g [<!ENTITY a0 'ha'>" + "".join(
 
 
 def geojson_roads() -> dict[str, Any]:
-    names = ("highway", "oneway", "maxspeed")
+    names = ("highway", "oneway", "maxspeed", "name")
     shapes = [{"type": "LineString", "coordinates": line[0]} for line in LINES]
     shapes[1] = {"type": "MultiLineString", "coordinates": [LINES[1][0], LINES[0][0]]}
     features = [

@@ -121,7 +121,7 @@ def test_no_split_is_recommended_for_data_that_was_split(tmp_path):
     caps = {"duration_h": 0.2}
     scope = Scope(name="x", south=48, west=2, north=49, east=3, timezone="UTC", caps=caps)
     name = "longer than the scope's duration cap"
-    assert "--split-minutes" in check(tmp_path / "x.csv", scope).advice[name]
+    assert "split_minutes=" in check(tmp_path / "x.csv", scope).advice[name]
     for ending in ("csv", "parquet", "gpx", "geojson"):
         convert(tmp_path / "x.csv", tmp_path / f"trips.{ending}", split_minutes=10)
         assert "split" not in check(tmp_path / f"trips.{ending}", scope).advice[name]

@@ -1,8 +1,10 @@
 """Formats beyond CSV, Parquet and GPX: real files made by the real libraries, read and written back."""
 
 import gzip
+import importlib.resources
 import json
 import os
+import re
 import stat
 import zipfile
 from pathlib import Path
@@ -25,6 +27,7 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io import extras
 from wayveil.io.files import read, read_metadata, write
+from wayveil.io.options import ENDINGS, FORMATS, READ_AS, WRITABLE
 from wayveil.io.readers import packed
 
 T0 = 1_709_537_400
@@ -324,20 +327,19 @@ def test_gdal_gets_only_files_of_the_named_format(tmp_path):
             read(tmp_path / name)
 
 
+@pytest.fixture(scope="module")
 def sumo_schema():
-    """SUMO's own schema where `pip install eclipse-sumo` put it, otherwise the part of it that is kept here."""
-    try:
-        import sumo
-    except ImportError:
-        return SCHEMAS / "sumo_trips.xsd"
-    return Path(sumo.SUMO_HOME) / "data" / "xsd" / "routes_file.xsd"
+    """SUMO's own schema of route files, from the package sumo-data."""
+    xsd = importlib.resources.files("sumo_data") / "data" / "xsd" / "routes_file.xsd"
+    return etree.XMLSchema(etree.parse(str(xsd)))
 
 
-@pytest.mark.parametrize("schema", [SCHEMAS / "sumo_trips.xsd", sumo_schema()])
-def test_sumo_trips_are_valid(tmp_path, schema):
+def test_sumo_trips_are_valid(tmp_path, sumo_schema):
     write(rides(), tmp_path / "x.rou.xml", extra_metadata={"note": "a -- b"})
     tree = etree.parse(tmp_path / "x.rou.xml")
-    etree.XMLSchema(etree.parse(schema)).assertValid(tree)
+    sumo_schema.assertValid(tree)
+    wrong = etree.fromstring(etree.tostring(tree).replace(b"fromLonLat", b"fromLongLat"))
+    assert not sumo_schema.validate(wrong)
     trips = tree.findall("trip")
     assert [trip.get("depart") for trip in trips] == ["27000.00", "27007.00", "27100.00"]
     assert trips[0].get("fromLonLat") == "2.3,48.8" and trips[0].get("toLonLat") == "2.32,48.82"
@@ -379,3 +381,74 @@ def test_convert_goes_by_the_ending(tmp_path):
     same(read(tmp_path / "y.gpkg"), rides())
     with pytest.raises(InputError, match="prescribes how times"):
         wayveil.convert(tmp_path / "x.parquet", tmp_path / "z.rou.xml", times="iso")
+
+
+def test_geoparquet_of_geopandas(tmp_path):
+    for epsg in (4326, 2154):
+        point_frame().to_crs(epsg).to_parquet(tmp_path / "x.parquet")
+        same(read(tmp_path / "x.parquet"), rides(), degrees=1e-9)
+    write(rides(), tmp_path / "y.geo.parquet", times="iso")
+    frame = geopandas.read_parquet(tmp_path / "y.geo.parquet")
+    assert frame.geometry.x.tolist() == rides().lon.tolist() and frame.crs.to_authority() == ("OGC", "CRS84")
+    assert frame["t"].iloc[0] == pd.Timestamp("2024-03-04T07:30:00Z")
+
+
+def test_kepler_trips_have_the_form_that_kepler_expects(tmp_path):
+    """Lines of [longitude, latitude, altitude, Unix seconds], as in kepler.gl's guide to trip layers."""
+    write(rides(), tmp_path / "x.kepler.json")
+    collection = json.loads((tmp_path / "x.kepler.json").read_text())
+    lines = [feature for feature in collection["features"] if feature["geometry"]["type"] == "LineString"]
+    assert len(lines) == 2 and collection["type"] == "FeatureCollection"
+    for line in lines:
+        positions = line["geometry"]["coordinates"]
+        assert all(len(position) == 4 for position in positions)
+        assert [position[3] for position in positions] == sorted(position[3] for position in positions)
+
+
+def test_a_trip_table_is_measured_and_written_as_a_trip_table(tmp_path, quick_synthesis):
+    city = wayveil.simulate.simulate_city(size_km=(3, 3))
+    write(wayveil.simulate.simulate_trajectories(city, 200), tmp_path / "bikes.trips.csv")
+    assert (np.diff(read(tmp_path / "bikes.trips.csv").offsets) == 2).all()
+    release = wayveil.measure(tmp_path / "bikes.trips.csv", city.scope, epsilon=5, unit="trajectory")
+    made = wayveil.synthesize(release, n=50, seed=1)
+    wayveil.write(made, tmp_path / "made.trips.csv")
+    table = pd.read_csv(tmp_path / "made.trips.csv")
+    assert len(table) == 50 and {"start_time", "end_time", "start_lat", "end_lon"} <= set(table.columns)
+    start, end = (pd.to_datetime(table[name]) for name in ("start_time", "end_time"))
+    assert (start <= end).all()
+    assert (np.diff(read(tmp_path / "made.trips.csv").offsets) == 2).all()
+    assert read_metadata(tmp_path / "made.trips.csv")["origin"].startswith("synthetic")
+
+
+@pytest.mark.parametrize("name", ["x.csv.gz", "x.zip", "x.csv.bz2"])
+def test_packed_files_are_not_written_and_the_advice_works(tmp_path, name):
+    for wanted in (None, "csv"):
+        with pytest.raises(InputError, match=r"write 'x(\.csv)?' and pack it"):
+            write(rides(), tmp_path / name, format=wanted)
+    write(rides(), tmp_path / "x.csv")
+    (tmp_path / "x.csv.gz").write_bytes(gzip.compress((tmp_path / "x.csv").read_bytes()))
+    same(read(tmp_path / "x.csv.gz"), rides())
+
+
+def test_the_error_about_an_extension_names_those_that_work(tmp_path):
+    with pytest.raises(InputError, match="has no extension that wayveil writes") as error:
+        write(rides(), tmp_path / "x.xyz")
+    endings = str(error.value).split("use ")[1].split(", or choose")[0].split(", ")
+    assert len(endings) == len(WRITABLE)
+    for ending in endings:
+        write(rides(), tmp_path / f"x{ending}")
+        assert (tmp_path / f"x{ending}").stat().st_size
+
+
+def test_the_table_of_formats_in_the_documentation_is_that_of_the_program():
+    root = Path(__file__).parents[2]
+    page = (root / "docs" / "reference" / "formats.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| [^|]+ \| `(\w+)` \| ([^|]+) \| (yes)? ?\| (yes)? ?\| `(\w+)` \|", page, re.M)
+    assert {row[0] for row in rows} == set(FORMATS) | set(WRITABLE)
+    tests = "\n".join(file.read_text(encoding="utf-8") for file in (root / "tests" / "io").glob("test_*.py"))
+    for name, endings, reads, writes, test in rows:
+        assert bool(reads) == (READ_AS.get(name, name) in FORMATS), name
+        assert bool(writes) == (name in WRITABLE), name
+        assert f"def {test}(" in tests, test
+        listed = [] if endings == "folder" else re.findall(r"`([^`]+)`", endings)
+        assert sorted(listed) == sorted(ending for ending, kind in ENDINGS if kind == name), name

@@ -101,7 +101,7 @@ def test_unknown_columns_are_listed_unless_they_could_be_data(tmp_path, header, 
         read(csv(tmp_path, f"{header}\nx;y;z;w;v\n"))
     said = str(caught.value)
     assert ("Its columns are: " + ", ".join(header.split(";")) in said) == shown
-    assert 'traj_id="NAME"' in said and "--split-minutes" in said and "\x1b" not in said
+    assert 'traj_id="NAME"' in said and "split_minutes=" in said and "\x1b" not in said
 
 
 @pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table, lambda c: pa.RecordBatch.from_pydict(c)])

@@ -1,5 +1,6 @@
 """Road maps: every kind of file, the tags' many spellings, clipping and the digest."""
 
+import dataclasses
 import json
 import math
 import sys
@@ -12,7 +13,7 @@ import pytest
 from wayveil.core.roads import ROAD_CLASSES, RoadMap
 from wayveil.core.scope import Scope
 from wayveil.errors import InputError
-from wayveil.io.road_lines import direction, road_class_index, speed_kmh
+from wayveil.io.road_lines import direction, road_class_index, speed_kmh, street_name
 from wayveil.io.roads import clip_roads, read_roads, roads_digest, write_roads
 
 
@@ -30,6 +31,28 @@ def small_map() -> RoadMap:
 def same(a: RoadMap, b: RoadMap) -> bool:
     names = ("offsets", "lon", "lat", "road_class", "oneway", "maxspeed_kmh")
     return all(np.array_equal(getattr(a, n), getattr(b, n), equal_nan=n == "maxspeed_kmh") for n in names)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "geojson"])
+def test_street_names_are_kept(tmp_path, ending):
+    path = tmp_path / f"roads.{ending}"
+    named = dataclasses.replace(small_map(), name=np.array(["High Street", "", "Rue\u0301 de  l'Eau"], object))
+    write_roads(named, path)
+    again = read_roads(path)
+    assert again.name.tolist() == ["High Street", "", "Rue\u0301 de l'Eau"]
+    assert roads_digest(again) == roads_digest(small_map())
+    write_roads(small_map(), path)
+    assert read_roads(path).name is None
+    box = Scope.model_validate({"name": "a", "south": 0.0, "west": 0.0, "north": 0.04, "east": 0.04})
+    assert clip_roads(named, box).name.tolist() == ["High Street", ""]
+
+
+@pytest.mark.parametrize(
+    ("value", "name"),
+    [("A\nB", "A B"), (["One", "Two"], "One"), ([], ""), (None, ""), (3.5, ""), ("x" * 500, "x" * 100)],
+)
+def test_names_are_short_lines_of_text(value, name):
+    assert street_name(value) == name
 
 
 @pytest.mark.parametrize("ending", ["parquet", "geojson"])

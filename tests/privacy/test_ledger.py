@@ -332,7 +332,7 @@ class TestRollback:
     def refused(self, ledger, match):
         with pytest.raises(BudgetError, match=match) as caught:
             ledger.spend("rides", HALF, unit=TRIP)
-        assert "wayveil ledger accept" in str(caught.value)
+        assert "wayveil ledger accept" in caught.value.command_line_text
 
     def test_an_older_file_put_back(self):
         self.ledger.spend("rides", HALF, unit=TRIP)

@@ -26,7 +26,7 @@ def run(tmp_path):
         result = CliRunner().invoke(app, ["ledger", *words, "--ledger", str(tmp_path / "ledger.sqlite")])
         if stop is not None:
             assert isinstance(result.exception, stop), result.output
-            return str(result.exception)
+            return result.exception.command_line_text
         assert result.exit_code == 0, (result.output, result.exception)
         assert str(SENTINEL)[:6] not in result.output and "secret-" not in result.output
         return result.stdout, result.stderr

@@ -68,7 +68,8 @@ def test_trajectory_and_user_level_do_not_add_up_to_one_number(ledger):
     ledger.spend("rides", ONE, unit=TRIP)
     with pytest.raises(BudgetError, match="no bound on what a user loses") as caught:
         ledger.spend("rides", ONE, unit=USER)
-    assert 'wayveil ledger allow "rides" --unit user --total none' in str(caught.value)
+    assert "allow('rides', None, '...', unit='user')" in str(caught.value)
+    assert "wayveil ledger allow rides --unit user --total none" in caught.value.command_line_text
     waive(ledger)
     dataset = ledger.spend("rides", ONE, unit=USER).dataset
     assert losses(dataset) == [2, None]
@@ -95,7 +96,7 @@ def test_a_total_per_user_refuses_trajectory_level(ledger):
     ledger.allow("rides", Fraction(5), "both", unit="trajectory")
     with pytest.raises(BudgetError, match="promises each user a total of 5") as caught:
         ledger.spend("rides", ONE, unit=TRIP)
-    assert "--unit user" in str(caught.value) and "--total none" in str(caught.value) and caught.value.exit_code == 3
+    assert "None, '...', unit='user'" in str(caught.value) and caught.value.exit_code == 3
     ledger.spend("rides", ONE, unit=USER)
     waive(ledger)
     assert losses(ledger.spend("rides", ONE, unit=TRIP).dataset) == [2, None]
@@ -159,13 +160,28 @@ def test_suggested_commands_name_the_ledger(tmp_path):
     ledger.spend("rides", ONE, unit=TRIP, total_if_new=Fraction(1))
     with pytest.raises(BudgetError) as refused:
         ledger.spend("rides", ONE, unit=TRIP)
-    command = re.search(r"wayveil ledger allow .*(?=\.$)", str(refused.value))[0]
+    command = re.search(r"wayveil ledger allow .*(?=\.$)", refused.value.command_line_text)[0]
     words = shlex.split(command)
     assert words[:4] == ["wayveil", "ledger", "allow", "rides"] and words[-2:] == ["--ledger", str(path)]
-    with pytest.raises(BudgetError, match="--ledger"):
-        ledger.spend("trams", ONE, unit=TRIP)
-    with pytest.raises(BudgetError, match="--ledger"):
-        ledger.allow("rides", Fraction(2), "people", unit="user")
+    for again in (
+        lambda: ledger.spend("trams", ONE, unit=TRIP),
+        lambda: ledger.allow("rides", Fraction(2), "people", unit="user"),
+    ):
+        with pytest.raises(BudgetError, match=r"wayveil\.Ledger\('.*my ledger.sqlite'\)") as refused:
+            again()
+        assert "--ledger" in refused.value.command_line_text and "--ledger" not in str(refused.value)
+
+
+def test_the_call_that_a_refusal_suggests_works(tmp_path):
+    import wayveil
+
+    ledger = Ledger(tmp_path / "my ledger.sqlite")
+    ledger.spend("it's", ONE, unit=TRIP, total_if_new=Fraction(1))
+    with pytest.raises(BudgetError) as refused:
+        ledger.spend("it's", ONE, unit=TRIP)
+    call = re.search(r"wayveil\.Ledger\(.*\)(?=\.$)", str(refused.value))[0]
+    eval(call, {"wayveil": wayveil})
+    ledger.spend("it's", ONE, unit=TRIP)
 
 
 def test_the_unit_of_a_total_may_be_left_out_where_there_is_only_one(ledger):

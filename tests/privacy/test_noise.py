@@ -47,7 +47,8 @@ def test_gaussian_is_the_one_claimed_and_half_of_it_is_not(source):
 @pytest.mark.parametrize("sensitivity", [1, 3, 2**20, 7 * 2**30])
 def test_the_map_never_exceeds_the_share_and_wastes_next_to_nothing(epsilon, sensitivity):
     share = Fraction(epsilon)
-    scale, cost = noise.laplace_scale(sensitivity, share)
+    noisy = noise.laplace(np.empty(0, np.int64), sensitivity, share)
+    scale, cost = noisy.scale, noisy.epsilon_spent
     assert cost <= share
     assert cost >= share * (1 - Fraction(1, 10**9))
     assert scale == pytest.approx(sensitivity / float(share), rel=1e-9)
@@ -108,7 +109,7 @@ def test_dp_accounting_agrees_with_the_ledger_total(tmp_path):
     (account,) = ledger.datasets()
     sensitivity, step, composed = 2**20, 1e-4, None
     for share in budget.shares.values():
-        scale, _ = noise.laplace_scale(sensitivity, share)
+        scale = noise.laplace(np.empty(0, np.int64), sensitivity, share).scale
         one = pld.from_laplace_mechanism(scale, sensitivity, value_discretization_interval=step)
         composed = one if composed is None else composed.compose(one)
     assert account.spent == 1
@@ -125,6 +126,6 @@ def test_gaussian_mode_follows_dp_accounting():
     proven = (math.sqrt(log_inverse + 1) - math.sqrt(log_inverse)) ** 2
     assert float(rho) >= proven  # the bound for every zCDP mechanism
     shares = [rho / 3, rho / 3, rho / 3]
-    costs = [noise.gaussian_scale(1000.0, integer_rho(share, 1000)) for share in shares]
-    assert sum(cost for _, cost in costs) <= rho
-    assert sum(1000**2 / (scale**2 - LATTICE_VARIANCE) / 2 for scale, _ in costs) == pytest.approx(float(rho))
+    drawn = [noise.gaussian(np.empty(0, np.int64), 1000.0, integer_rho(share, 1000)) for share in shares]
+    assert sum(noisy.rho_spent for noisy in drawn) <= rho
+    assert sum(1000**2 / (noisy.scale**2 - LATTICE_VARIANCE) / 2 for noisy in drawn) == pytest.approx(float(rho))

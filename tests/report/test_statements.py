@@ -24,7 +24,7 @@ from wayveil.release.statements import low_count_text
 def test_a_count_that_is_mostly_noise_is_not_stated_as_a_number(release_of, count, said):
     words = low_count_text(release_of(0.01, count), advice=True)
     assert words is not None and words.startswith(said)
-    assert "larger ε" in words and "wayveil check FILE --scope SCOPE" in words
+    assert "larger ε" in words and "wayveil.check(data, scope)" in words
 
 
 def test_large_counts_cause_no_warning(release_of):

@@ -129,7 +129,7 @@ def test_streamed_file_is_the_same_and_sorted(city, people, tmp_path):
     path = tmp_path / "city.parquet"
     simulate_to_parquet(path, 1500, 0, city=city)
     table = pq.read_table(path)
-    assert table.column_names == ["traj_id", "user_id", "lat", "lon", "t"]
+    assert table.column_names == ["traj_id", "lat", "lon", "t", "user_id"]
     ids = table["traj_id"].to_numpy()
     assert (np.diff(ids) >= 0).all() and len(np.unique(ids)) == 1500
     assert np.array_equal(table["lon"].to_numpy(), people.lon)

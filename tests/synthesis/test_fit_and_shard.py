@@ -270,7 +270,7 @@ def test_what_has_no_weight_is_not_drawn(model, monkeypatch):
 
 
 def test_lengths_and_durations_come_out_as_estimated(model):
-    shard = draw_shard(model, 400, rng(7))
+    shard = draw_shard(model, 2_000, rng(7))
     made, found = shard.trajectories, model.estimates
     took = made.t_utc[made.offsets[1:] - 1] - made.t_utc[made.offsets[:-1]]
     duration = found.distribution(Duration)

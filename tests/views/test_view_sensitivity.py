@@ -23,7 +23,6 @@ from wayveil.questions.detail_weights import PARTS
 from wayveil.questions.gap_ratio import GapRatio
 from wayveil.questions.median_interval import MedianInterval
 from wayveil.questions.occupancy import OCCUPANCY_RESOLUTION, Occupancy
-from wayveil.questions.relation import AnchorDistance, Relation
 from wayveil.questions.top_speed import TopSpeed
 
 SCOPE = Scope(name="small", south=0.0, west=0.0, north=0.05, east=0.05, timezone="Europe/Paris", caps={"points": 50})
@@ -31,15 +30,8 @@ DATED = SCOPE.model_copy(update={"first_day": dt.date(1970, 1, 1), "last_day": d
 
 
 def every_question():
-    """All of the catalogue, so that a new question is tested without an edit here, and those that were only tried."""
-    random = np.random.default_rng(5)
-    anchors = random.uniform(0, 5_000, (7, 6, 3))
-    questions = [question.example(SCOPE) for question in QUESTIONS.values()]
-    for scale in (0.0, 3.0):
-        questions += [Relation(anchors, 900.0, scale, name=f"relation {scale}")]
-        questions += [AnchorDistance(anchors, 8_000.0, scale * 43_200, scale, name=f"anchors {scale}")]
-    # So narrow that the nearest anchor takes all: shares of exactly one and of zero.
-    return [*questions, Relation(anchors, 0.5, 3.0, name="narrow relation")]
+    """All of the catalogue, so that a new question is tested without an edit here."""
+    return [question.example(SCOPE) for question in QUESTIONS.values()]
 
 
 VIEWS = every_question()

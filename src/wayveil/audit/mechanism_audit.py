@@ -153,7 +153,7 @@ class _Remembering:
     def sums(
         self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
     ) -> list[Sums]:
-        """Σ φ(T) for each view; the origin–destination view comes alone and is new in every run."""
+        """Σ φ(T) for each query; the question about origins and destinations comes alone and differs in every run."""
         if len(views) == 1:
             return exact_sums(views, self._batches)
         if self._first is None:
@@ -174,8 +174,8 @@ def release_scores(
     """Log likelihood ratios of whole releases, ln P(release | with) / P(release | without), `runs` on each dataset.
 
     `measure` runs on one dataset; then once more on the other with the answers already given, which says what the exact
-    sums would have been there. Later views depend on earlier answers only through what was released, so the ratio is
-    the sum over all answers, and ε-DP keeps it within ± ε.
+    sums would have been there. Later questions depend on earlier answers only through what was released, so the ratio
+    is the sum over all answers, and ε-DP keeps it within ± ε.
     """
     datasets = (MemorySource(without), MemorySource(with_canary))
     engines = (_Remembering(without, scope), _Remembering(with_canary, scope))

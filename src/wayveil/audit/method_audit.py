@@ -6,7 +6,7 @@ import numpy as np
 
 from wayveil.audit.bounds import epsilon_bound
 from wayveil.audit.broken_methods import STATISTICS, statistics
-from wayveil.audit.selfcheck import Case, World, case
+from wayveil.audit.cases import Case, World, case
 from wayveil.baselines import Method, load, names
 from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.privacy.noise import NoiseSource
@@ -15,7 +15,9 @@ from wayveil.progress import Progress, quiet
 TRAJECTORIES = 60
 """Trajectories of the smaller dataset; few, so that one of them weighs much and a run is short."""
 NEAR_M = 1_000.0
+"""Radius around the canary within which the points of an output are counted."""
 EPSILON = 1
+"""The ε that each method claims."""
 
 
 def method_cases(
@@ -33,17 +35,22 @@ def method_cases(
 
     Privacy: free (simulated data).
     """
-    for name in chosen or names():
-        method = load(name)
-        for published in (False, True):
-            label = f"{name}, {'published' if published else 'default'}"
-            scores = _scores(method, world, runs, published, noise, progress, label)
-            bound = epsilon_bound(*scores, confidence=confidence, names=STATISTICS)
-            yield case(label, float(EPSILON), bound, "convicted" if published else "acquitted")
+    attacked = [(name, load(name), published) for name in chosen or names() for published in (False, True)]
+    for position, (name, method, published) in enumerate(attacked):
+        label = f"{name}, {'published' if published else 'default'}"
+        part = _part(progress, position, len(attacked))
+        scores = _scores(method, world, runs, published, noise, part)
+        bound = epsilon_bound(*scores, confidence=confidence, names=STATISTICS)
+        yield case(label, float(EPSILON), bound, "convicted" if published else "acquitted")
+
+
+def _part(progress: Progress, position: int, parts: int) -> Progress:
+    """Progress of one of several equal parts of the stage."""
+    return lambda stage, done: progress(stage, (position + done) / parts)
 
 
 def _scores(
-    method: Method, world: World, runs: int, published: bool, noise: NoiseSource, progress: Progress, label: str
+    method: Method, world: World, runs: int, published: bool, noise: NoiseSource, progress: Progress
 ) -> list[np.ndarray]:
     data = select(world.data, np.arange(TRAJECTORIES))
     base = select(data, np.arange(TRAJECTORIES - 1)) if method.local else data
@@ -51,7 +58,7 @@ def _scores(
     for side, each in enumerate((data, concatenate([base, world.far]))):
         rows = []
         for run in range(runs):
-            progress(label, (run + 1 + side * runs) / (2 * runs))
+            progress("methods", (run + 1 + side * runs) / (2 * runs))
             made = _run(method, each, world, published, noise, seed=2 * run + side)
             rows.append(statistics(made, world.far, world.wide, near_m=NEAR_M))
         sides.append(np.array(rows, float))

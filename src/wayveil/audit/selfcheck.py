@@ -11,40 +11,17 @@ import numpy as np
 
 from wayveil.audit.bounds import CONFIDENCE, Bound, epsilon_bound
 from wayveil.audit.broken_methods import STATISTICS, grid_sampler, statistics, subtracting_reader
+from wayveil.audit.cases import Case, World, case, make_world
 from wayveil.audit.dpe_audit import DPE_STATISTICS, published_leaks, published_scores, replace_last
 from wayveil.audit.mechanism_audit import HalfNoise, question_scores, release_scores
+from wayveil.audit.method_audit import method_cases
 from wayveil.audit.reader_audit import Reading, read_bound
-from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.progress import Progress, quiet
-from wayveil.simulate import simulate_city, simulate_trajectories
 
 ONE = Fraction(1)
 """The ε of the methods that are audited."""
-
-
-@dataclass(frozen=True)
-class Case:
-    """One method, the ε that it claims, the bound that its runs prove, and the verdict."""
-
-    method: str
-    epsilon: float
-    allowed: float
-    """ε; 2ε where the neighbouring datasets differ by a replacement, which is one removal and one addition."""
-    bound: float
-    verdict: str
-    """'convicted' if bound > allowed, else 'acquitted'."""
-    expected: str
-    runs: int
-    """On each of the two datasets."""
-    seen: str
-    """The event that distinguishes the two datasets, or what else was found."""
-
-    @property
-    def right(self) -> bool:
-        """Whether the audit's verdict is correct."""
-        return self.verdict == self.expected
 
 
 @dataclass(frozen=True)
@@ -54,6 +31,8 @@ class SelfCheck:
     cases: tuple[Case, ...]
     confidence: float
     seconds: float
+    of_methods: bool = False
+    """Whether single methods were chosen; then a wrong verdict says something about them, not about the audit."""
 
     @property
     def passed(self) -> bool:
@@ -62,6 +41,8 @@ class SelfCheck:
     @property
     def verdict(self) -> str:
         wrong = [f"'{case.method}'" for case in self.cases if not case.right]
+        if self.of_methods:
+            return f"Not as claimed: {', '.join(wrong)}." if wrong else "Every verdict is as claimed."
         if wrong:
             return f"The audit failed: it was wrong about {', '.join(wrong)}."
         return "The audit works: every broken method was convicted and every sound one acquitted."
@@ -101,11 +82,13 @@ def self_check(
     effort: Effort | None = None,
     noise: NoiseSource | None = None,
     every_method: bool = False,
+    methods: tuple[str, ...] = (),
     progress: Progress = quiet,
 ) -> SelfCheck:
     """Audit the readers, the sound method, broken variants and the published method on the simulated city.
 
-    With `every_method`, also each method of `wayveil.baselines` in both modes.
+    With `every_method`, also each method of `wayveil.baselines` in both modes. With `methods`, nothing but these, by
+    name or as 'module:attribute'.
 
     `noise` is opendp's unless a test gives another.
 
@@ -115,6 +98,10 @@ def self_check(
     effort = effort or (QUICK if quick else FULL)
     world = make_world()
     noise = noise or OpenDPNoise()
+    if methods:
+        found = tuple(_collection(world, effort, confidence, noise, progress, methods))
+        progress("self-check", 1.0)
+        return SelfCheck(found, confidence, time.monotonic() - begin, of_methods=True)
     cases = (
         *_readers(world, progress),
         *_published(world, effort, confidence, progress),
@@ -124,52 +111,6 @@ def self_check(
     )
     progress("self-check", 1.0)
     return SelfCheck(cases, confidence, time.monotonic() - begin)
-
-
-@dataclass(frozen=True, eq=False)
-class World:
-    """A small part of the embedded city, in a frame three times as wide, and canaries."""
-
-    scope: Scope
-    wide: Scope
-    data: Trajectories
-    holdout: Trajectories
-    standing: Trajectories
-    """Stands still in the north-east corner: all its weight in one cell of every view."""
-    crossing: Trajectories
-    """Goes from corner to corner: start and end differ."""
-    far: Trajectories
-    """Stands far outside the city, inside the wide frame."""
-
-
-def make_world() -> World:
-    """The embedded city at 3 × 3 km, 300 trajectories, 40 for the published method with 40 of other people."""
-    city = simulate_city(seed=0, size_km=(3, 3))
-    scope = city.scope
-    data = simulate_trajectories(city, n=300, seed=1)
-    data = Trajectories(data.offsets, data.lon, data.lat, data.t_utc)
-    others = simulate_trajectories(city, n=100, seed=2)
-    high, wide_east = scope.north - scope.south, scope.east - scope.west
-    wide = scope.model_copy(update={"south": scope.south - high, "north": scope.north + high,
-                                    "west": scope.west - wide_east, "east": scope.east + wide_east})  # fmt: skip
-    window = scope.time_window()
-    begin = 0.0 if window is None else window[0] + 8 * 3600
-    still, across = np.full(8, 0.97), np.linspace(0.03, 0.97, 8)
-    return World(
-        scope,
-        wide,
-        data,
-        Trajectories(others.offsets, others.lon, others.lat, others.t_utc),
-        _canary(scope, still, begin),
-        _canary(scope, across, begin),
-        _canary(wide, still, begin),
-    )
-
-
-def _canary(scope: Scope, share: np.ndarray, begin_utc: float) -> Trajectories:
-    # Eight points: a weight of 1/8 is exact in fixed point, so the canary uses the whole of its sensitivity.
-    lon, lat = scope.to_degrees(share * scope.width_m, share * scope.height_m)
-    return Trajectories(np.array([0, 8]), lon, lat, np.asarray(begin_utc + 60.0 * np.arange(8), np.float64))
 
 
 def _readers(world: World, progress: Progress) -> Iterator[Case]:
@@ -185,16 +126,6 @@ def _readers(world: World, progress: Progress) -> Iterator[Case]:
         yield judged(f"readers, one {unit} more", found, "acquitted")
     found = read_bound(world.data, world.scope, "trajectory", reader=subtracting_reader, progress=progress)
     yield judged("readers, ids subtracted", found, "convicted")
-
-
-def case(
-    method: str, epsilon: float, bound: Bound, expected: str, allowed: float | None = None, more: str = ""
-) -> Case:
-    """The verdict on one method."""
-    limit = epsilon if allowed is None else allowed
-    verdict = "convicted" if bound.epsilon > limit else "acquitted"
-    seen = f"{bound.event} ({bound.likely.value:.1%} against {bound.unlikely.value:.1%}){more}"
-    return Case(method, epsilon, limit, bound.epsilon, verdict, expected, bound.runs, seen)
 
 
 def _sound(world: World, effort: Effort, confidence: float, noise: NoiseSource, progress: Progress) -> Iterator[Case]:
@@ -280,11 +211,14 @@ def _published(world: World, effort: Effort, confidence: float, progress: Progre
 
 
 def _collection(
-    world: World, effort: Effort, confidence: float, noise: NoiseSource, progress: Progress
+    world: World,
+    effort: Effort,
+    confidence: float,
+    noise: NoiseSource,
+    progress: Progress,
+    chosen: tuple[str, ...] = (),
 ) -> Iterator[Case]:
-    from wayveil.audit.method_audit import method_cases
-
-    yield from method_cases(world, effort.methods, confidence, noise, progress)
+    yield from method_cases(world, effort.methods, confidence, noise, progress, chosen)
 
 
 Runner = Callable[[Trajectories], list[float]]

@@ -17,6 +17,7 @@ from wayveil.errors import InputError, WayveilError
 from wayveil.privacy.noise import Noisy, SeededNoise
 
 SCOPE = Scope.model_validate({"name": "square", "south": 0.0, "west": 0.0, "north": 0.2, "east": 0.2})
+"""A square of about 22 km, without days or a time zone."""
 
 
 class ConformanceError(WayveilError):

@@ -41,7 +41,7 @@ def from_points(
     scope: Scope,
     t_utc: NDArray[np.float64] | None = None,
 ) -> Trajectories:
-    """Trajectories of drawn points; without times, t counts seconds from 0, one a point.
+    """Trajectories of drawn points; without times, t counts seconds from 0, one per point.
 
     Privacy: free (post-processing).
     """

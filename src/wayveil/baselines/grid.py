@@ -12,6 +12,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _TRACED_AT_ONCE = 8_192
+"""Trajectories traced through the grid at a time, which bounds the memory."""
 
 
 @dataclass(frozen=True)

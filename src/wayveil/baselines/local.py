@@ -22,7 +22,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _WHOLE = 1 << 32
+"""Probabilities are multiples of 1/_WHOLE, so that a comparison of integers draws them exactly."""
 _BITS_AT_ONCE = 1 << 22
+"""Random bits drawn at a time, which bounds the memory."""
 
 
 def other_bit(epsilon: Fraction) -> Fraction:

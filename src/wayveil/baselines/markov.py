@@ -10,12 +10,15 @@ from numpy.typing import NDArray
 
 from wayveil.baselines.grid import draw_rows, draw_systematic
 from wayveil.core import ragged
+from wayveil.core.raking import rake
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LONGEST = 400
 _WALKERS_AT_ONCE = 50_000
+_RAKING_ROUNDS = 50
+"""Rounds of raking that fit trips to the noisy numbers of starts and ends."""
 _TEMPER = 0.7
 """Power of the chain's own (start, end) that the fit of trips begins with: 0 = independent, 1 = the chain's."""
 _DIRECTNESS = 0.5
@@ -90,7 +93,7 @@ def make_chain(edges: Edges, start: Floats, end: Floats, flow: Floats) -> Chain:
     return Chain(edges, start, end, flow, step, stop, visits, reach)
 
 
-def trip_distribution(chain: Chain, rounds: int = 50) -> Floats:
+def trip_distribution(chain: Chain) -> Floats:
     """(states, states) weights of (start, end): the entropy projection onto the noisy margins, a convex fit.
 
     Each trajectory of L states weighs 1/(L + 1) in the margins, so y = x / (L_ij + 1) is fitted and multiplied back,
@@ -105,9 +108,7 @@ def trip_distribution(chain: Chain, rounds: int = 50) -> Floats:
         return np.ones((len(start), len(start)))
     start, end = start / start.sum(), end / end.sum()
     y = start[:, None] * (chain.visits * chain.stop) ** _TEMPER
-    for _ in range(rounds):
-        y *= (start / np.maximum(y.sum(1), 1e-300))[:, None]
-        y *= end / np.maximum(y.sum(0), 1e-300)
+    y = rake(y, ((0, start), (1, end)), _RAKING_ROUNDS)
     edges = chain.edges
     graph = csr_matrix((np.ones(len(edges.source)), (edges.source, edges.target)), shape=y.shape)
     hops = shortest_path(graph, unweighted=True)

@@ -21,6 +21,7 @@ from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.privacy.unit import Unit
 
 RESOLUTION = 1 << 20
+"""Integer units per trajectory of the sums: rounding towards zero costs a share of one in a million."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ class SoundMechanism:
     budget: Budget
     source: NoiseSource = field(default_factory=OpenDPNoise)
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
-    """Draws what is no noise, and the random bits of local reports where `source` is not private."""
+    """Draws everything but the noise, and the random bits of local reports if `source` is not private."""
     lines: list[LedgerLine] = field(default_factory=list)
 
     @property

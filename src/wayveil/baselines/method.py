@@ -1,7 +1,7 @@
 """What a baseline is: a description, shares of ε, and one function that makes trajectories from a `Run`."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +41,8 @@ class Run:
     devices: int = 0
     """The number of records, those outside the scope included: public in the local model, private otherwise."""
     progress: Progress = quiet
+    remarks: list[str] = field(default_factory=list)
+    """Sentences about this run for the result's notes; in the default mode they must not depend on `data`."""
 
     @property
     def trajectories(self) -> int:
@@ -143,9 +145,10 @@ class Method:
             mechanism = sound_mechanism(self.name, epsilon, self.shares, account, rng)
         progress(self.name, 0.0)
         box, data, t_utc = in_metres(trajectories, scope, published)
-        made = self.make(Run(box, data, t_utc, scope, mechanism, published, rng, n, len(trajectories), progress))
+        run = Run(box, data, t_utc, scope, mechanism, published, rng, n, len(trajectories), progress)
+        made = self.make(run)
         progress(self.name, 1.0)
         kept = ONE_DEVICE if self.local else ONE_TRAJECTORY
         notes = [self.leaks if published else kept]
         notes += [] if self.makes_times else [NO_TIME]
-        return BaselineResult(made, mechanism.private, tuple(mechanism.lines), tuple(notes))
+        return BaselineResult(made, mechanism.private, tuple(mechanism.lines), (*notes, *run.remarks))

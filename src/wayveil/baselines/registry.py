@@ -16,6 +16,7 @@ MODULES = {
     "dp-star": "dp_star",
     "ldptrace": "ldptrace",
     "dpapt": "dpapt",
+    "dptraj-pm": "dptraj_pm",
     "coordinate-noise": "coordinate_noise",
     "distance-direction": "coordinate_noise",
     "nearest-candidate": "coordinate_noise",

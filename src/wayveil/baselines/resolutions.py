@@ -32,6 +32,7 @@ class Steps:
 FIRST = np.r_[0, np.cumsum([k**2 for k in RESOLUTIONS])]
 """First state (grid and cell) of each grid."""
 STATES = int(FIRST[-1])
+"""Number of states: the cells of all resolutions."""
 
 
 def grid_of_step(side_m: float, length_m: Floats, use: NDArray[np.bool_]) -> Ints:

@@ -11,6 +11,7 @@ from wayveil.core.trajectories import Trajectories
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 NOTHING = -1
+"""Marks the places of a row after its end."""
 
 
 def padded(offsets: Ints, symbol: Ints, longest: int, end: int) -> Ints:

@@ -1,6 +1,7 @@
 """Messages of the library name Python arguments; the command line shows them as options.
 
-`timezone="Europe/Paris"` becomes `--timezone Europe/Paris`, and `force=True` becomes `--force`.
+`timezone="Europe/Paris"` becomes `--timezone Europe/Paris`, `force=True` becomes `--force`, and `wayveil.check()`
+becomes `wayveil check`.
 """
 
 import re
@@ -18,6 +19,7 @@ _RENAMED = {
 }
 _SAME_NAME = [
     "address",
+    "allow_unmarked",
     "audit",
     "confidence",
     "dataset",
@@ -45,9 +47,11 @@ _SAME_NAME = [
     "max_per_user",
     "methods",
     "metric",
+    "parts",
     "people",
     "quick",
     "real",
+    "reason",
     "roads",
     "rules",
     "rules_factor",
@@ -64,8 +68,21 @@ _SAME_NAME = [
     "unit",
     "users",
     "yes",
+    "zones",
 ]
-_PHRASES = {'on_bad_rows="drop"': "--drop-bad-rows", "extend=False": "--no-align"}
+_PHRASES = {
+    'on_bad_rows="drop"': "--drop-bad-rows",
+    "extend=False": "--no-align",
+    "wayveil.Ledger().table()": "`wayveil ledger show`",
+    "wayveil.check()": "`wayveil check`",
+    "wayveil.check(data, scope)": "`wayveil check FILE --scope SCOPE`",
+    "wayveil.convert(split_minutes=10)": "`wayveil convert --split-minutes 10`",
+    "wayveil.evaluate()": "`wayveil evaluate`",
+    "wayveil.template('run') is": "`wayveil run --template` prints",
+    "wayveil.template('run')": "`wayveil run --template`",
+    "wayveil.template('scope') is": "`wayveil scope new` writes",
+    "wayveil.template('scope')": "`wayveil scope new`",
+}
 _OPTIONS = _RENAMED | {name: "--" + name.replace("_", "-") for name in _SAME_NAME}
 _ARGUMENT = re.compile(rf"""(?<![\w'"./=-])({"|".join(_OPTIONS)})=(?:(["'])(.*?)\2|(\d[\d.]*\d|\d)|True\b)?""")
 

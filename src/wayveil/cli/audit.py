@@ -43,6 +43,7 @@ def register(app: typer.Typer) -> None:
     epilog="Example: wayveil audit rides.parquet synthetic.parquet --scope san-francisco --epsilon 1 "
     "--holdout others.parquet -o audit.json"
 )
+@col.with_columns()
 def files(
     real: Annotated[str, typer.Argument(metavar="REAL", help="The private trajectories.")],
     synthetic: Annotated[str, typer.Argument(metavar="SYNTH", help="The synthetic trajectories.")],
@@ -64,14 +65,8 @@ def files(
         bool, typer.Option("--strict", help="Exit with code 4 if the audit fails, for pipelines.")
     ] = False,
     as_json: Json = False,
-    format: col.Format = None,
-    traj_column: col.TrajColumn = None,
-    user_column: col.UserColumn = None,
-    lon_column: col.LonColumn = None,
-    lat_column: col.LatColumn = None,
-    time_column: col.TimeColumn = None,
-    timezone: col.Timezone = None,
-    drop_bad_rows: col.DropBadRows = False,
+    *,
+    columns: col.Columns,
 ) -> None:
     """Run linkage, membership, reconstruction and floor tests on one file. The word `files` may be left out."""
     from wayveil.audit.file_audit import audit_synthetic
@@ -79,13 +74,10 @@ def files(
 
     if output is not None:
         check_result(output, (real, synthetic, scope, holdout), AUDIT)
-    options = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
-    )
     with progress_bar() as progress:
         report = audit_synthetic(
             real, synthetic, scope, epsilon=epsilon, holdout=holdout, confidence=confidence, progress=progress,
-            **options,
+            **columns,
         )  # fmt: skip
     result = {"note": NOT_FOR_PUBLICATION, **report.to_dict()}
     note(NOT_FOR_PUBLICATION)
@@ -106,20 +98,30 @@ def files(
         raise typer.Exit(FAILED)
 
 
-@audit_app.command(name="self-check", epilog="Example: wayveil audit self-check --quick")
+@audit_app.command(name="self-check", epilog="Example: wayveil audit self-check --quick --methods adatrace,mine:pairs")
 def self_check(
     quick: Annotated[bool, typer.Option("--quick", help="Fewer runs: about half a minute of processor time.")] = False,
     every_method: Annotated[
         bool, typer.Option("--all", help="Also every method of `wayveil bench methods`, in both modes.")
     ] = False,
+    methods: Annotated[
+        str | None,
+        typer.Option("--methods", help="Only these methods, in both modes: comma-separated names or module:attribute."),
+    ] = None,
     confidence: Confidence = 0.999,
     as_json: Json = False,
 ) -> None:
     """Audit methods that are known to be sound or broken, on the simulated city; exit code 1 if the audit is wrong."""
     from wayveil.audit.selfcheck import self_check as check
+    from wayveil.errors import InputError
 
+    chosen = tuple(name.strip() for name in (methods or "").split(",") if name.strip())
+    if methods is not None and (every_method or not chosen):
+        raise InputError("Give either --all or --methods with names, such as --methods adatrace,mine:pairs.")
     with progress_bar() as progress:
-        result = check(quick, confidence=confidence, every_method=every_method, progress=progress)
+        result = check(
+            quick, confidence=confidence, every_method=every_method, methods=chosen, progress=progress
+        )
     if as_json:
         print_json(result.to_dict())
     else:

@@ -18,22 +18,13 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Example: wayveil check rides.csv --scope san-francisco --timezone America/Los_Angeles")(check)
 
 
+@col.with_columns(bad_rows=False)
 def check(
     file: Annotated[str, typer.Argument(help="File or folder of trajectories.")],
     scope: Annotated[str | None, typer.Option("--scope", help="Also count rows outside this scope.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
-    format: col.Format = None,
-    traj_column: col.TrajColumn = None,
-    user_column: col.UserColumn = None,
-    lon_column: col.LonColumn = None,
-    lat_column: col.LatColumn = None,
-    time_column: col.TimeColumn = None,
-    timezone: col.Timezone = None,
-    line_column: col.LineColumn = None,
-    interval_seconds: col.IntervalSeconds = None,
-    trip_columns: col.TripColumns = None,
-    decimal: col.Decimal = ".",
-    dayfirst: col.DayFirst = None,
+    *,
+    columns: col.Columns,
 ) -> None:
     """Report what a file contains and what is wrong with it; spends nothing. Not for publication.
 
@@ -46,12 +37,8 @@ def check(
     frame = None if scope is None else read_scope(scope)
     if frame is not None:
         note_clocks(frame)
-    options = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone,
-        line=line_column, interval_s=interval_seconds, trip_columns=trip_columns, decimal=decimal, dayfirst=dayfirst,
-    )  # fmt: skip
     with progress_bar() as progress:
-        report = check_data(file, frame, progress=progress, **options)
+        report = check_data(file, frame, progress=progress, **columns)
     if as_json:
         advice = {name: as_options(text) for name, text in report.advice.items()}
         print_json({"notice": NOT_FOR_PUBLICATION, **report.to_dict(), "advice": advice})

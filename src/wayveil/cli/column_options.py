@@ -1,5 +1,8 @@
 """The options for how a file is read, the same for every command that reads one."""
 
+import functools
+import inspect
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -55,36 +58,53 @@ DropBadRows = Annotated[
     typer.Option("--drop-bad-rows", help="Leave out rows with missing or impossible values.", rich_help_panel=_PANEL),
 ]
 
-IgnoredDropBadRows = Annotated[
-    bool,
-    typer.Option(
-        "--drop-bad-rows",
-        help="No effect: `measure` always leaves bad rows out; `wayveil check` counts them.",
-        rich_help_panel=_PANEL,
-    ),
-]
+
+Columns = dict[str, Any]
+"""Keyword arguments for `wayveil.read`, from the options below."""
+
+_OPTIONS: dict[str, tuple[str, Any, Any]] = {
+    "format": ("format", Format, None),
+    "traj_column": ("traj_id", TrajColumn, None),
+    "user_column": ("user", UserColumn, None),
+    "lon_column": ("lon", LonColumn, None),
+    "lat_column": ("lat", LatColumn, None),
+    "time_column": ("time", TimeColumn, None),
+    "timezone": ("timezone", Timezone, None),
+    "line_column": ("line", LineColumn, None),
+    "interval_seconds": ("interval_s", IntervalSeconds, None),
+    "trip_columns": ("trip_columns", TripColumns, None),
+    "decimal": ("decimal", Decimal, "."),
+    "dayfirst": ("dayfirst", DayFirst, None),
+}
+"""Option -> argument of `wayveil.read`, type and default."""
+_BAD_ROWS = "drop_bad_rows"
 
 
-def read_options(
-    format: str | None,
-    traj_column: str | None,
-    user_column: str | None,
-    lon_column: str | None,
-    lat_column: str | None,
-    time_column: str | None,
-    timezone: str | None,
-    drop_bad_rows: bool = False,
-    **more: Any,
-) -> dict[str, Any]:
-    """Keyword arguments for `wayveil.io.files.read` and `wayveil.io.source.open_source`."""
-    return {
-        "format": format,
-        "traj_id": traj_column,
-        "user": user_column,
-        "lon": lon_column,
-        "lat": lat_column,
-        "time": time_column,
-        "timezone": timezone,
-        "on_bad_rows": "drop" if drop_bad_rows else "error",
-        **more,
-    }
+def with_columns(*, bad_rows: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options above in place of its parameter `columns`, which receives their values.
+
+    Without `bad_rows`, there is no option for bad rows: the command treats them in its own way.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = inspect.signature(command, eval_str=True).parameters
+        added = {name: (kind, default) for name, (_, kind, default) in _OPTIONS.items()}
+        if bad_rows:
+            added[_BAD_ROWS] = (DropBadRows, False)
+        parameters = [parameter for name, parameter in own.items() if name != "columns"]
+        parameters += [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+            for name, (kind, default) in added.items()
+        ]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            columns = {argument: given.pop(name) for name, (argument, _, _) in _OPTIONS.items()}
+            columns["on_bad_rows"] = "drop" if given.pop(_BAD_ROWS, False) else "error"
+            command(**given, columns=columns)
+
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        return run
+
+    return decorate

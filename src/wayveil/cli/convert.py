@@ -7,6 +7,7 @@ import typer
 
 from wayveil.cli import column_options as col
 from wayveil.cli.console import note, print_json, progress_bar
+from wayveil.io.options import WRITABLE_ENDINGS
 
 
 def register(app: typer.Typer) -> None:
@@ -17,9 +18,13 @@ def register(app: typer.Typer) -> None:
     )(convert)
 
 
+@col.with_columns()
 def convert(
     source: Annotated[str, typer.Argument(metavar="IN", help="File or folder of trajectories.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="File to write; its extension selects the format.")],
+    target: Annotated[
+        Path,
+        typer.Argument(metavar="OUT", help=f"File to write; its extension selects the format: {WRITABLE_ENDINGS}."),
+    ],
     to: Annotated[str | None, typer.Option("--to", help="The format, if the extension does not say it.")] = None,
     times: Annotated[str | None, typer.Option("--times", help="Write times as iso or unix (seconds).")] = None,
     split_minutes: Annotated[
@@ -32,19 +37,8 @@ def convert(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
-    format: col.Format = None,
-    traj_column: col.TrajColumn = None,
-    user_column: col.UserColumn = None,
-    lon_column: col.LonColumn = None,
-    lat_column: col.LatColumn = None,
-    time_column: col.TimeColumn = None,
-    timezone: col.Timezone = None,
-    line_column: col.LineColumn = None,
-    interval_seconds: col.IntervalSeconds = None,
-    trip_columns: col.TripColumns = None,
-    decimal: col.Decimal = ".",
-    dayfirst: col.DayFirst = None,
-    drop_bad_rows: col.DropBadRows = False,
+    *,
+    columns: col.Columns,
 ) -> None:
     """Read trajectories in any known format, sort them, and write them in another.
 
@@ -53,13 +47,9 @@ def convert(
     """
     from wayveil.io.convert import convert as convert_data
 
-    options = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows,
-        line=line_column, interval_s=interval_seconds, trip_columns=trip_columns, decimal=decimal, dayfirst=dayfirst,
-    )  # fmt: skip
     with progress_bar() as progress:
         convert_data(
-            source, target, to=to, times=times, split_minutes=split_minutes, force=force, progress=progress, **options
+            source, target, to=to, times=times, split_minutes=split_minutes, force=force, progress=progress, **columns
         )
     if as_json:
         print_json({"file": str(target)})

@@ -12,11 +12,11 @@ from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_
 def register(app: typer.Typer) -> None:
     """Add the command."""
     app.command(
-        epilog="Example: wayveil evaluate rides.parquet synthetic.parquet --scope san-francisco "
-        "--against adatrace.parquet"
+        epilog="Example: wayveil evaluate rides.parquet synthetic.parquet --scope san-francisco --for planning"
     )(evaluate)
 
 
+@col.with_columns()
 def evaluate(
     real: Annotated[str, typer.Argument(metavar="REAL", help="The private trajectories.")],
     synthetic: Annotated[str, typer.Argument(metavar="SYNTH", help="The synthetic trajectories.")],
@@ -42,22 +42,19 @@ def evaluate(
     roads: Annotated[
         Path | None, typer.Option("--roads", help="A public road map, for street flows (with --trips).")
     ] = None,
+    purpose: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="planning|simulation|research",
+            help="What the data is for: the conclusion is about this use, and metrics that matter for it are marked.",
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")] = False,
-    format: col.Format = None,
-    traj_column: col.TrajColumn = None,
-    user_column: col.UserColumn = None,
-    lon_column: col.LonColumn = None,
-    lat_column: col.LatColumn = None,
-    time_column: col.TimeColumn = None,
-    timezone: col.Timezone = None,
-    line_column: col.LineColumn = None,
-    interval_seconds: col.IntervalSeconds = None,
-    trip_columns: col.TripColumns = None,
-    decimal: col.Decimal = ".",
-    dayfirst: col.DayFirst = None,
-    drop_bad_rows: col.DropBadRows = False,
+    *,
+    columns: col.Columns,
 ) -> None:
-    """Compare synthetic trajectories with the real ones: every metric, its 95 % interval, and the floor.
+    """Compare synthetic trajectories with the real ones: a conclusion, every metric, its 95 % interval, and the floor.
 
     The floor is what a perfect, honest release would score: the metric between disjoint samples of the real data, at
     the sizes compared. A score clearly below the floor means that records were copied. The output is computed from the
@@ -68,14 +65,10 @@ def evaluate(
 
     if output is not None:
         check_result(output, (real, synthetic, scope, *([str(roads)] if roads else []), *(against or [])), EVALUATION)
-    options = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows,
-        line=line_column, interval_s=interval_seconds, trip_columns=trip_columns, decimal=decimal, dayfirst=dayfirst,
-    )  # fmt: skip
     with progress_bar() as progress:
         comparison = compare_files(
             real, [synthetic, *(against or [])], scope, headline=headline, with_time=not no_time, trips=trips,
-            people=people, roads=roads, options=options, progress=progress,
+            people=people, roads=roads, purpose=purpose, options=columns, progress=progress,
         )  # fmt: skip
     note(NOT_FOR_PUBLICATION)
     for warning in comparison.warnings:
@@ -91,6 +84,7 @@ def evaluate(
 
     from wayveil.evaluation.score_table import score_table, trip_tables
 
+    typer.echo(comparison.conclusion)
     Console().print(score_table(comparison.evaluations))
     for name, evaluation in comparison.evaluations.items():
         for table in trip_tables(name, evaluation.trips):

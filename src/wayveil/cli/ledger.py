@@ -33,6 +33,7 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group)
 
 
+@col.with_columns()
 def open_(
     file: str = typer.Argument(
         ..., help="The private trajectories; the ledger stores a keyed digest of their content."
@@ -43,14 +44,8 @@ def open_(
     total_delta: str = typer.Option("0", "--total-delta", help="The total delta that may ever be spent per unit."),
     ledger: Path | None = _LEDGER,
     as_json: bool = _JSON,
-    format: col.Format = None,
-    traj_column: col.TrajColumn = None,
-    user_column: col.UserColumn = None,
-    lon_column: col.LonColumn = None,
-    lat_column: col.LatColumn = None,
-    time_column: col.TimeColumn = None,
-    timezone: col.Timezone = None,
-    drop_bad_rows: col.DropBadRows = False,
+    *,
+    columns: col.Columns,
 ) -> None:
     """Open a dataset and set how much privacy may ever be spent on it."""
     from wayveil.privacy.budget import decimal_text, exact_epsilon
@@ -58,11 +53,9 @@ def open_(
     from wayveil.workflow.datasets import open_dataset
 
     kind, epsilon = kind_of(unit), exact_epsilon(total, "--total")
-    columns = traj_column, user_column, lon_column, lat_column, time_column
-    options = col.read_options(format, *columns, timezone, drop_bad_rows)
     with progress_bar() as progress:
         opened = open_dataset(
-            file, dataset, epsilon, unit=kind, total_delta=total_delta, ledger=ledger, progress=progress, **options
+            file, dataset, epsilon, unit=kind, total_delta=total_delta, ledger=ledger, progress=progress, **columns
         )
     for warning in opened.warnings:
         note(f"Warning: {warning}")

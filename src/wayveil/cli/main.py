@@ -47,8 +47,8 @@ app = typer.Typer(
 )
 
 COMMANDS = (
-    "demo", "check", "convert", "scope", "plan", "measure", "describe", "synthesize", "evaluate", "audit", "report",
-    "ledger", "rules", "bench", "paper", "run", "simulate",
+    "demo", "check", "convert", "scope", "plan", "measure", "describe", "synthesize", "tables", "evaluate", "audit",
+    "report", "ledger", "rules", "bench", "paper", "run", "simulate",
 )  # fmt: skip
 
 for _command in COMMANDS:
@@ -122,7 +122,8 @@ def _run(words: list[str], facts: list[str]) -> None:
         with interrupts.remembered(), checked_stdout():
             code = app(["--debug" if word == _CONFIRMED else word for word in words], standalone_mode=False)
     except WayveilError as error:
-        _stop(" ".join((as_options(error), *(fact for fact in facts if fact not in str(error)))), error.exit_code)
+        missing = (fact for fact in facts if fact not in str(error))
+        _stop(" ".join((as_options(error.command_line_text), *missing)), error.exit_code)
     except (KeyboardInterrupt, InterruptedCommandError, typer.Abort):
         what = "terminated" if interrupts.exit_code() != 130 else "interrupted"
         _stop(" ".join((f"{what}; no file was left half-written.", *facts)), interrupts.exit_code())

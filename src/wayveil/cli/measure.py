@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
     )(measure)
 
 
+@col.with_columns(bad_rows=False)
 def measure(
     file: Annotated[str, typer.Argument(metavar="FILE", help="File or folder of private trajectories.")],
     dataset: Annotated[str, typer.Option("--dataset", help="The dataset on the ledger whose budget is spent.")],
@@ -55,19 +56,8 @@ def measure(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
     engine: engine_options.EngineName = "serial",
     address: engine_options.Address = None,
-    format: col.Format = None,
-    traj_column: col.TrajColumn = None,
-    user_column: col.UserColumn = None,
-    lon_column: col.LonColumn = None,
-    lat_column: col.LatColumn = None,
-    time_column: col.TimeColumn = None,
-    timezone: col.Timezone = None,
-    line_column: col.LineColumn = None,
-    interval_seconds: col.IntervalSeconds = None,
-    trip_columns: col.TripColumns = None,
-    decimal: col.Decimal = ".",
-    dayfirst: col.DayFirst = None,
-    drop_bad_rows: col.IgnoredDropBadRows = False,
+    *,
+    columns: col.Columns,
 ) -> None:
     """Compute a fixed set of statistics on the private data, add noise, and write a release that may be published.
 
@@ -89,10 +79,6 @@ def measure(
     from wayveil.workflow.files import measure_file
     from wayveil.workflow.plan import plan
 
-    options = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows,
-        line=line_column, interval_s=interval_seconds, trip_columns=trip_columns, decimal=decimal, dayfirst=dayfirst,
-    )  # fmt: skip
     if says_synthetic(Path(file)):
         note(f"'{Path(file).name}' is marked as synthetic; did you mean to pass the private data?")
     note_clocks(read_scope(scope))
@@ -117,7 +103,7 @@ def measure(
         release = measure_file(
             file, output, scope=scope, epsilon=epsilon, unit=protects, dataset=dataset,
             ledger=ledger, delta=delta, roads=roads, engine=engine_options.engine_named(engine, address), force=force,
-            read_options=options, progress=progress,
+            read_options=columns, progress=progress,
         )  # fmt: skip
     for sentence in announce:
         note(sentence)

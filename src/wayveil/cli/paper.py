@@ -27,6 +27,7 @@ def register(app: typer.Typer) -> None:
 @paper_app.command(
     epilog="Example: wayveil paper synthesize rides.csv --scope san-francisco --epsilon 1 --subset 500 -o dpe.csv"
 )
+@col.with_columns()
 def synthesize(
     file: Annotated[str, typer.Argument(metavar="FILE", help="File or folder of trajectories.")],
     scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped scope.")],
@@ -54,14 +55,8 @@ def synthesize(
     subset: Annotated[int | None, typer.Option("--subset", help="Use a random subset of this size.")] = None,
     precision: Annotated[str | None, typer.Option("--precision", help="float64, float32, tf32 or bf16.")] = None,
     seed: Seed = 0,
-    format: col.Format = None,
-    traj_column: col.TrajColumn = None,
-    user_column: col.UserColumn = None,
-    lon_column: col.LonColumn = None,
-    lat_column: col.LatColumn = None,
-    time_column: col.TimeColumn = None,
-    timezone: col.Timezone = None,
-    drop_bad_rows: col.DropBadRows = False,
+    *,
+    columns: col.Columns,
 ) -> None:
     """Run the published method on a file. The output is NOT private and its files say so."""
     from wayveil.dpe import NOT_PRIVATE
@@ -70,13 +65,10 @@ def synthesize(
 
     note(NOT_PRIVATE)
     options = options_of(epsilon, dim, loss, learning_rate, iterations, metric, smoothing, precision, seed)
-    reading = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
-    )
     with progress_bar() as progress:
         summary = synthesize_file(
             file, scope, output, options, rules=rules, rules_factor=rules_factor, time_scale_mps=time_scale,
-            extend=not no_align, subset=subset, reading=reading, progress=progress,
+            extend=not no_align, subset=subset, reading=columns, progress=progress,
         )  # fmt: skip
     note(f"Wrote '{output.name}' and '{output.name}.json', both stamped as not private.")
     if summary["points_breaking_rules"] is not None:

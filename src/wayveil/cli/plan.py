@@ -66,7 +66,7 @@ def _print_table(found: "Plan") -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from wayveil.workflow.plan import KINDS
+    from wayveil.release.kinds import KINDS
 
     table = Table(title="Expected errors, from simulated cities", title_justify="left")
     table.add_column("result")

@@ -18,6 +18,7 @@ def register(app: typer.Typer) -> None:
     )(report)
 
 
+@col.with_columns()
 def report(
     release_file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
     synthetic_file: Annotated[Path, typer.Argument(metavar="SYNTH", help="What `wayveil synthesize` wrote.")],
@@ -39,14 +40,8 @@ def report(
         typer.Option("--evaluation", help="JSON of `wayveil evaluate` (with --internal); computed if not given."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
-    format: col.Format = None,
-    traj_column: col.TrajColumn = None,
-    user_column: col.UserColumn = None,
-    lon_column: col.LonColumn = None,
-    lat_column: col.LatColumn = None,
-    time_column: col.TimeColumn = None,
-    timezone: col.Timezone = None,
-    drop_bad_rows: col.DropBadRows = False,
+    *,
+    columns: col.Columns,
 ) -> None:
     """Write one self-contained page that opens offline: the public data sheet, or the internal report (--internal).
 
@@ -55,14 +50,11 @@ def report(
     """
     from wayveil.report.from_files import write_report
 
-    options = col.read_options(
-        format, traj_column, user_column, lon_column, lat_column, time_column, timezone, drop_bad_rows
-    )
     with progress_bar() as progress:
         write_report(
             release_file, synthetic_file, output, roads=roads_file, rules=rules_file, internal=internal,
             real=real_file, audit=audit_file, evaluation=evaluation_file,
-            real_options=options, progress=progress,
+            real_options=columns, progress=progress,
         )  # fmt: skip
     if internal:
         note(NOT_FOR_PUBLICATION)

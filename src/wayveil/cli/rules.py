@@ -1,4 +1,4 @@
-"""`wayveil rules check`: explain and draw a rules file."""
+"""`wayveil rules`: check a rules file, or write a page in which rules are drawn."""
 
 from pathlib import Path
 
@@ -93,3 +93,32 @@ def check(
         note(drawn) if as_json or output is not None else print(drawn)
     elif not_drawn and not no_picture:
         note(not_drawn)
+
+
+@rules_app.command(
+    "draw",
+    epilog="Example: wayveil rules draw --scope my-city.toml --roads roads.parquet -o draw-rules.html",
+)
+def draw(
+    scope: str = typer.Option(..., "--scope", help="Scope file, or the name of a shipped scope: the area of the map."),
+    output: Path = typer.Option(..., "-o", "--output", help="HTML file to write; replaces an earlier page."),
+    roads: Path | None = typer.Option(None, "--roads", help="Road map: the streets to draw on."),
+    rules: Path | None = typer.Option(None, "--rules", help="A rules file (GeoJSON) to start from."),
+    as_json: bool = typer.Option(False, "--json", help="Print what was written as JSON."),
+) -> None:
+    """Write a page in which you draw rules on a map, set hours and days, check them, and save them as GeoJSON.
+
+    The page is one file that works offline in any browser. It can also open a rules file, and it finds the same
+    contradictions as `wayveil rules check`. Give the saved file to `wayveil synthesize --rules`.
+    """
+    from wayveil.io.scope_files import read_scope
+    from wayveil.rules import write_editor
+
+    with progress_bar() as progress:
+        write_editor(output, scope, roads=roads, rules=rules, progress=progress)
+    note_clocks(read_scope(scope))
+    if as_json:
+        print_json({"page": str(output)})
+    else:
+        print(f"page: {output}")
+        note("Open it in a browser, draw the rules, and save them there.")

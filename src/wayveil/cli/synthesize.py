@@ -8,6 +8,7 @@ import typer
 from wayveil.cli import engine_options
 from wayveil.cli.argument_names import as_options
 from wayveil.cli.console import note, print_json, progress_bar, synthesis_summary
+from wayveil.io.options import WRITABLE_ENDINGS
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +22,8 @@ def register(app: typer.Typer) -> None:
 def synthesize(
     release_file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="File to write; its extension selects the format.")
+        Path,
+        typer.Option("-o", "--output", help=f"File to write; its extension selects the format: {WRITABLE_ENDINGS}."),
     ],
     roads: Annotated[Path | None, typer.Option("--roads", help="A public road map to drive on.")] = None,
     rules: Annotated[Path | None, typer.Option("--rules", help="Traffic rules (GeoJSON) to obey.")] = None,

@@ -2,8 +2,8 @@
 
 A cell's rate is lognormal around parent × share; its posterior mean under the known noise is the estimate.
 Then a regression of the noisy counts on the estimates *around* each cell (never on the cell itself, so noise cannot
-predict itself) gives a better prior mean, and the posterior is taken again. With a map, road length by class enters
-the same regression, so that class effects are learned from the same noisy counts at no cost.
+predict itself) gives a better prior mean, and the posterior is taken again. The estimate with a road map is in
+`wayveil.synthesis.estimate.mapped_density`.
 
 Privacy: free (post-processing).
 """
@@ -45,7 +45,6 @@ def estimate_field(
     area: Field,
     base: Field | None = None,
     coarse_base: Field | None = None,
-    features: Sequence[Field] = (),
     neighbours: bool = True,
 ) -> Field:
     """Density on the base grid, summing to `total`.
@@ -60,15 +59,12 @@ def estimate_field(
         A public or already estimated density that the field is expected to follow, or None for a flat one.
     coarse_base
         Expected density of the coarsest level, if it differs from `base`, which divides the mass inside a block.
-    features
-        Public quantities per base cell, such as road length by class.
     neighbours
         Whether the estimates of neighbouring cells are predictors of a cell.
     """
     weight = area if base is None else (base / max(base.max(), 1e-300) + 1e-9) * area
     estimate: Field | None = None
     previous = 0
-    coefficients = np.zeros(0)
     for level in levels:
         shape = level.counts.shape
         share = pool(weight, level.side)
@@ -78,16 +74,14 @@ def estimate_field(
         else:
             mean = _from_parent(estimate, share, previous // level.side, shape, smooth=base is None)
         current = posterior_mean(level.counts, mean, level.noise, gaussian=level.gaussian)
-        use_neighbours = neighbours and level.side <= levels[-1].side * 4
-        use_features = [mean * pool(f, level.side) / level.side**2 for f in features] if level.side <= 8 else []
-        if use_neighbours or use_features:
-            current, coefficients = _blind_spot(level, current, mean, use_neighbours, use_features)
+        if neighbours and level.side <= levels[-1].side * 4:
+            current = _blind_spot(level, current, mean)
         if estimate is not None:
             current = _towards_parent(current, estimate, previous // level.side)
         estimate = current * (total / max(current.sum(), 1e-300))
         previous = level.side
     assert estimate is not None
-    fine = _to_base(estimate, previous, weight, base, features, coefficients)
+    fine = _to_base(estimate, previous, weight, base)
     return reconcile(levels[:-1], fine, total)
 
 
@@ -118,19 +112,16 @@ def _from_parent(parent: Field, share: Field, ratio: int, shape: tuple[int, int]
     return 0.5 * flat + 0.5 * bent * spread(factor, ratio, shape)
 
 
-def _blind_spot(
-    level: NoisyLevel, estimate: Field, mean: Field, neighbours: bool, features: Sequence[Field]
-) -> tuple[Field, Field]:
-    """Posterior mean with a prior mean from a regression on the old prior mean, on neighbouring cells, and the map."""
-    columns = [0.05 * mean if features else mean, *features]
-    if neighbours:
-        for down, right in _DIRECTIONS:
-            for reach in (1, 2):
-                ahead = shifted(estimate, down * reach, right * reach)
-                behind = shifted(estimate, -down * reach, -right * reach)
-                columns.append(0.5 * (ahead + behind))
-                if reach == 1:  # a street continues on both sides of a cell, so both neighbours on a line are busy
-                    columns.append(np.sqrt(ahead * behind))
+def _blind_spot(level: NoisyLevel, estimate: Field, mean: Field) -> Field:
+    """Posterior mean with a prior mean from a regression on the old prior mean and on neighbouring cells."""
+    columns = [mean]
+    for down, right in _DIRECTIONS:
+        for reach in (1, 2):
+            ahead = shifted(estimate, down * reach, right * reach)
+            behind = shifted(estimate, -down * reach, -right * reach)
+            columns.append(0.5 * (ahead + behind))
+            if reach == 1:  # a street continues on both sides of a cell, so both neighbours on a line are busy
+                columns.append(np.sqrt(ahead * behind))
     design = np.stack([column.ravel() for column in columns], axis=1)
     precision = 1 / np.sqrt(2 * np.ravel(level.noise) ** 2 + mean.ravel() ** 2)
     scaled = design * precision[:, None]
@@ -139,8 +130,7 @@ def _blind_spot(
     coefficients = nonnegative_fit(gram, scaled.T @ (level.counts.ravel() * precision))
     better_mean = np.maximum(design @ coefficients, 1e-6).reshape(mean.shape)
     better_mean[mean <= 0] = 0.0
-    better = posterior_mean(level.counts, better_mean, level.noise, gaussian=level.gaussian)
-    return better, coefficients[1 : 1 + len(features)]
+    return posterior_mean(level.counts, better_mean, level.noise, gaussian=level.gaussian)
 
 
 def _towards_parent(current: Field, parent: Field, ratio: int) -> Field:
@@ -149,16 +139,12 @@ def _towards_parent(current: Field, parent: Field, ratio: int) -> Field:
     return current * spread(factor, ratio, current.shape)
 
 
-def _to_base(
-    estimate: Field, side: int, weight: Field, base: Field | None, features: Sequence[Field], coefficients: Field
-) -> Field:
-    """Spread the finest level over the base cells, in proportion to the base, the map, or smoothly."""
+def _to_base(estimate: Field, side: int, weight: Field, base: Field | None) -> Field:
+    """Spread the finest level over the base cells, in proportion to the base, or smoothly."""
     if side == 1:
         return estimate
     detail = weight
-    if features and len(coefficients):
-        detail = weight * (sum(c * f for c, f in zip(coefficients, features)) + 0.02)
-    elif base is None:
+    if base is None:
         detail = interpolate(estimate, side, weight.shape) * weight + 1e-9 * weight
     factor = estimate / np.maximum(pool(detail, side), 1e-12)
     return spread(factor, side, weight.shape) * detail

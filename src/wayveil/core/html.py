@@ -80,14 +80,14 @@ def density_svg(density: NDArray[np.float64], *, label: str) -> str:
 
 def points_svg(trajectories: "Trajectories", *, label: str) -> str:
     """A map of where the points are, without a single coordinate; nothing where there are no points."""
-    lon, lat = _unwrapped(trajectories.lon), trajectories.lat
+    lon, lat = unwrapped(trajectories.lon), trajectories.lat
     usable = np.isfinite(lon) & np.isfinite(lat)
     lon, lat = lon[usable], lat[usable]
     if len(lon) == 0:
         return ""
-    (west, east), (south, north) = (np.percentile(part, _CENTRAL_PERCENT) for part in (lon, lat))
+    west, south, east, north = central_box(lon, lat)
     shrink = max(math.cos(math.radians((south + north) / 2)), 1e-6)
-    side = max((east - west) * shrink, north - south, 1e-3) * 1.05
+    side = max((east - west) * shrink, north - south)
     middle = (west + east) / 2, (south + north) / 2
     cells = _MOST_CELLS
     wide = np.floor(((lon - middle[0]) * shrink / side + 0.5) * cells)
@@ -98,6 +98,13 @@ def points_svg(trajectories: "Trajectories", *, label: str) -> str:
     return density_svg(density, label=label)
 
 
+def central_box(lon: NDArray[np.float64], lat: NDArray[np.float64]) -> tuple[float, float, float, float]:
+    """West, south, east and north of the box that most points lie in, with a margin."""
+    (west, east), (south, north) = (np.percentile(part, _CENTRAL_PERCENT) for part in (lon, lat))
+    margin = 0.025 * max(east - west, north - south, 1e-3)
+    return float(west - margin), float(south - margin), float(east + margin), float(north + margin)
+
+
 def extent_facts(trajectories: "Trajectories") -> list[tuple[str, str]]:
     """Counts, days and the box of trajectories, the box rounded outwards to 0.01 degrees."""
     facts = [("trajectories", f"{len(trajectories):,}"), ("points", f"{len(trajectories.lon):,}")]
@@ -106,7 +113,7 @@ def extent_facts(trajectories: "Trajectories") -> list[tuple[str, str]]:
     t_utc = trajectories.t_utc[np.isfinite(trajectories.t_utc)]
     if len(t_utc):
         facts.append(("days (UTC)", span_text(_day(t_utc.min()), _day(t_utc.max()))))
-    lon, lat = _unwrapped(trajectories.lon), trajectories.lat
+    lon, lat = unwrapped(trajectories.lon), trajectories.lat
     usable = np.isfinite(lon) & np.isfinite(lat)
     if usable.any():
         low = [math.floor(part[usable].min() / _BOX_DEG) * _BOX_DEG for part in (lat, lon)]
@@ -133,7 +140,7 @@ def _day(t_utc: float) -> str:
         return "out of range"
 
 
-def _unwrapped(lon: NDArray[np.float64]) -> NDArray[np.float64]:
+def unwrapped(lon: NDArray[np.float64]) -> NDArray[np.float64]:
     """Longitudes from 0 to 360 where the points lie on both sides of the antimeridian."""
     known = lon[np.isfinite(lon)]
     across = len(known) > 0 and np.ptp(known) > 180.0 and np.ptp(known % 360.0) < np.ptp(known)
@@ -161,7 +168,7 @@ def _steps(density: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _runs(mask: NDArray[np.bool_]) -> str:
-    """Horizontal strokes through the cells of a mask, one a run; north is up."""
+    """Horizontal strokes through the cells of a mask, one per run of cells; north is up."""
     rows = len(mask)
     edges = np.diff(np.pad(mask, ((0, 0), (1, 1))).astype(np.int8), axis=1)
     row, start = np.nonzero(edges == 1)

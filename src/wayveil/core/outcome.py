@@ -47,7 +47,7 @@ def stated_in_errors() -> Iterator[None]:
             missing = [fact for fact in facts if fact not in str(error)]
             if not missing:
                 raise
-            raise type(error)(" ".join((str(error), *missing))) from None
+            raise type(error)(" ".join((error.args[0], *missing)), error.remedy) from None
         except BaseException as error:
             for fact in facts:
                 if fact not in getattr(error, "__notes__", ()):

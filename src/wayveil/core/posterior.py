@@ -10,13 +10,13 @@ _WEIGHTS_32 = _WEIGHTS.astype(np.float32)
 _SPREADS = (0.04, 0.12, 0.25, 0.5, 0.8, 1.2, 1.6, 2.0, 2.5, 3.0)
 """Candidates for σ, the standard deviation of the logarithm of a cell; 3.0 is a factor of 20."""
 _LOG_FLOOR = float(np.log(1e-300))
-"""A cell that no node explains does not decide about σ alone."""
+"""Least log likelihood of a cell, so that a single outlier does not determine σ."""
 _LEAST_EXPONENT = np.float32(-80.0)
 """exp of anything smaller is 0 in float32."""
 _SAMPLE = 4000
-"""Cells that choose σ."""
+"""Largest number of cells from which σ is estimated."""
 _BLOCK = 1 << 13
-"""Cells at once, so that they stay in the cache."""
+"""Cells processed at a time, so that they stay in the cache."""
 
 
 def posterior_mean(

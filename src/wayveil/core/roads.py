@@ -40,15 +40,17 @@ class RoadMap:
     """(n,) 1 = only along the polyline, 0 = both ways, -1 = not known."""
     maxspeed_kmh: NDArray[np.float64]
     """(n,) NaN where not known."""
+    name: NDArray[np.object_] | None = None
+    """(n,) names of the streets as text, empty where a street has none; None if the map has no names."""
 
     def __post_init__(self) -> None:
         if len(self.offsets) == 0 or self.offsets[0] != 0 or self.offsets[-1] != len(self.lon):
             raise InputError("A road map's offsets must start at 0 and end at the number of vertices.")
         if (np.diff(self.offsets) < 2).any():
             raise InputError("Each road needs at least two vertices.")
-        for column in (self.road_class, self.oneway, self.maxspeed_kmh):
-            if len(column) != len(self.offsets) - 1:
-                raise InputError("A road map needs one class, direction and speed for each road.")
+        for column in (self.road_class, self.oneway, self.maxspeed_kmh, self.name):
+            if column is not None and len(column) != len(self.offsets) - 1:
+                raise InputError("A road map needs one class, direction, speed and name for each road.")
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -59,6 +61,8 @@ class RoadMap:
 
 def roads_digest(roads: RoadMap) -> str:
     """SHA-256 over the columns: equal for equal maps from different files; the key of cached road networks.
+
+    Names are left out: no network depends on them.
 
     Privacy: free (the map is public).
     """
@@ -124,7 +128,8 @@ def _take(
     lon: NDArray[np.float64],
     lat: NDArray[np.float64],
 ) -> RoadMap:
-    return RoadMap(offsets, lon, lat, roads.road_class[which], roads.oneway[which], roads.maxspeed_kmh[which])
+    name = None if roads.name is None else roads.name[which]
+    return RoadMap(offsets, lon, lat, roads.road_class[which], roads.oneway[which], roads.maxspeed_kmh[which], name)
 
 
 def _inside_share(

@@ -92,12 +92,29 @@ class Trajectories:
 
         Privacy: as private as the trajectories.
         """
+        from wayveil.core.optional import needed
         from wayveil.core.tables import table_of  # pyarrow, which most uses of trajectories do not need
 
-        try:
-            return table_of(self).to_pandas()
-        except ImportError:
-            raise InputError("pandas is not installed; `pip install pandas` brings it.") from None
+        needed("pandas")
+        return table_of(self).to_pandas()
+
+    def to_geopandas(self, shapes: str = "lines") -> Any:
+        """A GeoDataFrame in degrees: one row per trajectory, with start and end, or one row per point ("points").
+
+        Privacy: as private as the trajectories.
+        """
+        from wayveil.core.geoframes import geo_frame
+
+        return geo_frame(self, shapes)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the trajectories as lines, or their density if there are many; returns the axes of matplotlib.
+
+        Privacy: as private as the trajectories; the title says so.
+        """
+        from wayveil.core.plots import plot_trajectories
+
+        return plot_trajectories(self, ax)
 
     def __repr__(self) -> str:
         # Deliberately without numbers: a repr ends up in logs, and the exact count is private.

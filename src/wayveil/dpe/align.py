@@ -8,8 +8,6 @@ from numpy.typing import NDArray
 from wayveil.core import ragged
 from wayveil.errors import InputError
 
-ODD = ("behind", "front")
-
 
 @dataclass(frozen=True, eq=False)
 class Aligned:
@@ -36,28 +34,19 @@ class Aligned:
         return (position >= self.front[:, None]) & (position < (self.front + self.counts)[:, None])
 
 
-def align(
-    points: NDArray[np.floating], offsets: NDArray[np.integer], length: int | None = None, odd: str = "behind"
-) -> Aligned:
+def align(points: NDArray[np.floating], offsets: NDArray[np.integer]) -> Aligned:
     """Copy the first point l/2 times in front and the last point l/2 times behind, l = n - own points.
 
-    The paper does not say where the odd copy goes when l is odd: `odd="behind"` (default) repeats the last point once
-    more, `odd="front"` the first one.
+    The paper does not say where the odd copy goes when l is odd: here the last point is repeated once more.
 
     Privacy: not private (trusted side only); n is the length of the longest trajectory of the data.
     """
-    if odd not in ODD:
-        raise InputError(f"odd must be one of {', '.join(ODD)}.")
     bounds = np.asarray(offsets, np.int64)
     counts = np.diff(bounds)
     if len(counts) == 0 or (counts < 1).any():
         raise InputError("Alignment needs at least one trajectory, and at least one point in each.")
-    longest = int(counts.max())
-    n = longest if length is None else int(length)
-    if n < longest:
-        raise InputError("Alignment can only extend trajectories; length= must not be shorter than the longest one.")
-    missing = n - counts
-    front = (missing + (1 if odd == "front" else 0)) // 2
+    n = int(counts.max())
+    front = (n - counts) // 2
     position = np.clip(np.arange(n)[None, :] - front[:, None], 0, counts[:, None] - 1)
     return Aligned(np.asarray(points, np.float64)[position + np.asarray(offsets)[:-1, None]], front, counts)
 

@@ -8,11 +8,11 @@ HALF_SIDE = 10.0
 """Half the side of the paper's square map, in its unit."""
 
 
-def random_walks(m: int, n: int, seed: int, step: float = 1.0) -> Aligned:
-    """m walks of n points (x, y): uniform start, normal steps, reflected at the sides of the box."""
+def random_walks(m: int, n: int, seed: int) -> Aligned:
+    """m walks of n points (x, y): uniform start, standard normal steps, reflected at the sides of the box."""
     rng = np.random.default_rng(seed)
     start = rng.uniform(-HALF_SIDE, HALF_SIDE, size=(m, 1, 2))
-    steps = rng.normal(scale=step, size=(m, n - 1, 2))
+    steps = rng.normal(size=(m, n - 1, 2))
     free = np.concatenate([start, start + np.cumsum(steps, axis=1)], axis=1)
     # Reflection at both sides: a triangle wave of period 4 sides.
     folded = np.abs((free + HALF_SIDE) % (4 * HALF_SIDE) - 2 * HALF_SIDE)

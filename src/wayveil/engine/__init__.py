@@ -29,6 +29,7 @@ def engine_named(name: str, address: str | None = None, workers: int | None = No
     -------
     Free (nothing is read).
     """
+    # Each engine is imported when it is asked for: Ray is large, and its package may not be installed.
     if name == "serial":
         if address is not None:
             raise InputError("address= needs engine='ray'.")

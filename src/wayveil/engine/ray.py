@@ -56,7 +56,7 @@ class RayEngine:
     def sums(
         self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
     ) -> Sums:
-        """Σ φ(T) over the source, for each view; equal to `Serial.sums`.
+        """Σ φ(T) over the source, for each query; equal to `Serial.sums`.
 
         Privacy: not private (trusted side only).
         """

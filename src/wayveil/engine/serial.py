@@ -37,7 +37,7 @@ class Serial:
     def sums(
         self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
     ) -> list[NDArray[np.int64]]:
-        """Σ φ(T) over the source, for each view.
+        """Σ φ(T) over the source, for each query.
 
         Privacy: not private (trusted side only).
         """

@@ -17,6 +17,7 @@ from wayveil.errors import InputError, WayveilError
 
 _LOOK_EVERY_S = 0.1
 _MB = 1024.0
+"""Seconds between two looks at a running method, and kB in a MB (/proc reports kB)."""
 
 
 @dataclass(frozen=True)

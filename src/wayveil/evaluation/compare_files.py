@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from wayveil.evaluation.conclusion import purpose_of
 from wayveil.evaluation.file_order import check_order
 from wayveil.evaluation.floor import FEWEST
 from wayveil.evaluation.paths import as_measured, check_in_scope, project
@@ -26,9 +27,16 @@ class Comparison:
     evaluations: dict[str, Evaluation]
     warnings: tuple[str, ...]
 
+    @property
+    def conclusion(self) -> str:
+        """What to conclude, a line per file; the file's name is left out where there is only one."""
+        lines = [(name, evaluation.conclusion) for name, evaluation in self.evaluations.items()]
+        return "\n".join(line if len(lines) == 1 else f"{name}: {line}" for name, line in lines)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         return {
+            "conclusion": self.conclusion,
             "files": {name: evaluation.to_dict() for name, evaluation in self.evaluations.items()},
             "warnings": list(self.warnings),
         }
@@ -44,16 +52,19 @@ def compare_files(
     trips: bool = False,
     people: bool = False,
     roads: Path | None = None,
+    purpose: str | None = None,
     options: Mapping[str, Any] | None = None,
     progress: Progress = quiet,
 ) -> Comparison:
     """Evaluate each synthetic file against the real one; `options` say how the real one is read.
 
-    With `trips`, single trips are judged too, on the map `roads` where one is given; with `people`, people are.
+    With `trips`, single trips are judged too, on the map `roads` where one is given; with `people`, people are. The
+    conclusion is about `purpose`, or about every use.
 
     Privacy: not private (trusted side only).
     """
     check_trips(trips, roads)
+    purpose_of(purpose)
     both_synthetic = check_order(real, synthetic)
     frame, road_map = read_scope(scope), roads_of(roads)
     read_as = dict(options or {})
@@ -64,6 +75,7 @@ def compare_files(
     check_in_scope(true_paths, f"'{Path(real).name}'")
     true_paths = as_measured(true_paths, frame)
     evaluations: dict[str, Evaluation] = {}
+    sizes: list[int] = []
     warnings = [] if both_synthetic is None else [both_synthetic]
     for path in synthetic:
         progress("evaluate", 0.0)
@@ -73,23 +85,25 @@ def compare_files(
         name = _new_name(Path(path).name, evaluations)
         evaluations[name] = evaluate(
             true_paths, made, frame, metrics=HEADLINE if headline else None, with_time=with_time, trips=trips,
-            roads=road_map, progress=progress,
+            roads=road_map, purpose=purpose, progress=progress,
         )  # fmt: skip
         if people:
             evaluations[name] = replace(evaluations[name], people=evaluate_people(true_trips, made_trips, frame))
         if evaluations[name].too_few:
             whose = "The real data" if len(true_paths) < FEWEST else f"'{name}'"
             warnings.append(f"{whose} has fewer than {FEWEST} trajectories: too few for intervals and floors.")
-        elif abs(len(made) / len(true_paths) - 1) > 0.05:
-            warnings.append(
-                f"'{name}' and the real data have different numbers of trajectories; divergences depend on that "
-                "number, so compare each value with its own floor."
-            )
+        warnings += [f"'{name}' {note}." for note in evaluations[name].floor_notes]
+        sizes.append(len(made))
         if evaluations[name].below_floor and both_synthetic is None:
             warnings.append(
                 f"'{name}' is below the floor in {', '.join(evaluations[name].below_floor)}: closer to the real data "
                 "than a fresh sample of the same population would be, which is a sign of copied records."
             )
+    if max(sizes) > 1.05 * min(sizes):
+        warnings.append(
+            "The synthetic files have different numbers of trajectories, so their floors are not comparable: compare "
+            "each file with its own floor, not the files with each other."
+        )
     return Comparison(evaluations, tuple(warnings))
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from wayveil import synthesize
-from wayveil.baselines import load
+from wayveil.baselines import load, names
 from wayveil.baselines.registry import MODULES
 from wayveil.core.roads import RoadMap
 from wayveil.core.scope import Scope
@@ -85,8 +85,6 @@ def find_method(name: str) -> Method | None:
     """
     if name in METHODS:
         return METHODS[name]
-    from wayveil.baselines import names
-
     plain = name.removesuffix(PUBLISHED)
     if ":" in plain or plain in names():
         return baseline_method(plain, plain != name)

@@ -13,6 +13,7 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.evaluation import adatrace_metrics as ada
 from wayveil.evaluation import metrics as m
+from wayveil.evaluation.conclusion import Purpose, conclusion_line, floor_warnings, purpose_of, word_of
 from wayveil.evaluation.file_order import check_order
 from wayveil.evaluation.floor import FEWEST, Floor, floor_of, in_samples, similar_sizes
 from wayveil.evaluation.metrics import Metric, as_paths
@@ -82,7 +83,7 @@ class Score:
 class Evaluation:
     """Scores by metric, the result of `wayveil.evaluate`.
 
-    `print` it for a table; a notebook displays one automatically.
+    `print` it for a table that begins with a conclusion; a notebook displays one automatically.
 
     Examples
     --------
@@ -101,8 +102,27 @@ class Evaluation:
     """Whether one side has too few trajectories for intervals and floors; then no metric counts as below the floor."""
     trips: TripEvaluation | None = None
     """Scores of single trips, where they were requested."""
+    purpose: Purpose | None = None
+    """The use that the conclusion is about; None = all of them."""
+    floor_notes: tuple[str, ...] = ()
+    """Why floors may not be comparable, as the rest of a sentence about the synthetic data."""
     people: PeopleReport | None = None
     """Scores of people, where they were requested."""
+
+    @property
+    def conclusion(self) -> str:
+        """One sentence: what a reader should conclude."""
+        return conclusion_line(self.scores, self.too_few, self.below_floor, self.purpose)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Why floors may not be comparable with those of other data, one sentence each."""
+        return tuple(f"The synthetic data {note}." for note in self.floor_notes)
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Metric -> 'good', 'rough' or 'poor', by its distance from the floor; 'no use' if the floor is too high."""
+        return {} if self.too_few else {name: word_of(name, score) for name, score in self.scores.items()}
 
     @property
     def values(self) -> dict[str, float]:
@@ -139,17 +159,26 @@ class Evaluation:
                  "below the floor" if score.below_floor else ""]
                 for name, score in self.scores.items()
             ]  # fmt: skip
-        facts = [("metrics", str(len(self.scores))), ("below the floor", ", ".join(self.below_floor) or "none")]
+        facts = [
+            ("conclusion", self.conclusion),
+            ("metrics", str(len(self.scores))),
+            ("below the floor", ", ".join(self.below_floor) or "none"),
+        ]
         facts += [("note", "too few trajectories for intervals and floors")] if self.too_few else []
+        facts += [("warning", warning) for warning in self.warnings]
         return card("Evaluation", facts, notice=PRIVATE_NOTICE, table=table_of_text(header, rows))
 
     def __str__(self) -> str:
-        """One line per metric: value, half of the 95 % interval, floor; only the value for too few trajectories."""
+        """Return the conclusion, then a line per metric: value, half of the 95 % interval, floor.
+
+        With too few trajectories there are only values.
+        """
         wide = max(map(len, self.scores), default=6)
         if self.too_few:
+            header = f"{'metric':<{wide}}    value  (too few trajectories for intervals and floors)"
             values = [f"{name:<{wide}}  {score.value:7.4f}" for name, score in self.scores.items()]
-            return "\n".join([f"{'metric':<{wide}}    value  (too few trajectories for intervals and floors)", *values])
-        lines = [f"{'metric':<{wide}}    value            floor"]
+            return "\n".join([self.conclusion, *self.warnings, header, *values])
+        lines = [self.conclusion, *self.warnings, f"{'metric':<{wide}}    value            floor"]
         for name, score in self.scores.items():
             half = (score.high - score.low) / 2
             lines.append(f"{name:<{wide}}  {score.value:7.4f} ± {half:.4f}  {score.floor:7.4f}")
@@ -158,8 +187,15 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
+        words = self.words
         return {
-            "scores": {name: asdict(score) for name, score in self.scores.items()},
+            "conclusion": self.conclusion,
+            "purpose": self.purpose,
+            "warnings": list(self.warnings),
+            "scores": {
+                name: {**asdict(score), **({"word": words[name]} if words else {})}
+                for name, score in self.scores.items()
+            },
             "below_floor": list(self.below_floor),
             "too_few": self.too_few,
             **({} if self.trips is None else {"trips": self.trips.to_dict()}),
@@ -186,6 +222,7 @@ def evaluate(
     trips: bool = False,
     people: bool = False,
     roads: Roads = None,
+    purpose: str | None = None,
     progress: Progress = quiet,
     **columns: Any,
 ) -> Evaluation:
@@ -215,6 +252,8 @@ def evaluate(
         Also compare people (`Evaluation.people`, see `wayveil.evaluation.people`); both sides need users.
     roads
         With `trips`, a road map or its file: adds street flows and the relation of trips to roads.
+    purpose
+        "planning", "simulation" or "research": what the conclusion is about; None = all three.
 
     Examples
     --------
@@ -230,6 +269,7 @@ def evaluate(
     Not private (trusted side only).
     """
     names = selected_metrics((metrics,) if isinstance(metrics, str) else metrics, with_time)
+    use = purpose_of(purpose)
     check_trips(trips, roads)
     check_order(real, [synthetic])
     inside: Any = getattr(synthetic, "trajectories", None)
@@ -256,7 +296,8 @@ def evaluate(
         if not all(isinstance(side, Trajectories) for side in opened):
             raise InputError("people=True needs trajectories with users on both sides.")
         of_people = evaluate_people(*opened, scope)  # type: ignore[arg-type]
-    return Evaluation(scores, min(len(a), len(b)) < FEWEST, single, of_people)
+    notes = tuple(floor_warnings(scores, len(a), len(b)))
+    return Evaluation(scores, min(len(a), len(b)) < FEWEST, single, use, notes, of_people)
 
 
 def check_trips(trips: bool, roads: Roads) -> None:

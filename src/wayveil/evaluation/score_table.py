@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from wayveil.evaluation.conclusion import MATTERS, in_groups
 from wayveil.evaluation.metric_descriptions import metric_description
 from wayveil.evaluation.score import Evaluation, Score
 from wayveil.evaluation.trips import TripEvaluation
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 BELOW = "below the floor"
+MARK = "●"
+"""Before the name of a metric that matters for the chosen use."""
 
 
 def best(scores: dict[str, Score]) -> set[str]:
@@ -23,23 +26,36 @@ def best(scores: dict[str, Score]) -> set[str]:
 
 
 def score_table(evaluations: dict[str, Evaluation]) -> "Table":
-    """One row per metric, one column per file: value and 95 % interval, the best in bold, and the floor."""
+    """One row per metric in groups, one column per file: value and 95 % interval, the best in bold, and floor and word.
+
+    Floor and word are those of the first file. Metrics that matter for its purpose are marked.
+    """
     from rich.table import Table
 
     table = Table(title="Utility against the real data (divergences in nats; lower is better unless ↑)")
     table.add_column("metric")
     for name in evaluations:
         table.add_column(name, justify="right")
-    table.add_column("floor", justify="right")
-    table.add_column("compares")
     first = next(iter(evaluations.values()))
-    for metric in first.scores:
-        row = {name: evaluation.scores[metric] for name, evaluation in evaluations.items()}
-        winners = best(row) if len(row) > 1 else set()
-        cells = [_cell(score, name in winners, evaluations[name].too_few) for name, score in row.items()]
-        arrow = " ↑" if first.scores[metric].higher_is_better else ""
-        floor = "–" if first.too_few else f"{first.scores[metric].floor:.4f}"
-        table.add_row(metric + arrow, *cells, floor, metric_description(metric))
+    table.add_column("floor", justify="right")
+    table.add_column("so")
+    table.add_column("compares")
+    matters = MATTERS[first.purpose] if first.purpose else ()
+    for group, metrics in in_groups(first.scores).items():
+        table.add_section()
+        table.add_row(f"[bold]{group}[/bold]")
+        for metric in metrics:
+            row = {name: evaluation.scores[metric] for name, evaluation in evaluations.items()}
+            winners = best(row) if len(row) > 1 else set()
+            cells = [_cell(score, name in winners, evaluations[name].too_few) for name, score in row.items()]
+            arrow = " ↑" if first.scores[metric].higher_is_better else ""
+            mark = f"{MARK} " if metric in matters else "  " if matters else ""
+            floor = "–" if first.too_few else f"{first.scores[metric].floor:.4f}"
+            table.add_row(
+                mark + metric + arrow, *cells, floor, first.words.get(metric, "–"), metric_description(metric)
+            )
+    if first.purpose:
+        table.caption = f"{MARK} matters for {first.purpose}"
     return table
 
 

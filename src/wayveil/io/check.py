@@ -14,6 +14,7 @@ from wayveil.errors import InputError
 from wayveil.io.check_report import PROBLEMS, CheckReport
 from wayveil.io.options import SPLIT_NOTE
 from wayveil.io.readers import grouping
+from wayveil.io.readers.dispatch import metadata_of
 from wayveil.io.readers.labels import Labels
 from wayveil.io.readers.points import DAMAGED, Points, bad_rows
 from wayveil.io.scope_files import scope_of
@@ -272,8 +273,6 @@ def check(
 
 def _was_split(source: Any) -> bool:
     """Whether the notes of a file say that `convert` split it into trips."""
-    from wayveil.io.readers.dispatch import metadata_of
-
     if not isinstance(source, str | os.PathLike) or os.path.isdir(source):
         return False
     try:

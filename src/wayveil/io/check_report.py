@@ -72,8 +72,8 @@ ADVICE = {
     "trajectory in several pieces": "nothing; the pieces are joined (make sure that no id is used for two trips)",
     "several users in one trajectory": 'left out with unit="trajectory"; with unit="user", each user\'s rows '
     "form a separate trajectory. Make trajectory ids unique across users",
-    "too many points": "left out of every measurement; check traj_id=, or split recordings into trips: wayveil "
-    "convert --split-minutes 10",
+    "too many points": "left out of every measurement; check traj_id=, or split recordings into trips: "
+    "wayveil.convert(split_minutes=10)",
     "only one point": _HARMLESS,
     "outside the scope's box": "left out; if there are many, check the scope's box and the columns",
     "inside it if latitude and longitude are swapped": "if there are many, swap lat= and lon=",
@@ -84,7 +84,7 @@ ADVICE = {
     "longer than the scope's length cap": "counted as having the length of the cap; if there are many, an id may "
     "cover several trips",
     "longer than the scope's duration cap": "counted as lasting as long as the cap; split recordings into trips: "
-    "wayveil convert --split-minutes 10",
+    "wayveil.convert(split_minutes=10)",
 }
 """What to do about each kind."""
 _ALL_OUTSIDE = {
@@ -158,8 +158,8 @@ class CheckReport:
         for name, cap in _MOST_ABOVE_A_CAP.items():
             if 2 * self.problems.get(name, 0) > self.trajectories:
                 special[name] = (
-                    f"most trajectories; an id may cover several trips (see wayveil convert --split-minutes), or {cap} "
-                    "in the scope's caps is too small: set it to what no plausible trip in this area exceeds"
+                    "most trajectories; an id may cover several trips (see wayveil.convert(split_minutes=10)), or "
+                    f"{cap} in the scope's caps is too small: set it to what no plausible trip in this area exceeds"
                 )
         return {name: special.get(name, ADVICE[name]) for name in self.problems}
 

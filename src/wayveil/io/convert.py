@@ -7,7 +7,7 @@ from typing import Any
 from wayveil.core.tables import whole_seconds
 from wayveil.core.trajectories import Trajectories, concatenate
 from wayveil.errors import InputError
-from wayveil.io.options import SPLIT_NOTE, ReadOptions, files_written, format_of
+from wayveil.io.options import SPLIT_NOTE, ReadOptions, files_written, writing_format
 from wayveil.io.outputs import check_output, check_outputs
 from wayveil.io.readers.dispatch import metadata_of, origin_of, read_points
 from wayveil.io.readers.grouping import assemble
@@ -62,7 +62,7 @@ def convert(
     Not private (the output holds the same data).
     """
     path = Path(target)
-    kind = format_of(path, to, "use one of these, or choose the format with to=")
+    kind = writing_format(path, to, "to")
     check_writable(kind, times)
     check_outputs(files_written(path, kind), inputs=[source])
     check_output(path, force=force)

@@ -177,7 +177,7 @@ def _layout_advice(names: Sequence[str], missing: Sequence[str]) -> str:
     if "traj_id" in missing:
         return (
             " If the file has no trip id but one long recording per vehicle or phone, split it into trips first: "
-            "wayveil convert --split-minutes 10 (docs/how-to/trips.md)."
+            "wayveil.convert(split_minutes=10) (docs/how-to/trips.md)."
         )
     return ""
 
@@ -230,6 +230,21 @@ def format_of(path: Path, wanted: str | None = None, advice: str = "use one of t
     )
 
 
+def writing_format(path: Path, wanted: str | None = None, argument: str = "format") -> str:
+    """The format in which a file is written; `argument` chooses it where the extension does not."""
+    if path.suffix.lower() in PACKED_ENDINGS:
+        raise InputError(
+            f"'{path.name}' would be a packed file, which wayveil does not write; write '{path.stem}' and pack it."
+        )
+    if wanted is None and not any(path.name.lower().endswith(ending) for ending, _ in ENDINGS):
+        raise InputError(
+            f"'{path.name}' has no extension that wayveil writes; use {WRITABLE_ENDINGS}, or choose the format with "
+            f"{argument}=."
+        )
+    return format_of(path, wanted)
+
+
+PACKED_ENDINGS = (".gz", ".zip", ".bz2", ".xz", ".zst")
 ENDINGS = (
     (".geo.parquet", "geoparquet"),
     (".geoparquet", "geoparquet"),
@@ -255,5 +270,9 @@ ENDINGS = (
     (".shp", "shp"),
 )
 """Endings of file names and their formats; the first that fits."""
+WRITABLE_ENDINGS = ", ".join(
+    next(ending for ending, kind in ENDINGS if kind == wanted) for wanted in WRITABLE
+)
+"""The usual ending of each format that is written."""
 READ_AS = {"trips": "csv", "kepler": "geojson"}
 """Formats that are written with a content of their own, and read as another format."""

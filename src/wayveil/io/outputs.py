@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from wayveil.errors import InputError
+from wayveil.io.inputs import open_regular
 from wayveil.io.ledger_paths import SUFFIXES, far_witness, ledger_files, near_witness
 
 Place = str | os.PathLike[str]
@@ -91,6 +92,17 @@ def check_output(path: Place, *, force: bool = False, room_bytes: int = 0) -> No
                 os.posix_fallocate(file.fileno(), 0, room_bytes)
     except (OSError, ValueError) as error:
         raise unwritable(target, error) from None
+
+
+def check_page(output: Path, inputs: Iterable[Place | None] = ()) -> None:
+    """InputError unless the page can be written and overwrites nothing but an earlier page."""
+    check_outputs([output], inputs=inputs)
+    check_output(output, force=True)
+    if output.exists():
+        with open_regular(output) as there:
+            start = there.read(64).strip().lower()
+        if start and not start.startswith(b"<!doctype html"):
+            raise InputError(f"'{output.name}' already exists and is not a page of wayveil; choose another output.")
 
 
 def unwritable(target: Path, error: OSError | ValueError) -> InputError:

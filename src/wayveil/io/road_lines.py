@@ -17,6 +17,8 @@ MOST_VERTICES = 50_000_000
 """Vertices of a road map: about 1 GB in memory."""
 MOST_TEXT_BYTES = 512 << 20
 """GeoJSON is parsed in memory, so larger files are refused."""
+_LONGEST_NAME = 100
+"""Letters of a street name that are kept."""
 _MPH = 1.609344
 """Kilometres per mile."""
 
@@ -64,10 +66,27 @@ def direction(value: Any) -> tuple[int, bool]:
     return -1, False
 
 
-def roads_from_lines(lines: Iterable[tuple[Any, Any, Any, Any]], origin: str) -> RoadMap:
-    """A road map from (coordinates (k, 2) in degrees, class, oneway tag, speed tag); `origin` names it in messages."""
-    parts, classes, oneways, speeds = [], [], [], []
-    for coordinates, highway, oneway, maxspeed in lines:
+def street_name(value: Any) -> str:
+    """The name of a street as one short line; the first one if a road has several; empty if it has none."""
+    if isinstance(value, list | tuple):
+        value = value[0] if value else None
+    if not isinstance(value, str):
+        return ""
+    return " ".join("".join(c if c.isprintable() else " " for c in value[:_LONGEST_NAME]).split())
+
+
+def names_or_none(names: list[str]) -> NDArray[np.object_] | None:
+    """The column of names for a RoadMap; None where no street has one."""
+    return np.array(names, object) if any(names) else None
+
+
+def roads_from_lines(lines: Iterable[tuple[Any, Any, Any, Any, Any]], origin: str) -> RoadMap:
+    """A road map from (coordinates (k, 2) in degrees, class, oneway tag, speed tag, name).
+
+    `origin` names the map in messages.
+    """
+    parts, classes, oneways, speeds, names = [], [], [], [], []
+    for coordinates, highway, oneway, maxspeed, name in lines:
         try:
             line = np.asarray([tuple(place)[:2] for place in coordinates], dtype=float)
         except (TypeError, ValueError, OverflowError):
@@ -81,6 +100,7 @@ def roads_from_lines(lines: Iterable[tuple[Any, Any, Any, Any]], origin: str) ->
         classes.append(road_class_index(highway))
         oneways.append(flag)
         speeds.append(speed_kmh(maxspeed))
+        names.append(street_name(name))
     if not parts:
         raise InputError(f"Road map '{origin}' has no lines; it needs at least one road of two points.")
     vertices = np.concatenate(parts)
@@ -89,6 +109,7 @@ def roads_from_lines(lines: Iterable[tuple[Any, Any, Any, Any]], origin: str) ->
     return RoadMap(
         offsets, vertices[:, 0].copy(), vertices[:, 1].copy(),
         np.array(classes, np.int8), np.array(oneways, np.int8), np.array(speeds, float),
+        names_or_none(names),
     )  # fmt: skip
 
 

@@ -25,10 +25,12 @@ from wayveil.io.road_lines import (
     MOST_VERTICES,
     check_degrees,
     direction,
+    names_or_none,
     refuse_large_file,
     road_class_index,
     roads_from_lines,
     speed_kmh,
+    street_name,
 )
 from wayveil.io.roads_osm import read_graphml, read_pbf
 
@@ -116,7 +118,7 @@ def _read_parquet(path: Path) -> RoadMap:
                 f"Road map '{path.name}' has no column {' and '.join(sorted(missing))}; the columns are edge_id, "
                 "oneway, highway, maxspeed_kmh, and the lists lon and lat."
             )
-        wanted = [name for name in ("oneway", "highway", "maxspeed_kmh", "lon", "lat") if name in names]
+        wanted = [name for name in ("oneway", "highway", "maxspeed_kmh", "lon", "lat", "name") if name in names]
         refuse_large_pages(str(path), wanted, path.name)
         if max(values_in(str(path), name, path.name) for name in wanted) > MOST_VERTICES:
             raise InputError(f"Road map '{path.name}' has more than {MOST_VERTICES:,} vertices; cut it to the scope.")
@@ -145,7 +147,12 @@ def _read_parquet(path: Path) -> RoadMap:
     if (turned := flags == 2).any():
         lon, lat = (_turned(column, offsets, turned) for column in (lon, lat))
         flags = np.where(turned, 1, flags)
-    return RoadMap(offsets, lon, lat, road_class, flags.astype(np.int8), speeds)
+    named = names_or_none(_names_of(table)) if "name" in table.column_names else None
+    return RoadMap(offsets, lon, lat, road_class, flags.astype(np.int8), speeds, named)
+
+
+def _names_of(table: Any) -> list[str]:
+    return [street_name(value) for value in _python(table["name"], "name")]
 
 
 def _by_distinct(table: Any, name: str, convert: Any, absent: float) -> NDArray[np.float64]:
@@ -194,7 +201,7 @@ def _read_geojson(path: Path) -> RoadMap:
     return roads_from_lines(_lines_of(features, path.name), path.name)
 
 
-def _lines_of(features: list[Any], origin: str) -> Iterable[tuple[Any, Any, Any, Any]]:
+def _lines_of(features: list[Any], origin: str) -> Iterable[tuple[Any, Any, Any, Any, Any]]:
     for feature in features:
         tags, geometry = _tags(feature), feature.get("geometry") if isinstance(feature, dict) else None
         road_class = _first(tags, "highway", "class", "fclass", "road_class")
@@ -206,6 +213,7 @@ def _lines_of(features: list[Any], origin: str) -> Iterable[tuple[Any, Any, Any,
             road_class,
             _first(tags, "oneway", "one_way"),
             _first(tags, "maxspeed_kmh", "maxspeed", "speed_limit"),
+            _first(tags, "name"),
         )
         coordinates = geometry.get("coordinates") or []
         if not isinstance(coordinates, list):
@@ -236,6 +244,7 @@ def _to_table(roads: RoadMap) -> Any:
     offsets = pa.array(np.asarray(roads.offsets, np.int32))
     unknown_way, unknown_speed = np.asarray(roads.oneway) < 0, np.isnan(roads.maxspeed_kmh)
     unnamed = np.asarray(roads.road_class) == len(ROAD_CLASSES) - 1
+    names = {} if roads.name is None else {"name": pa.array([name or None for name in roads.name], pa.string())}
     return pa.table(
         {
             "edge_id": pa.array(np.arange(len(roads), dtype=np.int32)),
@@ -244,6 +253,7 @@ def _to_table(roads: RoadMap) -> Any:
             "maxspeed_kmh": pa.array(np.asarray(roads.maxspeed_kmh, float), mask=unknown_speed),
             "lon": pa.ListArray.from_arrays(offsets, pa.array(np.asarray(roads.lon, float))),
             "lat": pa.ListArray.from_arrays(offsets, pa.array(np.asarray(roads.lat, float))),
+            **names,
         }
     )
 
@@ -258,6 +268,8 @@ def _to_geojson(roads: RoadMap) -> dict[str, Any]:
             tags["oneway"] = way[int(roads.oneway[i])]
         if not math.isnan(roads.maxspeed_kmh[i]):
             tags["maxspeed"] = float(roads.maxspeed_kmh[i])
+        if roads.name is not None and roads.name[i]:
+            tags["name"] = roads.name[i]
         line = np.column_stack([roads.lon[at], roads.lat[at]]).tolist()
         features.append(
             {"type": "Feature", "properties": tags, "geometry": {"type": "LineString", "coordinates": line}}

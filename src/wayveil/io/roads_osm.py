@@ -33,11 +33,11 @@ def read_pbf(path: Path) -> RoadMap:
     if frame is None or len(frame) == 0:
         raise InputError(f"Road map '{path.name}' has no roads.")
     empty = [None] * len(frame)
-    tags = [frame[name].tolist() if name in frame else empty for name in ("highway", "oneway", "maxspeed")]
+    tags = [frame[name].tolist() if name in frame else empty for name in ("highway", "oneway", "maxspeed", "name")]
     return roads_from_lines(_parts(zip(frame.geometry, *tags)), path.name)
 
 
-def _parts(rows: Iterable[tuple[Any, Any, Any, Any]]) -> Iterator[tuple[Any, Any, Any, Any]]:
+def _parts(rows: Iterable[tuple[Any, ...]]) -> Iterator[tuple[Any, Any, Any, Any, Any]]:
     for geometry, *tags in rows:
         for line in getattr(geometry, "geoms", [geometry]):
             yield list(line.coords), *tags
@@ -63,7 +63,7 @@ def read_graphml(path: Path) -> RoadMap:
     return roads_from_lines(_edges(graph, places), path.name)
 
 
-def _edges(graph: Any, places: dict[Any, tuple[float, float]]) -> Iterator[tuple[Any, Any, Any, Any]]:
+def _edges(graph: Any, places: dict[Any, tuple[float, float]]) -> Iterator[tuple[Any, Any, Any, Any, Any]]:
     seen = set()
     for start, end, data in graph.edges(data=True):
         line = _line(data.get("geometry")) or [places[start], places[end]]
@@ -73,7 +73,7 @@ def _edges(graph: Any, places: dict[Any, tuple[float, float]]) -> Iterator[tuple
             if ways in seen:
                 continue
             seen.add(ways)
-        yield line, _listed(data.get("highway")), oneway, _listed(data.get("maxspeed"))
+        yield line, _listed(data.get("highway")), oneway, _listed(data.get("maxspeed")), _listed(data.get("name"))
 
 
 def _line(wkt: Any) -> list[tuple[float, float]] | None:

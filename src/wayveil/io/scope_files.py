@@ -25,9 +25,11 @@ def parse_scope(text: str, origin: str) -> Scope:
     try:
         return Scope.model_validate(tomllib.loads(text))
     except ValidationError as error:
-        raise InputError(f"Scope '{origin}': {first_fault(error, 'scope', Scope)}; see `wayveil scope new`.") from None
+        fault = first_fault(error, "scope", Scope)
+        raise InputError(f"Scope '{origin}': {fault}; see wayveil.template('scope').") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and numbers too long to be read
-        raise InputError(f"Scope '{origin}' is not valid TOML ({in_short(error)}); see `wayveil scope new`.") from None
+        fault = in_short(error)
+        raise InputError(f"Scope '{origin}' is not valid TOML ({fault}); see wayveil.template('scope').") from None
 
 
 def first_fault(error: ValidationError, whole: str, model: type[BaseModel]) -> str:
@@ -113,8 +115,8 @@ def scope_text(name_or_path: str | Path) -> str:
     path = Path(name_or_path)
     if not os.path.isfile(path):  # unlike Path.is_file, False for a name that is too long
         raise InputError(
-            f"There is no scope '{in_short(path.name)}': give a TOML file (`wayveil scope new` writes one) or one "
-            f"of {', '.join(shipped_scopes())}."
+            f"There is no scope '{in_short(path.name)}': give a TOML file (wayveil.template('scope') is one to fill "
+            f"in) or one of {', '.join(shipped_scopes())}."
         )
     try:
         return read_text(path, _MAX_SCOPE_BYTES)

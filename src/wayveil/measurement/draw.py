@@ -66,7 +66,7 @@ def release_of(scope: Scope, answers: tuple[Answer, ...], mechanism: Mechanism) 
 
 
 def line_signals(mechanism: Mechanism, count: float, norms: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Noise units that the questions of each line are worth together; Gaussian noise follows the norms."""
+    """Signal of the questions of each line together, in noise units; Gaussian noise follows the norms."""
     signals: dict[str, float] = {}
     for name in mechanism.cost.budget.shares:
         cost, line = mechanism.cost, QUESTIONS[name].line

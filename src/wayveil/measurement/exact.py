@@ -1,8 +1,8 @@
 """The trusted side of `measure`: which trajectories take part, and their exact sums, before any noise.
 
 One pass over the data computes the sums of the questions that need no earlier answer, the content's digest, and for
-each trajectory the cells of its first and last point and its hour. The questions whose regions are known
-only after noise has been drawn use these nine bytes a trajectory instead of another pass after the ledger was charged.
+each trajectory the cells of its first and last point and its hour. The questions whose regions are known only after
+noise has been drawn use these nine bytes per trajectory instead of another pass after the ledger was charged.
 At user level an earlier pass finds the users. All passes must read the same content (`wayveil.engine.passes`).
 """
 
@@ -36,7 +36,7 @@ from wayveil.questions.question import Query, Question, batch_sums, exact_sums, 
 MOST_REMEMBERED = 1 << 25
 """Trajectories whose ends are kept in memory (300 MB); a larger source is read again for each question about them."""
 _TOO_MANY = 1 << 62
-"""Stands for a number of ends above MOST_REMEMBERED that nobody counted to the end."""
+"""Marks more ends than MOST_REMEMBERED; counting stops there."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,1 +1,1 @@
-"""The narrow door: what is protected, what it costs, who has spent what, and the noise itself."""
+"""Privacy: what is protected, what it costs, what has been spent, and the mechanism that adds the noise."""

@@ -21,13 +21,15 @@ With a δ the contribution of a user is clipped as a whole, to a bound that may 
 add. Then it is two steps of distance 1 for every c: remove the user, and add the user again with the other choice.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Literal
 
+from wayveil.errors import HERE, BudgetError
 from wayveil.privacy.budget import decimal_text
+from wayveil.privacy.remedies import Remedies
 from wayveil.privacy.unit import Unit
 
 Kind = Literal["trajectory", "user"]
@@ -165,39 +167,39 @@ def dataset_of(
     return Dataset(name, opened_for, accounts["trajectory"], accounts["user"], charges, opened_utc, warnings)
 
 
-def refusal(known: Dataset, asked: Charge, command: Callable[[str], str]) -> str | None:
+def refusal(known: Dataset, asked: Charge, remedies: Remedies) -> BudgetError | None:
     """Why a measurement is not allowed, with the remedy; None if it is allowed.
-
-    `command` completes a command about the ledger, such as `allow "rides" --total 2`.
 
     A measurement must stay within every total that the dataset has, and there must be one. A dataset with measurements
     of both units can promise nothing to a user, so its owner must have waived the total per user.
     """
     name = known.name
-    waive = command(f'allow "{name}" --unit user --total none --reason "..."')
+    waive = remedies.allow(name, "user", None)
     if asked.unit.kind == "trajectory" and known.user.total is not None:
-        return (
+        return BudgetError(
             f"Dataset '{name}' promises each user a total of {decimal_text(known.user.total.epsilon)}, and a "
             "trajectory-level measurement costs a user with k trajectories k times its epsilon, without a bound; "
-            f"measure with unit='user', or withdraw that promise with: {waive}."
+            f"measure with unit='user', or withdraw that promise with: {HERE}.",
+            waive,
         )
     kinds = {charge.unit.kind for charge in known.charges} | {asked.unit.kind}
     if len(kinds) == 2 and not known.user.waived:
         done = "user" if asked.unit.kind == "trajectory" else "trajectory"
-        return (
+        return BudgetError(
             f"Dataset '{name}' has {done}-level measurements; together with this {asked.unit.kind}-level one there "
-            f"is no bound on what a user loses, so confirm first that you promise nothing per user: {waive}."
+            f"is no bound on what a user loses, so confirm first that you promise nothing per user: {HERE}.",
+            waive,
         )
     if known.trajectory.total is None and known.user.total is None:
-        allow = command(f'allow "{name}" --unit {asked.unit.kind} --total E --reason "..."')
-        return f"Dataset '{name}' has no total; set one with: {allow}."
+        allow = remedies.allow(name, asked.unit.kind, "E")
+        return BudgetError(f"Dataset '{name}' has no total; set one with: {HERE}.", allow)
     for kind in KINDS:
-        if (sentence := _beyond(known, asked, kind, command)) is not None:
-            return sentence
+        if (error := _beyond(known, asked, kind, remedies)) is not None:
+            return error
     return None
 
 
-def _beyond(known: Dataset, asked: Charge, kind: Kind, command: Callable[[str], str]) -> str | None:
+def _beyond(known: Dataset, asked: Charge, kind: Kind, remedies: Remedies) -> BudgetError | None:
     account, cost = known.account(kind), asked.per(kind)
     if account.total is None:
         return None
@@ -208,20 +210,22 @@ def _beyond(known: Dataset, asked: Charge, kind: Kind, command: Callable[[str], 
         remedy = "lower epsilon=" if left > 0 else "make more trajectories from the existing release, which is free"
         why = "delta=" if asked.loss.delta else "max_per_user=1"
         twice = f" (twice its epsilon, because of {why})" if cost.epsilon != asked.loss.epsilon else ""
-        allow = command(f'allow "{known.name}" --unit {kind} --total {decimal_text(after.epsilon)} --reason "..."')
-        return (
+        allow = remedies.allow(known.name, kind, decimal_text(after.epsilon))
+        return BudgetError(
             f"This measurement costs dataset '{known.name}' {decimal_text(cost.epsilon)} per {kind}{twice}, but "
             f"{decimal_text(max(left, Fraction(0)))} of {decimal_text(account.total.epsilon)} remains "
             f"({decimal_text(account.spent.epsilon)} is spent); {remedy}, or raise the total with: "
-            f"{allow}."
+            f"{HERE}.",
+            allow,
         )
     if after.delta > account.total.delta:
         total = decimal_text(account.total.epsilon)
-        allow = command(f'allow "{known.name}" --unit {kind} --total {total} --total-delta D --reason "..."')
-        return (
+        allow = remedies.allow(known.name, kind, total, "D")
+        return BudgetError(
             f"This measurement costs dataset '{known.name}' a delta of {_short(cost.delta)} per {kind}, but its total "
             f"is {_short(account.total.delta)} ({_short(account.spent.delta)} is spent); leave delta= out, or raise "
-            f"the total with: {allow}."
+            f"the total with: {HERE}.",
+            allow,
         )
     return None
 

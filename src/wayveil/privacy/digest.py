@@ -38,7 +38,7 @@ class ContentDigest:
         self.total = total % _MODULUS
 
     def add(self, trajectories: Trajectories) -> None:
-        """Count these trajectories in."""
+        """Add these trajectories."""
         if len(trajectories) == 0:
             return
         keys = self._keys
@@ -51,7 +51,7 @@ class ContentDigest:
         self.merge(int(_mixed(each, keys[5]).sum(dtype=np.uint64)))
 
     def merge(self, total: int) -> None:
-        """Count in what another partition has counted (its `total`)."""
+        """Add the `total` of another partition."""
         self.total = (self.total + total) % _MODULUS
 
     def hexdigest(self) -> str:
@@ -60,7 +60,7 @@ class ContentDigest:
 
 
 def digest_of(parts: Iterable[Trajectories], secret: bytes) -> str:
-    """The digest of everything in `parts`, gone through once.
+    """The digest of everything in `parts`, which are read once.
 
     Privacy
     -------
@@ -107,7 +107,7 @@ class PassDigest:
         self._streams = [hashlib.blake2b(key=key, person=name) for name in (b"users", b"points", b"lon", b"lat", b"t")]
 
     def add(self, trajectories: Trajectories) -> None:
-        """Read on over these trajectories."""
+        """Add the next trajectories of the pass."""
         users, points, *columns = self._streams
         if trajectories.user is not None:
             # repr escapes line feeds and tells the number 7 from the text "7", so no two lists give the same bytes.

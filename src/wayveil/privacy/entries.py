@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from wayveil.errors import BudgetError, InputError
+from wayveil.errors import HERE, BudgetError, InputError
 from wayveil.privacy.accounts import Charge, Dataset, Kind, Loss, dataset_of
 from wayveil.privacy.budget import decimal_text, read_fraction
+from wayveil.privacy.remedies import LIST
 from wayveil.privacy.unit import Unit
 from wayveil.privacy.witness import Witness
 
@@ -177,7 +178,7 @@ def _same(one: str, other: str) -> bool:
 
 def unknown_dataset(name: str) -> BudgetError:
     """The error for a name that no entry has."""
-    return BudgetError(f"Dataset '{name}' is not on the ledger; see: wayveil ledger show.")
+    return BudgetError(f"Dataset '{name}' is not on the ledger; see: {HERE}.", LIST)
 
 
 def now_utc() -> str:

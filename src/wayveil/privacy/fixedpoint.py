@@ -11,8 +11,8 @@ LARGEST_SUM = 2**62
 """Half of int64: the other half is left to the noise."""
 
 
-def quantise(values: ArrayLike, resolution: int, limit: float = 1.0) -> NDArray[np.int64]:
-    """q = trunc(clip(v, -limit, limit) * resolution), towards zero, so that Σ|q| <= resolution * Σ|v|.
+def quantise(values: ArrayLike, resolution: int) -> NDArray[np.int64]:
+    """q = trunc(clip(v, -1, 1) * resolution), towards zero, so that Σ|q| <= resolution * Σ|v|.
 
     The resolution is a power of two: then the product is exact and cannot be rounded upwards. A value that is
     not a number counts as 0; no trajectory may stop a measurement by what it contains.
@@ -23,14 +23,14 @@ def quantise(values: ArrayLike, resolution: int, limit: float = 1.0) -> NDArray[
     """
     if resolution < 1 or resolution & (resolution - 1) or resolution > 2**40:
         raise ValueError("resolution must be a power of two, at most 2**40")
-    array = np.nan_to_num(np.asarray(values, np.float64), nan=0.0, posinf=limit, neginf=-limit)
-    return np.trunc(np.clip(array, -limit, limit) * resolution).astype(np.int64)
+    array = np.nan_to_num(np.asarray(values, np.float64), nan=0.0, posinf=1.0, neginf=-1.0)
+    return np.trunc(np.clip(array, -1.0, 1.0) * resolution).astype(np.int64)
 
 
 def clip_l1(quantised: NDArray[np.int64], row: NDArray[np.integer] | None, rows: int, limit: int) -> NDArray[np.int64]:
     """Make Σ|q| <= limit in every row: q * limit / Σ|q| towards zero where a row is above it, unchanged elsewhere.
 
-    `quantised` has one value an entry with its row in `row` (sparse), or is (rows, k) with `row` None (dense).
+    `quantised` has one value per entry with its row in `row` (sparse), or is (rows, k) with `row` None (dense).
     Float features whose norm is 1 on paper may be above it by rounding; here the bound becomes exact, and each
     row's result depends on that row only.
 

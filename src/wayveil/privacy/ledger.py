@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from wayveil.core import outcome
-from wayveil.errors import BudgetError, InputError
+from wayveil.errors import HERE, BudgetError, InputError
 from wayveil.io.ledger_paths import default_path, ledger_files
 from wayveil.privacy.accounts import Charge, Dataset, Kind, Loss, refusal
 from wayveil.privacy.budget import Number, decimal_text, exact_delta, exact_epsilon
@@ -115,8 +115,8 @@ class Ledger:
         with self._file.transaction() as entries:
             known = entries.dataset(name)
             if known is not None:
-                allow = self._file.command(f'allow "{name}" --unit {kind} --total E --reason "..."')
-                raise BudgetError(f"Dataset '{name}' is open already; change its total with: {allow}.")
+                allow = self._file.remedies.allow(name, kind, "E")
+                raise BudgetError(f"Dataset '{name}' is open already; change its total with: {HERE}.", allow)
             entries.append("open", name, epsilon=epsilon, delta=delta, unit=kind)
             entries.remember(name, digest)
             return entries.require(name, digest)
@@ -157,11 +157,11 @@ class Ledger:
         """BudgetError for a total that the measurements so far exceed, or that they cannot promise."""
         spent = known.account(kind).spent
         if spent is None:
-            waive = self._file.command(f'allow "{known.name}" --unit user --total none --reason "..."')
             raise BudgetError(
                 f"Dataset '{known.name}' cannot promise a total per user, because it has trajectory-level "
                 "measurements, which cost a user with k trajectories k times their epsilon; state that nothing is "
-                f"promised per user with: {waive}."
+                f"promised per user with: {HERE}.",
+                self._file.remedies.allow(known.name, "user", None),
             )
         if total.epsilon < spent.epsilon:
             raise BudgetError(
@@ -204,14 +204,14 @@ class Ledger:
             known = entries.dataset(name)
             if known is None:
                 if total_if_new is None:
-                    opening = self._file.command(f'open FILE --dataset "{name}" --unit {unit.kind} --total E')
-                    raise BudgetError(f"Dataset '{name}' is not on the ledger; open it with: {opening}.")
+                    opening = self._file.remedies.open(name, unit.kind)
+                    raise BudgetError(f"Dataset '{name}' is not on the ledger; open it with: {HERE}.", opening)
                 delta = asked.delta if total_delta_if_new is None else exact_delta(total_delta_if_new)
                 total = exact_epsilon(total_if_new, "total")
                 entries.append("open", name, epsilon=total, delta=delta, unit=unit.kind)
                 known = entries.require(name)
-            if (sentence := refusal(known, charge, self._file.command)) is not None:
-                raise BudgetError(sentence)
+            if (error := refusal(known, charge, self._file.remedies)) is not None:
+                raise error
             for line in lines:
                 entries.append(
                     "spend", name, line.name, line.epsilon, line.delta, line.purpose, measurement, unit=unit,

@@ -32,7 +32,7 @@ def clean_reason(reason: str) -> str:
     """The reason of a change, as one line."""
     reason = reason.strip()
     if not reason or len(reason) > LONGEST_REASON or not reason.isprintable():
-        raise InputError(f'A reason is one line of 1 to {LONGEST_REASON} printable characters; write --reason "...".')
+        raise InputError(f'A reason is one line of 1 to {LONGEST_REASON} printable characters; write reason="...".')
     return reason
 
 

@@ -5,7 +5,6 @@ is witnessed outside the file (see `wayveil.privacy.witness`, which also says wh
 """
 
 import os
-import shlex
 import sqlite3
 import warnings
 from collections.abc import Iterator
@@ -13,10 +12,11 @@ from contextlib import contextmanager, suppress
 
 from wayveil.core import outcome
 from wayveil.core.signals import deferred_signals
-from wayveil.errors import CHARGED, UNKNOWN_CHARGE, BudgetError, InputError, LedgerWarning
+from wayveil.errors import CHARGED, HERE, UNKNOWN_CHARGE, BudgetError, InputError, LedgerWarning
 from wayveil.io import ledger_paths
 from wayveil.privacy import store, witness
 from wayveil.privacy.entries import Entries
+from wayveil.privacy.remedies import Remedies
 
 
 class LedgerFile:
@@ -25,11 +25,7 @@ class LedgerFile:
     def __init__(self, path: str | os.PathLike[str] | None, timeout_s: float) -> None:
         self.path = ledger_paths.resolved(path)
         self.timeout_s = timeout_s
-        self._option = "" if path is None else f" --ledger {shlex.quote(os.fspath(path))}"
-
-    def command(self, words: str) -> str:
-        """A command about this ledger, for messages: `wayveil ledger ...`."""
-        return f"wayveil ledger {words}{self._option}"
+        self.remedies = Remedies(path)
 
     @contextmanager
     def reading(self) -> Iterator[Entries | None]:
@@ -121,17 +117,17 @@ class LedgerFile:
         raise self._lost(what)
 
     def _lost(self, what: str) -> BudgetError:
-        accept = self.command('accept --reason "..."')
         return BudgetError(
             f"The ledger '{self.path.name}' {what}; put the right file back, or, if what is missing was never "
-            f"released, go on with: {accept}."
+            f"released, go on with: {HERE}.",
+            self.remedies.accept(),
         )
 
     def altered(self) -> InputError:
         """The error for a ledger whose content is not what was written to it."""
-        accept = self.command('accept --reason "..."')
         return InputError(
-            f"The ledger '{self.path.name}' was altered or damaged; restore it from a copy and run: {accept}."
+            f"The ledger '{self.path.name}' was altered or damaged; restore it from a copy and run: {HERE}.",
+            self.remedies.accept(),
         )
 
     def _write_witnesses(self, entries: Entries, *, needed: bool = False, replace: bool = False) -> None:
@@ -170,7 +166,7 @@ def _commit_words(name: str, saved: bool | None, spends: bool) -> str:
         return f"{failed}. {UNKNOWN_CHARGE}" if spends else f"{failed}, and cannot be read back; check the disk first."
     if saved:
         what = "the budget is spent and nothing was released" if spends else "the change is on it"
-        then = ", then raise the total with `wayveil ledger allow` to measure again" if spends else ""
+        then = ", then raise the total on the ledger to measure again" if spends else ""
         return f"{failed}, but {what}; check the disk{then}." + (f" {CHARGED}" if spends else "")
     what = "nothing was spent" if spends else "nothing was changed"
     return f"{failed} and {what}; free some space and try again."

@@ -17,7 +17,7 @@ from wayveil.privacy.budget import Budget
 from wayveil.privacy.fixedpoint import LARGEST_SUM, check_overflow
 from wayveil.privacy.noise import NoiseSource
 from wayveil.privacy.unit import Unit
-from wayveil.privacy.zcdp import rho_for
+from wayveil.privacy.zcdp import integer_rho, rho_for
 
 _MOST_TRAJECTORIES = 1 << 40
 _SCALES = 64
@@ -106,8 +106,6 @@ class Mechanism:
 
     def clipped_answer(self, name: str, sums: NDArray[np.int64], bound: int, part: Fraction) -> NoisySums:
         """Gaussian noise for `part` of a question's ρ; one unit moves the sums by at most `bound` in L2."""
-        from wayveil.privacy.zcdp import integer_rho
-
         rho = integer_rho(part * self.cost.rho_of(name), bound)
         noisy = self.noise.gaussian(np.ascontiguousarray(sums, np.int64).ravel(), float(bound), rho)
         if noisy.rho_spent > rho:

@@ -70,7 +70,7 @@ class OpenDPNoise:
 
 
 class SeededNoise:
-    """The same distributions from a seed, for tests. Whoever knows the seed takes the noise off again.
+    """The same distributions from a seed, for tests. Anyone who knows the seed can remove the noise.
 
     Privacy
     -------
@@ -114,28 +114,6 @@ def gaussian(sums: NDArray[np.int64], l2_sensitivity: float, rho: Fraction) -> N
     Spends; enter its epsilon and delta in the ledger first.
     """
     return OpenDPNoise().gaussian(sums, l2_sensitivity, rho)
-
-
-def laplace_scale(sensitivity: int, epsilon: Fraction) -> tuple[float, Fraction]:
-    """(b, map(sensitivity)) that `laplace` will use, before any noise is drawn.
-
-    Privacy
-    -------
-    Free: it sees no data.
-    """
-    scale, cost, _ = _laplace(sensitivity, epsilon)
-    return scale, cost
-
-
-def gaussian_scale(l2_sensitivity: float, rho: Fraction) -> tuple[float, Fraction]:
-    """(sigma, map(l2_sensitivity)) that `gaussian` will use, before any noise is drawn.
-
-    Privacy
-    -------
-    Free: it sees no data.
-    """
-    scale, cost, _ = _gaussian(l2_sensitivity, rho)
-    return scale, cost
 
 
 def _laplace(sensitivity: int, epsilon: Fraction) -> tuple[float, Fraction, Any]:

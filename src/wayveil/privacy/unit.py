@@ -74,7 +74,7 @@ class Unit:
 
 
 def _whole(value: object) -> int:
-    """Any library's whole number as Python's own; truth values are none."""
+    """A whole number of any library as a Python integer; booleans are refused."""
     try:
         if not isinstance(value, bool):
             return operator.index(value)  # type: ignore[arg-type]

@@ -43,7 +43,7 @@ from wayveil.questions.top_speed import TopSpeed
 
 @dataclass(frozen=True)
 class Entry:
-    """One question and its shares of ε in thousandths: where much can be heard, and where little can."""
+    """One question and its shares of ε in thousandths: for a strong signal, and for a weak one."""
 
     question: type[Question]
     per_mille: int
@@ -80,9 +80,9 @@ CATALOGUE = (
 again once the noisy count is known (`divided`)."""
 
 LEAST_SIGNAL, FULL_SIGNAL = 3.0, 10.0
-"""Noise units of the count at which the shares for little signal apply, and from which on they do not: N·ε/c of 300 and
-1,000. Below that the shape of the lengths and of large blocks is all that stands out from the noise; speeds, tables and
-spikes do not, and their shares go to what does."""
+"""Noise units of the count up to which the shares for a weak signal apply, and from which on those for a strong one:
+N·ε/c of 300 and 1,000. Below that the shape of the lengths and of large blocks is all that stands out from the noise;
+speeds, tables and spikes do not, and their shares go to what does."""
 
 GAUSSIAN_POWERS = (4 / 3, 2 / 3)
 """Powers of a question's share of ε and of the guessed norm of a unit, to which its share of ρ is proportional."""
@@ -91,8 +91,8 @@ USER_COUNT = 4
 """Factor of the count's share at user level with Gaussian noise: all other totals are compared with the count, and a
 small share costs the other questions little."""
 LINE_POWERS = (4 / 3, 1 / 3)
-"""The same within one line. A coarse block has a larger norm than its fine cells, but their sum tells
-about it, too. Between two values that were tried on simulated cities."""
+"""The same within one line. A coarse block has a larger norm than its fine cells, but their sum is
+informative about it, too. Between two values that were tried on simulated cities."""
 
 OTHERS = "all other questions"
 """Their entry in the ledger."""
@@ -115,6 +115,7 @@ measurement would cost more than ε (docs/explanation/method.md)."""
 SHARES: Mapping[str, Fraction] = {
     entry.question.name: Fraction(entry.per_mille, 1000) for entry in CATALOGUE if entry.per_mille
 }
+"""Share of ε by question, for a strong signal."""
 
 
 def measurement_cost(epsilon: Fraction, delta: Fraction, unit: Unit) -> Cost:
@@ -214,7 +215,7 @@ def with_people(
 
 
 def divided(budget: Budget, line_signals: Mapping[str, float], grid: Grid, gaussian_unit: Unit | None = None) -> Budget:
-    """The same budget with the ε of each line divided by what the noisy count says that it is worth.
+    """The same budget with the ε of each line divided according to its signal, which follows from the noisy count.
 
     `line_signals` are the noise units of each line, m̃·ε_line / c. With Gaussian noise, which needs the unit, the parts
     of a line are those of `gaussian_shares`.
@@ -236,7 +237,7 @@ def divided(budget: Budget, line_signals: Mapping[str, float], grid: Grid, gauss
 
 
 def ledger_lines(shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Shares by entry of the ledger, which is charged before the noisy count decides what the others are asked with."""
+    """Shares by entry of the ledger, which is charged before the noisy count decides how the rest is divided."""
     count = shares[Count.name]
     return {Count.name: count, OTHERS: sum(shares.values(), Fraction(0)) - count}
 

@@ -21,7 +21,7 @@ WEEKDAYS = Bins(tuple(float(day) for day in range(8)))
 PARTS_OF_DAY = (24, 8, 4, 2, 1)
 """The numbers of equal parts of a day in which the week can be asked."""
 _UNITS = 3
-"""Noise units that each part of each day must be worth."""
+"""Least signal of each part of each day, in noise units."""
 
 
 @dataclass(frozen=True)
@@ -63,5 +63,5 @@ class DepartureWeek(Table):
 
 
 def parts_of_day(signal: float) -> int:
-    """Equal parts of a day in which the week is asked: as many of 24, 8, 4, 2 as are worth three units of noise."""
+    """Equal parts of a day in which the week is asked: the most of 24, 8, 4, 2 that have three noise units each."""
     return next((parts for parts in PARTS_OF_DAY[:-1] if signal >= _UNITS * 7 * parts), PARTS_OF_DAY[-1])

@@ -2,9 +2,9 @@
 
 The coarse blocks get two to six sixteenths of a field's share: the fewer, the more trajectories there are. What is left
 is divided into sixteen parts, in each block by itself, between the block's middle and its fine cells: many parts to the
-fine cells where the noisy coarse answer promises that they stand out from the noise, few where they would drown. One
-point then adds `parts` to its fine cell and `PARTS − parts` to its middle cell, PARTS in all wherever it lies, so a
-trajectory's norm does not depend on the division (docs/explanation/method.md).
+fine cells where the noisy coarse answer predicts that they stand out from the noise, few where the noise would hide
+them. One point then adds `parts` to its fine cell and `PARTS − parts` to its middle cell, PARTS in all wherever it
+lies, so a trajectory's norm does not depend on the division (docs/explanation/method.md).
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ FEWEST, MOST = 3, 15
 
 @dataclass(frozen=True)
 class FineShare:
-    """Shares of the fine cells where one of them is worth `low` and `high` noise units; between them logarithmic."""
+    """Shares of the fine cells where one of them has `low` and `high` noise units; logarithmic in between."""
 
     low: float = 0.03
     share_at_low: float = 0.2
@@ -38,7 +38,7 @@ FINE_SHARE = FineShare()
 def concentration(blocks: NDArray[np.float64], side: int, noise: float) -> float:
     """How much busier the place of a trajectory is than the average place, at blocks of 16 cells; at least 1.
 
-    For blocks of one size that is K·Σc²/(Σc)², without the squares of the noise, 2·noise² a block on average. Blocks
+    For blocks of one size that is K·Σc²/(Σc)², without the squares of the noise, 2·noise² per block on average. Blocks
     twice as large show less of it, half if data lie on a line and the same if they fill an area; 2^−¾ is taken for all.
 
     Parameters
@@ -53,11 +53,11 @@ def concentration(blocks: NDArray[np.float64], side: int, noise: float) -> float
 
 
 def coarse_parts(signal: float, cells: int) -> int:
-    """Of PARTS of a field's share, how many go to its coarse blocks: 6 − 2·log10(units a cell / 0.0025), from 2 to 6.
+    """How many of PARTS of a field's share go to its coarse blocks: 6 − 2·log10(signal / cells / 0.0025), from 2 to 6.
 
-    `signal` is how many noise units the whole field is worth, from the noisy count. Where a cell is worth little
-    the sums of large blocks are most of what stands out from the noise; where it is worth much they stand out anyway.
-    Where the whole field is worth less than 64 units, not even the blocks stand out, and they get up to 12 parts.
+    `signal` is the noisy count in units of the field's noise. If a cell has a weak signal, little but the sums of large
+    blocks stands out from the noise; if it has a strong one, they stand out anyway. If the signal of the whole field is
+    below 64 units, not even the blocks stand out, and they get up to 12 parts.
     """
     units = max(signal, 1e-9) / max(cells, 1)
     usual = int(np.clip(np.rint(6 - 2 * np.log10(units / 0.0025)), 2, 6))

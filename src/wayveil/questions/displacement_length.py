@@ -22,7 +22,7 @@ class DisplacementLength(Table):
     """φ(T) = 1 at (bin of the straight distance from start to end, bin of the length), both in km."""
 
     name: ClassVar[str] = "displacement_length"
-    meaning: ClassVar[str] = "how long they are for their distance"
+    meaning: ClassVar[str] = "how long they are, given the distance between their ends"
     axes: ClassVar[tuple[str, str]] = ("displacement", "length")
     prior: ClassVar[Any] = priors.Independent(columns_reach_rows=True, ratio_spreads=(0.3, 0.8, None))
 

@@ -8,6 +8,7 @@ import numpy as np
 from wayveil.core.bins import Bins
 
 _TOLERANCE = 1e-9
+"""Edges that differ by less are equal: processors round the last bit of a power differently."""
 
 
 def linear_then_wider(width: float, knee: float, growth: float, top: float) -> Bins:

@@ -27,7 +27,7 @@ _LEAST_LEAVES = 64
 _FAR_SHARE = 0.95
 """Share of the end points within the distance that is scaled to 1; places beyond it also have distance 1."""
 CLEAR_UNITS = 10.0
-"""Noise units that the answer must be worth for each region and part of the day."""
+"""Least signal of the answer per region and part of the day, in noise units."""
 SIZES = ((2, 2), (4, 2), (4, 5), (8, 5), (16, 5), (32, 5), (64, 5), (64, 16), (MOST_REGIONS, 16))
 """(regions, parts of the day or week) that may be asked, from coarse to fine. Chosen together with `CLEAR_UNITS` by
 noise on the margins of two trial datasets; neighbouring sizes are little worse (research/log.md)."""

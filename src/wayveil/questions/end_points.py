@@ -11,15 +11,15 @@ from numpy.typing import NDArray
 from wayveil.core.grid import Grid
 from wayveil.questions import priors
 from wayveil.questions.detail_weights import PARTS
-from wayveil.questions.field import Blocks, Detail, Field
-from wayveil.questions.question import Features
+from wayveil.questions.field import Blocks, Detail, Field, Levels, field_levels
+from wayveil.questions.question import Context, Features
 
 if TYPE_CHECKING:
     from wayveil.core.prepare import Prepared
 
 HOURS_PART = Fraction(1, 9)
 HOURS_FROM = 40.0
-"""The part of the end points' ε that is spent on their hours, and how many noise units that part must be worth. With
+"""The part of the end points' ε that is spent on their hours, and the least signal of that part in noise units. With
 fewer even two regions in two halves of the day would be noise (`end_point_hours`), and the ε would be lost."""
 
 
@@ -31,6 +31,12 @@ class _OfEndPoints(Field):
     quantity: ClassVar[str] = "end_points"
     line: ClassVar[str] = "end_points"
     prior: ClassVar[Any] = priors.Traffic()
+
+    @classmethod
+    def choose_levels(cls, context: Context) -> Levels:
+        """The sides of the cells, for what is left of the line's signal beside the hours."""
+        signal = context.line_signals[cls.line]
+        return field_levels(context.grid, float(1 - hours_part(signal)) * signal)
 
     def cell_features(self, batch: "Prepared") -> Features:
         column = start_and_end_cells(self.grid, batch)
@@ -68,7 +74,7 @@ class EndPointsDetail(Detail, _OfEndPoints):
 
 
 def hours_part(signal: float, gaussian: bool = False) -> Fraction:
-    """The part of the end points' ε that goes to their hours, from the noise units that all their ε is worth."""
+    """The part of the end points' ε that goes to their hours, from the signal of all their ε in noise units."""
     worth = signal * (math.sqrt(HOURS_PART) if gaussian else float(HOURS_PART))
     return HOURS_PART if worth >= HOURS_FROM else Fraction(0)
 

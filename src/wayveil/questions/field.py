@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 CLEAR_UNITS = 0.8
 USUALLY_CONCENTRATED = 16.0
-"""Noise units that a fine cell must be worth where trajectories are, and how much busier these places are than the
+"""Least signal of a fine cell where trajectories are, in noise units, and how much busier these places are than the
 average one before anything is known. Tuned on the trial data, one rule for all of it (docs/explanation/method.md)."""
 _LARGEST_SIDE = 1 << 20
+"""Base cells along the side of a cell; larger numbers in a release are refused."""
 
 
 @dataclass(frozen=True)
@@ -218,12 +219,12 @@ class Detail(Field):
 def field_levels(grid: Grid, signal: float, concentrated: float = USUALLY_CONCENTRATED) -> Levels:
     """16f, 4f and f base cells (the coarsest at most 64), f the smallest of 1, 2, 4, 8 … that stands out from noise.
 
-    That is where a cell of f × f is worth `CLEAR_UNITS` of noise in the places where trajectories are.
+    That is where a cell of f × f has a signal of `CLEAR_UNITS` noise units in the places where trajectories are.
 
     Parameters
     ----------
     signal
-        m̃·ε_v / c: how many noise units the whole field is worth, with c the unit's sensitivity.
+        m̃·ε_v / c: the signal of the whole field in noise units, with c the unit's sensitivity.
     concentrated
         How much busier the places of trajectories are than the average place, where another noisy answer tells. Less
         than usual counts as usual: larger cells would be estimated better, and sums far away worse.

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Merging:
-    """Neighbouring bins become one until each is worth `units` of noise on average, or `fewest` or fewer are left.
+    """Neighbouring bins are merged until each has `units` noise units on average, or `fewest` or fewer are left.
 
-    Where not even these are worth `least_units` on average, there are fewer, down to `least`. The lowest `apart` bins
+    If not even these have `least_units` on average, more are merged, down to `least` bins. The lowest `apart` bins
     count trajectories that have no value. They are never merged and are not counted.
     """
 
@@ -37,8 +37,8 @@ _RUNS = (1, 2, 4, 8, 16, 32, 64)
 NEVER = Merging(fewest=1 << 30, least=1 << 30)
 """Bins that are never merged."""
 NARROW_SPIKES = Merging(units=0.5, fewest=12, least=12)
-"""For devices that record at one or two intervals: merged bins blur a spike more than noise does, until the noise
-drowns it."""
+"""For devices that record at one or two intervals: merged bins blur a spike more than noise does, unless the noise
+hides it."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +100,7 @@ class Histogram(Question):
 
 
 def merged_bins(bins: Bins, signal: float, merging: Merging) -> Bins:
-    """The bins in which a histogram that is worth `signal` units of noise is asked."""
+    """The bins in which a histogram with a signal of `signal` noise units is asked."""
     if len(bins) - merging.apart <= merging.fewest:
         return bins
     fewest = min(merging.fewest, max(merging.least, signal / merging.least_units))
@@ -108,7 +108,7 @@ def merged_bins(bins: Bins, signal: float, merging: Merging) -> Bins:
 
 
 def possible_bins(bins: Bins, merging: Merging) -> list[Bins]:
-    """All bins in which a histogram can be asked, whatever it is worth."""
+    """All bins in which a histogram can be asked, whatever its signal."""
     values = len(bins) - merging.apart
     if values <= merging.fewest:
         return [bins]

@@ -1,4 +1,4 @@
-"""How long trajectories take for their length."""
+"""How long trajectories take, given their length."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -22,7 +22,7 @@ class LengthDuration(Table):
     """φ(T) = 1 at (bin of the length in km, bin of the duration in s)."""
 
     name: ClassVar[str] = "length_duration"
-    meaning: ClassVar[str] = "how long they take for their length"
+    meaning: ClassVar[str] = "how long they take, given their length"
     axes: ClassVar[tuple[str, str]] = ("length", "duration")
     prior: ClassVar[Any] = priors.Independent(ratio_spreads=(1.5,))
 

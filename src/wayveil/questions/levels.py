@@ -30,7 +30,7 @@ def _of_detail(answer: Answer, question: Detail) -> list[NoisyLevel]:
     grid, levels = question.grid, question.levels
     ratios = levels.coarse // levels.middle, levels.coarse // levels.fine
     shapes = level_shape(grid, levels.middle), level_shape(grid, levels.fine)
-    # One trajectory is worth PARTS if a cell gets all of them.
+    # One trajectory counts PARTS if a cell gets all of them.
     apart = unweigh(PARTS * answer.counts, np.asarray(question.weights), ratios, shapes)
     return [
         NoisyLevel(counts, side, answer.noise * PARTS / own, answer.gaussian)

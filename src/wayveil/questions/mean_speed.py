@@ -1,4 +1,4 @@
-"""How fast trajectories are on the whole."""
+"""The mean speed of trajectories."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar

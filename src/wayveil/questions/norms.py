@@ -46,7 +46,7 @@ class NormSettings:
 
 SETTINGS = NormSettings()
 _STEPS = 4
-"""Bins of norms an octave."""
+"""Bins of norms per octave."""
 _LOWEST_OCTAVE = -6
 _LEAST_UNCLIPPED = 0.05
 """Share of the units that is never clipped."""
@@ -114,9 +114,9 @@ def guessed_norm(question: type[Question] | Question, trajectories: float, centr
 
 @dataclass(frozen=True)
 class NormBins:
-    """Bins of the norm in trajectories, four an octave, up to the most trajectories that a unit can have.
+    """Bins of the norm in trajectories, four per octave, up to the most trajectories that a unit can have.
 
-    For the count, whose norms are whole numbers, there are two an octave.
+    For the count, whose norms are whole numbers, there are two per octave.
     """
 
     most: int
@@ -341,7 +341,7 @@ def _posterior_with_weights(
 
 
 def _laplace_shares(log_edges: Floats, centre: Floats, left: Floats, right: Floats) -> Floats:
-    """Shares of the bins under asymmetric Laplace distributions, one a row; the outer bins hold what lies beyond."""
+    """Shares of the bins under asymmetric Laplace distributions, one per row; the outer bins hold what lies beyond."""
     left, right = left[:, None], right[:, None]
     away = log_edges[None, 1:-1] - centre[:, None]
     running = np.where(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from wayveil.core.prepare import Prepared
 
 OCCUPANCY_RESOLUTION = 1 << 16
+"""Integer units per trajectory: with up to 2^16 points each point adds at least one unit."""
 
 
 @dataclass(frozen=True)

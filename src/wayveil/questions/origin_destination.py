@@ -36,7 +36,7 @@ class OriginDestination(Flow):
 
     @classmethod
     def depth(cls, context: Context) -> int:
-        """As many regions as both questions about them are worth together."""
+        """As many regions as the signal of both questions about them allows."""
         names = (OriginDestinationCoarse.name, OriginDestination.name)
         return region_depth(sum(context.signal(name) for name in names))
 

@@ -32,6 +32,7 @@ KNOWN_M = 100.0
 """Distance from a point, in metres, within which the straight line to the next one is taken for the way. Between points
 further apart the way is unknown: its first half counts close to the first point, its second half to the second one."""
 _UNITS_PER_M = 1000
+"""Lengths are added up in whole millimetres, so that sums do not depend on the order."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Passage(Blocks):
     """φ_c(T) = share of T's way in cell c: K places at equal distances along it, each of weight 1/K, so ‖φ‖₁ ≤ 1."""
 
     name: ClassVar[str] = "passage"
-    meaning: ClassVar[str] = "where their way lies"
+    meaning: ClassVar[str] = "which way they take"
     resolution: ClassVar[int] = PASSAGE_RESOLUTION
     own_norm: ClassVar[float] = 0.45
     shared_norm: ClassVar[float] = 0.17

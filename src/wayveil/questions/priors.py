@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Smooth:
-    """Neighbouring bins of a histogram have similar counts, and large values fade."""
+    """Neighbouring bins of a histogram have similar counts, and large values are rare."""
 
     by_ratios: bool = False
     """Curves may also be smooth in the logarithm of the value."""
@@ -47,7 +47,7 @@ class RoundSeconds:
 
     mean: str
     ratio: str
-    """The quantities that tell the mean intervals, and how closely recordings keep to the median."""
+    """The quantities that tell the mean intervals, and how close to the median the intervals of a recording are."""
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,7 @@ class Context:
     noise: Mapping[str, float]
     """Scale of each question's noise, in trajectories."""
     line_signals: Mapping[str, float]
-    """Noise units that the questions of one line are worth together, before the line's share is divided."""
+    """Signal of the questions of one line together, in noise units, before the line's share is divided."""
     answers: Mapping[str, "Answer"]
     """The noisy answers so far, by question."""
     grid: Grid = field(init=False)
@@ -83,7 +83,7 @@ class Context:
         return noisy_number(self.answers["count"])
 
     def signal(self, name: str) -> float:
-        """m̃·ε_v / c: how many noise units the whole answer to a question is worth."""
+        """m̃·ε_v / c: the signal of the whole answer to a question, in noise units."""
         return self.count / self.noise[name]
 
     def once(self, function: Callable[["Context"], Result]) -> Result:
@@ -184,9 +184,9 @@ class Question(ABC):
 
     @classmethod
     def part_of_line(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
-        """Its part of its ledger line's ε, from the noise units that the line is worth; zero: it is not asked.
+        """Its part of its ledger line's ε, from the line's signal in noise units; zero: it is not asked.
 
-        With Gaussian noise (and ρ instead of ε) a part p of the line is worth √p of it, else p.
+        With Gaussian noise (and ρ instead of ε) a part p of the line has √p of its signal, else p.
         """
         return Fraction(1)
 
@@ -206,7 +206,7 @@ class Question(ABC):
 
 
 def noisy_number(count: "Answer") -> float:
-    """The number of trajectories that the answer to the count tells: positive, at least one."""
+    """The number of trajectories according to the answer to the count: positive, at least one."""
     return max(positive_mean(float(count.counts[0]), math.sqrt(2) * count.noise), 1.0)
 
 

@@ -15,6 +15,7 @@ from wayveil.questions.norms import NormBins, can_be_centred, norms_part, public
 from wayveil.release.release import Release
 
 _TOLERANCE = 1e-6
+"""Relative difference between a scale in the file and the scale that its ε implies."""
 _WRONG_NOISE = "The noise of '{}' does not match its cost; the release was altered."
 
 

@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
+from wayveil.core.grid import base_grid
 from wayveil.core.html import box_text, card, density_svg, span_text
 from wayveil.core.scope import Scope
 from wayveil.errors import ReleaseError
@@ -88,12 +90,39 @@ class Release:
         notice = "" if self.private else "Not private: the noise came from a seed."
         return card("Release", facts, notice=notice, drawing=self._map())
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the noisy density, empty where it is within its noise; returns the axes of matplotlib.
+
+        Privacy: free (post-processing).
+        """
+        from wayveil.core.plots import new_axes, plot_density
+
+        found = self._density()
+        if found is None:
+            return new_axes(ax)
+        density, side = found
+        grid, scope = base_grid(self.scope), self.scope
+        rows, columns = density.shape
+        extent = (columns * side * grid.cell_m, rows * side * grid.cell_m)
+        # Blocks may reach beyond the box; degrees are linear in metres.
+        east = scope.west + extent[0] / scope.width_m * ((scope.east - scope.west) % 360.0)
+        north = scope.south + extent[1] / scope.height_m * (scope.north - scope.south)
+        ax = plot_density(density, (scope.west, scope.south, east, north), ax)
+        ax.set_title("Noisy density, where it is above the noise", fontsize="medium")
+        return ax
+
     def _map(self) -> str:
-        """Noisy density in blocks, empty where a count is within its noise; nothing without answers about places."""
+        found = self._density()
+        return "" if found is None else density_svg(found[0], label="Map of the noisy density")
+
+    def _density(self) -> tuple[NDArray[np.float64], int] | None:
+        """Noisy density in blocks, zero where a count is within its noise, and their side in base cells.
+
+        None without answers about places.
+        """
         names = [name for name in (Occupancy.name, OccupancyDetail.name) if name in self]
         levels = noisy_levels([self[name] for name in names])
         if not levels:
-            return ""
+            return None
         level = levels[min(1, len(levels) - 1)]
-        seen = np.where(level.counts > 2 * level.noise, level.counts, 0.0)
-        return density_svg(seen, label="Map of the noisy density")
+        return np.where(level.counts > 2 * level.noise, level.counts, 0.0), level.side

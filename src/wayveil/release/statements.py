@@ -71,7 +71,7 @@ _ENOUGH = 1_000
 _VISIBLE = 2.0
 """A number of trajectories below this many noise scales is not informative."""
 _CHECK = (
-    " If you expected more, run `wayveil check FILE --scope SCOPE` to see whether the columns, the time zone or the "
+    " If you expected more, run wayveil.check(data, scope) to see whether the columns, the time zone or the "
     "box are wrong."
 )
 
@@ -131,6 +131,7 @@ def warn_few(release: Release) -> None:
 
 
 _LARGE = 5.0
+"""From this ε on a statement warns: e^5 is a factor of 148."""
 
 
 def number_of_rules(notes: Mapping[str, str]) -> int | None:
@@ -207,15 +208,16 @@ def _place_and_hour(release: Release, hours_closed: bool | None) -> str:
     )
 
 
-def map_hours_statement(release: Release, hours_closed: bool | None = False) -> str:
-    """One line next to the hours of the map; `hours_closed` as for `not_promised`."""
+def map_hours_statement(release: Release, hours_closed: bool | None = False) -> str | None:
+    """One line next to the hours of the map, or None where place and hour were not asked together.
+
+    Such a map has no hours. `hours_closed` is as for `not_promised`.
+    """
+    if EndPointHours.name not in release:
+        return None
     if hours_closed:
         return "Differences between hours come mainly from the rules, which moved trips to other hours."
-    if EndPointHours.name in release:
-        return "Place and hour were measured together for large regions only: compare districts, not streets."
-    if hours_closed is None:
-        return "Place and hour were measured separately: do not compare hours."
-    return "Place and hour were measured separately: hours differ in the number of trips, not in their places."
+    return "Place and hour were measured together for large regions only: compare districts, not streets."
 
 
 def large_epsilon_text(release: Release) -> str | None:

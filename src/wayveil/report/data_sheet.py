@@ -11,9 +11,13 @@ from wayveil.core.trajectories import Trajectories, batches
 from wayveil.errors import InputError
 from wayveil.questions.rest_share import RestShare
 from wayveil.release import Release, statements
+from wayveil.report.chart_errors import ChartErrors
 from wayveil.report.figures import figures, quantities
 from wayveil.report.map_data import map_data
+from wayveil.report.uncertain_layer import uncertain_layer
+from wayveil.report.verdict_section import VerdictSection, verdict_section
 from wayveil.rules import count, motion_of
+from wayveil.synthesis.uncertainty.uncertainty import can_be_judged, uncertainty
 
 
 @dataclass(frozen=True)
@@ -63,8 +67,12 @@ class Sheet:
     roads_given: bool
     figures: tuple[str, ...]
     map: dict[str, Any]
-    hours: str
-    """How the hours of the map may be compared."""
+    hours: str | None
+    """How the hours of the map may be compared; None for a map without hours."""
+    verdict: VerdictSection | None
+    """What the data is good for; None for a release that does not answer all questions."""
+    errors: ChartErrors | None
+    """The error bars of the charts."""
     software: str
     citation: str
 
@@ -97,7 +105,10 @@ def make_sheet(
     if not hours_closed and len(given) < (made if made is not None else 1):
         hours_closed = None  # rules that this page does not know may have closed hours
     obeyed = bool(lines) and all(line.points == 0 for line in lines)
-    drawings = tuple(figures(quantities(synthetic, scope)))
+    found = uncertainty(release) if can_be_judged(release) else None
+    errors = None if found is None else ChartErrors.of(found)
+    drawings = tuple(figures(quantities(synthetic, scope), errors=errors))
+    layer = None if found is None else uncertain_layer(found)
     return Sheet(
         place=scope.name,
         private=release.private,
@@ -116,8 +127,10 @@ def make_sheet(
         rules_missing=statements.rules_statement(None if rules is None else len(given), made),
         roads_given=roads is not None,
         figures=drawings,
-        map=map_data(scope, {"Synthetic": synthetic}, roads, given),
+        map=map_data(scope, {"Synthetic": synthetic}, roads, given, layer),
         hours=statements.map_hours_statement(release, hours_closed),
+        verdict=None if found is None else verdict_section(found),
+        errors=errors,
         software=release.software,
         citation=_citation(release),
     )

@@ -4,6 +4,7 @@ import dataclasses
 import html
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from wayveil.core.polylines import Polylines, lengths
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, batches
+from wayveil.report.chart_errors import Bars, ChartErrors
 
 _WIDTH, _HEIGHT, _LEFT, _BOTTOM, _TOP = 360, 190, 40, 34, 10
 """The chart and its margins, in units of the SVG."""
@@ -18,6 +20,8 @@ _LETTER = 7.0
 """Mean width of a letter, in the same unit."""
 _APART = 40.0
 """Distance between the label of the last bar and the other tick labels."""
+_MOST_ROOM = 2.0
+"""Times the highest bar that the axis may reach, for error bars; longer ones are cut."""
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -54,19 +58,17 @@ def _quantities(trajectories: Trajectories, scope: Scope) -> Quantities:
     )  # fmt: skip
 
 
-def figures(synthetic: Quantities, real: Quantities | None = None) -> list[str]:
-    """Departures by hour and day, lengths, durations, speeds and points; real values, if given, as a line."""
+def figures(synthetic: Quantities, real: Quantities | None = None, errors: ChartErrors | None = None) -> list[str]:
+    """Departures by hour and day, lengths, durations, speeds and points, with error bars where `errors` are given.
 
-    def shares(name: str, edges: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-        sides = [synthetic] if real is None else [synthetic, real]
-        return [_shares(getattr(side, name), edges) for side in sides]
-
+    Real values, if given, are a line.
+    """
     hours, days = np.arange(25.0), np.arange(8.0)
     result = [
-        histogram("Departures by hour", "hour of the day", hours, *shares("start_hour", hours),
-                  name=lambda k: f"{int(hours[k]):02d}–{int(hours[k]) + 1:02d} h", ticks=[0, 6, 12, 18, 24]),
-        histogram("Departures by day", "", days, *shares("start_day", days), name=lambda k: DAYS[k],
-                  ticks=[k + 0.5 for k in range(7)], tick_names=list(DAYS)),
+        _chart(synthetic, real, errors, "start_hour", hours, "Departures by hour", "hour of the day",
+               name=lambda k: f"{int(hours[k]):02d}–{int(hours[k]) + 1:02d} h", ticks=[0, 6, 12, 18, 24]),
+        _chart(synthetic, real, errors, "start_day", days, "Departures by day", "", name=lambda k: DAYS[k],
+               ticks=[k + 0.5 for k in range(7)], tick_names=list(DAYS)),
     ]  # fmt: skip
     for field, title, unit in (
         ("length_km", "Lengths", "km"), ("duration_min", "Durations", "minutes"), ("speed_kmh", "Mean speeds", "km/h"),
@@ -77,8 +79,26 @@ def figures(synthetic: Quantities, real: Quantities | None = None) -> list[str]:
         edges = _edges(values)
         tail = float(values.max(initial=0)) >= edges[-1]
         name = _range_name(edges, unit, tail)
-        result.append(histogram(title, unit, edges, *shares(field, edges), name=name, tail=tail))
+        result.append(_chart(synthetic, real, errors, field, edges, title, unit, name=name, tail=tail))
     return result
+
+
+def _chart(
+    synthetic: Quantities,
+    real: Quantities | None,
+    errors: ChartErrors | None,
+    field: str,
+    edges: NDArray[np.float64],
+    title: str,
+    unit: str,
+    **how: Any,
+) -> str:
+    """The histogram of one field of `Quantities`."""
+    values = getattr(synthetic, field)
+    shares = _shares(values, edges)
+    true = None if real is None else _shares(getattr(real, field), edges)
+    bars = None if errors is None else errors.bars(field, edges, shares, len(values))
+    return histogram(title, unit, edges, shares, true, bars, **how)
 
 
 def _range_name(edges: NDArray[np.float64], unit: str, tail: bool) -> Callable[[int], str]:
@@ -112,18 +132,22 @@ def histogram(
     edges: NDArray[np.float64],
     synthetic: NDArray[np.float64],
     real: NDArray[np.float64] | None = None,
+    likely: Bars | None = None,
     *,
     name: Callable[[int], str],
     ticks: list[float] | None = None,
     tick_names: list[str] | None = None,
     tail: bool = False,
 ) -> str:
-    """Bars of the synthetic shares and, if given, the real shares as a stepped line.
+    """Bars of the synthetic shares and, if given, the real shares as a stepped line and the likely range of each bar.
 
-    With `tail` the last bar includes all larger values and is labelled so.
+    With `tail` the last bar includes all larger values and is labelled so. A chart that is noise has faint bars.
     """
     wide, high = _WIDTH - _LEFT - 8, _HEIGHT - _TOP - _BOTTOM
     top = max(float(synthetic.max(initial=0)), 0.0 if real is None else float(real.max(initial=0)), 1e-9)
+    if likely is not None:  # room for the ranges, but not so much that the bars become flat
+        top = max(top, min(float(likely.high.max(initial=0)), _MOST_ROOM * top))
+    noise = likely is not None and likely.word == "noise"
     low, span = float(edges[0]), float(edges[-1] - edges[0])
 
     def x(value: float) -> float:
@@ -141,11 +165,19 @@ def histogram(
     for k, share in enumerate(synthetic):
         left, right, up = x(edges[k]), x(edges[k + 1]), y(float(share))
         label_text = f"{name(k)}: {100 * share:.1f} %" + ("" if real is None else f" (real {100 * real[k]:.1f} %)")
-        kind = "bar tail" if tail and k == len(synthetic) - 1 else "bar"
+        if likely is not None:
+            label_text += f", likely {100 * likely.low[k]:.1f} to {100 * likely.high[k]:.1f} %"
+        kind = f"bar{' tail' if tail and k == len(synthetic) - 1 else ''}{' faint' if noise else ''}"
         bars.append(
             f'<rect class="{kind}" x="{left + 0.6:.1f}" y="{up:.1f}" width="{max(right - left - 1.2, 0.5):.1f}" '
             f'height="{max(_TOP + high - up, 0):.1f}"><title>{html.escape(label_text)}</title></rect>'
         )
+    if likely is not None:
+        reach = "".join(
+            f"M{x((edges[k] + edges[k + 1]) / 2):.1f},{y(float(low)):.1f}V{y(min(float(above), 1.05 * top)):.1f}"
+            for k, (low, above) in enumerate(zip(likely.low, likely.high, strict=True))
+        )
+        bars.append(f'<path class="likely" d="{reach}"/>')
     if real is not None:
         path = "".join(
             f"{'M' if k == 0 else 'L'}{x(edges[k]):.1f},{y(float(share)):.1f}H{x(edges[k + 1]):.1f}"
@@ -166,10 +198,13 @@ def histogram(
         for tick, text in zip(ticks, names)
     ]
     axis.append(f'<text x="{_LEFT + wide / 2:.0f}" y="{_HEIGHT - 4}" text-anchor="middle">{html.escape(unit)}</text>')
-    label = html.escape(f"{title}: histogram of shares of trajectories")
+    said = "" if likely is None else f", {likely.word}"
+    label = html.escape(f"{title}: histogram of shares of trajectories{said}")
+    chip = "" if likely is None else f' <span class="word {likely.word}">{likely.word}</span>'
     return (
-        f'<figure><figcaption>{html.escape(title)}</figcaption><svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" '
-        f'role="img" aria-label="{label}">{"".join(grid)}{"".join(bars)}{"".join(axis)}</svg></figure>'
+        f"<figure><figcaption>{html.escape(title)}{chip}</figcaption>"
+        f'<svg class="chart" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{label}">'
+        f"{''.join(grid)}{''.join(bars)}{''.join(axis)}</svg></figure>"
     )
 
 

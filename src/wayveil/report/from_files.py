@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ from wayveil.errors import InputError
 from wayveil.evaluation import evaluate
 from wayveil.io.atomic import write_text
 from wayveil.io.files import read, read_metadata
-from wayveil.io.inputs import TooLargeError, open_regular, read_text
-from wayveil.io.outputs import check_output, check_outputs
+from wayveil.io.inputs import TooLargeError, read_text
+from wayveil.io.outputs import check_page
 from wayveil.io.roads import Roads, roads_of
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release
@@ -135,17 +135,6 @@ def _plain(result: Any) -> Any:
     if _is_path(result):
         return _read_json(Path(result))
     return result.to_dict() if hasattr(result, "to_dict") else result
-
-
-def check_page(output: Path, inputs: Iterable[str | Path | None] = ()) -> None:
-    """InputError unless the page can be written and overwrites nothing but an earlier page."""
-    check_outputs([output], inputs=inputs)
-    check_output(output, force=True)
-    if output.exists():
-        with open_regular(output) as there:
-            start = there.read(64).strip().lower()
-        if start and not start.startswith(b"<!doctype html"):
-            raise InputError(f"'{output.name}' already exists and is not a page of wayveil; choose another output.")
 
 
 def _read_json(path: Path) -> Any:

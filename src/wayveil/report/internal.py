@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from wayveil.errors import InputError
+from wayveil.evaluation.conclusion import MATTERS, PURPOSES, conclude, conclusion_line, in_groups, word_of
 from wayveil.evaluation.metric_descriptions import metric_description
+from wayveil.report.differences import Differences
 from wayveil.report.support import Support
 
 _MOST_ROWS = 200
@@ -24,6 +26,30 @@ class MetricRow:
     floor: str
     better: str
     below_floor: bool
+    word: str
+    """'good', 'rough' or 'poor', by its distance from the floor."""
+    uses: str
+    """The uses for which it matters."""
+
+
+@dataclass(frozen=True)
+class _Scored:
+    """What a conclusion needs of a score."""
+
+    value: float
+    low: float
+    high: float
+    floor: float
+    higher_is_better: bool
+
+
+@dataclass(frozen=True)
+class UseVerdict:
+    """What the data is good for in one use, from the distance of the metrics that matter to their floors."""
+
+    use: str
+    word: str
+    sentence: str
 
 
 @dataclass(frozen=True)
@@ -73,10 +99,17 @@ class Internal:
     Privacy: not private (trusted side only).
     """
 
-    metrics: tuple[MetricRow, ...]
+    conclusion: str | None
+    """One sentence: what to conclude; None without an evaluation."""
+    uses: tuple[UseVerdict, ...]
+    warnings: tuple[str, ...]
+    """Why floors may not be comparable."""
+    metrics: tuple[tuple[str, tuple[MetricRow, ...]], ...]
+    """Groups of metrics, the important ones first."""
     audit: Audit | None
     support: Support | None
     trips: SingleTrips
+    differences: Differences | None
 
 
 def make_internal(
@@ -84,8 +117,9 @@ def make_internal(
     audit: Mapping[str, Any] | None,
     support: Support | None = None,
     picture: str | None = None,
+    differences: Differences | None = None,
 ) -> Internal:
-    """Metrics and audit as table rows, the map of the data's share, and single trips with their picture.
+    """The verdict by use, metrics in groups, audit, the map of the data's share, single trips, and differences.
 
     `evaluation` is the result of `wayveil.evaluation.evaluate`, its `to_dict()`, or the JSON of `wayveil evaluate`;
     `audit` is the JSON object of `wayveil audit`.
@@ -93,8 +127,17 @@ def make_internal(
     Privacy: not private (trusted side only).
     """
     plain = _plain(evaluation)
-    trips = _trips(plain, picture)
-    return Internal(_metrics(plain), None if audit is None else _audit(audit), support, trips)
+    scores = _scores(plain)
+    return Internal(
+        conclusion=_conclusion(plain, scores),
+        uses=_uses(plain, scores),
+        warnings=tuple(map(str, plain.get("warnings", ()))) if isinstance(plain, Mapping) else (),
+        metrics=_metrics(scores, plain),
+        audit=None if audit is None else _audit(audit),
+        support=support,
+        trips=_trips(plain, picture),
+        differences=differences,
+    )
 
 
 def _plain(evaluation: Any) -> Any:
@@ -131,29 +174,64 @@ def _trips(plain: Any | None, picture: str | None) -> SingleTrips:
             for row in found["telling"]
         )
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise InputError("The evaluation is damaged; make it again with `wayveil evaluate --json`.") from None
+        raise InputError("The evaluation is damaged; make it again with wayveil.evaluate().") from None
     return SingleTrips(picture, scores, telling)
 
 
-def _metrics(plain: Any | None) -> tuple[MetricRow, ...]:
+def _scores(plain: Any | None) -> dict[str, _Scored]:
     if plain is None:
-        return ()
+        return {}
     scores = plain.get("scores") if isinstance(plain, Mapping) else None
     if not isinstance(scores, Mapping):
-        raise InputError("The evaluation has no 'scores'; give the JSON that `wayveil evaluate --json` prints.")
+        raise InputError("The evaluation has no 'scores'; give what wayveil.evaluate() found, or its JSON.")
     try:
-        return tuple(
-            MetricRow(
-                name=str(name),
-                compares=metric_description(str(name)),
-                **{part: f"{float(score[part]):.4f}" for part in ("value", "low", "high", "floor")},
-                better="higher" if score.get("higher_is_better") else "lower",
-                below_floor=bool(score.get("below_floor")),
-            )
-            for name, score in scores.items()
-        )
+        return {str(name): _scored(score) for name, score in scores.items()}
     except (KeyError, TypeError, ValueError, AttributeError):
-        raise InputError("The evaluation is damaged; make it again with `wayveil evaluate --json`.") from None
+        raise InputError("The evaluation is damaged; make it again with wayveil.evaluate().") from None
+
+
+def _scored(score: Mapping[str, Any]) -> _Scored:
+    value, low, high, floor = (float(score[part]) for part in ("value", "low", "high", "floor"))
+    return _Scored(value, low, high, floor, bool(score.get("higher_is_better")))
+
+
+def _below_floor(plain: Any | None) -> list[str]:
+    if plain is None:
+        return []
+    return [str(name) for name, score in plain["scores"].items() if score.get("below_floor")]
+
+
+def _conclusion(plain: Any | None, scores: Mapping[str, _Scored]) -> str | None:
+    if plain is None:
+        return None
+    return conclusion_line(scores, bool(plain.get("too_few")), _below_floor(plain))
+
+
+def _uses(plain: Any | None, scores: Mapping[str, _Scored]) -> tuple[UseVerdict, ...]:
+    if plain is None or plain.get("too_few"):
+        return ()
+    found = (conclude(scores, purpose) for purpose in PURPOSES)
+    return tuple(UseVerdict(one.purpose, one.word, one.details) for one in found if one is not None)
+
+
+def _metrics(scores: Mapping[str, _Scored], plain: Any | None) -> tuple[tuple[str, tuple[MetricRow, ...]], ...]:
+    below = _below_floor(plain)
+    return tuple(
+        (group, tuple(_metric_row(name, scores[name], name in below) for name in names))
+        for group, names in in_groups(scores).items()
+    )
+
+
+def _metric_row(name: str, score: _Scored, below_floor: bool) -> MetricRow:
+    return MetricRow(
+        name=name,
+        compares=metric_description(name),
+        **{part: f"{getattr(score, part):.4f}" for part in ("value", "low", "high", "floor")},
+        better="higher" if score.higher_is_better else "lower",
+        below_floor=below_floor,
+        word=word_of(name, score),
+        uses=", ".join(use for use in PURPOSES if name in MATTERS[use]),
+    )
 
 
 def _audit(audit: Mapping[str, Any]) -> Audit:

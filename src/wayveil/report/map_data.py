@@ -1,30 +1,39 @@
-"""The data of the interactive map as compact JSON: density by hour, sample trajectories, roads, closed areas."""
+"""The data of the interactive map as compact JSON: density by hour, sample trips, flows, roads, closed areas."""
 
-import base64
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
-from wayveil.core.roads import ROAD_CLASSES, RoadMap, clip_roads
+from wayveil.core.roads import RoadMap
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, batches
+from wayveil.core.web import UNITS, encoded, positions, road_lines
+from wayveil.report.map_flows import flows
 
 _MOST_CELLS = 14_000
-"""Cells of the density map. These limits keep a page at a few megabytes."""
-_MOST_SAMPLES = 400
-"""Trips that are drawn."""
-_MOST_SAMPLE_POINTS = 40_000
-"""Their points."""
-_MOST_ROAD_VERTICES = 70_000
-"""Vertices of the roads that are drawn."""
-_UNITS = 65_535
-"""Coordinates on the page are 16-bit integers across the box."""
+"""Cells of the density map. These limits keep a page below 3 MB."""
+_MOST_SAMPLES = 4_000
+"""Trips in the sample of each panel, which is drawn and animated."""
+_MOST_SAMPLE_POINTS = 120_000
+"""Their points, in all panels together."""
 _LOG_SCALE = 2e5
 """Shades follow log(1 + scale × share), so that small shares stay visible."""
+_TICK_S = 2
+"""Seconds per unit of time on the page: a day then fits into 16 bits."""
+
+
+@dataclass(frozen=True)
+class Overlay:
+    """A grid that is hatched on the map: how uncertain the estimate is in each cell."""
+
+    share: NDArray[np.float64]
+    """(rows, columns) from 0 (not hatched) to 1, the southern row first."""
+    cell_m: float
 
 
 def map_data(
@@ -32,8 +41,11 @@ def map_data(
     panels: dict[str, Trajectories],
     roads: RoadMap | None = None,
     rules: Iterable[Any] = (),
+    uncertain: Overlay | None = None,
 ) -> dict[str, Any]:
     """Everything that the map draws; positions are whole units of 1/65535 of the box, from the south-west corner.
+
+    `uncertain` marks places where the estimate rests on the prior.
 
     Privacy: free where every panel is synthetic; not private (trusted side only) where one is real.
     """
@@ -42,25 +54,37 @@ def map_data(
     shares = {name: _shares(data, scope, cell_m, columns, rows) for name, data in panels.items()}
     largest_hour = max((share.max() for share in shares.values() if share.size), default=0.0)
     largest_day = max((share.sum(axis=0).max() for share in shares.values() if share.size), default=0.0)
+    most_points = _MOST_SAMPLE_POINTS // max(len(panels), 1)
     return {
         "width_m": round(scope.width_m, 1),
         "height_m": round(scope.height_m, 1),
         "cell_m": cell_m,
         "columns": columns,
         "rows": rows,
+        "log_scale": _LOG_SCALE,
         "most_percent": [100 * float(largest_day), 100 * float(largest_hour)],
+        "tick_s": _TICK_S,
         "panels": [
             {
                 "name": name,
-                "day": _bytes(_ink(shares[name].sum(axis=0), largest_day)),
-                "hours": _bytes(_ink(shares[name], largest_hour)),
-                "sample": _sample(data, scope),
+                "trips": len(data),
+                "day": encoded(_ink(shares[name].sum(axis=0), largest_day)),
+                "hours": encoded(_ink(shares[name], largest_hour)),
+                "sample": _sample(data, scope, most_points),
+                "flows": flows(data, scope),
             }
             for name, data in panels.items()
         ],
-        "roads": None if roads is None else _roads(roads, scope),
+        "roads": None if roads is None else road_lines(roads, scope),
         "areas": _areas(rules, scope),
+        "uncertain": None if uncertain is None else _overlay(uncertain),
     }
+
+
+def _overlay(grid: Overlay) -> dict[str, Any]:
+    rows, columns = grid.share.shape
+    level = np.round(255 * np.clip(grid.share, 0, 1)).astype(np.uint8)
+    return {"columns": columns, "rows": rows, "cell_m": grid.cell_m, "level": encoded(level)}
 
 
 def _cell_m(scope: Scope) -> float:
@@ -90,31 +114,17 @@ def _ink(share: NDArray[np.float64], largest: float) -> NDArray[np.uint8]:
     return np.clip(level, 0, 255).astype(np.uint8)
 
 
-def _sample(trajectories: Trajectories, scope: Scope) -> dict[str, Any]:
+def _sample(trajectories: Trajectories, scope: Scope, most_points: int) -> dict[str, Any]:
+    """Some trips in a random order, with the time of day of each point in units of two seconds."""
     n = len(trajectories)
-    chosen = np.sort(np.random.default_rng(0).permutation(n)[:_MOST_SAMPLES])
-    chosen = chosen[np.cumsum(np.diff(trajectories.offsets)[chosen]) <= _MOST_SAMPLE_POINTS]
+    chosen = np.random.default_rng(0).permutation(n)[:_MOST_SAMPLES]
+    chosen = chosen[np.cumsum(np.diff(trajectories.offsets)[chosen]) <= most_points]
     offsets, points = ragged.take(trajectories.offsets, chosen)
-    week_s = scope.local_seconds(trajectories.t_utc[trajectories.offsets[chosen]])
+    day_s = scope.local_seconds(trajectories.t_utc[points]) % 86_400
     return {
-        "counts": np.diff(offsets).tolist(),
-        "hour": (week_s // 3600 % 24).astype(int).tolist(),
-        "xy": _units(trajectories.lon[points], trajectories.lat[points], scope),
-    }
-
-
-def _roads(roads: RoadMap, scope: Scope) -> dict[str, Any]:
-    """Roads inside the box, the most important classes first, limited by the size of a page."""
-    inside = clip_roads(roads, scope)
-    rank = np.asarray(inside.road_class, np.int64).copy()
-    rank[rank == ROAD_CLASSES.index("unknown")] = ROAD_CLASSES.index("residential")
-    order = np.argsort(rank, kind="stable")
-    order = order[np.cumsum(np.diff(inside.offsets)[order]) <= _MOST_ROAD_VERTICES]
-    offsets, points = ragged.take(inside.offsets, order)
-    return {
-        "counts": _bytes(np.minimum(np.diff(offsets), _UNITS).astype("<u2")),
-        "rank": _bytes(rank[order].astype(np.uint8)),
-        "xy": _units(inside.lon[points], inside.lat[points], scope),
+        "counts": encoded(np.diff(offsets).astype("<u4")),
+        "t": encoded((day_s // _TICK_S).astype("<u2")),
+        "xy": positions(trajectories.lon[points], trajectories.lat[points], scope),
     }
 
 
@@ -149,14 +159,4 @@ def _meets(windows: tuple[tuple[float, float], ...], hour: int) -> int:
 
 def _flat(xy_m: NDArray[np.float64], scope: Scope) -> list[int]:
     share = xy_m[:, :2] / [scope.width_m, scope.height_m]
-    return np.round(np.clip(share, 0, 1) * _UNITS).astype(int).ravel().tolist()
-
-
-def _units(lon: NDArray[np.float64], lat: NDArray[np.float64], scope: Scope) -> str:
-    x, y = scope.to_metres(lon, lat)
-    share = np.column_stack([x / scope.width_m, y / scope.height_m])
-    return _bytes(np.round(np.clip(share, 0, 1) * _UNITS).astype("<u2"))
-
-
-def _bytes(values: NDArray[Any]) -> str:
-    return base64.b64encode(np.ascontiguousarray(values).tobytes()).decode("ascii")
+    return np.round(np.clip(share, 0, 1) * UNITS).astype(int).ravel().tolist()

@@ -1,15 +1,16 @@
 """One self-contained HTML page from a sheet: no external request, everything inlined and escaped."""
 
-import json
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 from wayveil.core.roads import RoadMap
 from wayveil.core.trajectories import Trajectories
+from wayveil.core.web import asset, script_json
 from wayveil.errors import InputError
 from wayveil.release import Release
 from wayveil.report.data_sheet import Sheet, make_sheet
+from wayveil.report.differences import differences
 from wayveil.report.figures import figures, quantities
 from wayveil.report.internal import make_internal
 from wayveil.report.map_data import map_data
@@ -48,8 +49,8 @@ def internal_report(
 ) -> str:
     """Return the internal report as HTML.
 
-    It shows real beside synthetic data, the metrics with their floor and interval, single trips, the audit's verdict,
-    and where the density rests on data.
+    It begins with a verdict by use and shows real beside synthetic data, where they differ, the metrics with their
+    floor and interval, single trips, the audit's verdict, and where the density rests on data.
 
     Parameters
     ----------
@@ -63,10 +64,12 @@ def internal_report(
         raise InputError("The private data is empty; give the file that was measured with real=.")
     sheet = make_sheet(release, synthetic, roads=roads, rules=rules, notes=notes)
     scope = release.scope
-    drawings = figures(quantities(synthetic, scope), quantities(real, scope))
+    drawings = figures(quantities(synthetic, scope), quantities(real, scope), sheet.errors)
     map_json = map_data(scope, {"Real": real, "Synthetic": synthetic}, roads, rules or ())
+    map_json["uncertain"] = sheet.map["uncertain"]
     title = f"{sheet.place}: real against synthetic"
-    own = make_internal(evaluation, audit, make_support(release), trip_pictures(real, synthetic, scope))
+    pictures = trip_pictures(real, synthetic, scope)
+    own = make_internal(evaluation, audit, make_support(release), pictures, differences(real, synthetic, scope))
     return render(sheet, map_json, drawings, title, internal=own)
 
 
@@ -84,20 +87,12 @@ def render(
         sheet=sheet,
         internal=internal,
         title=title,
-        panels=[panel["name"] for panel in map_json["panels"]],
+        map=map_json,
         figures=[Markup(figure) for figure in figures],
-        css=Markup(_template("page.css")),
-        js=Markup(_template("page.js")),
+        css=Markup(asset("base.css") + asset("map.css") + _template("page.css") + _template("verdict.css")),
+        js=Markup(asset("map.js") + _template("report_map.js")),
         map_json=Markup(script_json(map_json)),
     )
-
-
-def script_json(value: Any) -> str:
-    """JSON for use inside a script element: it cannot end the element or start another."""
-    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
-    for sign in "<>&\u2028\u2029":
-        text = text.replace(sign, f"\\u{ord(sign):04x}")
-    return text
 
 
 def _template(name: str) -> str:

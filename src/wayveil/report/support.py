@@ -23,6 +23,7 @@ _MOST_BASE_CELLS = 400_000
 """Above this, the estimate uses the cells of the finest level and not smaller ones, so that the page takes only
 seconds."""
 _EDGES = (0.0, 0.1, 0.3, 0.6, 0.9)
+"""Shares of the estimate that rest on data at which the colour of the map changes."""
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ DATASETS = (
     Dataset("T-Drive (partial)", ("tdrive_partial.parquet",), "beijing", 0.05),
     Dataset("Geolife", ("geolife.parquet", "geolife.csv", "geolife"), "beijing", 0.8),
 )
+"""The datasets of the comparison and the names that their files may have."""
 
 
 def found_datasets(folder: Path) -> list[tuple[Dataset, Path]]:

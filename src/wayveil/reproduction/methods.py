@@ -14,7 +14,7 @@ from wayveil.dpe.method import Options
 from wayveil.errors import InputError
 from wayveil.measurement import measure
 from wayveil.privacy.unit import Unit
-from wayveil.progress import Progress, quiet
+from wayveil.progress import Progress
 from wayveil.synthesis.recipe import synthesize
 
 if TYPE_CHECKING:
@@ -81,10 +81,3 @@ def chosen_methods(names: str | None) -> dict[str, Method]:
     if unknown or not wanted:
         raise InputError(f"methods= must be a comma-separated list of {', '.join(METHODS)}.")
     return {name: METHODS[name] for name in wanted}
-
-
-def run_method(
-    name: str, data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress = quiet
-) -> Trajectories:
-    """Run one method by its name."""
-    return METHODS[name].run(data, scope, epsilon, how, progress)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from wayveil.rules.checking import RulesCheck as RulesCheck
     from wayveil.rules.checking import check as check
     from wayveil.rules.draw import draw_rules as draw_rules
+    from wayveil.rules.editor import write_editor as write_editor
     from wayveil.rules.geojson import read_rules as read_rules
     from wayveil.rules.report_map import rules_geojson_for_page as rules_geojson_for_page
 
@@ -91,6 +92,7 @@ __all__ = [
     "violating_trajectories",
     "with_scope_bounds",
     "without_margin",
+    "write_editor",
 ]
 
 _HOMES = {
@@ -99,6 +101,7 @@ _HOMES = {
     "draw_rules": "wayveil.rules.draw",
     "read_rules": "wayveil.rules.geojson",
     "rules_geojson_for_page": "wayveil.rules.report_map",
+    "write_editor": "wayveil.rules.editor",
 }
 
 # Most runs have no rules file, so the modules that read and draw one are imported at first use.

@@ -1,4 +1,8 @@
-"""Contradictions: rules that no trajectory can obey together are refused, with the reason."""
+"""Contradictions: rules that no trajectory can obey together are refused, with the reason.
+
+`rules/web/rules_check.js` finds the same contradictions in the page of `wayveil rules draw`. It takes the constants from
+here, and tests compare its messages with those of this module.
+"""
 
 from __future__ import annotations
 
@@ -18,12 +22,16 @@ from wayveil.rules.one_way import OneWay
 from wayveil.rules.rule import Rule
 from wayveil.rules.speed import SpeedLimit
 
-_SMALL_SHARE = 1e-6
+SMALL_SHARE = 1e-6
 """A remaining share of an area below this counts as empty: round-off of overlays."""
-_SHORTEST_TRIP_M = 100.0
+SHORTEST_TRIP_M = 100.0
 """Metres that a trajectory must be able to travel within a speed limit and a longest duration."""
-_SHORTEST_TRIP_S = 300.0
+SHORTEST_TRIP_S = 300.0
 """Seconds without a break that closed hours must leave for a trajectory."""
+OPPOSED_DEPTH = 0.4
+"""How deep in the width of a one-way line, and how much against it, the middle of a piece must be to oppose it."""
+OPPOSED_SHARE = 0.5
+"""Share of a line's length that must oppose another line for both to close the street."""
 _DAY_S = 86_400.0
 _MOST_PAIRS = 20_000
 """Number of pairs of drawn one-way lines that are compared; bounds the time."""
@@ -53,7 +61,7 @@ def _allowed(rules: tuple[Rule, ...], scope: Scope) -> Any:
         stay = rule.stay_area()
         if stay is not None:
             free = free.intersection(stay.shape)
-            if free.area <= _SMALL_SHARE * scope.width_m * scope.height_m:
+            if free.area <= SMALL_SHARE * scope.width_m * scope.height_m:
                 raise RuleError(f"with '{rule.name}', the stay_within areas do not overlap within the scope")
     return free
 
@@ -77,27 +85,27 @@ def _refuse_all_closed(rules: list[Rule], free: Any, scope: Scope) -> None:
     patterns, which = np.unique(shut.T, axis=0, return_inverse=True)
 
     def leaves_room(pattern: np.ndarray) -> bool:
-        if pattern @ sizes < free.area * (1 - _SMALL_SHARE):
+        if pattern @ sizes < free.area * (1 - SMALL_SHARE):
             return True
         union = shapely.union_all([shape for shape, on in zip(shapes, pattern) if on])
-        return bool(free.difference(union).area > _SMALL_SHARE * free.area)
+        return bool(free.difference(union).area > SMALL_SHARE * free.area)
 
     is_open = np.array([leaves_room(pattern) for pattern in patterns])[which.ravel()]
-    is_open &= np.isin(instants // _DAY_S, _weekdays(scope))
+    is_open &= np.isin(instants // _DAY_S, weekdays(scope))
     longest_s = _longest_stretch(is_open, np.diff(edges))
     if longest_s == 0:
         raise RuleError(
             "the closed areas cover everything that the scope and stay_within allow, at all times; make an area "
             "smaller or give it hours"
         )
-    if longest_s < _SHORTEST_TRIP_S:
+    if longest_s < SHORTEST_TRIP_S:
         raise RuleError(
             f"the closed areas cover everything that the scope and stay_within allow, except for {longest_s:g} seconds "
             "at a time; make an area smaller or give it other hours"
         )
 
 
-def _weekdays(scope: Scope) -> list[int]:
+def weekdays(scope: Scope) -> list[int]:
     """Return the weekdays that the scope has, Monday = 0."""
     if scope.first_day is None or scope.last_day is None:
         return list(range(7))
@@ -125,7 +133,7 @@ def _refuse_speeds(rules: tuple[Rule, ...], free: Any, scope: Scope) -> None:
         raise RuleError(
             f"min_speed ({slowest * 3.6:g} km/h) is not below the scope's fastest speed ({scope.caps.speed_kmh:g} km/h)"
         )
-    if fastest is not None and longest is not None and fastest * longest < _SHORTEST_TRIP_M:
+    if fastest is not None and longest is not None and fastest * longest < SHORTEST_TRIP_M:
         raise RuleError(
             f"max_duration at speed_limit leaves {fastest * longest:.0f} m for a whole trajectory; raise one of them"
         )
@@ -133,7 +141,7 @@ def _refuse_speeds(rules: tuple[Rule, ...], free: Any, scope: Scope) -> None:
 
 def _holds_everywhere(rule: SpeedLimit, free: Any) -> bool:
     if isinstance(rule.where, Area):
-        return bool(free.difference(rule.where.shape).area <= _SMALL_SHARE * free.area)
+        return bool(free.difference(rule.where.shape).area <= SMALL_SHARE * free.area)
     return rule.where is None
 
 
@@ -142,7 +150,7 @@ def _refuse_opposed(rules: list[OneWay]) -> None:
     import shapely
 
     for rule in rules:
-        if _share_against(rule, rule) > 0.5:
+        if _share_against(rule, rule) > OPPOSED_SHARE:
             raise RuleError(
                 f"'{rule.name}' has lines along the same street in both directions, which closes it; remove one, or "
                 "use closed"
@@ -157,7 +165,7 @@ def _refuse_opposed(rules: list[OneWay]) -> None:
     first, second = shapely.STRtree(boxes).query(np.array(boxes), predicate="intersects")
     pairs = [(a, b) for a, b in zip(first.tolist(), second.tolist()) if a != b]
     for a, b in pairs[:_MOST_PAIRS]:
-        if _share_against(rules[a], rules[b]) > 0.5:
+        if _share_against(rules[a], rules[b]) > OPPOSED_SHARE:
             raise RuleError(
                 f"'{rules[a].name}' and '{rules[b].name}' run along the same street in opposite directions, which "
                 "closes it; remove one, or use closed"
@@ -173,5 +181,5 @@ def _share_against(rule: OneWay, other: OneWay) -> float:
     against = np.zeros(len(ends), bool)
     for group, most in other.segments.blocks(middle[:, 0], middle[:, 1]):
         at = (middle[group, 0], middle[group, 1], heading[group, 0], heading[group, 1])
-        against[group] = other.wrong_at(*at, most, np) > other.width_m * 0.4
+        against[group] = other.wrong_at(*at, most, np) > other.width_m * OPPOSED_DEPTH
     return float(length[against].sum() / length.sum())

@@ -23,7 +23,7 @@ from wayveil.rules.tolerances import POSITION_RESERVE_M
 
 SHORTEST_STEP_M = 10.0
 """Metres. Shorter steps have no reliable heading: the vehicle stands still, or it is GPS noise."""
-_PARALLEL = 0.5
+PARALLEL = 0.5
 """Cosine of 60°: the heading is against a road where it is within 60° of the reverse of its direction."""
 DEFAULT_WIDTH_M = 10.0
 """Metres: half a street and GPS noise. A larger width finds fewer violations, because more nearby streets allow the
@@ -166,7 +166,7 @@ class OneWay(Rule):
     ) -> Array:
         piece, distance = pieces.near(x, y, most, xp)
         along = xp.asarray(pieces.directions, dtype=x.dtype)[piece]
-        against = self.width_m * (-(hx[:, None] * along[..., 0] + hy[:, None] * along[..., 1]) - _PARALLEL)
+        against = self.width_m * (-(hx[:, None] * along[..., 0] + hy[:, None] * along[..., 1]) - PARALLEL)
         against = xp.where(xp.asarray(oneway)[piece] & (piece >= 0), against, -FAR_M)
         wrong = xp.max(xp.minimum(self.width_m - distance, against), axis=1)
         if not self.of_map:

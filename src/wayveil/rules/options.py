@@ -15,6 +15,12 @@ from wayveil.rules.one_way import DEFAULT_WIDTH_M
 RULE_NAMES = ("closed", "speed_limit", "one_way", "stay_within", "min_speed", "max_duration")
 _OPTIONS = ("rule", "name", "from", "to", "days", "kmh", "minutes", "hours", "width_m", "classes")
 _LISTS = ("days", "classes")
+MOST_LETTERS = {"name": 200, "from": 20, "to": 20}
+"""Longest texts."""
+MOST_WORDS = 50
+"""Longest lists."""
+WIDTHS_M = (1, 1000)
+"""Smallest and largest width of a street."""
 
 
 def _words(value: object) -> object:
@@ -33,10 +39,10 @@ def _one_line(value: object) -> object:
 
 
 Word = Annotated[str, Field(max_length=50)]
-Words = Annotated[list[Word], BeforeValidator(_words), Field(min_length=1, max_length=50)]
-Clock = Annotated[str, Field(max_length=20)]
+Words = Annotated[list[Word], BeforeValidator(_words), Field(min_length=1, max_length=MOST_WORDS)]
+Clock = Annotated[str, Field(max_length=MOST_LETTERS["from"])]
 Kmh = Annotated[float, Field(ge=constructors.LIMITS_KMH[0], le=constructors.LIMITS_KMH[1])]
-Width = Annotated[float, Field(ge=1, le=1000)]
+Width = Annotated[float, Field(ge=WIDTHS_M[0], le=WIDTHS_M[1])]
 
 
 class Options(BaseModel):
@@ -44,7 +50,7 @@ class Options(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    name: Annotated[str, BeforeValidator(_one_line), Field(max_length=200)] = ""
+    name: Annotated[str, BeforeValidator(_one_line), Field(max_length=MOST_LETTERS["name"])] = ""
     rule: str
 
 
@@ -110,6 +116,12 @@ _MODELS: dict[str, type[Options]] = {
 }
 
 
+OPTIONS_OF = {
+    rule: tuple(field.alias or name for name, field in model.model_fields.items()) for rule, model in _MODELS.items()
+}
+"""The options of each rule, in the order in which they are checked."""
+
+
 def _meant(word: str, known: tuple[str, ...]) -> str | None:
     """Return the known word that is most similar to another one, including swapped letters (khm)."""
     same = [name for name in known if sorted(name) == sorted(word[:50])]
@@ -136,7 +148,7 @@ def options_of(properties: Any) -> Options:
             raise RuleError(f"it has an unknown option; did you mean '{close}'?")
     model = _MODELS[rule]
     for key in known:
-        if key not in {field.alias or name for name, field in model.model_fields.items()}:
+        if key not in OPTIONS_OF[rule]:
             raise RuleError(f"'{key}' has no meaning for {rule}; leave it out")
     try:
         return model.model_validate(known)

@@ -38,7 +38,7 @@ class Rule(abc.ABC):
     >>> from dataclasses import dataclass
     >>> import numpy as np
     >>> from wayveil.rules import Motion, Rule, module_of, motion_from_metres
-    >>> from wayveil.core.scope import read_scope
+    >>> from wayveil import read_scope
     >>> @dataclass(frozen=True)
     ... class NorthOf(Rule):
     ...     y_m: float

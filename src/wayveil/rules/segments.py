@@ -21,7 +21,7 @@ FAR_M = 1e7
 """Metres: the distance of a piece that does not exist. No scope is that wide."""
 MOST_IN_DESCENT = 32
 """Number of pieces per cell that gradient descent uses; a crowded junction of a city map has about as many."""
-_SMOOTH_M = 0.02
+SMOOTH_M = 0.02
 """Metres by which a line may be simplified: two centimetres are far below the noise of GPS."""
 _BLOCK = 1 << 18
 """Number of distances computed at a time; bounds the memory."""
@@ -129,7 +129,7 @@ def segments_of_lines(lines: list[np.ndarray], road: list[int], reach_m: float) 
     if len(kept) == 0 or counts.min() < 2:
         raise RuleError("There is no line; draw a line with at least two corners.")
     geometry = shapely.linestrings(np.concatenate(kept), indices=ragged.owners(counts))
-    geometry = shapely.simplify(geometry, _SMOOTH_M, preserve_topology=False)
+    geometry = shapely.simplify(geometry, SMOOTH_M, preserve_topology=False)
     xy, owner = shapely.get_coordinates(geometry, return_index=True)
     same = owner[1:] == owner[:-1]
     ends = np.hstack([xy[:-1], xy[1:]])[same]

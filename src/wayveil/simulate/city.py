@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core.roads import RoadMap
+from wayveil.core.roads import ROAD_CLASSES, RoadMap
 from wayveil.core.scope import EARTH_RADIUS_M, Scope
 from wayveil.errors import InputError
 from wayveil.io.scope_files import read_scope
@@ -18,6 +18,7 @@ from wayveil.simulate.streets import LIMIT_KMH, Streets, draw_streets, to_roadma
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SMALLEST_KM, _LARGEST_KM = 2.0, 60.0
+"""Limits on the sides of a city: smaller ones have no trips, larger ones take minutes to draw."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -242,8 +243,6 @@ def _rules(closures: tuple[Closure, ...], streets: Streets, scope: Scope) -> dic
 
 
 def _names(streets: Streets) -> set[str]:
-    from wayveil.core.roads import ROAD_CLASSES
-
     return {ROAD_CLASSES[index] for index in np.unique(streets.road_class)}
 
 

@@ -10,9 +10,12 @@ from numpy.typing import NDArray
 
 from wayveil.core.trajectories import EMPTY, Trajectories, concatenate, select
 from wayveil.errors import InputError
-from wayveil.io.atomic import atomic_path
+from wayveil.io.options import format_of
+from wayveil.io.writers.dispatch import write_trajectories
+from wayveil.io.writers.parquet import write_parts
 from wayveil.progress import Progress, quiet
-from wayveil.simulate.city import City
+from wayveil.rules import motion_of, read_rules, violating_trajectories
+from wayveil.simulate.city import City, simulate_city
 from wayveil.simulate.diaries import draw_diaries, whole_days
 from wayveil.simulate.drive import LONGEST_S, Drives, Fixes, drive, sample
 from wayveil.simulate.kinematics import move
@@ -22,6 +25,7 @@ from wayveil.simulate.routes import Router, make_router, walk
 
 _MOST = 100_000_000
 _SHORTEST_S = 120.0
+"""The most trajectories of a dataset, and the shortest trip that is recorded."""
 
 
 @dataclass(frozen=True)
@@ -72,34 +76,15 @@ def simulate_to_parquet(
     behaviour: Behaviour = USUAL,
     progress: Progress = quiet,
 ) -> City:
-    """Stream n trajectories to a Parquet file: traj_id, user_id, lat, lon, t (Unix seconds), sorted; constant memory.
+    """Stream n trajectories to a Parquet file: sorted, in constant memory; times are Unix seconds.
 
-    Returns the city. A row group holds the trajectories of one batch of users.
+    Returns the city.
 
     Privacy: free (simulated data).
     """
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    from wayveil.simulate.city import simulate_city
-
-    _checked(n)
     city = simulate_city(seed) if city is None else city
-    schema = pa.schema(
-        [("traj_id", pa.int32()), ("user_id", pa.int32()), ("lat", pa.float64()), ("lon", pa.float64()),
-         ("t", pa.int64())]
-    )  # fmt: skip
-    done = 0
-    with atomic_path(path, private=False) as part, pq.ParquetWriter(part, schema, compression="zstd") as writer:
-        for piece in simulate_batches(city, n, seed, behaviour=behaviour, progress=progress):
-            counts = np.diff(piece.offsets)
-            columns = [
-                np.repeat(np.arange(done, done + len(piece), dtype=np.int32), counts),
-                np.repeat(np.asarray(piece.user, np.int32), counts),
-                piece.lat, piece.lon, piece.t_utc.astype(np.int64),
-            ]  # fmt: skip
-            writer.write_table(pa.table([pa.array(column) for column in columns], schema=schema))
-            done += len(piece)
+    batches = simulate_batches(city, n, seed, behaviour=behaviour, progress=progress) if _checked(n) else [EMPTY]
+    write_parts(batches, Path(path), geo=False, extra_metadata=None, whole=True, private=False)
     return city
 
 
@@ -110,9 +95,6 @@ def simulate_to_file(
 
     Privacy: free (simulated data).
     """
-    from wayveil.io.options import format_of
-    from wayveil.io.writers.dispatch import write_trajectories
-
     if format_of(path) == "parquet":
         simulate_to_parquet(path, n, seed, city=city, behaviour=behaviour, progress=progress)
     else:
@@ -160,8 +142,6 @@ def prepare_traffic(city: City) -> Traffic:
 
     They do not depend on the seed, so datasets with different seeds are samples of one population.
     """
-    from wayveil.rules import read_rules
-
     rng = np.random.default_rng([city.seed, 3])
     anchors = place_anchors(city, rng)
     rules = read_rules(city.rules_geojson, city.scope, city.roadmap)
@@ -224,8 +204,6 @@ def _points(city: City, trips: Trips, which: NDArray[np.int64], fixes: Fixes) ->
 
 
 def _broken(traffic: Traffic, trajectories: Trajectories) -> NDArray[np.bool_]:
-    from wayveil.rules import motion_of, violating_trajectories
-
     return violating_trajectories(traffic.rules, motion_of(trajectories, traffic.city.scope))
 
 

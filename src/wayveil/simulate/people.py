@@ -14,6 +14,8 @@ _ANCHORS_AT_MOST = 130
 _TAIL = 1.25
 _REACH_M = 4500.0
 _LONGEST_S = 5400.0
+"""Residents drawn at a time, their most trips, the most places that they visit, exponent of the number of trips per
+resident, how far they like to go, and how long a trip may last where closed areas are avoided. All are invented."""
 
 # Slots of a day: middle and spread of the departure (hours), weight on weekdays and on weekends.
 _SLOTS = np.array(
@@ -27,6 +29,7 @@ _SLOTS = np.array(
     ]
 )
 _HALF_WINDOW_H = np.array([1.1, 0.9, 0.9, 0.9, 1.1, 1.4])
+"""Departures are at most this far from the middle of their slot."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,12 +13,15 @@ from wayveil.core.polylines import Polylines, lengths
 from wayveil.core.roads import ROAD_CLASSES, RoadMap
 from wayveil.core.scope import Scope
 from wayveil.simulate.plan import District, Plan, Style
+from wayveil.simulate.street_names import street_names
 
 LIMIT_KMH = {"motorway": 80.0, "primary": 60.0, "secondary": 50.0, "tertiary": 50.0, "residential": 30.0}
 """The speed limit of each class of street, as the map states it."""
 
 _RIVER_M, _QUAY_M, _CARRIAGEWAYS_M = 110.0, 95.0, 44.0
 _JOIN_M = 22.0
+"""Widths of the river, of the strip to its quays and of the motorway, and the distance within which ends of streets are
+joined."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,10 +230,13 @@ def _denser(line: NDArray[np.float64], step_m: float = 90.0) -> NDArray[np.float
 
 
 def to_roadmap(streets: Streets, scope: Scope) -> RoadMap:
-    """The streets as a public road map, in degrees."""
+    """The streets as a public road map, in degrees, with names."""
+    first, last = streets.offsets[:-1], streets.offsets[1:] - 1
+    steps = (streets.xy[first + 1] - streets.xy[first], streets.xy[last] - streets.xy[last - 1])
     lon, lat = scope.to_degrees(streets.xy[:, 0], streets.xy[:, 1])
     limits = np.array([LIMIT_KMH.get(name, np.nan) for name in ROAD_CLASSES])
     return RoadMap(
         streets.offsets.astype(np.int64), np.round(lon, 7), np.round(lat, 7), streets.road_class,
         streets.oneway.astype(np.int8), limits[streets.road_class],
+        street_names(streets.start, streets.end, *steps, streets.road_class),
     )  # fmt: skip

@@ -99,6 +99,16 @@ class Synthesis:
         """A pandas frame with one row per point: traj_id, lat, lon, t."""
         return self.trajectories.to_pandas()
 
+    def to_geopandas(self, shapes: str = "lines") -> Any:
+        """A GeoDataFrame in degrees: one row per trajectory, with start and end, or one row per point ("points")."""
+        return self.trajectories.to_geopandas(shapes)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the trajectories as lines, or their density if there are many; returns the axes of matplotlib."""
+        from wayveil.core.plots import plot_trajectories
+
+        return plot_trajectories(self.trajectories, ax, title="Synthetic trajectories")
+
 
 def synthesize(
     release: Release,

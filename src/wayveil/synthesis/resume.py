@@ -140,14 +140,14 @@ def _clear(folder: Path) -> None:
     try:
         if folder.exists():
             if any(not _ours(entry.name) for entry in folder.iterdir()):
-                raise InputError(f"'{folder.name}' holds files that are not wayveil's; move them or choose another -o.")
+                raise InputError(f"'{folder.name}' has files of other programs; move them or choose another output.")
             shutil.rmtree(folder)
     except OSError as error:
         raise _unusable(folder, error) from None
 
 
 def _unusable(folder: Path, error: OSError) -> InputError:
-    return InputError(f"Cannot use the folder '{folder.name}': {error.strerror}; choose another -o.")
+    return InputError(f"Cannot use the folder '{folder.name}': {error.strerror}; choose another output.")
 
 
 def _ours(name: str) -> bool:

@@ -33,7 +33,7 @@ from wayveil.workflow.files import measure_file, synthesize_file
 EPSILON = "1"
 DATASET = "demo"
 _FEWEST, _MOST = 100, 1_000_000
-"""Trips of the demo: with fewer nothing but noise is seen, and more take hours."""
+"""Trips of the demo: with fewer, only noise is visible, and more take hours."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from wayveil.core.roads import RoadMap, check_inside
 from wayveil.core.signals import deferred_signals
 from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import InputError
-from wayveil.io.options import files_written, format_of
+from wayveil.io.options import files_written, writing_format
 from wayveil.io.output_lock import output_lock
 from wayveil.io.outputs import check_output, check_outputs
 from wayveil.io.replaceable import check_replaceable
@@ -139,7 +139,7 @@ def synthesize_file(
     """
     release_file, output = Path(release_file), Path(output)
     roads, rules = (None if file is None else Path(file) for file in (roads, rules))
-    kind = format_of(output)
+    kind = writing_format(output)
     check_writable(kind, times)
     check_outputs(files_written(output, kind), inputs=[release_file, roads, rules])
     check_replaceable(output, force=force)

@@ -12,7 +12,6 @@ import json
 import math
 import operator
 import os
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -28,46 +27,14 @@ from wayveil.privacy.mechanism import Cost
 from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.questions.catalogue import QUESTIONS, SHARES, measurement_cost
 from wayveil.questions.norms import guessed_norm, norms_part
+from wayveil.release.kinds import KINDS
 
 TABLE = Path(__file__).with_name("expected_errors.json")
 """Written by research/benchmarks/plan_errors.py."""
 OTHER_DELTA = "1e-6"
 """The δ that is proposed where none was given."""
 MOST_TRIPS = 10**12
-
-
-@dataclass(frozen=True)
-class Kind:
-    """A kind of result: what its error is, when it is small, and the questions whose noise causes it."""
-
-    title: str
-    meaning: str
-    good: float
-    rough: float
-    """Largest errors that are called good and rough."""
-    questions: tuple[str, ...]
-
-    def word(self, error: float) -> str:
-        """The error in a word."""
-        return "good" if error <= self.good else "rough" if error <= self.rough else "mostly noise"
-
-
-KINDS: Mapping[str, Kind] = {
-    "number": Kind(
-        "number of trips", "how far off it is", 0.05, 0.3,
-        ("count", "end_points/coarse", "occupancy/coarse", "origin_destination/coarse", "length"),
-    ),
-    "zones": Kind(
-        "trips between zones", "trips in a wrong pair of 16 zones", 0.2, 0.45,
-        ("end_points/coarse", "end_points/detail", "origin_destination/fine"),
-    ),
-    "streets": Kind(
-        "streets", "distance driven in a wrong cell of 100 m", 0.3, 0.55, ("occupancy/coarse", "occupancy/detail"),
-    ),
-    "hours": Kind("hours", "departures in a wrong hour of the day", 0.1, 0.25, ("departure_hour",)),
-    "lengths": Kind("lengths", "how far off the quartiles are", 0.1, 0.3, ("length", "displacement")),
-}  # fmt: skip
-"""The bounds are a choice: with a good result the largest differences are right, with a rough one their order is."""
+"""Larger numbers are typing errors."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +46,7 @@ class ExpectedError:
 
     @property
     def word(self) -> str:
-        """'good', 'rough' or 'mostly noise'."""
+        """'good', 'rough' or 'noise'."""
         return KINDS[self.kind].word(self.error)
 
 
@@ -171,7 +138,7 @@ def plan(
     >>> found["hours"].word, found["number"].word
     ('good', 'good')
     >>> wayveil.plan(trips=500, scope="san-francisco", epsilon="0.1")["zones"].word
-    'mostly noise'
+    'noise'
 
     Privacy
     -------

@@ -12,7 +12,7 @@ from wayveil.core.roads import check_inside
 from wayveil.errors import InputError
 from wayveil.io.inputs import TooLargeError, read_text
 from wayveil.io.options import WRITABLE, files_written, format_of
-from wayveil.io.outputs import check_output, check_outputs
+from wayveil.io.outputs import check_output, check_outputs, check_page
 from wayveil.io.replaceable import check_replaceable
 from wayveil.io.scope_files import first_fault, in_short, read_scope, shipped_scopes
 from wayveil.measurement.signal_check import RUN_FILE, check_signal, count_noise
@@ -21,7 +21,7 @@ from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import read_release
-from wayveil.report.from_files import check_page, write_report
+from wayveil.report.from_files import write_report
 from wayveil.rules import read_rules
 from wayveil.workflow.files import measure_file, read_roadmap, synthesize_file
 
@@ -59,8 +59,6 @@ class Columns(_Strict):
     trip_columns: _Name | None = None
     decimal: Literal[".", ","] = "."
     dayfirst: bool | None = None
-    on_bad_rows: Literal["error", "drop"] = "error"
-    """Has no effect: `measure` always leaves bad rows out. Kept so that older run files can still be read."""
 
 
 class Measure(_Strict):
@@ -118,13 +116,13 @@ def read_run(path: Path) -> RunFile:
     except TooLargeError:
         raise InputError(f"'{path.name}' is larger than 1 MB, so it is not a run file.") from None
     except (OSError, UnicodeDecodeError):
-        raise InputError(f"'{path.name}' cannot be read; `wayveil run --template` prints one to fill in.") from None
+        raise InputError(f"'{path.name}' cannot be read; wayveil.template('run') is one to fill in.") from None
     except ValidationError as error:
         fault = first_fault(error, "run", RunFile)
-        raise InputError(f"'{path.name}': {fault}; see `wayveil run --template`.") from None
+        raise InputError(f"'{path.name}': {fault}; see wayveil.template('run').") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and numbers too long to be read
         why = in_short(error)
-        raise InputError(f"'{path.name}' is not valid TOML ({why}); see `wayveil run --template`.") from None
+        raise InputError(f"'{path.name}' is not valid TOML ({why}); see wayveil.template('run').") from None
     return _with_paths(run, path.absolute().parent)
 
 

@@ -3,6 +3,8 @@
 from typing import Literal
 
 from wayveil.errors import InputError
+from wayveil.io.scope_files import TEMPLATE as SCOPE_TEMPLATE
+from wayveil.workflow.run_file import TEMPLATE as RUN_TEMPLATE
 
 
 def template(kind: Literal["scope", "run"]) -> str:
@@ -26,11 +28,7 @@ def template(kind: Literal["scope", "run"]) -> str:
     Free (nothing is read); a scope is filled in from public knowledge, never from the data.
     """
     if kind == "scope":
-        from wayveil.io.scope_files import TEMPLATE
-
-        return TEMPLATE
+        return SCOPE_TEMPLATE
     if kind == "run":
-        from wayveil.workflow.run_file import TEMPLATE as RUN_TEMPLATE
-
         return RUN_TEMPLATE
     raise InputError("kind must be 'scope' or 'run'.")

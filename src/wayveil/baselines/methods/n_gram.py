@@ -106,6 +106,7 @@ def _write(levels: list[Level], n: int, rng: np.random.Generator) -> Ints:
 
 
 _GRAMS = {f"grams of {k + 1}": "0.32" for k in range(ORDERS)}
+"""Shares of ε of the n-grams of each length, all alike."""
 
 n_gram = Method(
     name="n-gram",

@@ -23,6 +23,7 @@ DISTRICTS = 4
 HEIGHT = 8
 """Places of a trajectory, the end included."""
 TAXONOMY = Taxonomy(DISTRICTS**2, 4)
+"""Districts, and the cells in each of them."""
 
 
 def symbol_of_cell() -> NDArray[np.int64]:

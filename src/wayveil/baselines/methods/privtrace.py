@@ -27,6 +27,8 @@ SOUND_SHARES = {"count": "0.03", "grid": "0.17", "first order": "0.4", "second o
 _TRAJECTORIES_A_CELL = 500.0
 _VISITS_A_LEAF, _LEAVES = 80.0, 1_500.0
 _MOST_ACROSS, _MOST_SPLITS = 24, 12
+"""Trajectories per coarse cell, visits per leaf, and limits on leaves, on coarse cells along a side and on splits of a
+cell. They keep the matrix of the chain small, because it is inverted."""
 LEAKS = (
     "Not private: box and number of trajectories are exact, the grid's size comes from the exact number, only the "
     "transitions that occur in the raw data are given noise, noise is floating-point."

@@ -111,6 +111,11 @@ def _make(
 
     found = regenerate(draw, refused, run.size(count), most_rounds)
     tell(found)
+    if found.left:
+        run.remarks.append(
+            f"{found.left} of {len(found.trajectories)} walks still break a rule or pass an unreachable cell after "
+            f"{found.rounds} rounds: the walks of this grid hardly ever avoid them, so relax the rules."
+        )
     return found.trajectories
 
 
@@ -131,5 +136,5 @@ rejection = Method(
 def rejection_with(
     rules: Sequence[Rule], most_rounds: int = MOST_ROUNDS, tell: Callable[[Regenerated], None] = _ignore
 ) -> Method:
-    """The method for these rules; `tell` is called with what the rejection took."""
+    """The method for these rules; `tell` is called with the numbers of rounds and walks."""
     return replace(rejection, make=partial(_make, rules=tuple(rules), most_rounds=most_rounds, tell=tell))

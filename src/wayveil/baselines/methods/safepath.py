@@ -26,6 +26,7 @@ PERIODS, HOURS = 4, 6
 HEIGHT = 6
 """Pairs of place and hour of a trajectory, the end included."""
 TAXONOMY = Taxonomy(DISTRICTS**2 * PERIODS, 4 * HOURS)
+"""Groups of places and hours, and the places and hours in each group."""
 _DAY_S = 86_400.0
 
 

@@ -14,10 +14,12 @@ from wayveil.io.readers.points import Points
 from wayveil.io.readers.tables import points_of_table
 
 MAX_UNPACKED_BYTES = 4 << 30
+"""Larger files are refused, because a small packed file could fill the memory."""
 _FILE_MAGIC = b"ARROW1\0\0"
 _RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
 _MESSAGE_HEADER_TYPE, _MESSAGE_HEADER = 1, 2
 _BATCH_BUFFERS, _BATCH_COMPRESSION, _DICTIONARY_DATA = 2, 3, 1
+"""Numbers of message types and of table fields in the schema of the Arrow IPC format."""
 
 
 def read_points(path: Path, options: ReadOptions) -> Points:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 CHUNK_BYTES = 8 << 20
 MAX_LINE_BYTES = 1 << 20
+"""Bytes read at a time, and the longest line that is read; a longer one is a damaged row."""
 _QUOTE, _LINE_FEED, _CARRIAGE_RETURN = b'"\n\r'
 
 

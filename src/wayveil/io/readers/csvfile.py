@@ -19,6 +19,7 @@ from wayveil.io.readers.points import MALFORMED, Points
 from wayveil.io.readers.tables import points_of_table
 
 _MAX_HEADER_BYTES = 1 << 20
+"""The longest first line that is read."""
 
 
 def read_points(path: Path, options: ReadOptions) -> Points:

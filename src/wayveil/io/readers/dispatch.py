@@ -9,11 +9,13 @@ from wayveil.errors import InputError
 from wayveil.io.csv_notes import csv_notes
 from wayveil.io.inputs import open_regular
 from wayveil.io.options import FORMATS, READ_AS, SYNTHETIC, ReadOptions, format_of
-from wayveil.io.readers import parquet
+from wayveil.io.readers import arrow_file, csvfile, feature_notes, gpx, json_records, parquet, public_datasets, vector
+from wayveil.io.readers.geoframes import points_of_geoframe
 from wayveil.io.readers.grouping import assemble
 from wayveil.io.readers.packed import inner_name
 from wayveil.io.readers.points import Points
-from wayveil.io.readers.tables import points_of_frame
+from wayveil.io.readers.public_datasets import format_of_folder
+from wayveil.io.readers.tables import is_geo, points_of_frame
 from wayveil.progress import Progress, quiet
 
 
@@ -39,8 +41,6 @@ def reading_format(path: str | os.PathLike[str], wanted: str | None) -> str:
         if wanted is not None:
             return wanted
         if local.is_dir():
-            from wayveil.io.readers.public_datasets import format_of_folder
-
             return format_of_folder(local)
         return _format_of_file(local)
     except (OSError, ValueError) as error:
@@ -87,15 +87,14 @@ def read_points(path_or_frame: Any, options: ReadOptions, progress: Progress = q
     if isinstance(path_or_frame, parquet.PartFiles):
         return parquet.read_points(path_or_frame, options)
     if not isinstance(path_or_frame, str | os.PathLike):
+        if is_geo(path_or_frame):
+            return points_of_geoframe(path_or_frame, options, "frame")
         return points_of_frame(path_or_frame, options)
     kind = reading_format(path_or_frame, options.format)
     if kind in ("parquet", "geoparquet"):
         files = tuple(parquet.part_files(os.fspath(path_or_frame)))
         return parquet.read_points(parquet.PartFiles(files, origin_of(path_or_frame)), options)
     path = Path(path_or_frame)
-    # A reader is imported when it is needed, because each imports something slow.
-    from wayveil.io.readers import arrow_file, csvfile, gpx, json_records, public_datasets, vector
-
     if kind in ("gpkg", "fgb", "shp"):
         return vector.read_points(path, kind, options)
     if kind in ("geojson", "jsonl"):
@@ -134,11 +133,7 @@ def metadata_of(path: str | os.PathLike[str]) -> dict[str, str]:
     if kind == "csv":
         return csv_notes(Path(path))
     if kind in ("geojson", "gpkg"):
-        from wayveil.io.readers import feature_notes
-
         return feature_notes.read_notes(Path(path), kind)
-    from wayveil.io.readers import gpx
-
     return gpx.metadata(Path(path)) if kind == "gpx" and not Path(path).is_dir() else {}
 
 

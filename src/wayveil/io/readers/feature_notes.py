@@ -8,6 +8,7 @@ from wayveil.io.extras import gis
 from wayveil.io.readers.packed import is_packed, open_text
 
 _START_BYTES = 1 << 16
+"""Notes are in the first line; no more than this is read of it."""
 
 
 def read_notes(path: Path, kind: str) -> dict[str, str]:

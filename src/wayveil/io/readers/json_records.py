@@ -16,6 +16,7 @@ import numpy as np
 from wayveil.errors import InputError
 from wayveil.io.layouts import LINE_NAMES, TIMES_NAMES
 from wayveil.io.options import KNOWN_NAMES, SECOND_NAMES, ReadOptions
+from wayveil.io.readers.crs import to_degrees
 from wayveil.io.readers.labels import Labels, labels_of_values
 from wayveil.io.readers.lines import row_times_of_values, shapes_of_lists, timed_points
 from wayveil.io.readers.packed import open_text
@@ -24,6 +25,7 @@ from wayveil.io.readers.points import MALFORMED, Points
 MAX_LINE_BYTES = 1 << 26
 MAX_FILE_BYTES = 1 << 30
 _LONGEST_NUMBER = 40
+"""Limits on a JSON line, on a GeoJSON file and on the digits of a whole number, against files made to fill memory."""
 _SPACE = re.compile(r"[ \t\n\r]*")
 _TIMES = ("times", "coordTimes", "coordinateProperties", *TIMES_NAMES)
 
@@ -243,8 +245,6 @@ def read_geojson(path: Path, options: ReadOptions) -> Points:
 
 
 def _reprojected(points: Points, crs: Any, origin: str) -> Points:
-    from wayveil.io.readers.crs import to_degrees
-
     lon, lat = to_degrees(points.lon, points.lat, crs, origin)
     return replace(points, lon=lon, lat=lat)
 

@@ -19,6 +19,7 @@ from wayveil.core.arrow import decoded
 from wayveil.errors import InputError
 from wayveil.io.layouts import LineRoles
 from wayveil.io.options import ReadOptions
+from wayveil.io.readers.crs import to_degrees
 from wayveil.io.readers.labels import MISSING, Labels
 from wayveil.io.readers.numbers import is_text
 from wayveil.io.readers.points import UNTIMED, Points
@@ -157,8 +158,6 @@ def points_of_line_table(
     crs: Any = None,
 ) -> Points:
     """The points of a table with one row per trajectory (or per point, where a geometry is a point)."""
-    from wayveil.io.readers.crs import to_degrees
-
     shapes = _shapes_of_column(table.column(roles.line), origin)
     lon, lat = to_degrees(shapes.lon, shapes.lat, crs, origin)
     shapes = Shapes(shapes.size, lon, lat, shapes.m, shapes.is_point)

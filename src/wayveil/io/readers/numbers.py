@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from wayveil.core.arrow import numbers_of
+from wayveil.core.arrow import decoded, numbers_of
+from wayveil.errors import InputError
 
 NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
 """A number as text, white space around it removed."""
@@ -62,3 +63,18 @@ def numbers_of_text(column: pa.ChunkedArray) -> NDArray[np.float64]:
     found = numbers_of(numbers)
     finite = np.isfinite(found)
     return found if finite.all() else np.where(finite, found, np.nan)
+
+
+def degrees_of(column: pa.ChunkedArray, role: str, origin: str) -> NDArray[np.float64]:
+    """Degrees of a column of numbers or text, NaN for other values; any other column type is refused."""
+    column = decoded(column)
+    kind = column.type
+    if pa.types.is_null(kind):
+        return np.full(len(column), np.nan)
+    if is_text(kind):
+        return numbers_of_text(column)
+    if is_number(kind):
+        return float_column(column)
+    raise InputError(
+        f"The column for {role} of '{origin}' does not contain numbers (with decimal points); check {role}=."
+    )

@@ -22,6 +22,7 @@ _MAX_RATIO = 200
 such a file was probably made to fill memory."""
 _MAX_MEMBERS = 10_000
 _BUFFER_BYTES = 1 << 18
+"""The most files in an archive that are looked at, and bytes unpacked at a time."""
 
 
 class _Bounded(io.RawIOBase):

@@ -24,6 +24,8 @@ SLICE_ROWS = 1 << 18
 MAX_ROWS_IN_MEMORY = 200_000_000
 LARGEST_PAGE_BYTES = 256 << 20
 _READ_AHEAD_BYTES = 1 << 20
+"""Rows read at a time; rows (about 8 GB of columns) and the size of one page beyond which files are refused; bytes read
+ahead from the disk."""
 _Layout = TypeVar("_Layout", bound=Columns)
 
 

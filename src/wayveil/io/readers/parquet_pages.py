@@ -15,6 +15,7 @@ _DATA_PAGES = (5, 8)  # the fields of a page header that describe a data page of
 _FIRST_TRY_BYTES = 1 << 10
 _LONGEST_HEADER_BYTES = 1 << 20
 _LONGEST_FOOTER_BYTES = 32 << 20
+"""Bytes in which most page headers fit, and the longest page header and footer that are read."""
 
 
 class BadParquetError(Exception):

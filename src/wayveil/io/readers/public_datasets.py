@@ -23,8 +23,10 @@ from wayveil.io.readers.times import seconds_of_numbers, to_utc_seconds
 from wayveil.progress import Progress, quiet
 
 _GEOLIFE_HEADER_LINES = 6
+"""Lines before the points in a .plt file."""
 _TDRIVE_ZONE = "Asia/Shanghai"
 _MAX_FILE_BYTES = 1 << 30
+"""Larger files are refused; those of the datasets have a few MB."""
 
 Part = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 

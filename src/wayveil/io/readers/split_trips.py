@@ -7,6 +7,7 @@ from wayveil.io.readers.labels import Labels
 from wayveil.io.readers.points import Points
 
 LONGEST_MINUTES = 7 * 24 * 60
+"""A week; a larger number is probably a mistake."""
 
 
 def split_points(points: Points, minutes: float) -> Points:

@@ -6,16 +6,19 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from wayveil.core.arrow import decoded
 from wayveil.errors import InputError
 from wayveil.io.layouts import TRIP_ROLES, Layout, LineRoles, TripRoles, resolve_layout
 from wayveil.io.options import ReadOptions, Roles
+from wayveil.io.readers.crs import to_degrees
+from wayveil.io.readers.geoparquet import coordinates
 from wayveil.io.readers.labels import Labels, labels_of, labels_of_values
-from wayveil.io.readers.numbers import float_column, is_number, is_text, numbers_of_text
+from wayveil.io.readers.lines import points_of_line_table
+from wayveil.io.readers.numbers import degrees_of, is_text
 from wayveil.io.readers.points import Points
 from wayveil.io.readers.times import text_of_value, times_of
+from wayveil.io.readers.trips import points_of_trip_table
 
 GivenLabels = tuple[Labels | None, Labels | None]
 """Labels of the trajectories and of the users."""
@@ -133,12 +136,8 @@ def points_of_table(
             for known, at, role in zip(given, (layout.traj_id, layout.user), ("traj_id", "user"))
         )
         if isinstance(layout, LineRoles):
-            from wayveil.io.readers.lines import points_of_line_table
-
             return points_of_line_table(table, layout, options, origin, (label, user), crs)
         if isinstance(layout, TripRoles):
-            from wayveil.io.readers.trips import points_of_trip_table
-
             return points_of_trip_table(table, layout, options, origin, (label, user))
         assert label is not None
         return _points_of_rows(table, layout, options, origin, label, user, crs)
@@ -152,9 +151,6 @@ def _points_of_rows(
 ) -> Points:
     times = times_of(table.column(roles.time), options.timezone, origin, options.dayfirst)
     if roles.geometry is not None:
-        from wayveil.io.readers.crs import to_degrees
-        from wayveil.io.readers.geoparquet import coordinates
-
         lon, lat = to_degrees(*coordinates(table.column(roles.geometry), origin), crs, origin)
     else:
         assert roles.lon is not None and roles.lat is not None
@@ -178,18 +174,6 @@ def _with_decimal_points(table: pa.Table, layout: Layout, options: ReadOptions) 
     return table
 
 
-def points_of_frame(frame: Any, options: ReadOptions, origin: str = "frame") -> Points:
-    """The rows of a frame."""
-    if is_geo(frame):
-        from wayveil.io.readers.geoframes import points_of_geoframe
-
-        return points_of_geoframe(frame, options, origin)
-    table = table_of_frame(frame, options)
-    roles = resolve_layout(table.column_names, options, origin)
-    given = object_labels(needed_columns(frame, options), roles) if is_pandas(frame) else NO_LABELS
-    return points_of_table(table, roles, options, origin, given=given)
-
-
 def object_labels(frame: Any, layout: Layout) -> GivenLabels:
     """Labels of columns of objects, which keep their types: the user 7 and the user "7" are different."""
     columns = _columns(frame)
@@ -200,21 +184,14 @@ def object_labels(frame: Any, layout: Layout) -> GivenLabels:
     return label, user
 
 
-def degrees_of(column: pa.ChunkedArray, role: str, origin: str) -> NDArray[np.float64]:
-    """Degrees of a column of numbers or text, NaN for other values; any other column type is refused."""
-    column = decoded(column)
-    kind = column.type
-    if pa.types.is_null(kind):
-        return np.full(len(column), np.nan)
-    if is_text(kind):
-        return numbers_of_text(column)
-    if is_number(kind):
-        return float_column(column)
-    raise InputError(
-        f"The column for {role} of '{origin}' does not contain numbers (with decimal points); check {role}=."
-    )
-
-
 def drop_metadata(keys: Sequence[bytes]) -> list[bytes]:
     """The keys without those of GeoParquet, pandas and Arrow."""
     return [key for key in keys if key not in (b"geo", b"pandas", b"ARROW:schema")]
+
+
+def points_of_frame(frame: Any, options: ReadOptions) -> Points:
+    """The rows of a frame without geometries."""
+    table = table_of_frame(frame, options)
+    roles = resolve_layout(table.column_names, options, "frame")
+    given = object_labels(needed_columns(frame, options), roles) if is_pandas(frame) else NO_LABELS
+    return points_of_table(table, roles, options, "frame", given=given)

@@ -3,7 +3,9 @@
 from typing import Any
 
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _DOUBLE, _BINARY, _LIST, _SET, _STRUCT = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12
+"""Type codes of the compact Thrift protocol."""
 _MAX_DEPTH = 16
+"""Parquet nests its structures less deeply."""
 
 
 class BadThriftError(Exception):

@@ -18,6 +18,7 @@ from wayveil.io.options import zone_named
 from wayveil.io.readers.numbers import NUMBER, float_column, is_number, is_text, matching, numbers_of_text, trimmed
 
 _QUARTER_S = 900
+"""Offsets from UTC change on quarters of an hour only, so one look-up per quarter is enough."""
 _ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d(:?\d\d(:?\d\d(\.\d+)?)?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
 _ZONED = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
 _SLASHED = r"^(\d\d)[./-](\d\d)[./-](\d{4})([T ].*)?$"
@@ -27,6 +28,7 @@ _PADDED_MONTH = r"^(\d\d[./-])(\d[./-]\d{4})", r"\10\2"
 _PADDED_HOUR = r"^(\d\d[./-]\d\d[./-]\d{4}[T ])(\d:)", r"\10\2"
 _WITH_MICROSECONDS = len("2024-03-04 07:30:00.123456")
 _TICKS = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+"""Ticks per second of the units of Arrow timestamps."""
 
 
 @dataclass(frozen=True, eq=False)

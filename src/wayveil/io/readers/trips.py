@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from wayveil.io.layouts import TripRoles
 from wayveil.io.options import ReadOptions
 from wayveil.io.readers.labels import Labels
+from wayveil.io.readers.numbers import degrees_of
 from wayveil.io.readers.points import Points
 from wayveil.io.readers.times import times_of
 
@@ -26,8 +27,6 @@ def points_of_trip_table(
     A trip with an unusable start or end contributes nothing: half a trip would count as one point. The same
     holds for a trip that ends before it starts.
     """
-    from wayveil.io.readers.tables import degrees_of
-
     def degrees(at: int, role: str) -> NDArray[np.float64]:
         return degrees_of(table.column(at), role, origin)
 

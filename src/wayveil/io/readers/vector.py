@@ -19,6 +19,7 @@ _BEGINNINGS = {"gpkg": b"SQLite format 3\0", "fgb": b"fgb\x03", "shp": b"\x00\x0
 other files or addresses."""
 _GEOMETRY = "geometry"
 MAX_ROWS_IN_MEMORY = 200_000_000
+"""Larger files are refused: their columns would take about 8 GB."""
 
 
 def read_points(path: Path, kind: str, options: ReadOptions) -> Points:

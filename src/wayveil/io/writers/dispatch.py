@@ -5,7 +5,8 @@ from pathlib import Path
 from wayveil.core.tables import whole_seconds
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
-from wayveil.io.options import WRITABLE, format_of
+from wayveil.io.extras import gis
+from wayveil.io.options import WRITABLE, writing_format
 from wayveil.io.writers import csvfile, features, gpx, parquet, trips
 
 TIMES = ("iso", "unix")
@@ -26,7 +27,7 @@ def write_trajectories(
 
     `times` is "iso" or "unix", None for the default of the format.
     """
-    kind = format_of(path, wanted, "use one of these, or choose the format with format=")
+    kind = writing_format(path, wanted)
     check_writable(kind, times)
     if kind in ("csv", "trips"):
         csvfile.write(trajectories, path, extra_metadata, private=private, times=times, trips=kind == "trips")
@@ -58,6 +59,4 @@ def check_writable(kind: str, times: str | None = None) -> None:
     if times is not None and kind not in _WITH_TIMES:
         raise InputError(f"The format {kind} prescribes how times are written; leave times= out.")
     if kind in ("gpkg", "fgb"):
-        from wayveil.io.extras import gis
-
         gis()

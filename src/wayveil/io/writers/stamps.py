@@ -7,6 +7,7 @@ from wayveil.core.tables import LARGEST_S
 from wayveil.errors import InputError
 
 FIRST_YEAR_S = -62_135_596_800
+"""Unix time of the start of the year 1, the first that ISO 8601 writes with four digits and Python reads."""
 
 
 def check_times(t_utc: NDArray[np.float64]) -> None:

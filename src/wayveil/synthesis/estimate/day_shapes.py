@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from wayveil.synthesis.estimate.settings import DAY_SHAPES
 
 _HOURS = np.arange(24) + 0.5
+"""Middles of the hours of a day."""
 
 
 @cache

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from wayveil.synthesis.estimate.learned.refine import Kind, Refined
 
 _LEAST = 1e-300
+"""Keeps logarithms and quotients of an empty field finite."""
 
 
 @dataclass(frozen=True)

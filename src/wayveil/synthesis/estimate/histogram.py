@@ -66,6 +66,7 @@ def estimate_among(
     gaussian: bool = False,
     log_prior: NDArray[np.float64] | None = None,
     usual: tuple[float, float] | None = None,
+    curved_share: float = 0.0,
 ) -> NDArray[np.float64]:
     """Shares of each bin of a quantity whose distribution usually is one of the given `shapes` (rows of shares).
 
@@ -73,22 +74,31 @@ def estimate_among(
     that is lower by `doubt` nats. Shapes distinguish a peak from noise if the signal is weak; curves are better if it
     is strong. With `long_tails` the likelihood is that of Laplace noise. Otherwise it is that of Gaussian noise with
     the same variance, under which large deviations are stronger evidence. With `gaussian` the noise is that Gaussian.
-    `usual` is the mean logarithm of a curve's values that is usual, with its prior standard deviation.
+    `usual` is the mean logarithm of a curve's values that is usual, with its prior standard deviation. No quantity
+    follows the shapes exactly: `curved_share` of the estimate comes from smooth curves alone.
     """
     noisy = np.asarray(counts, float)
+    expected = total.count * shapes
+    likely = -((noisy - expected) ** 2).sum(axis=1) / (4 * noise**2)
     curves, evidence = smooth_curves(noisy, noise, kind(middles), total)
+    curved = averaged(curves, evidence)
     if usual is not None:
         log_mean = curves @ np.log(middles) / curves.sum(axis=1)
         evidence = evidence - 0.5 * ((log_mean - usual[0]) / usual[1]) ** 2
-    expected = total.count * shapes
-    likely = -((noisy - expected) ** 2).sum(axis=1) / (4 * noise**2)
     if long_tails and not gaussian:
         evidence, likely = (laplace_evidence(noisy, noise, *of) for of in ((curves, evidence), (expected, likely)))
     likely = likely - np.log(len(shapes)) if log_prior is None else likely + log_prior
     odds = np.r_[evidence - np.log(len(curves)) - doubt, likely]
-    smooth = averaged(np.concatenate([curves, expected]), odds)
-    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1, gaussian=gaussian)
-    return np.asarray(estimate / estimate.sum())
+    result = np.zeros(len(noisy))
+    for share, smooth in (
+        (1 - curved_share, averaged(np.concatenate([curves, expected]), odds)),
+        (curved_share, curved),
+    ):
+        if share:
+            prior = np.maximum(smooth, 1e-9 * smooth.sum())
+            estimate = posterior_mean(noisy, prior, noise, groups=1, gaussian=gaussian)
+            result += share * estimate / estimate.sum()
+    return result
 
 
 def estimate_table(

@@ -21,6 +21,7 @@ from wayveil.core.pyramid import Field, pool, shifted, spread
 from wayveil.synthesis.estimate.settings import MAPPED_DENSITY
 
 _DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
+"""(down, right) to the neighbours of a cell on one side of it; the other side is the opposite direction."""
 
 
 def estimate_mapped_field(

@@ -78,6 +78,14 @@ class LengthSettings:
     """Prior standard deviation of that logarithm. Medians of five simulated cities differ by .2."""
     spreads: tuple[float, ...] = (0.35, 0.5, 0.7, 1.0)
     """Standard deviations of the logarithm of single lengths; .5 to .72 in five simulated cities."""
+    remote_chance: float = 0.5
+    """Prior probability that some trips form a second peak at longer lengths."""
+    remote_shares: tuple[float, ...] = (0.08, 0.16, 0.32)
+    """Shares of those trips."""
+    remote_ratios: tuple[float, ...] = (2.5, 3.5, 5.0)
+    """Their median length over that of the others."""
+    remote_spread: float = 0.15
+    """Standard deviation of the logarithm of their lengths: they go to one place."""
     anything_share: float = 0.02
     """Share of each shape that is uniform over the bins, so that no count is impossible."""
     ratio_spread: float = 0.2
@@ -85,6 +93,9 @@ class LengthSettings:
     value."""
     curve_nats: float = 4.0
     """Nats by which the log prior of smooth curves is lower: they follow noise more than the shapes do."""
+    trust_units: float = 100.0
+    """Noise units of the answer at which the shapes and smooth curves alone have equal weight. Seen on the trial data:
+    between 50 and 100 units, shapes are better on Cabspotting and curves on Geolife."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +144,7 @@ class GapRatioSettings:
     """Share of each shape that is uniform over the bins, so that no count is impossible."""
     least_ratio: float = 1e-3
     """Lower bound of a ratio before its logarithm is taken."""
-    curve_nats: float = 7.5
+    curve_nats: float = 4.0
     """Nats by which the log prior of a smooth curve without a spike is lower. With a smaller value, noise alone favours
     the curves. Chosen on the trial data."""
 

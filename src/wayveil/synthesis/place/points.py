@@ -29,8 +29,6 @@ class Course:
     """Base cell of the middle of the step."""
     turn_m: NDArray[np.float64] | None = None
     """Metres at the usual pace that the turns at both ends of the step cost (`with_speeds`)."""
-    slowest: NDArray[np.float64] | None = None
-    """Largest slowness of each route in a cell, relative to its mean."""
 
     @property
     def effort_m(self) -> NDArray[np.float64]:
@@ -52,12 +50,11 @@ def take_course(course: Course, index: NDArray[np.int64]) -> Course:
     offsets, vertex = ragged.take(course.lines.offsets, index)
     lines = Polylines(offsets, course.lines.x_m[vertex], course.lines.y_m[vertex])
     turn_m = None if course.turn_m is None else course.turn_m[vertex]
-    slowest = None if course.slowest is None else course.slowest[index]
-    return Course(lines, course.step_m[vertex], course.cell[vertex], turn_m, slowest)
+    return Course(lines, course.step_m[vertex], course.cell[vertex], turn_m)
 
 
 def with_speeds(course: Course, speed_mps: NDArray[np.float64]) -> Course:
-    """The routes with what turns cost trips of the given mean speeds, and how slow they are at most.
+    """The routes with what turns cost trips of the given mean speeds.
 
     Slowing down from v to v·cos(θ/2) before a turn of θ and speeding up after it, at acceleration a, takes as long as
     (1 − cos θ)/2 · v²/a metres at speed v: nothing straight ahead, v²/a for a U-turn, and little for walkers.
@@ -75,8 +72,7 @@ def with_speeds(course: Course, speed_mps: NDArray[np.float64]) -> Course:
     turn_m = sharp
     turn_m[1:] += sharp[:-1].copy()
     turn_m[offsets[:-1]] = 0.0
-    slowest = np.maximum(speed_mps / POINTS.walking_mps, POINTS.least_slowest)
-    return replace(course, turn_m=turn_m * np.repeat(each_m, np.diff(offsets)), slowest=slowest)
+    return replace(course, turn_m=turn_m * np.repeat(each_m, np.diff(offsets)))
 
 
 def with_ends(course: Course, ends: NDArray[np.float64], grid: Grid) -> Course:
@@ -191,8 +187,6 @@ def slowness_weight(
     taken = ragged.sums(weight * course.step_m, offsets)
     mean = taken / np.maximum(ragged.sums(course.step_m, offsets), 1e-9)
     np.maximum(weight, np.repeat(mean / POINTS.most_speed_ratio, np.diff(offsets)), out=weight)
-    if course.slowest is not None:
-        np.minimum(weight, np.repeat(mean * course.slowest, np.diff(offsets)), out=weight)
     if most_ratio is not None:
         weight = _with_speed_cap(course, weight, most_ratio)
     weight *= course.effort_m

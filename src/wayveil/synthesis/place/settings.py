@@ -48,10 +48,6 @@ class PointSettings:
     """Acceleration in m/s² at which trips slow down before turns and speed up after them."""
     most_turn_m: float = 150.0
     """Largest cost of a U-turn in metres at the usual pace: 15 m/s squared over that acceleration."""
-    walking_mps: float = 1.5
-    """Lowest speed in m/s of a moving trip; anything slower than walking is modelled as rest."""
-    least_slowest: float = 1.5
-    """Least ratio of the largest slowness of a trip to its mean."""
     speed_rounds: int = 8
     """Rounds of slowing down to a trip's own top speed; time that is added in one cell is missing in others."""
     slowness_rounds: int = 3

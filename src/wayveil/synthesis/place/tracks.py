@@ -29,7 +29,7 @@ from wayveil.synthesis.place.points import (
     take_course,
     with_ends,
 )
-from wayveil.synthesis.place.sampling import shortest_interval_s
+from wayveil.synthesis.place.sampling import is_steady, shortest_interval_s
 from wayveil.synthesis.place.settings import TRACKS
 from wayveil.synthesis.place.spread_points import places_along, places_around, spread_points
 from wayveil.synthesis.place.stops import draw_rest_shares, moving_times
@@ -120,7 +120,8 @@ def timed_tracks(
         ways = pool_of.trips.origin[chosen], pool_of.trips.destination[chosen]
         departure_utc = exchanged_departures(estimates.place_hours, departure_utc, *ways, scope, random)
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
-    limit_mps, interval_s = np.empty(len(chosen)), _intervals_s(pool_of.trips, chosen)
+    limit_mps, moving_s = (np.empty(len(chosen)) for _ in range(2))
+    interval_s, steady = _intervals_s(pool_of.trips, chosen), is_steady(estimates.distribution(GapRatio))
     rest_share = draw_rest_shares(estimates, _mean_speeds(pool_of, chosen), random)
     shortest_s = shortest_interval_s(estimates)
     choices = []
@@ -137,28 +138,34 @@ def timed_tracks(
         time_s = whole_times(fixes.offsets, fixes.time * np.repeat(duration_s, count[some]))
         mean_mps = ragged.sums(course.step_m, course.lines.offsets) / duration_s
         least = TRACKS.least_top_speed * mean_mps / fastest_mps(scope)
-        moving_s = moving_times(fixes.offsets, time_s, rest_share[some], interval_s[some], random, least)
-        way = running_shares(fixes.offsets, moving_s)
+        step_s = moving_times(fixes.offsets, time_s, rest_share[some], interval_s[some], random, least)
+        way = running_shares(fixes.offsets, step_s)
         weight = slowness_weight(course, slowness)
         placed = place(course.lines, weight, fixes.offsets, way)
-        each_s = ragged.sums(moving_s, fixes.offsets)
-        limit = _top_speeds(estimates, Tracks(fixes.offsets, placed.x_m, placed.y_m, time_s), each_s, random)
-        most = _speed_ratios(course, each_s, limit)
-        weight = slowness_weight(course, slowness, most)
-        placed = place(course.lines, weight, fixes.offsets, way)
+        moving_s[some] = ragged.sums(step_s, fixes.offsets)
+        if steady:
+            # The intervals of the device are exact, so the places have to follow the top speed.
+            tried = Tracks(fixes.offsets, placed.x_m, placed.y_m, time_s)
+            limit_mps[some] = _top_speeds(estimates, tried, moving_s[some], random)
+            weight = slowness_weight(course, slowness, _speed_ratios(course, moving_s[some], limit_mps[some]))
+            placed = place(course.lines, weight, fixes.offsets, way)
         recorded = with_errors(placed, interval_s[some], grid, random)
-        reserve = _reserve(Tracks(fixes.offsets, recorded.x_m, recorded.y_m, time_s), limit)
+        reserve = np.full(len(time_s), np.inf)
+        if steady:
+            reserve = _reserve(Tracks(fixes.offsets, recorded.x_m, recorded.y_m, time_s), limit_mps[some])
         if prior.roads is None:
             here = places_around(placed, reserve, random)
         else:
             here = places_along(course.lines, weight, way, placed, reserve, random)
         here = here.moved(placed, recorded)
         choices.append(replace(here, fix=here.fix + offsets[first]))
-        limit_mps[some] = limit
         x_m[points], y_m[points] = recorded.x_m, recorded.y_m
         t_utc[points] = time_s + np.repeat(np.rint(departure_utc[some]), count[some])
     lines = spread_points(Polylines(offsets, x_m, y_m), choices, estimates.occupancy, grid, random)
-    limit_mps = np.minimum(TRACKS.error_room * limit_mps, fastest_mps(scope))
+    if steady:
+        limit_mps = np.minimum(TRACKS.error_room * limit_mps, fastest_mps(scope))
+    else:
+        limit_mps = _top_speeds(estimates, Tracks(offsets, lines.x_m, lines.y_m, t_utc), moving_s, random)
     t_utc = physical_times(offsets, lines.x_m, lines.y_m, t_utc, np.repeat(limit_mps, count))
     tracks = within_caps(Tracks(offsets, lines.x_m, lines.y_m, t_utc), scope)
     return replace(tracks, t_utc=within_days(tracks.offsets, tracks.t_utc, scope))

@@ -98,8 +98,11 @@ def _streets(graph: RouteGraph) -> NDArray[np.int64]:
     long_m, wide_m = ROUTES.street_m
     lengthwise = np.floor((middle_x * cos + middle_y * sin) / long_m).astype(np.int64)
     crosswise = np.floor((middle_y * cos - middle_x * sin) / wide_m).astype(np.int64)
-    _, street = np.unique(np.stack([axis, lengthwise, crosswise], axis=1), axis=0, return_inverse=True)
-    return np.asarray(street, np.int64).ravel()
+    key = axis
+    for part in (lengthwise, crosswise):
+        part -= part.min(initial=0)
+        key = key * (part.max(initial=0) + 1) + part
+    return np.asarray(np.unique(key, return_inverse=True)[1], np.int64)
 
 
 def choose_vias(

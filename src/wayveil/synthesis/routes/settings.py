@@ -91,8 +91,8 @@ class BalanceSettings:
     show; 3.2 km improved the relation metric on the trial data."""
     power: float = 0.5
     """Exponent of realised / target density in a step, for blocks and for districts; ½ is half the log ratio."""
-    factor_bounds: tuple[float, float] = (0.1, 10.0)
-    """Smallest and largest factor on a cost."""
+    factor_bounds: tuple[float, float] = (1 / 3, 3.0)
+    """Smallest and largest factor on a cost. With wider bounds, noise in the passage can send routes twice as far."""
     soft: float = 0.1
     """Share of the mean that is added to both sides of the ratio, so that it is finite in empty blocks."""
     hub_power: float = 2.0

@@ -14,7 +14,9 @@ from wayveil.core.pyramid import Field, spread
 OCCUPANCY_INPUTS = 17
 END_POINT_INPUTS = 12
 CONSTANTS = 6
+"""Input channels of the two networks, and inputs that are equal in all cells; the stored weights have these shapes."""
 _LOWEST_LOG = -10.0
+"""Lower limit of the logarithm of a cell over the mean cell, so that empty cells do not dominate the input."""
 
 
 def noisy_channels(levels: Sequence[NoisyLevel], shape: tuple[int, int]) -> NDArray[np.float32]:

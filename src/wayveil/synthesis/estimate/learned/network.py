@@ -21,6 +21,7 @@ EMBEDDING = 32
 LARGEST_CORRECTION = 6.0
 """The correction saturates here: no cell is moved by more than a factor of e^6."""
 _STRIP_CELLS = 4000
+"""Cells of a strip of rows that are convolved at a time, which bounds the memory."""
 
 
 def parameter_shapes(

@@ -63,13 +63,14 @@ class Chromium:
     def send(self, method: str, **parameters):
         """Call a method and wait for its answer; events on the way are kept."""
         self._number += 1
-        message = {"id": self._number, "method": method, "params": parameters}
+        number = self._number
+        message = {"id": number, "method": method, "params": parameters}
         if self._session:
             message["sessionId"] = self._session
         os.write(self._out, json.dumps(message).encode() + b"\0")
         while True:
             answer = self._receive(300)
-            if answer.get("id") == self._number:
+            if answer.get("id") == number:
                 if "error" in answer:
                     raise RuntimeError(f"{method}: {answer['error']}")
                 return answer["result"]
@@ -90,6 +91,10 @@ class Chromium:
     def _note(self, method, parameters) -> None:
         if method == "Network.requestWillBeSent":
             self.requests.append(parameters["request"]["url"])
+        elif method == "Page.javascriptDialogOpening":  # a page with unsaved changes asks before it is left
+            self._number += 1
+            accept = {"id": self._number, "method": "Page.handleJavaScriptDialog", "params": {"accept": True}}
+            os.write(self._out, json.dumps(accept | {"sessionId": self._session}).encode() + b"\0")
         elif method == "Page.loadEventFired":
             self._loaded = True
         elif method == "Runtime.exceptionThrown":

@@ -1,0 +1,89 @@
+"""What the self-check audits, and its verdicts: a small simulated city with canaries, and one case per method."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from wayveil.audit.bounds import Bound
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
+from wayveil.simulate import simulate_city, simulate_trajectories
+
+
+@dataclass(frozen=True)
+class Case:
+    """One method, the ε that it claims, the bound that its runs prove, and the verdict."""
+
+    method: str
+    epsilon: float
+    allowed: float
+    """ε; 2ε where the neighbouring datasets differ by a replacement, which is one removal and one addition."""
+    bound: float
+    verdict: str
+    """'convicted' if bound > allowed, else 'acquitted'."""
+    expected: str
+    runs: int
+    """On each of the two datasets."""
+    seen: str
+    """The event that distinguishes the two datasets, or what else was found."""
+
+    @property
+    def right(self) -> bool:
+        """Whether the audit's verdict is correct."""
+        return self.verdict == self.expected
+
+
+def case(
+    method: str, epsilon: float, bound: Bound, expected: str, allowed: float | None = None, more: str = ""
+) -> Case:
+    """The verdict on one method."""
+    limit = epsilon if allowed is None else allowed
+    verdict = "convicted" if bound.epsilon > limit else "acquitted"
+    seen = f"{bound.event} ({bound.likely.value:.1%} against {bound.unlikely.value:.1%}){more}"
+    return Case(method, epsilon, limit, bound.epsilon, verdict, expected, bound.runs, seen)
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """A small part of the embedded city, in a frame three times as wide, and canaries."""
+
+    scope: Scope
+    wide: Scope
+    data: Trajectories
+    holdout: Trajectories
+    standing: Trajectories
+    """Stands still in the north-east corner: all its weight in one cell of every question."""
+    crossing: Trajectories
+    """Goes from corner to corner: start and end differ."""
+    far: Trajectories
+    """Stands far outside the city, inside the wide frame."""
+
+
+def make_world() -> World:
+    """The embedded city at 3 × 3 km, 300 trajectories, 40 for the published method with 40 of other people."""
+    city = simulate_city(seed=0, size_km=(3, 3))
+    scope = city.scope
+    data = simulate_trajectories(city, n=300, seed=1)
+    data = Trajectories(data.offsets, data.lon, data.lat, data.t_utc)
+    others = simulate_trajectories(city, n=100, seed=2)
+    high, wide_east = scope.north - scope.south, scope.east - scope.west
+    wide = scope.model_copy(update={"south": scope.south - high, "north": scope.north + high,
+                                    "west": scope.west - wide_east, "east": scope.east + wide_east})  # fmt: skip
+    window = scope.time_window()
+    begin = 0.0 if window is None else window[0] + 8 * 3600
+    still, across = np.full(8, 0.97), np.linspace(0.03, 0.97, 8)
+    return World(
+        scope,
+        wide,
+        data,
+        Trajectories(others.offsets, others.lon, others.lat, others.t_utc),
+        _canary(scope, still, begin),
+        _canary(scope, across, begin),
+        _canary(wide, still, begin),
+    )
+
+
+def _canary(scope: Scope, share: np.ndarray, begin_utc: float) -> Trajectories:
+    # Eight points: a weight of 1/8 is exact in fixed point, so the canary uses the whole of its sensitivity.
+    lon, lat = scope.to_degrees(share * scope.width_m, share * scope.height_m)
+    return Trajectories(np.array([0, 8]), lon, lat, np.asarray(begin_utc + 60.0 * np.arange(8), np.float64))

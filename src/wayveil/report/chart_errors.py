@@ -1,0 +1,83 @@
+"""The error bars of the charts on a page, from the release alone.
+
+Privacy: free (post-processing of the release).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.questions.duration import Duration
+from wayveil.questions.mean_interval import MeanInterval
+from wayveil.release.kinds import KINDS
+from wayveil.synthesis.uncertainty.parts import wrong_share
+from wayveil.synthesis.uncertainty.uncertainty import Uncertainty
+from wayveil.synthesis.uncertainty.verdict import SCALES, scale_error, verdicts
+
+Floats = NDArray[np.float64]
+
+_SECONDS = 60.0
+"""In a minute: durations are shown in minutes and asked in seconds."""
+_LIKELY = 1.96
+"""Standard errors on each side of an interval that contains the truth in 95 % of cases."""
+_MOST_LOG = 3.0
+"""A range never goes beyond a factor of 20."""
+
+
+@dataclass(frozen=True, eq=False)
+class Bars:
+    """The likely range (95 %) of each bar of a chart, and what the chart is good for."""
+
+    low: Floats
+    high: Floats
+    word: str
+
+
+@dataclass(frozen=True, eq=False)
+class ChartErrors:
+    """Error bars of every chart, for data made from one release."""
+
+    found: Uncertainty
+    words: dict[str, str]
+    """'good', 'rough' or 'noise' by kind of result."""
+
+    @classmethod
+    def of(cls, found: Uncertainty) -> "ChartErrors":
+        return cls(found, {verdict.kind: verdict.word for verdict in verdicts(found)})
+
+    def bars(self, quantity: str, edges: Floats, shares: Floats, trips: int) -> Bars:
+        """Of the chart of a quantity of `figures.Quantities`; `trips` synthetic trips have these shares.
+
+        The number of synthetic trips adds an error of its own, 1/√k for a bar of k trips.
+        """
+        error, word = self._errors(quantity, edges, shares)
+        least = np.maximum(shares, 1 / max(trips, 1))
+        reach = np.exp(np.minimum(_LIKELY * np.hypot(error, 1 / np.sqrt(least * trips)), _MOST_LOG))
+        return Bars(shares / reach, np.minimum(least * reach, 1.0), word)
+
+    def _errors(self, quantity: str, edges: Floats, shares: Floats) -> tuple[Floats, str]:
+        found = self.found
+        if quantity == "start_hour":
+            return found.hours(), self.words["hours"]
+        if quantity == "start_day":
+            return found.days, KINDS["hours"].word(wrong_share(found.days**2, shares))
+        if quantity == "length_km":
+            return found.lengths(edges), self.words["lengths"]
+        if quantity == "speed_kmh":
+            return found.speeds(edges), self.words["speeds"]
+        duration = found.scale(Duration, SCALES["durations"])
+        if quantity == "duration_min":
+            return found.durations(_SECONDS * edges), KINDS["lengths"].word(scale_error(duration))
+        # Points follow from durations and sampling intervals: both move the whole distribution.
+        scale = math.hypot(duration, found.scale(MeanInterval, SCALES["intervals"]))
+        return moved_errors(edges, shares, scale), KINDS["lengths"].word(scale_error(scale))
+
+
+def moved_errors(edges: Floats, shares: Floats, scale: float) -> Floats:
+    """Relative change of each share if all values are multiplied by e^scale or divided by it: the larger of the two."""
+    running = np.r_[0.0, np.cumsum(shares)]
+    moved = [np.diff(np.interp(edges * math.exp(-by), edges, running)) for by in (scale, -scale)]
+    away = [np.abs(np.log(np.maximum(one, 1e-4) / np.maximum(shares, 1e-4))) for one in moved]
+    return np.asarray(np.maximum(*away))

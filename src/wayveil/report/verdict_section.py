@@ -1,0 +1,59 @@
+"""The first section of the data sheet: what the data is good for.
+
+Privacy: free (post-processing of the release).
+"""
+
+from dataclasses import dataclass
+
+from wayveil.synthesis.uncertainty.uncertainty import Uncertainty
+from wayveil.synthesis.uncertainty.verdict import Verdict, sentence, verdicts
+
+_ADVICE = {
+    "good": "use it",
+    "rough": "use it for orders of magnitude",
+    "noise": "do not use it",
+}
+_PLACES = ("zones", "streets")
+
+
+@dataclass(frozen=True)
+class VerdictLine:
+    """One kind of result as text."""
+
+    title: str
+    word: str
+    error: str
+    percent: int
+    """The error for the width of a bar, at most 100."""
+    meaning: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class VerdictSection:
+    """The conclusion, a line for each kind of result, and whether the map shows nothing but noise."""
+
+    sentence: str
+    lines: tuple[VerdictLine, ...]
+    poor_map: bool
+    """Streets and trips between zones are noise: the page then shows no street as if it were real."""
+
+
+def verdict_section(found: Uncertainty) -> VerdictSection:
+    """The section for one release.
+
+    Privacy: free (post-processing).
+    """
+    all_of_them = verdicts(found)
+    words = {one.kind: one.word for one in all_of_them}
+    poor = all(words[kind] == "noise" for kind in _PLACES)
+    return VerdictSection(sentence(all_of_them), tuple(map(_line, all_of_them)), poor)
+
+
+def _line(one: Verdict) -> VerdictLine:
+    percent = round(100 * one.error)
+    error = "less than 1 %" if one.error < 0.01 else f"about {min(percent, 100)} %"
+    if percent > 100:
+        error = "more than 100 %"
+    title = one.about.title[0].upper() + one.about.title[1:]
+    return VerdictLine(title, one.word, error, min(percent, 100), one.about.meaning, _ADVICE[one.word])

@@ -1,0 +1,60 @@
+"""The relative error of parts of a quantity that was measured in blocks: zones of cells, or ranges of bins.
+
+A block is a cell, bin or pair of regions whose noisy count is in the release. A part consists of whole blocks and of
+pieces of blocks. The logarithm of its true value is normal around the estimate, with the known spread of the prior, and
+the noisy counts of its blocks tell about it. How a block divides into pieces is not measured; the spread of the prior
+applies to it again.
+
+Privacy: free (post-processing).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Pieces:
+    """What parts have in common with blocks: piece k lies in a part and in a block and has an estimated mass.
+
+    Pieces outside of all parts have the part −1.
+    """
+
+    part: Codes
+    block: Codes
+    mass: Floats
+    parts: int
+
+    def relative_variance(self, noise_variance: Floats, spread: float) -> Floats:
+        """(parts,) posterior variance of the logarithm of each part: λ² is compared with the variance of the noise.
+
+        With f the share of a block that lies in the part and λ the mass of the part, this is
+        1 / (1/spread² + λ² / Σ f²·noise_variance) + spread²·Σ ((1 − f)·mass / λ)².
+        """
+        code, position = np.unique(self.part * len(noise_variance) + self.block, return_inverse=True)
+        mass = np.bincount(position, self.mass, minlength=len(code))
+        block_mass = np.bincount(code % len(noise_variance), mass, minlength=len(noise_variance))
+        inside = code >= 0
+        part, block = np.divmod(code[inside], len(noise_variance))
+        mass = mass[inside]
+        share = np.divide(mass, block_mass[block], out=np.ones_like(mass), where=block_mass[block] > 0)
+        whole = np.bincount(part, mass, minlength=self.parts)
+        noise = np.bincount(part, share**2 * noise_variance[block], minlength=self.parts)
+        rest = np.bincount(part, ((1 - share) * mass) ** 2, minlength=self.parts)
+        power = np.maximum(whole, 1e-100) ** 2
+        heard = 1 / (spread**-2 + np.divide(power, noise, out=np.zeros_like(power), where=noise > 0))
+        return np.asarray(heard + spread**2 * np.minimum(rest / power, 1.0))
+
+
+def wrong_share(relative_variance: Floats, mass: Floats) -> float:
+    """The expected share of the mass that is in a wrong part, ½·Σ|estimate − truth|, for lognormal errors.
+
+    For X lognormal with mean 1 and standard deviation s of its logarithm, ½·E|X − 1| = erf(s / √8).
+    """
+    wrong = np.vectorize(math.erf, otypes=[float])(np.sqrt(relative_variance / 8))
+    return float((wrong * mass).sum() / max(float(mass.sum()), 1e-300))

@@ -1,0 +1,107 @@
+"""How uncertain a figure is: the errors of the release, and what even a release without noise leaves open.
+
+The errors of the release come from `wayveil.synthesis.uncertainty`. Three more are added: the error of the model, which
+no ε removes, the sampling of the synthetic trips, and the chance in the data themselves: of trips with a known rate, a
+street still sees one or two more or fewer.
+
+Privacy: free (post-processing).
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.release import Release
+from wayveil.release.number import estimate_number
+
+Floats = NDArray[np.float64]
+
+_90 = 1.645
+"""Standard deviations of a normal variable within which it lies with a probability of 90 %."""
+
+
+@dataclass(frozen=True)
+class ModelErrors:
+    """Relative errors that remain without noise, and those that the release does not tell.
+
+    They were chosen on the embedded city, so that about nine tenths of the true figures lie within the stated intervals
+    (research/benchmarks/table_coverage.py).
+    """
+
+    zone: float = 0.06
+    """Starts and ends in a zone."""
+    pair: float = 0.15
+    """Trips between two zones."""
+    pair_part: float = 0.65
+    """The part of the release's error of the trips between two zones that is found: it allows for pairs that have
+    nothing to do with the sizes and the distance of their zones."""
+    street: float = 0.6
+    """Traffic of a link: a cell of the density holds several."""
+    bin: float = 0.12
+    """A range of lengths or durations, or an hour."""
+    speed: float = 0.35
+    """Mean speed on a link: the release tells speeds of trips and of places, not of streets."""
+    trip_speed: float = 0.4
+    """Of the speeds of single trips on one link."""
+
+
+MODEL = ModelErrors()
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From synthetic trips to trips of the private data."""
+
+    number: float
+    """Estimated number of trips."""
+    number_sd: float
+    synthetic: int
+
+    @classmethod
+    def of(cls, release: Release, synthetic: int) -> "Scale":
+        """The scale of a synthetic file with that many trips."""
+        found = estimate_number(release)
+        return cls(found.value, found.sd, synthetic)
+
+    @property
+    def weight(self) -> float:
+        """Trips of the private data for each synthetic trip."""
+        return self.number / max(self.synthetic, 1)
+
+    @property
+    def relative_sd(self) -> float:
+        """Of the number of trips."""
+        return self.number_sd / max(self.number, 1e-9)
+
+
+@dataclass(frozen=True, eq=False)
+class Figures:
+    """Estimates with their standard deviations and 90 % intervals."""
+
+    value: Floats
+    sd: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def counts(cls, synthetic: NDArray[np.generic], relative: Floats, scale: Scale) -> "Figures":
+        """Scaled figures from numbers of synthetic trips, and the relative errors of their rates.
+
+        An empty figure may hold about as much as one synthetic trip.
+        """
+        value = scale.weight * np.asarray(synthetic, float)
+        least = np.maximum(value, scale.weight)
+        return cls.around(value, least, np.hypot(relative, scale.relative_sd), (1 + scale.weight) * least)
+
+    @classmethod
+    def around(cls, value: Floats, mean: Floats, relative: Floats, variance: Floats) -> "Figures":
+        """Figures with a relative error, which is lognormal, and an absolute one, which is normal.
+
+        Both are added in quadrature, upwards and downwards. The interval contains the value and nothing below zero.
+        """
+        absolute = _90 * np.sqrt(variance)
+        down, up = mean * -np.expm1(-_90 * relative), mean * np.expm1(_90 * relative)
+        low, high = mean - np.hypot(down, absolute), mean + np.hypot(up, absolute)
+        sd = np.hypot(relative * mean, np.sqrt(variance))
+        return cls(value, sd, np.clip(low, 0.0, value), np.maximum(high, value))
