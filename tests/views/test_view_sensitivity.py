@@ -168,8 +168,10 @@ def test_sums_are_equal_for_any_partition_of_many():
 
 
 def test_ten_thousand_points_weigh_no_more_than_one():
+    # A loop has no difference of start and end; one trip follows no other.
+    without = ("start_minus_end", "people/continuity", "people/stays", "people/repetition", "people/anchor_distance")
     for view, found in zip(VIEWS, sums([wanders(10_000, 1)])):
-        assert 0 < np.abs(found).sum() <= view.resolution or view.name in ("start_minus_end",), view.name
+        assert 0 < np.abs(found).sum() <= view.resolution or view.name in without, view.name
 
 
 def test_outside_the_scope_or_its_days_nothing_counts():
