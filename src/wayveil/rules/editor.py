@@ -69,7 +69,8 @@ def write_editor(
     progress("page", 0.0)
     if roads is not None:
         check_inside(roads, frame)
-    name, features = "rules.geojson", []
+    name = "rules.geojson"
+    features: list[Any] = []
     if rules is not None:
         origin, features = features_of(dict(rules) if isinstance(rules, Mapping) else os.fspath(rules))
         name = name if isinstance(rules, Mapping) else origin

@@ -211,8 +211,8 @@ def _rows(counts: Floats) -> Floats:
 
 def _share_of_second(counts: Floats) -> Floats:
     """Share of the second column in each row; that of all rows where a row is empty."""
-    whole = counts.sum(axis=1)
-    return np.where(whole > 0, counts[:, 1] / np.maximum(whole, 1e-300), counts[:, 1].sum() / max(counts.sum(), 1e-300))
+    whole, overall = counts.sum(axis=1), counts[:, 1].sum() / max(counts.sum(), 1e-300)
+    return np.asarray(np.where(whole > 0, counts[:, 1] / np.maximum(whole, 1e-300), overall))
 
 
 def _first_at_end(anchors: Floats) -> float:
