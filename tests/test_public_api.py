@@ -39,6 +39,7 @@ COUNTERPARTS = {
     "plan": "wayveil.plan",
     "report": "wayveil.write_report",
     "rules check": "wayveil.rules.check",
+    "rules draw": "wayveil.rules.write_editor",
     "run": "wayveil.run",
     "scope list": "wayveil.shipped_scopes",
     "scope new": "wayveil.template",
@@ -90,6 +91,7 @@ RENAMED = {
         "rules_file": "rules", "real_file": "real", "audit_file": "audit", "evaluation_file": "evaluation",
     },
     "rules check": {"file": "rules", "output": "RulesCheck.draw", "no_picture": "RulesCheck.draw"},
+    "rules draw": {"output": "path"},
     "run": {"template": "wayveil.template"},
     "scope new": {
         "output": "Path.write_text", "force": "Path.write_text", "roads": "wayveil.io.scope_files.box_of_roads",

@@ -35,14 +35,14 @@ NOT_HERE = {
     "retrasyn-p": "not in the collection; it releases a stream in real time",
 }
 REASONS = {
-    "adatrace": "`relation` and one `length`: the program's three defences, which read the raw data, are not built",
-    "privtrace": "`relation` and `length`: no setting of the walk's two open constants comes near; cause not found",
-    "dpstar": "`relation`: our median lengths are for pairs of coarse cells, the authors' for pairs of leaves",
-    "ldptrace": "how the reports share ε, and a grid of 6 × 6 cells, are our reading",
-    "dpapt2": "`relation`, and `length` at ε = 0.1: what the program does with paths cut by the tree is not described",
+    "adatrace": "`relation` only; cause not found (its three defences, which read the raw data, are not built)",
+    "privtrace": "`relation`, three `length`, one `trip_1000`: no setting of the walk's open constants comes near it",
+    "dpstar": "`relation`, one `length`: our median lengths are for pairs of coarse cells, not of leaves",
+    "ldptrace": "–",
+    "dpapt2": "`relation`, two `length`: what the program does with paths cut by the tree is not described",
     "dpapt4": "as with two points",
     "cnoise": "`relation`: the program's noise is smaller than the map, ours has the map's size",
-    "dptrajpm": "`relation`: how much a trajectory weighs in the moves is our reading",
+    "dptrajpm": "`relation` only: how much a trajectory weighs in the moves is our reading",
 }
 ALLOWED = 0.25
 
@@ -90,7 +90,7 @@ def page(reference: list[dict], folders: list[Path]) -> str:
         if any(map(any, counts)):
             shown = ("{} / {} / {}".format(*count) if any(count) else "–" for count in counts)
             lines.append(f"| {PROGRAMS[peer]} | " + " | ".join(shown) + f" | {REASONS[peer]} |")
-    lines += [f"| {PROGRAMS[p]} | " + " – |" * len(datasets) + f" {reason} |" for p, reason in NOT_HERE.items()]
+    lines += [f"| {PROGRAMS[p]} |" + " – |" * len(datasets) + f" {reason} |" for p, reason in NOT_HERE.items()]
     lines += ["", "Ours : program (ratio); `=` within 25 %, `+` better, `*` worse; the mean of our seeds, one seed of "
               "the program.", "", "| program | dataset | ε | seeds | " + " | ".join(METRICS) + " |",
               "|" + "---|" * (4 + len(METRICS))]  # fmt: skip

@@ -2,9 +2,9 @@
 
 usage: python research/benchmarks/methods_page.py BENCH_DIR... [--charts docs/img] [--tables TABLES.md]
 
-Several folders are combined; of cells that are in more than one, those of the last folder count. The charts show the
-private methods. The tables have the same numbers, the published modes, CPU seconds and peak memory, and the reason
-where a cell has no result.
+Several folders are combined; of cells that are in more than one, those of the last folder count, and ε at which only
+wayveil was run is left out. The charts show the private methods. The tables have the same numbers, the published
+modes, CPU seconds and peak memory, and the reason where a cell has no result.
 """
 
 import argparse
@@ -85,7 +85,7 @@ def tables(runs: dict[Key, list[dict[str, Any]]], failed: dict[Key, str], floors
                 row = (" / ".join(mean(found, metric) for found in cells) for metric in METRICS)
                 lines.append(f"| {method} | " + " | ".join(row) + " |")
         lines.append("")
-    lines += [*cost(runs, methods, datasets, epsilons), ""]
+    lines += [*cost(runs, methods, datasets, epsilons), "", *ahead(runs), ""]
     lines += [f"- No result for {NAMES.get(d, d)}, {m}, ε = {e:g}: {why}." for (d, m, e), why in sorted(failed.items())]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -106,13 +106,42 @@ def cost(
             found = [runs.get((dataset, method, e), []) for e in epsilons]
             seconds = ", ".join(f"{statistics.mean(c['cpu_s'] for c in one):.1f}" if one else "–" for one in found)
             peak = max((c.get("peak_mb") or 0 for one in found for c in one), default=0)
-            row.append(f"{seconds} / {peak:.0f}" if any(found) else "–")
+            row.append(f"{seconds} / {f'{peak:.0f}' if peak else '–'}" if any(found) else "–")
         lines.append(f"| {method} | " + " | ".join(row) + " |")
     return lines
 
 
+def ahead(runs: dict[Key, list[dict[str, Any]]]) -> list[str]:
+    """In how many cells wayveil without a map is ahead of every other private method, and where it is not."""
+    judged, behind = 0, []
+    for (dataset, method, epsilon), cells in sorted(runs.items()):
+        if method != OURS[0]:
+            continue
+        others = {
+            name: found
+            for (of, name, at), found in runs.items()
+            if (of, at) == (dataset, epsilon) and found[0]["private"] and not name.startswith(OURS[0])
+        }
+        for metric in METRICS if others else ():
+            judged += 1
+            score = {name: average(found, metric) for name, found in others.items()}
+            best, ours = min(score, key=lambda name: score[name]), average(cells, metric)
+            if score[best] < ours:
+                where = f"{NAMES.get(dataset, dataset)}, {metric}, ε = {epsilon:g}"
+                behind.append(f"- {where}: {best} {show(score[best])}, wayveil {show(ours)}")
+    if not judged:
+        return []
+    lines = ["## wayveil against the collection", ""]
+    lines += [f"wayveil without a map is ahead of every private method in {judged - len(behind)} of {judged} cells."]
+    return [*lines, *(["", "The others:", "", *behind] if behind else [])]
+
+
+def average(cells: list[dict[str, Any]], metric: str) -> float:
+    return statistics.mean(cell["values"][metric] for cell in cells)
+
+
 def mean(cells: list[dict[str, Any]] | None, metric: str) -> str:
-    return show(statistics.mean(cell["values"][metric] for cell in cells)) if cells else "–"
+    return show(average(cells, metric)) if cells else "–"
 
 
 def show(value: float) -> str:
@@ -128,7 +157,9 @@ def main() -> None:
     runs, failed, floors = read_cells(options.bench)
     if not runs:
         parser.error("the folders hold no finished cells; run `wayveil bench utility` first")
-    runs = {key: cells for key, cells in runs.items() if key[0] in floors}
+    # wayveil alone may have been run at more values of ε, and on more datasets.
+    shared = {(dataset, epsilon) for dataset, method, epsilon in runs if not method.startswith(OURS[0])}
+    runs = {key: cells for key, cells in runs.items() if key[0] in floors and (key[0], key[2]) in shared}
     if options.charts:
         for metric in METRICS:
             name = f"methods-{metric.replace('_', '-')}.png"

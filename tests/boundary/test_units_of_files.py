@@ -74,7 +74,8 @@ def exact(data, unit, by_parts=False, **options):
     return totals
 
 
-CLIPPED = [QUESTIONS_BY_NAME[name].example(SCOPE) for name in ("count", "occupancy/coarse", "length", "gap_ratio")]
+CLIPPED_NAMES = ("count", "occupancy/coarse", "length", "gap_ratio", "people/continuity", "people/anchors")
+CLIPPED = [QUESTIONS_BY_NAME[name].example(SCOPE) for name in CLIPPED_NAMES]
 
 
 def clipped_queries(unit):

@@ -225,8 +225,8 @@ def test_synthesize_in_python_takes_files_too(wayveil, folder):
 
     line = {"type": "LineString", "coordinates": [[-39.99, 30.01], [-39.97, 30.01]]}
     streets = [{"type": "Feature", "geometry": line, "properties": {"highway": "primary"}}]
-    laws = [{"type": "Feature", "geometry": None, "properties": {"rule": "speed_limit", "kmh": 50}}]
-    for name, features in (("streets", streets), ("rules", laws)):
+    limits = [{"type": "Feature", "geometry": None, "properties": {"rule": "speed_limit", "kmh": 50}}]
+    for name, features in (("streets", streets), ("rules", limits)):
         Path(f"{name}.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
     wv.write_release(
         wv.measure("rides.csv", "small.toml", epsilon=1, unit="trajectory", roads="streets.geojson"), "x.release.json"
@@ -291,8 +291,8 @@ def test_invalid_rules_are_refused_before_anything_is_spent(wayveil, folder):
     for wrong in ([{"a": 1}], [limit], ["rules.geojson"]):
         with pytest.raises(wv.errors.InputError, match=r"rules must be wayveil\.rules\.Rule objects"):
             wv.Synthesizer(scope="small.toml", epsilon=1, unit="trajectory", rules=wrong)
-    laws = {"type": "FeatureCollection", "features": [limit]}
-    (one,) = wv.rules.read_rules(laws, "small.toml")
+    limits = {"type": "FeatureCollection", "features": [limit]}
+    (one,) = wv.rules.read_rules(limits, "small.toml")
     assert wv.Synthesizer(scope="small.toml", epsilon=1, unit="trajectory", rules=one).rules == (one,)
 
 

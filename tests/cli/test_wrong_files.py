@@ -88,10 +88,10 @@ def test_report_of_objects_equals_report_of_files(wayveil, folder):
 @pytest.mark.parametrize("ending", ["parquet", "geo.parquet", "csv", "gpx"])
 def test_a_synthetic_file_says_how_many_rules_it_obeys(wayveil, released, ending):
     law = {"type": "Feature", "geometry": None, "properties": {"rule": "speed_limit", "kmh": 90, "name": "secret"}}
-    Path("laws.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [law, law]}))
+    Path("limits.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": [law, law]}))
     a_map("near.geojson", 30.01)
     words = ("synthesize", "x.release.json", "-n", "5", "--seed", "3", "-o")
-    ruled = ("--rules", "laws.geojson", "--roads", "near.geojson")
+    ruled = ("--rules", "limits.geojson", "--roads", "near.geojson")
     for name, more, rules, roads in (("free", (), "0", "false"), ("ruled", ruled, "2", "true")):
         file = f"{name}.{ending}"
         assert wayveil(*words, file, *more).code == 0

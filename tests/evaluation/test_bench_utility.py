@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import struct
 import time
 
 import numpy as np
@@ -23,6 +24,7 @@ from wayveil.evaluation.bench_limits import Limits
 from wayveil.evaluation.bench_outputs import wins, write_outputs
 from wayveil.evaluation.compare_methods import compare_methods
 from wayveil.evaluation.datasets import Dataset, find_datasets
+from wayveil.evaluation.method_charts import OTHERS, draw_chart, families
 from wayveil.evaluation.methods import DEFAULT, METHODS, Method, find_method
 from wayveil.io.files import write
 from wayveil.io.options import SYNTHETIC
@@ -174,6 +176,12 @@ def test_the_table_of_methods_is_complete():
         assert row["reference"] and row["idea"] and row["protects"] and row["why"]
         assert row["epsilon_holds"] is METHODS[row["method"]].private
         assert row["times"] is METHODS[row["method"]].has_time
+        if row["audit"] is None:
+            assert "Not attacked yet" in row["why"]
+            continue
+        # A claim comes with the figure of the attack.
+        refuted = row["audit"]["bound"] > row["audit"]["allowed"]
+        assert refuted is not row["epsilon_holds"] and f"{row['audit']['bound']:.2f}" in row["why"]
     shown = CliRunner().invoke(app_with(bench_verb), ["bench", "methods"])
     assert shown.exit_code == 0 and "safepath" in shown.stdout
 
@@ -198,6 +206,23 @@ def test_outputs(counted, dataset, tmp_path):
         table.column_names
     )
     assert (tmp_path / "length.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_chart_has_a_row_of_panels_for_each_family(tmp_path):
+    rows = [
+        {"dataset": dataset, "method": method, "epsilon": epsilon, "metric": "relation", "trajectories": 10,
+         "value": value, "floor": 0.01}
+        for dataset in ("here", "there")
+        for method in ("wayveil", "adatrace", "adatrace-published", "dpt", "mine:own")
+        for epsilon, value in ((0.1, 0.2), (1.0, -0.001))
+    ]  # fmt: skip
+    assert list(families([row["method"] for row in rows])) == ["grids and chains", "trees", OTHERS]
+    sizes = []
+    for kept in (rows, [row for row in rows if row["method"] in ("wayveil", "dpt")]):
+        draw_chart(kept, "relation", tmp_path / "relation.png")
+        picture = (tmp_path / "relation.png").read_bytes()
+        sizes.append(struct.unpack(">II", picture[16:24]))
+    assert sizes[0][0] == sizes[1][0] and sizes[0][1] > 2 * sizes[1][1]
 
 
 def test_a_copy_does_not_win(counted, dataset, tmp_path):

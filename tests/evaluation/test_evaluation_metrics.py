@@ -91,7 +91,7 @@ def test_waypoints_are_at_equal_arc_length():
 
 
 def test_relation_by_hand():
-    # Two single-point laws at distance 3 km and no spread: (2·3 − 0 − 0) / 3 = 2.
+    # Two distributions at single points 3 km apart and no spread: (2·3 − 0 − 0) / 3 = 2.
     here, there = lines(*[[(0, 0), (0, 0)]] * 5), lines(*[[(3000, 0), (3000, 0)]] * 4)
     assert m.relation(here, there, SCOPE) == pytest.approx(2.0)
     assert abs(m.relation(walks(400, 1), walks(400, 2), SCOPE)) < 0.02

@@ -397,6 +397,23 @@ def test_matsim_plans_are_valid(tmp_path):
     assert activities[0].get("end_time") == "07:30:00" and len(activities) == 6
 
 
+def test_plans_of_users_are_chains_with_a_home(tmp_path):
+    """One person per user, valid against MATSim's DTD; trip tables number the trips."""
+    lon = [2.30, 2.40, 2.40, 2.30, 2.35, 2.36]
+    times = [28_800, 30_000, 61_200, 62_400, 30_000, 31_000]
+    week = Trajectories([0, 2, 4, 6], lon, [48.8] * 6, times, ["ann & co", "ann & co", "bob"])
+    write(week, tmp_path / "x.plans.xml")
+    tree = etree.parse(tmp_path / "x.plans.xml")
+    assert etree.DTD(str(SCHEMAS / "matsim_population.dtd")).validate(tree.getroot())
+    plans = {one.get("id"): one.findall("plan/activity") for one in tree.findall(".//person")}
+    assert [one.get("type") for one in plans["ann & co"]] == ["home", "other", "home"]
+    assert [one.get("end_time") for one in plans["ann & co"]] == ["08:00:00", "17:00:00", None]
+    assert len(plans["bob"]) == 2
+    write(week, tmp_path / "x.trips.csv")
+    lines = (tmp_path / "x.trips.csv").read_text().splitlines()
+    assert lines[0].endswith("user_id,trip_number") and [line[-1] for line in lines[1:]] == ["1", "2", "1"]
+
+
 def test_convert_goes_by_the_ending(tmp_path):
     write(rides(), tmp_path / "x.parquet")
     for name in ("y.geojson", "y.gpkg", "y.fgb", "y.rou.xml", "y.plans.xml", "y.trips.csv", "y.kepler.json", "y.gpx"):

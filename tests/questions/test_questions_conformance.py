@@ -17,6 +17,7 @@ from wayveil.measurement import measure
 from wayveil.measurement.exact import exact_answers
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions.catalogue import CATALOGUE, QUESTIONS, SHARES, finest_questions
+from wayveil.questions.people import PEOPLE_QUESTIONS
 from wayveil.questions.question import Frame, size_of
 from wayveil.release import release_to_json
 from wayveil.simulate import simulate_city, simulate_trajectories
@@ -32,6 +33,7 @@ RELEASES = {
 """The sizes of questions differ between the two, and only in the second one are all of them asked."""
 ASKED = [(epsilon, answer.question) for epsilon, release in RELEASES.items() for answer in release.answers]
 ALL = [*ASKED, *(("example", question.example(CITY.scope)) for question in QUESTIONS.values())]
+OF_TRIPS = {name: question for name, question in QUESTIONS.items() if not question.about_people}
 each_question = pytest.mark.parametrize(("size", "question"), ALL, ids=lambda value: getattr(value, "name", value))
 
 
@@ -60,8 +62,9 @@ def frame_before(question, size):
 
 
 def test_every_question_is_asked_at_some_size():
-    assert {question.name for _, question in ASKED} == set(QUESTIONS)
-    assert sum(SHARES.values()) == 1 and len(QUESTIONS) == len(CATALOGUE)
+    """Questions about people are asked at user level only (test_people_questions)."""
+    assert {question.name for _, question in ASKED} == set(OF_TRIPS)
+    assert sum(SHARES.values()) == 1 and len(QUESTIONS) == len(CATALOGUE) + len(PEOPLE_QUESTIONS)
 
 
 @each_question
@@ -143,7 +146,7 @@ def test_it_says_what_it_asks(size, question):
     least, most = question.noise_range
     assert 1 <= least <= most
     assert not any(name in words for name in ("Prepared", "φ", "_"))
-    assert question.name in release_to_json(RELEASES["300"])
+    assert question.about_people or question.name in release_to_json(RELEASES["300"])
 
 
 def test_questions_need_only_what_is_asked_before_them():
@@ -155,11 +158,11 @@ def test_questions_need_only_what_is_asked_before_them():
 
 
 def test_every_kind_has_one_estimator_and_every_quantity_an_estimate():
-    for question in QUESTIONS.values():
+    for question in OF_TRIPS.values():
         kinds = [kind for kind in ESTIMATORS if issubclass(question, kind)]
         assert len(kinds) == 1, question.name
     found = estimate(RELEASES["300"])
-    assert set(found) == {question.quantity for question in QUESTIONS.values()}
+    assert set(found) == {question.quantity for question in OF_TRIPS.values()}
 
 
 def test_a_question_is_frozen():

@@ -5,9 +5,9 @@ import re
 
 import numpy as np
 import pytest
-from chromium_pipe import Chromium
 from matplotlib.image import imread
 
+from chromium_pipe import Chromium
 from real_components import find_chromium
 from wayveil.report import internal_report, make_sheet, public_sheet
 from wayveil.report.map_data import Overlay, map_data

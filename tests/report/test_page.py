@@ -197,10 +197,10 @@ def test_the_map_of_20000_trips_on_a_large_street_map_stays_below_3_mb(small_cit
 
 def test_violations_are_counted(small_release, small_synthetic, small_rules):
     late = dataclasses.replace(small_synthetic, t_utc=small_synthetic.t_utc + 43_200)
-    lawful, lawless = (make_sheet(small_release, data, rules=small_rules) for data in (small_synthetic, late))
-    assert sum(rule.points for rule in lawful.rules) == 0
-    assert sum(rule.points for rule in lawless.rules) > 0
-    assert any("obey" in step for step in lawful.steps) and not any("obey" in step for step in lawless.steps)
+    obeying, breaking = (make_sheet(small_release, data, rules=small_rules) for data in (small_synthetic, late))
+    assert sum(rule.points for rule in obeying.rules) == 0
+    assert sum(rule.points for rule in breaking.rules) > 0
+    assert any("obey" in step for step in obeying.steps) and not any("obey" in step for step in breaking.steps)
     assert 'class="bad"' in public_sheet(small_release, late, rules=small_rules)
 
 

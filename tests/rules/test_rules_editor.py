@@ -6,12 +6,12 @@ import random
 import time
 
 import pytest
-from chromium_pipe import Chromium
 from rules_zoo import HOOK, ROADS, SCOPE, line, polygon
 from test_rules_geojson import BAD, CONTRADICTIONS, GOOD, collection, feature
 from typer.testing import CliRunner
 
 import wayveil
+from chromium_pipe import Chromium
 from real_components import find_chromium
 from wayveil.cli.main import app
 from wayveil.errors import InputError, RuleError
@@ -84,7 +84,7 @@ def saved(page, tmp_path, name="rules.geojson"):
     return path
 
 
-def wait_for(holds, seconds=8):
+def wait_for(holds, seconds=60):
     until = time.monotonic() + seconds
     while not holds():
         assert time.monotonic() < until
@@ -313,40 +313,39 @@ def test_the_page_finds_the_same_faults_and_contradictions(page):
         assert found == wanted, name
 
 
-def random_rules(rng):
-    """A few rules with shapes that overlap often, and with hours that leave little time."""
-    def area():
-        if rng.random() < 0.3:
-            return polygon(SCOPE, HOOK)
-        size, middle = rng.choice([300, 2000, 9000]), (rng.uniform(0, 5000), rng.uniform(0, 5000))
-        corners = [(middle[0] + rng.uniform(-size, size), middle[1] + rng.uniform(-size, size)) for _ in range(rng.randint(3, 6))]
-        if size == 9000:
-            corners = [(-99, -99), (9000, -99), (9000, 9000), (-99, 9000)]
-        return polygon(SCOPE, corners)
+def random_area(rng):
+    size = rng.choice([0, 300, 2000, 9000])
+    if size == 0:
+        return polygon(SCOPE, HOOK)
+    if size == 9000:  # the whole box
+        return polygon(SCOPE, [(-99, -99), (9000, -99), (9000, 9000), (-99, 9000)])
+    x, y = rng.uniform(0, 5000), rng.uniform(0, 5000)
+    corners = [(x + rng.uniform(-size, size), y + rng.uniform(-size, size)) for _ in range(rng.randint(3, 6))]
+    return polygon(SCOPE, corners)  # its border may cross itself
 
-    def clock():
-        return {"from": f"{rng.randint(0, 12):02d}:00", "to": rng.choice(["23:58", "13:00", "24:00", "05:30"])}
 
-    found = []
-    for _ in range(rng.randint(1, 5)):
-        kind = rng.choice(["closed", "closed", "stay_within", "speed_limit", "one_way", "min_speed", "max_duration"])
-        street = [(500, 500), (1500, 700), (2500, 1500)]
-        shift = rng.choice([0, 3, 9])
+def random_rule(rng):
+    kind = rng.choice(["closed", "closed", "stay_within", "speed_limit", "one_way", "min_speed", "max_duration"])
+    if kind == "closed":
+        options = {"from": f"{rng.randint(0, 12):02d}:00", "to": rng.choice(["23:58", "13:00", "24:00", "05:30"])}
+        options |= {"days": rng.choice(["mon-fri", "Sa", ["tue", "sun"]])} if rng.random() < 0.3 else {}
+        return feature(random_area(rng), rule="closed", **(options if rng.random() < 0.7 else {}))
+    if kind == "stay_within":
+        return feature(random_area(rng), rule="stay_within")
+    if kind == "speed_limit":
+        return feature(rng.choice([None, random_area(rng)]), rule="speed_limit", kmh=rng.choice([3, 30, 60]))
+    if kind == "one_way":
+        street, shift = [(500, 500), (1500, 700), (2500, 1500)], rng.choice([0, 3, 9])
         way = [(x + shift, y) for x, y in rng.choice([street, street[::-1], street[:2][::-1]])]
-        found.append({
-            "closed": lambda: feature(area(), rule="closed", **(clock() if rng.random() < 0.7 else {}), **({"days": rng.choice(["mon-fri", "Sa, so"[:2], ["tue", "sun"]])} if rng.random() < 0.3 else {})),
-            "stay_within": lambda: feature(area(), rule="stay_within"),
-            "speed_limit": lambda: feature(rng.choice([None, area()]), rule="speed_limit", kmh=rng.choice([3, 30, 60])),
-            "one_way": lambda: feature(line(SCOPE, way), rule="one_way", width_m=rng.choice([5, 10, 40])),
-            "min_speed": lambda: feature(None, rule="min_speed", kmh=rng.choice([3, 30, 500])),
-            "max_duration": lambda: feature(None, rule="max_duration", minutes=rng.choice([1, 90])),
-        }[kind]())  # fmt: skip
-    return found
+        return feature(line(SCOPE, way), rule="one_way", width_m=rng.choice([5, 10, 40]))
+    if kind == "min_speed":
+        return feature(None, rule="min_speed", kmh=rng.choice([3, 30, 500]))
+    return feature(None, rule="max_duration", minutes=rng.choice([1, 90]))
 
 
 def test_the_page_agrees_on_random_rules(page):
     rng = random.Random(5)
-    cases = [random_rules(rng) for _ in range(250)]
+    cases = [[random_rule(rng) for _ in range(rng.randint(1, 5))] for _ in range(250)]
     wanted = [fault_of(case) for case in cases]
     for case, found, known in zip(cases, faults_in_page(page, cases), wanted):
         assert found == known, json.dumps(case)

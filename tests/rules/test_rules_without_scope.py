@@ -25,14 +25,14 @@ def square(west, south, side=0.01):
     return {"type": "Polygon", "coordinates": [ring]}
 
 
-def written(*features, name="laws.geojson"):
+def written(*features, name="rules.geojson"):
     Path(name).write_text(json.dumps({"type": "FeatureCollection", "features": list(features)}))
     return Path(name)
 
 
 @pytest.fixture
 def check(tmp_path, monkeypatch):
-    """check("laws.geojson", ...) -> the run, in a folder of the test's own."""
+    """check("rules.geojson", ...) -> the run, in a folder of the test's own."""
     monkeypatch.chdir(tmp_path)
     app = typer.Typer()
     app.callback()(lambda: None)
@@ -56,10 +56,10 @@ def test_the_file_alone_is_explained_and_drawn(check):
     run = check(file)
     assert run.exit_code == 0 and "1. park: The area is closed from 22:00 to 06:00 every day" in run.stdout
     assert "Use --scope to check" in run.stdout and "time zone" in run.stdout and "scope bounds" not in run.stdout
-    assert "Drew the rules to laws.check.png." in run.stdout
-    assert len(colours("laws.check.png")) > 100  # axes alone are shades of grey
-    assert any(abs(red - blue) > 0.2 for red, _, blue in colours("laws.check.png"))
-    Path("laws.check.png").unlink()
+    assert "Drew the rules to rules.check.png." in run.stdout
+    assert len(colours("rules.check.png")) > 100  # axes alone are shades of grey
+    assert any(abs(red - blue) > 0.2 for red, _, blue in colours("rules.check.png"))
+    Path("rules.check.png").unlink()
     answer = json.loads(check(file, "--json").stdout)
     assert answer["scope"] is None and answer["timezone"] is None and len(answer["rules"]) == 3
     assert "Drew" not in check(file, "--no-picture").stdout and not list(Path().glob("*.png"))
@@ -90,7 +90,7 @@ def test_an_empty_or_unwritable_picture_is_reported(check):
     run = check(written(rule(rule="closed", days="sun"), rule(rule="min_speed", kmh=5)))
     assert run.exit_code == 0 and "on Sun" in run.stdout and "nothing to draw" in run.stderr
     assert not list(Path().glob("*.png"))
-    Path("laws.check.png").mkdir()  # nobody can write a file of this name
+    Path("rules.check.png").mkdir()  # nobody can write a file of this name
     run = check(written(rule(PARK, rule="closed")))
     assert run.exit_code == 0 and "were not drawn" in run.stderr and "Drew" not in run.output
 
@@ -109,7 +109,7 @@ def test_the_frame_lies_around_the_shapes(check, name):
     found = read_without_scope(written(*(rule(shape, rule="speed_limit", kmh=9) for shape in shapes)))
     margin_km = max(0.3, 0.1 * wide_km)
     assert abs(found.frame.width_m / 1000 - wide_km - 2 * margin_km) < 0.1 and found.frame.height_m >= 600
-    assert check("laws.geojson").exit_code == 0 and len(colours("laws.check.png")) > 20
+    assert check("rules.geojson").exit_code == 0 and len(colours("rules.check.png")) > 20
 
 
 def test_rules_too_large_for_a_scope_are_still_explained(check):

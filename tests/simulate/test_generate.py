@@ -1,4 +1,4 @@
-"""People of the embedded city: physical, lawful, with habits, and the same from the same seed."""
+"""People of the embedded city: they move at possible speeds, obey the rules, have habits, and repeat with the seed."""
 
 import json
 

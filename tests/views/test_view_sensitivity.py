@@ -168,8 +168,10 @@ def test_sums_are_equal_for_any_partition_of_many():
 
 
 def test_ten_thousand_points_weigh_no_more_than_one():
+    # A loop has no difference of start and end; one trip follows no other.
+    without = ("start_minus_end", "people/continuity", "people/stays", "people/repetition", "people/anchor_distance")
     for view, found in zip(VIEWS, sums([wanders(10_000, 1)])):
-        assert 0 < np.abs(found).sum() <= view.resolution or view.name in ("start_minus_end",), view.name
+        assert 0 < np.abs(found).sum() <= view.resolution or view.name in without, view.name
 
 
 def test_outside_the_scope_or_its_days_nothing_counts():
@@ -205,13 +207,13 @@ def test_the_fastest_step_is_that_of_the_trajectory_alone():
 
 
 def test_the_median_interval_is_the_lower_one_of_the_trajectory_alone():
-    beat, ratio = (VIEWS[NAMES.index(question.name)] for question in (MedianInterval, GapRatio))
+    interval, ratio = (VIEWS[NAMES.index(question.name)] for question in (MedianInterval, GapRatio))
     times = ([0.0, 5.0, 10.0, 110.0], [0.0, 60.0, 63.0], [7.0], [0.0, 0.0, 0.0, 30.0])
     parts = [one([(0.01, 0.01, t) for t in own]) for own in times]
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [2, 0, 0]):
-        found, shares = exact_answers(concatenate([parts[k] for k in order]), SCOPE, [beat, ratio])
+        found, shares = exact_answers(concatenate([parts[k] for k in order]), SCOPE, [interval, ratio])
         seconds = np.array([5.0, 3.0, 0.0, 0.0])[order]
-        assert np.array_equal(found, np.bincount(beat.bins.index(seconds), minlength=len(beat.bins)))
+        assert np.array_equal(found, np.bincount(interval.bins.index(seconds), minlength=len(interval.bins)))
         expected = np.zeros(len(ratio.bins), np.int64)
         for k in order:
             own = np.array([[1.0, 1.0, 20.0], [20.0, 1.0], [], [1.0, 1.0, 99.0]][k])

@@ -51,12 +51,14 @@ class HalfNoise:
 
 
 def audited_questions(scope: Scope) -> list[Question]:
-    """Every question of the catalogue at a size that depends on the scope alone.
+    """Every question about single trips at a size that depends on the scope alone.
+
+    Those about people are audited with whole users (`wayveil.audit.user_audit`).
 
     The sizes of a release differ from these by pooling, which adds up a trajectory's features and cannot make its L1
     norm larger than what is audited here.
     """
-    return [question.example(scope) for question in QUESTIONS.values()]
+    return [question.example(scope) for question in QUESTIONS.values() if not question.about_people]
 
 
 def question_scores(

@@ -48,6 +48,7 @@ _SAME_NAME = [
     "methods",
     "metric",
     "parts",
+    "people",
     "quick",
     "real",
     "reason",

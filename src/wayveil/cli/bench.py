@@ -112,9 +112,19 @@ def conformance(
 
     from wayveil.baselines import load, names
     from wayveil.baselines.conformance import check_method
+    from wayveil.errors import InputError
 
-    chosen = names() if methods == "all" else [name.strip() for name in methods.split(",") if name.strip()]
-    found = [result for method in [load(name) for name in chosen] for result in check_method(method)]
+    chosen = [
+        load(name) for name in (names() if methods == "all" else filter(None, map(str.strip, methods.split(","))))
+    ]
+    if not chosen:
+        raise InputError("--methods names no method; write for example --methods adatrace,n-gram, or all.")
+    found = []
+    with progress_bar() as progress:
+        for position, method in enumerate(chosen):
+            progress("methods", position / len(chosen))
+            found += check_method(method)
+        progress("methods", 1.0)
     if json:
         from wayveil.cli.console import print_json
 

@@ -36,6 +36,9 @@ def evaluate(
             "--trips", help="Also judge single trips: classifier, models, flows, speeds; needs wayveil\\[evaluate]."
         ),
     ] = False,
+    people: Annotated[
+        bool, typer.Option("--people", help="Also compare people: places, days, chains; both files need users.")
+    ] = False,
     roads: Annotated[
         Path | None, typer.Option("--roads", help="A public road map, for street flows (with --trips).")
     ] = None,
@@ -65,7 +68,7 @@ def evaluate(
     with progress_bar() as progress:
         comparison = compare_files(
             real, [synthetic, *(against or [])], scope, headline=headline, with_time=not no_time, trips=trips,
-            roads=roads, purpose=purpose, options=columns, progress=progress,
+            people=people, roads=roads, purpose=purpose, options=columns, progress=progress,
         )  # fmt: skip
     note(NOT_FOR_PUBLICATION)
     for warning in comparison.warnings:
@@ -86,6 +89,8 @@ def evaluate(
     for name, evaluation in comparison.evaluations.items():
         for table in trip_tables(name, evaluation.trips):
             Console().print(table)
+        if evaluation.people is not None:
+            print(f"\n{name}\n{evaluation.people}")
     note(
         "Floor: the score of a fresh sample of the same population; the closer a value is to it, the better. "
         "Divergences range from 0 (equal) to 0.69 (nothing in common); for trips between cells of 100 m "

@@ -111,11 +111,15 @@ def draw(
     The page is one file that works offline in any browser. It can also open a rules file, and it finds the same
     contradictions as `wayveil rules check`. Give the saved file to `wayveil synthesize --rules`.
     """
+    from wayveil.io.outputs import check_page
+    from wayveil.io.roads import roads_of
     from wayveil.io.scope_files import read_scope
     from wayveil.rules import write_editor
 
+    check_page(output, [scope, roads, rules])
     with progress_bar() as progress:
-        write_editor(output, scope, roads=roads, rules=rules, progress=progress)
+        progress("reading the road map", 0.0)
+        write_editor(output, scope, roads=roads_of(roads), rules=rules, progress=progress)
     note_clocks(read_scope(scope))
     if as_json:
         print_json({"page": str(output)})

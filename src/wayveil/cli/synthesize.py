@@ -30,6 +30,10 @@ def synthesize(
     n: Annotated[
         int | None, typer.Option("-n", min=1, help="Number of trajectories; by default the release's noisy count.")
     ] = None,
+    people: Annotated[
+        int | None,
+        typer.Option("--people", min=1, help="Number of people instead of -n; needs a release of --unit user."),
+    ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The same seed gives the same output.")] = None,
     estimator: Annotated[str | None, typer.Option("--estimator", help="learned (the default) or bayes.")] = None,
     times: Annotated[str | None, typer.Option("--times", help="Write times as iso or unix (seconds).")] = None,
@@ -48,8 +52,8 @@ def synthesize(
 ) -> None:
     """Make synthetic trajectories from a release. The private data is not read again, and nothing is spent.
 
-    Columns: traj_id, lat, lon, t (Unix seconds, UTC). Parquet is written shard by shard: after an interruption, the
-    same command continues where it stopped.
+    Columns: traj_id, lat, lon, t (Unix seconds, UTC), and user_id if the release tells about people. Parquet is
+    written shard by shard: after an interruption, the same command continues where it stopped.
     """
     from wayveil.release.describe import NOT_PRIVATE
     from wayveil.workflow.files import synthesize_file
@@ -57,7 +61,7 @@ def synthesize(
     try:
         with progress_bar() as progress:
             made = synthesize_file(
-                release_file, output, roads=roads, rules=rules, n=n, seed=seed, estimator=estimator,
+                release_file, output, roads=roads, rules=rules, n=n, people=people, seed=seed, estimator=estimator,
                 engine=engine_options.engine_named(engine, address), times=times, force=force, yes=yes,
                 say=note, progress=progress,
             )  # fmt: skip

@@ -24,6 +24,7 @@ from wayveil.errors import InputError
 from wayveil.privacy.clipping import UnitVectors
 from wayveil.progress import Progress, quiet
 from wayveil.questions.norms import UnitQuery, clipped_resolution
+from wayveil.questions.people import PersonQuestion
 from wayveil.questions.question import Question, size_of
 
 Sums = list[NDArray[np.int64]]
@@ -79,13 +80,14 @@ class UserUnits:
         watchers: Sequence[Watcher] = (),
         progress: Progress = quiet,
         most_in_memory: int = MOST_IN_MEMORY,
+        ends_only: bool = False,
     ) -> None:
         self._scope = scope
         self._file = tempfile.SpooledTemporaryFile(max_size=most_in_memory)  # noqa: SIM115 (kept open, see `close`)
         self._segments: list[list[tuple[int, int, int]]] = [[] for _ in range(BUCKETS)]
         self._codes: dict[int | str, int] = {}
         # Where the data is read here, each batch is stored at once, so that no more than one is in memory.
-        shared = (scope, self._store if passes.serial else None)
+        shared = (scope, self._store if passes.serial else None, ends_only)
         for found in passes.run(_taking_part, shared, kept=kept, watchers=watchers, progress=progress):
             for batch in found:
                 self._store(batch)
@@ -165,6 +167,9 @@ def unit_sums(queries: Sequence[UnitQuery], batch: Prepared, unit: NDArray[np.in
 
 def unit_vectors(question: Question, batch: Prepared, unit: NDArray[np.int64], units: int) -> UnitVectors:
     """Σ φ(T) over the trajectories of each unit, at the resolution of clipped sums."""
+    if isinstance(question, PersonQuestion):
+        features = question.person_features(batch, unit, units)
+        return UnitVectors.added_up(units, size_of(question), features.row, features.column, features.weight)
     features = question.features(batch)
     weight = features.weight * (clipped_resolution(question) // question.resolution)
     return UnitVectors.added_up(units, size_of(question), unit[features.row], features.column, weight)
@@ -180,10 +185,13 @@ def _trip_sums(shared: tuple[Scope, Sequence[UnitQuery]], part: Part, progress: 
 
 
 def _taking_part(
-    shared: tuple[Scope, Callable[[Trajectories], None] | None], part: Part, progress: Progress
+    shared: tuple[Scope, Callable[[Trajectories], None] | None, bool], part: Part, progress: Progress
 ) -> list[Trajectories]:
-    """The trajectories that take part and have a point in the scope: given to the store, or returned."""
-    scope, store = shared
+    """The trajectories that take part and have a point in the scope: given to the store, or returned.
+
+    Questions about people look at first and last points alone, so the others need not be stored.
+    """
+    scope, store, ends_only = shared
     found: list[Trajectories] = []
     position = 0
     for source in part.sources:
@@ -192,8 +200,20 @@ def _taking_part(
             position += len(batch)
             taking_part = batch if part.kept is None else select(batch, part.kept[mask])
             if len(taking_part):
-                (found.append if store is None else store)(_with_points(taking_part, scope))
+                some = _with_points(taking_part, scope)
+                (found.append if store is None else store)(_ends_inside(some, scope) if ends_only else some)
     return found
+
+
+def _ends_inside(batch: Trajectories, scope: Scope) -> Trajectories:
+    """The first and the last point inside the scope of each trajectory, each of which has one."""
+    with np.errstate(invalid="ignore"):
+        inside = np.flatnonzero(inside_scope(*scope.to_metres(batch.lon, batch.lat), batch.t_utc, scope))
+    first = np.searchsorted(inside, batch.offsets[:-1])
+    last = np.searchsorted(inside, batch.offsets[1:]) - 1
+    index = np.column_stack([inside[first], inside[last]]).ravel()
+    offsets = 2 * np.arange(len(batch) + 1)
+    return Trajectories(offsets, batch.lon[index], batch.lat[index], batch.t_utc[index], batch.user)
 
 
 def _with_points(batch: Trajectories, scope: Scope) -> Trajectories:

@@ -1,7 +1,7 @@
 """Compare synthetic files with a real one."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ from wayveil.evaluation.conclusion import purpose_of
 from wayveil.evaluation.file_order import check_order
 from wayveil.evaluation.floor import FEWEST
 from wayveil.evaluation.paths import as_measured, check_in_scope, project
+from wayveil.evaluation.people import evaluate_people
 from wayveil.evaluation.score import HEADLINE, Evaluation, check_trips, evaluate
 from wayveil.io.files import read, read_synthetic
 from wayveil.io.roads import roads_of
@@ -49,6 +50,7 @@ def compare_files(
     headline: bool = False,
     with_time: bool = True,
     trips: bool = False,
+    people: bool = False,
     roads: Path | None = None,
     purpose: str | None = None,
     options: Mapping[str, Any] | None = None,
@@ -56,8 +58,8 @@ def compare_files(
 ) -> Comparison:
     """Evaluate each synthetic file against the real one; `options` say how the real one is read.
 
-    With `trips`, single trips are judged too, on the map `roads` where one is given. The conclusion is about `purpose`,
-    or about every use.
+    With `trips`, single trips are judged too, on the map `roads` where one is given; with `people`, people are. The
+    conclusion is about `purpose`, or about every use.
 
     Privacy: not private (trusted side only).
     """
@@ -67,7 +69,8 @@ def compare_files(
     frame, road_map = read_scope(scope), roads_of(roads)
     read_as = dict(options or {})
     progress("reading the real data", 0.0)
-    true_paths = project(read(real, **read_as), frame)
+    true_trips = read(real, **read_as)
+    true_paths = project(true_trips, frame)
     progress("reading the real data", 1.0)
     check_in_scope(true_paths, f"'{Path(real).name}'")
     true_paths = as_measured(true_paths, frame)
@@ -76,13 +79,16 @@ def compare_files(
     warnings = [] if both_synthetic is None else [both_synthetic]
     for path in synthetic:
         progress("evaluate", 0.0)
-        made = project(read_synthetic(path, read_as), frame)
+        made_trips = read_synthetic(path, read_as)
+        made = project(made_trips, frame)
         check_in_scope(made, f"'{Path(path).name}'")
         name = _new_name(Path(path).name, evaluations)
         evaluations[name] = evaluate(
             true_paths, made, frame, metrics=HEADLINE if headline else None, with_time=with_time, trips=trips,
             roads=road_map, purpose=purpose, progress=progress,
         )  # fmt: skip
+        if people:
+            evaluations[name] = replace(evaluations[name], people=evaluate_people(true_trips, made_trips, frame))
         if evaluations[name].too_few:
             whose = "The real data" if len(true_paths) < FEWEST else f"'{name}'"
             warnings.append(f"{whose} has fewer than {FEWEST} trajectories: too few for intervals and floors.")

@@ -22,10 +22,10 @@ FAMILIES = {
 """Methods that share a row of panels; any other method is in the row OTHERS."""
 OTHERS = "other methods"
 _OURS = {
-    "wayveil": {"color": "black", "linestyle": "-", "linewidth": 2.2},
-    "wayveil-map": {"color": "black", "linestyle": "--", "linewidth": 1.6},
-    "wayveil-bayes": {"color": "0.45", "linestyle": "-", "linewidth": 1.6},
-    "wayveil-bayes-map": {"color": "0.45", "linestyle": "--", "linewidth": 1.2},
+    "wayveil": {"color": "black", "linestyle": "-", "linewidth": 2.2, "marker": "o"},
+    "wayveil-map": {"color": "black", "linestyle": "--", "linewidth": 1.6, "marker": "o"},
+    "wayveil-bayes": {"color": "0.45", "linestyle": "-", "linewidth": 1.6, "marker": "o"},
+    "wayveil-bayes-map": {"color": "0.45", "linestyle": "--", "linewidth": 1.2, "marker": "o"},
 }
 """Drawn in every panel, for reference."""
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3f00", "#6a3d9a")

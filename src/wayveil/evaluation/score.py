@@ -18,6 +18,7 @@ from wayveil.evaluation.file_order import check_order
 from wayveil.evaluation.floor import FEWEST, Floor, floor_of, in_samples, similar_sizes
 from wayveil.evaluation.metrics import Metric, as_paths
 from wayveil.evaluation.paths import Paths, as_measured, check_in_scope
+from wayveil.evaluation.people import PeopleReport, evaluate_people
 from wayveil.evaluation.tally import GROUPS, Tally
 from wayveil.evaluation.trips import TripEvaluation, evaluate_trips
 from wayveil.evaluation.trips.classifier import require_sklearn
@@ -105,6 +106,8 @@ class Evaluation:
     """The use that the conclusion is about; None = all of them."""
     floor_notes: tuple[str, ...] = ()
     """Why floors may not be comparable, as the rest of a sentence about the synthetic data."""
+    people: PeopleReport | None = None
+    """Scores of people, where they were requested."""
 
     @property
     def conclusion(self) -> str:
@@ -179,7 +182,8 @@ class Evaluation:
         for name, score in self.scores.items():
             half = (score.high - score.low) / 2
             lines.append(f"{name:<{wide}}  {score.value:7.4f} ± {half:.4f}  {score.floor:7.4f}")
-        return "\n".join(lines if self.trips is None else [*lines, "", str(self.trips)])
+        more = [part for part in (self.trips, self.people) if part is not None]
+        return "\n".join([*lines, *(line for part in more for line in ("", str(part)))])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
@@ -195,6 +199,7 @@ class Evaluation:
             "below_floor": list(self.below_floor),
             "too_few": self.too_few,
             **({} if self.trips is None else {"trips": self.trips.to_dict()}),
+            **({} if self.people is None else {"people": self.people.to_dict()}),
         }
 
 
@@ -215,6 +220,7 @@ def evaluate(
     metrics: Iterable[str] | None = None,
     with_time: bool = True,
     trips: bool = False,
+    people: bool = False,
     roads: Roads = None,
     purpose: str | None = None,
     progress: Progress = quiet,
@@ -242,6 +248,8 @@ def evaluate(
         False leaves out the metrics of time, for synthetic data without meaningful times.
     trips
         Also judge single trips (`Evaluation.trips`, see `evaluate_trips`); needs `pip install 'wayveil[evaluate]'`.
+    people
+        Also compare people (`Evaluation.people`, see `wayveil.evaluation.people`); both sides need users.
     roads
         With `trips`, a road map or its file: adds street flows and the relation of trips to roads.
     purpose
@@ -268,7 +276,8 @@ def evaluate(
     synthetic = inside if isinstance(inside, Trajectories) else synthetic
     scope = scope_of(scope)
     made_columns = {} if isinstance(synthetic, str | os.PathLike) else columns
-    a, b = as_paths(_opened(real, columns), scope), as_paths(_opened(synthetic, made_columns), scope)
+    opened = _opened(real, columns), _opened(synthetic, made_columns)
+    a, b = (as_paths(side, scope) for side in opened)
     check_in_scope(a, "the real data")
     a = as_measured(a, scope)
     check_in_scope(b, "the synthetic data")
@@ -282,8 +291,13 @@ def evaluate(
     single = None
     if trips:
         single = evaluate_trips(a, b, scope, roads=roads_of(roads), with_time=with_time, progress=progress)
+    of_people = None
+    if people:
+        if not all(isinstance(side, Trajectories) for side in opened):
+            raise InputError("people=True needs trajectories with users on both sides.")
+        of_people = evaluate_people(*opened, scope)  # type: ignore[arg-type]
     notes = tuple(floor_warnings(scores, len(a), len(b)))
-    return Evaluation(scores, min(len(a), len(b)) < FEWEST, single, use, notes)
+    return Evaluation(scores, min(len(a), len(b)) < FEWEST, single, use, notes, of_people)
 
 
 def check_trips(trips: bool, roads: Roads) -> None:

@@ -14,7 +14,7 @@ from wayveil.privacy.budget import Budget
 from wayveil.privacy.mechanism import Mechanism
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer
-from wayveil.questions.catalogue import QUESTIONS, divided, for_signal
+from wayveil.questions.catalogue import QUESTIONS, divided, for_signal, with_people
 from wayveil.questions.count import Count
 from wayveil.questions.question import Context, Question, noisy_number
 from wayveil.release import Release
@@ -30,6 +30,11 @@ def draw_release(mechanism: Mechanism, exact: Exact, progress: Progress) -> Rele
     # Only the noisy count has been seen, so what it decides is post-processing; the sum of the others stays the same.
     number = noisy_number(answers[count.name])
     mechanism = _with_budget(mechanism, for_signal(mechanism.cost.budget, number / answers[count.name].noise))
+    units = number / unit.sensitivity  # at least so many people have so many trajectories
+    count_signal = number / answers[count.name].noise
+    mechanism = _with_budget(
+        mechanism, with_people(mechanism.cost.budget, unit, units, lambda share: 1 / float(share), count_signal)
+    )
     signals = line_signals(mechanism, number)
     mechanism = _with_budget(mechanism, divided(mechanism.cost.budget, signals, base_grid(scope)))
     cost = mechanism.cost
@@ -78,7 +83,7 @@ def _answer(
     mechanism: Mechanism, question: Question, summed: Question, exact: Exact, progress: Progress = quiet
 ) -> Answer:
     sums = question.pooled(summed, exact.sums_of(summed, progress))
-    noisy = mechanism.answer(question.name, sums, question.resolution)
+    noisy = mechanism.answer(question.name, sums, question.resolution, question.sensitivity(mechanism.unit))
     return Answer(question, noisy.mechanism, noisy.scale, noisy.epsilon, noisy.values)
 
 

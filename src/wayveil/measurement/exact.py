@@ -7,8 +7,9 @@ At user level an earlier pass finds the users. All passes must read the same con
 """
 
 import secrets
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,14 +20,17 @@ from wayveil.core.trajectories import user_codes
 from wayveil.engine.parts import Part
 from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Engine, Kept, Serial, part_batches
+from wayveil.engine.units import UserUnits
 from wayveil.errors import InputError
 from wayveil.io.source import Source, open_source
 from wayveil.privacy.digest import ContentDigest
 from wayveil.privacy.fixedpoint import exact_bincount
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
-from wayveil.questions.catalogue import finest_questions
+from wayveil.questions.catalogue import LEAST_PER_PERSON, finest_questions
 from wayveil.questions.flow import Ends, Flow
+from wayveil.questions.norms import NormBins, UnitQuery, clipped_resolution
+from wayveil.questions.people import PersonQuestion
 from wayveil.questions.question import Query, Question, batch_sums, exact_sums, size_of
 
 MOST_REMEMBERED = 1 << 25
@@ -51,6 +55,8 @@ class Exact:
     """Of every trajectory; None where they were not kept."""
     digest: str | None
     """For the ledger alone; None where the engine's workers read the data."""
+    people: UserUnits | None = None
+    """First and last points of each user's trajectories; None where nothing is asked about people."""
 
     def sums_of(self, question: Question, progress: Progress = quiet) -> NDArray[np.int64]:
         """The exact sums of a question: added up already, or from remembered ends, or by reading the data again."""
@@ -59,6 +65,11 @@ class Exact:
         return self.sums[question]
 
     def _sums_of_ends(self, question: Question, progress: Progress) -> NDArray[np.int64]:
+        if isinstance(question, PersonQuestion):
+            assert self.people is not None
+            query = UnitQuery(question, NormBins(1), clipped_resolution(question))  # nobody is above this bound
+            (sums,) = self.people.sums([query], progress)
+            return sums
         if self.ends is None or not isinstance(question, Flow):
             parts = self.passes.run(_sums, (self.scope, [question]), kept=self.kept, progress=progress)
             result: NDArray[np.int64] = np.sum(
@@ -99,6 +110,19 @@ def read_exact(
         ends.add(some)
     known = None if content is None else content.hexdigest()
     return Exact(passes, scope, kept, dict(zip(questions, totals)), ends.found(), known)
+
+
+@contextmanager
+def read_people(exact: Exact, unit: Unit, progress: Progress = quiet) -> Iterator[Exact]:
+    """Read the data once more for the questions about people, where they may be asked.
+
+    Privacy: not private (trusted side only); nothing is spent yet.
+    """
+    if unit.kind != "user" or unit.max_per_user < LEAST_PER_PERSON:
+        yield exact
+        return
+    with UserUnits(exact.passes, exact.scope, exact.kept, progress=progress, ends_only=True) as people:
+        yield replace(exact, people=people)
 
 
 def _sums_and_ends(

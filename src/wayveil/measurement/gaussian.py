@@ -26,7 +26,7 @@ from wayveil.privacy.mechanism import Mechanism, NoisySums
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer, Centred, Clipping
-from wayveil.questions.catalogue import QUESTIONS, divided
+from wayveil.questions.catalogue import QUESTIONS, divided, with_people
 from wayveil.questions.centre import expected_shares
 from wayveil.questions.count import Count
 from wayveil.questions.norms import (
@@ -81,6 +81,7 @@ def draw_clipped_release(
     usual = per_unit.quantile(0.5)
     centred = {name for name, question in QUESTIONS.items() if is_centred(question, unit, usual)}
     guesses = {name: guessed_norm(question, usual, name in centred) for name, question in QUESTIONS.items()}
+    mechanism = _with_people(mechanism, float(per_unit.units.sum()))
     signals = line_signals(mechanism, count, guesses)
     cost = replace(mechanism.cost, budget=divided(mechanism.cost.budget, signals, base_grid(scope), gaussian_unit=unit))
     asked = [question for name, question in QUESTIONS.items() if name in cost.budget.shares]
@@ -107,6 +108,18 @@ def draw_clipped_release(
         progress("drawing noise", len(run.answers) / len(asked))
     answers = tuple(run.answers[question.name] for question in asked)
     return release_of(scope, answers, replace(mechanism, cost=cost))
+
+
+def _with_people(mechanism: Mechanism, people: float) -> Mechanism:
+    """The mechanism with a part of its budget for the questions about people, where there are enough."""
+    cost = mechanism.cost
+    assert cost.rho is not None
+    rho, epsilon = cost.rho, cost.budget.epsilon
+
+    def noise(share: Fraction) -> float:
+        return 1 / (2 * math.sqrt(rho * share / epsilon))
+
+    return replace(mechanism, cost=replace(cost, budget=with_people(cost.budget, mechanism.unit, people, noise)))
 
 
 def _summed(units: Units, queries: list[UnitQuery]) -> dict[UnitQuery, NDArray[np.int64]]:

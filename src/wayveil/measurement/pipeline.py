@@ -22,7 +22,7 @@ from wayveil.io.roads import Roads, roads_of
 from wayveil.io.scope_files import scope_of
 from wayveil.io.source import measured_source
 from wayveil.measurement.draw import draw_release
-from wayveil.measurement.exact import draw_kept, exact_answers, kept_trajectories, read_exact
+from wayveil.measurement.exact import draw_kept, exact_answers, kept_trajectories, read_exact, read_people
 from wayveil.measurement.gaussian import draw_clipped_release, read_units
 from wayveil.measurement.signal_check import check_signal
 from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
@@ -150,8 +150,8 @@ def measure(
             _pay(account, dataset or "", cost, unit, digest)
 
     if cost.rho is None:
-        exact = read_exact(passes, scope, kept, secret, progress)
-        with stated_in_errors():
+        read = read_exact(passes, scope, kept, secret, progress)
+        with read_people(read, unit, progress) as exact, stated_in_errors():
             pay(exact.digest)
             release = draw_release(mechanism, exact, progress)
     else:

@@ -14,6 +14,9 @@ distance of c. For c >= 2 that is within the sensitivity, and the (ε, δ) guara
 two steps of distance 1 (remove the one, add the other), and group privacy gives (2ε, (1 + e^ε)δ). Both hold for every
 choice of keys, hence for their average, because the divergence that defines (ε, δ) is jointly convex.
 
+Questions about people (c >= 3 only) have sensitivity 1 per user, and T may change a user's whole vector, a distance of
+2. They get at most 0.15ε, the others move by 2 of c: together (0.85·2/3 + 0.15·2)ε < ε.
+
 With a δ the contribution of a user is clipped as a whole, to a bound that may be smaller than what two trajectories can
 add. Then it is two steps of distance 1 for every c: remove the user, and add the user again with the other choice.
 """

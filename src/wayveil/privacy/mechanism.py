@@ -89,12 +89,17 @@ class Mechanism:
     unit: Unit
     noise: NoiseSource
 
-    def answer(self, name: str, sums: NDArray[np.int64], resolution: int) -> NoisySums:
-        """Laplace noise for one question, of which one trajectory moves the sums by at most `resolution` in L1."""
+    def answer(self, name: str, sums: NDArray[np.int64], resolution: int, sensitivity: int | None = None) -> NoisySums:
+        """Laplace noise for one question, of which one trajectory moves the sums by at most `resolution` in L1.
+
+        One unit moves them by at most `sensitivity` times that: by default as often as it has trajectories.
+        """
         assert self.cost.rho is None
         share = self.cost.budget[name]
         flat = np.ascontiguousarray(sums, np.int64).ravel()
-        noisy = self.noise.laplace(flat, resolution * self.unit.sensitivity, share)
+        noisy = self.noise.laplace(
+            flat, resolution * (self.unit.sensitivity if sensitivity is None else sensitivity), share
+        )
         if noisy.epsilon_spent > share:
             raise BudgetError(f"'{name}' would cost more than its share; nothing was released.")
         return NoisySums("laplace", noisy.scale, share, noisy.values)

@@ -7,7 +7,7 @@ here.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -34,6 +34,7 @@ from wayveil.questions.norms import guessed_norm, is_centred, norms_part
 from wayveil.questions.occupancy import Occupancy, OccupancyDetail
 from wayveil.questions.origin_destination import OriginDestination, OriginDestinationCoarse
 from wayveil.questions.passage import Passage
+from wayveil.questions.people import PEOPLE_QUESTIONS
 from wayveil.questions.question import Question
 from wayveil.questions.rest_share import RestShare
 from wayveil.questions.start_minus_end import StartMinusEnd
@@ -96,7 +97,20 @@ informative about it, too. Between two values that were tried on simulated citie
 OTHERS = "all other questions"
 """Their entry in the ledger."""
 
-QUESTIONS: Mapping[str, type[Question]] = {entry.question.name: entry.question for entry in CATALOGUE}
+QUESTIONS: Mapping[str, type[Question]] = {
+    **{entry.question.name: entry.question for entry in CATALOGUE},
+    **{question.name: question for question, _ in PEOPLE_QUESTIONS},
+}
+"""All questions, those about people last."""
+
+PEOPLE_SHARE = Fraction(15, 100)
+"""Of what is left after the count, what the questions about people get together at user level."""
+LEAST_PEOPLE = 8.0
+"""Noise units that the number of people must be worth in a question about them with an average share; with fewer, none
+of them is asked."""
+LEAST_PER_PERSON = 3
+"""Least `max_per_user` with which people are asked about: with fewer there are no chains, and at trajectory level the
+measurement would cost more than ε (docs/explanation/method.md)."""
 
 SHARES: Mapping[str, Fraction] = {
     entry.question.name: Fraction(entry.per_mille, 1000) for entry in CATALOGUE if entry.per_mille
@@ -170,6 +184,36 @@ def for_signal(budget: Budget, signal: float) -> Budget:
     return Budget(budget.epsilon, {Count.name: budget[Count.name], **shares})
 
 
+def with_people(
+    budget: Budget, unit: Unit, people: float, noise: Callable[[Fraction], float], signal: float = math.inf
+) -> Budget:
+    """The same budget with a part for the questions about people, where the number of people allows it.
+
+    Parameters
+    ----------
+    people
+        The number of people, as earlier noisy answers tell it.
+    noise
+        The scale of the noise, in people, of a question about people with a given share.
+    signal
+        Noise units of the noisy count; where the shares for little signal apply, people are not asked about.
+
+    Privacy: free (post-processing of noisy answers); the total stays the same.
+    """
+    if unit.kind != "user" or unit.max_per_user < LEAST_PER_PERSON or signal < FULL_SIGNAL:
+        return budget
+    left = PEOPLE_SHARE * (budget.epsilon - budget[Count.name])
+    whole = sum(weight for _, weight in PEOPLE_QUESTIONS)
+    if people < LEAST_PEOPLE * noise(left / len(PEOPLE_QUESTIONS)):
+        return budget
+    shares = {
+        name: share if name == Count.name else share * (1 - PEOPLE_SHARE) for name, share in budget.shares.items()
+    }
+    return Budget(
+        budget.epsilon, {**shares, **{question.name: left * weight / whole for question, weight in PEOPLE_QUESTIONS}}
+    )
+
+
 def divided(budget: Budget, line_signals: Mapping[str, float], grid: Grid, gaussian_unit: Unit | None = None) -> Budget:
     """The same budget with the ε of each line divided according to its signal, which follows from the noisy count.
 
@@ -182,6 +226,7 @@ def divided(budget: Budget, line_signals: Mapping[str, float], grid: Grid, gauss
     shares = {
         name: lines[question.line] * question.part_of_line(line_signals[question.line], grid, gaussian_unit is not None)
         for name, question in QUESTIONS.items()
+        if question.line in lines
     }
     shares = {name: share for name, share in shares.items() if share}
     if gaussian_unit is not None:

@@ -64,8 +64,11 @@ def clipped_resolution(question: Question) -> int:
 
 
 def public_bound(question: type[Question] | Question, unit: Unit) -> float | None:
-    """The bound in trajectories where it is known beforehand: one trajectory that counts once has norm 1."""
-    return 1.0 if unit.kind == "trajectory" and question.one_hot else None
+    """The bound in trajectories where it is known beforehand: one trajectory that counts once has norm 1.
+
+    What a user adds to a question about people has norm 1 at most, too.
+    """
+    return 1.0 if question.about_people or (unit.kind == "trajectory" and question.one_hot) else None
 
 
 def norms_part(question: type[Question] | Question, unit: Unit) -> Fraction:
@@ -85,7 +88,7 @@ def is_centred(question: type[Question] | Question, unit: Unit, trajectories: fl
 
 def can_be_centred(question: type[Question] | Question, unit: Unit) -> bool:
     """Whether the question may be drawn twice: not the count, which the centre is multiplied by, nor a difference."""
-    return unit.kind == "user" and question.adds_up and question.name != Count.name
+    return unit.kind == "user" and question.adds_up and not question.about_people and question.name != Count.name
 
 
 def sums_part(question: type[Question] | Question, unit: Unit, centred: bool, second: bool = False) -> Fraction:
@@ -102,6 +105,8 @@ def guessed_norm(question: type[Question] | Question, trajectories: float, centr
     a is the usual squared norm of one trajectory, b the usual inner product of two trajectories of one user, or with a
     centre what it leaves of that.
     """
+    if question.about_people:
+        return 1.0
     k = max(trajectories, 1.0)
     shared = question.shared_norm * (SETTINGS.left if centred else 1.0)
     return math.sqrt(k * question.own_norm + k * (k - 1) * shared)

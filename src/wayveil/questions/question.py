@@ -21,6 +21,7 @@ from wayveil.core.grid import Grid, base_grid
 from wayveil.core.positive import positive_mean
 from wayveil.core.scope import Scope
 from wayveil.privacy.fixedpoint import exact_bincount
+from wayveil.privacy.unit import Unit
 
 if TYPE_CHECKING:
     from wayveil.core.prepare import Prepared
@@ -120,6 +121,8 @@ class Question(ABC):
     """Whether the noisy count may decide that it is not asked."""
     one_hot: ClassVar[bool] = False
     """Whether every trajectory adds `resolution` to exactly one value, so that its L2 norm is that, too."""
+    about_people: ClassVar[bool] = False
+    """Whether it is asked of all trajectories of a user together (`wayveil.questions.people`)."""
     adds_up: ClassVar[bool] = True
     """Whether the values of one trajectory add up to `resolution`, so that all values together are a count."""
     own_norm: ClassVar[float] = 1.0
@@ -186,6 +189,11 @@ class Question(ABC):
         With Gaussian noise (and ρ instead of ε) a part p of the line has √p of its signal, else p.
         """
         return Fraction(1)
+
+    @classmethod
+    def sensitivity(cls, unit: Unit) -> int:
+        """By how many times `resolution` one unit can move the exact sums, in L1."""
+        return 1 if cls.about_people else unit.sensitivity
 
     def words(self) -> str:
         """What it asks, and at which size."""

@@ -47,7 +47,7 @@ def _check_noise(release: Release) -> None:
         if answer.mechanism != kind or share <= 0 or (answer.clipping is None) != (kind == "laplace"):
             raise ReleaseError(_WRONG_NOISE.format(name))
         if answer.clipping is None:
-            relative.append((name, answer.scale * share / (answer.resolution * unit.sensitivity)))
+            relative.append((name, answer.scale * share / (answer.resolution * answer.question.sensitivity(unit))))
             continue
         relative += [(name, value) for value in _gaussian_noise(answer, answer.clipping, unit)]
     expected = 1.0 if kind == "laplace" else relative[0][1]

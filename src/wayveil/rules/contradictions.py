@@ -1,7 +1,7 @@
 """Contradictions: rules that no trajectory can obey together are refused, with the reason.
 
-`rules/web/rules_check.js` finds the same contradictions in the page of `wayveil rules draw`. It takes the constants from
-here, and tests compare its messages with those of this module.
+`rules/web/rules_check.js` finds the same contradictions in the page of `wayveil rules draw`. It takes the constants
+from here, and tests compare its messages with those of this module.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def _refuse_opposed(rules: list[OneWay]) -> None:
         low, high = np.minimum(ends[:, :2], ends[:, 2:]).min(0), np.maximum(ends[:, :2], ends[:, 2:]).max(0)
         boxes.append(shapely.box(*(low - rule.width_m), *(high + rule.width_m)))
     first, second = shapely.STRtree(boxes).query(np.array(boxes), predicate="intersects")
-    pairs = [(a, b) for a, b in zip(first.tolist(), second.tolist()) if a != b]
+    pairs = sorted((a, b) for a, b in zip(first.tolist(), second.tolist()) if a != b)
     for a, b in pairs[:_MOST_PAIRS]:
         if _share_against(rules[a], rules[b]) > OPPOSED_SHARE:
             raise RuleError(

@@ -16,6 +16,7 @@ from wayveil.release import Release
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.estimate.estimate import Estimates, estimate
 from wayveil.synthesis.obey.steering import binding_rules, crowded_closures, steered_estimates, steered_graph
+from wayveil.synthesis.people.estimate import PeopleModel, people_model, without_people
 from wayveil.synthesis.routes.prior import Prior, public_prior
 from wayveil.synthesis.routes.router import Router, balance_routes, route_trips
 from wayveil.synthesis.trips.candidates import Trips, draw_trips, take_trips
@@ -45,6 +46,8 @@ class Model:
     rules: tuple[Rule, ...]
     avoided: tuple[Rule, ...] = ()
     """Rules whose area routes avoid at all times, although it is closed at some hours only."""
+    people: PeopleModel | None = None
+    """What is known about people; None if the trips are not to belong to people."""
 
 
 def stream(seed: int | None, number: int) -> np.random.SeedSequence:
@@ -59,9 +62,13 @@ def make_model(
     rules: Sequence[Rule] = (),
     seed: int | None = None,
     estimator: str = "learned",
+    people: int | None = None,
     progress: Progress = quiet,
 ) -> Model:
-    """Estimates and balanced route costs: the part of synthesis that all shards share."""
+    """Estimates and balanced route costs: the part of synthesis that all shards share.
+
+    Trips belong to people if the release answers questions about them, or if a number of `people` is given.
+    """
     if estimator not in ESTIMATORS:
         raise InputError(f"Estimator '{estimator}' is unknown; use bayes or learned.")
     if roads is not None and not isinstance(roads, RoadMap):
@@ -69,6 +76,10 @@ def make_model(
     if isinstance(rules, str | os.PathLike):
         raise InputError("rules must be rules; read them with wayveil.rules.read_rules(FILE, scope, roads).")
     progress("estimating", 0.0)
+    of_people = people_model(release)
+    if people is None and (of_people is None or not of_people.measured):
+        of_people = None
+    release = without_people(release)
     prior = public_prior(release.scope, roads)
     estimates = estimate(
         release,
@@ -91,7 +102,7 @@ def make_model(
         estimates = steered_estimates(estimates, avoided)
         router, _ = _balanced(estimates, prior, rules, avoided, random, part(progress, "balancing routes", 0.6, 1.0))
     progress("balancing routes", 1.0)
-    return Model(estimates, prior, router, tuple(rules), avoided)
+    return Model(estimates, prior, router, tuple(rules), avoided, of_people)
 
 
 def _balanced(

@@ -28,7 +28,7 @@ from wayveil.release import Release, synthesis_notes
 from wayveil.rules import with_scope_bounds
 from wayveil.rules.motion import motion_from_metres
 from wayveil.rules.rule import Rule
-from wayveil.synthesis.arguments import wanted_count, wanted_seed
+from wayveil.synthesis.arguments import wanted_seed
 from wayveil.synthesis.estimate.estimate import Estimates
 from wayveil.synthesis.estimate.fields import pool_estimates
 from wayveil.synthesis.fit.targets import final_lengths, fit_views
@@ -36,11 +36,20 @@ from wayveil.synthesis.fit.weights import Fit, fit_weights
 from wayveil.synthesis.model import Model, make_model, stream
 from wayveil.synthesis.obey.replacement import obedient_tracks
 from wayveil.synthesis.obey.steering import forbidden_candidates
+from wayveil.synthesis.people import trips_of_people, with_people
 from wayveil.synthesis.place.points import Fixes, course_of, fit_slowness, histogram, slowness_weight, with_speeds
 from wayveil.synthesis.place.track_columns import Tracks, written_degrees
 from wayveil.synthesis.place.tracks import Pool, assigned_ends, fixes_of, refitted_slowness, timed_tracks
 from wayveil.synthesis.routes.router import route_trips
-from wayveil.synthesis.shard import SETTINGS, Shard, count_violations, diagnostics_of, jsd, shard_sizes
+from wayveil.synthesis.shard import (
+    SETTINGS,
+    Shard,
+    count_violations,
+    diagnostics_of,
+    jsd,
+    numbered_from,
+    shard_sizes,
+)
 from wayveil.synthesis.single_points import draw_single_points, mixed
 from wayveil.synthesis.trips.candidates import Trips, draw_trips, timed_again
 from wayveil.synthesis.trips.departures import departures
@@ -107,6 +116,7 @@ def synthesize(
     roads: RoadMap | None = None,
     rules: Sequence[Rule] = (),
     n: int | None = None,
+    people: int | None = None,
     seed: int | None = None,
     estimator: str = "learned",
     engine: Pieces | None = None,
@@ -122,6 +132,8 @@ def synthesize(
         Traffic rules that the output obeys; the scope's bounds always hold.
     n
         Number of trajectories; by default the release's noisy count.
+    people
+        Number of people instead; needs a release of unit "user".
     seed
         The same seed gives the same trajectories. It does not affect the noise of the release.
     estimator
@@ -129,9 +141,11 @@ def synthesize(
 
     Privacy: free (post-processing).
     """
-    count, seed = wanted_count(release, n), wanted_seed(seed)
-    model = make_model(release, roads=roads, rules=rules, seed=seed, estimator=estimator, progress=progress)
-    shards = list(draw_shards(model, count, seed, engine, progress))
+    count, seed = trips_of_people(release, n, people), wanted_seed(seed)
+    model = make_model(
+        release, roads=roads, rules=rules, seed=seed, estimator=estimator, people=people, progress=progress
+    )
+    shards = list(draw_shards(model, count, seed, engine, progress, people=people))
     trajectories = concatenate([shard.trajectories for shard in shards])
     notes = synthesis_notes(release, rules=len(rules), roads=roads is not None)
     return Synthesis(trajectories, diagnostics_of(shards), release.private, notes)
@@ -144,11 +158,19 @@ def draw_shards(
     engine: Pieces | None = None,
     progress: Progress = quiet,
     first: int = 0,
+    people: int | None = None,
 ) -> Iterator[Shard]:
-    """Shards of the output from number `first` on; each depends on the model, its number and the seed only."""
+    """Shards of the output from number `first` on; each depends on the model, its number and the seed only.
+
+    A shard holds all trips of its people.
+    """
     sizes = shard_sizes(count)
     streams = [stream(seed, 1 + k) for k in range(len(sizes))]
-    work = [(model, size, source) for size, source in zip(sizes[first:], streams[first:])]
+    before = np.cumsum([0, *sizes])
+    each: list[Any] = [None] * len(sizes)
+    if people is not None:
+        each = np.diff(np.rint(before * people / count)).tolist()
+    work = [(model, *piece) for piece in list(zip(sizes, streams, each))[first:]]
     results: Iterator[Shard]
     if engine is None:  # in this process, so that a shard can report its progress
         edges = [k / len(sizes) for k in range(first, len(sizes) + 1)]
@@ -157,12 +179,20 @@ def draw_shards(
         results = engine.map(_draw, work)
     for k, shard in enumerate(results, first):
         progress(_DRAWING, (k + 1) / len(sizes))
-        yield shard
+        yield numbered_from(shard, int(before[k]))
 
 
-def _draw(piece: tuple[Model, int, np.random.SeedSequence], progress: Progress = quiet) -> Shard:
-    model, size, source = piece
-    return draw_shard(model, size, np.random.default_rng(source), progress)
+def _draw(piece: tuple[Model, int, np.random.SeedSequence, float | None], progress: Progress = quiet) -> Shard:
+    model, size, source, people = piece
+    random = np.random.default_rng(source)
+    shard = draw_shard(model, size, random, progress)
+    if model.people is None:
+        return shard
+    scope = model.estimates.scope
+    whole = None if people is None else int(people)
+    made = with_people(shard.trajectories, model.people, scope, model.rules, random, whole, progress)
+    after = count_violations(with_scope_bounds(model.rules, scope), made, scope)
+    return replace(shard, trajectories=made, violations_after=after)
 
 
 def draw_shard(model: Model, count: int, random: np.random.Generator, progress: Progress = quiet) -> Shard:

@@ -29,8 +29,9 @@ from wayveil.io.writers.parquet import tables_of, write_tables
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release
 from wayveil.rules.rule import Rule
-from wayveil.synthesis.arguments import wanted_count, wanted_seed
+from wayveil.synthesis.arguments import wanted_seed
 from wayveil.synthesis.model import make_model
+from wayveil.synthesis.people import trips_of_people
 from wayveil.synthesis.recipe import draw_shards
 from wayveil.synthesis.run_key import run_key
 from wayveil.synthesis.shard import Shard, diagnostics_of, shard_sizes
@@ -60,6 +61,7 @@ def synthesize_to_parquet(
     roads: RoadMap | None = None,
     rules: Sequence[Rule] = (),
     n: int | None = None,
+    people: int | None = None,
     seed: int | None = None,
     estimator: str = "learned",
     engine: Pieces | None = None,
@@ -76,22 +78,25 @@ def synthesize_to_parquet(
     """
     target = Path(path)
     check_output(target, force=True)
-    count, seed = wanted_count(release, n), wanted_seed(seed)
+    count, seed = trips_of_people(release, n, people), wanted_seed(seed)
     with output_lock(target):
         folder = target.with_name(target.name + ".parts")
-        make: dict[str, Any] = {"roads": roads, "rules": rules, "estimator": estimator, "progress": progress}
+        make: dict[str, Any] = {"roads": roads, "rules": rules, "estimator": estimator, "people": people,
+                                "progress": progress}  # fmt: skip
         if len(shard_sizes(count)) == 1:  # a single shard needs no part file
             _clear(folder)
             seed = _chosen(seed)
-            only = next(iter(draw_shards(make_model(release, seed=seed, **make), count, seed, engine, progress)))
+            model = make_model(release, seed=seed, **make)
+            only = next(iter(draw_shards(model, count, seed, engine, progress, people=people)))
             tables = tables_of(only.trajectories, whole=whole_seconds(only.trajectories.t_utc))
             write_tables(tables, target, extra_metadata or {}, private=False)
             return _done(folder, [only], release.private, 0)
-        seed = _begin(folder, run_key(release, roads, rules, count, seed, estimator), seed)
+        seed = _begin(folder, run_key(release, roads, rules, count, seed, estimator, people), seed)
         parts = [folder / f"shard-{k:06d}.parquet" for k in range(len(shard_sizes(count)))]
         done = next((k for k, part in enumerate(parts) if not part.exists()), len(parts))
         if done < len(parts):
-            shards = draw_shards(make_model(release, seed=seed, **make), count, seed, engine, progress, first=done)
+            model = make_model(release, seed=seed, **make)
+            shards = draw_shards(model, count, seed, engine, progress, first=done, people=people)
             for part, shard in zip(parts[done:], shards):
                 _write_part(part, shard)
         facts = [_facts(part) for part in parts]

@@ -22,14 +22,20 @@ class _UnknownError(Exception):
 
 
 def run_key(
-    release: Release, roads: RoadMap | None, rules: Sequence[Rule], count: int, seed: int | None, estimator: str
+    release: Release,
+    roads: RoadMap | None,
+    rules: Sequence[Rule],
+    count: int,
+    seed: int | None,
+    estimator: str,
+    people: int | None = None,
 ) -> str | None:
     """SHA-256 over all inputs of the output; None if a rule has content that cannot be hashed.
 
     A drawn seed is not included, because the continuing run does not know it yet.
     """
     digest = hashlib.sha256(b"wayveil run 1")
-    frame = [version("wayveil"), np.__version__, release_to_json(release), count, seed, estimator, shard.SHARD]
+    frame = [version("wayveil"), np.__version__, release_to_json(release), count, seed, estimator, shard.SHARD, people]
     try:
         _feed(digest, [*frame, None if roads is None else roads_digest(roads), list(rules)])
     except _UnknownError:

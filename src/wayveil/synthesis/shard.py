@@ -4,7 +4,7 @@ Privacy: free (post-processing).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,15 @@ class Shard:
     """Numbers of trajectories that were moved, retimed, replaced, or left out, so that all obey."""
     avoided: tuple[str, ...] = ()
     """Names of rules with hours whose area routes avoid at all times, because too many trips pass it."""
+
+
+def numbered_from(shard: Shard, first: int) -> Shard:
+    """The shard with the numbers of its people, if it has any, from `first` on: no two shards share a person."""
+    made = shard.trajectories
+    if made.user is None:
+        return shard
+    user = np.asarray(made.user, np.int64) + first
+    return replace(shard, trajectories=Trajectories(made.offsets, made.lon, made.lat, made.t_utc, user))
 
 
 def shard_sizes(count: int) -> list[int]:

@@ -37,6 +37,8 @@ class MatchSettings:
     """Longer steps are gaps: between points so far apart many paths are equally likely."""
     links_at_once: int = 64
     """Links from which shortest paths are searched at once; bounds memory."""
+    tile_m: float = 1_000.0
+    """Steps that start within a square of at least this side are searched together."""
 
 
 SETTINGS = MatchSettings()
@@ -156,6 +158,9 @@ class _Network:
     length_m: Floats
     graph: Any
     """Sparse matrix of the metres from one junction to the next."""
+    x_m: Floats
+    y_m: Floats
+    """Positions of the junctions."""
     code: Any
     """Sparse matrix of 1 + 2·link + (1 if against its direction), for the shortest link between two junctions."""
 
@@ -173,7 +178,17 @@ class _Network:
         first = np.r_[True, (tail[1:] != tail[:-1]) | (head[1:] != head[:-1])][: len(tail)]
         place, size = (tail[first], head[first]), (links.junctions, links.junctions)
         graph, codes = csr_matrix((metres[first], place), size), csr_matrix((code[first] + 1, place), size)
-        return cls(links, length, graph, codes)
+        x_m, y_m = np.zeros(links.junctions), np.zeros(links.junctions)
+        for node, vertex in ((links.tail, links.offsets[:-1]), (links.head, links.offsets[1:] - 1)):
+            x_m[node], y_m[node] = links.x_m[vertex], links.y_m[vertex]
+        return cls(links, length, graph, x_m, y_m, codes)
+
+    def around(self, nodes: Ints, margin_m: float) -> Ints:
+        """Junctions in the box around some, with a margin."""
+        inside = np.ones(len(self.x_m), bool)
+        for at in (self.x_m, self.y_m):
+            inside &= (at >= at[nodes].min() - margin_m) & (at <= at[nodes].max() + margin_m)
+        return np.flatnonzero(inside)
 
 
 Found = tuple[Ints, Ints, NDArray[np.bool_], Floats]
@@ -190,11 +205,9 @@ def _paths(links: Links, on: _OnLinks, number: Ints, straight: Floats, progress:
     ahead = steps.to_m - steps.at_m
     direct = (steps.here == steps.there) & ((ahead >= 0) | ~links.oneway[steps.here])
     found = [(number[direct], steps.here[direct], ahead[direct] >= 0, np.abs(ahead[direct]))]
-    # Steps of similar length have similar limits; among them those that start on the same link share a search.
     rest = steps.take(~direct)
-    rest = rest.take(np.lexsort((rest.here, np.rint(2 * np.log2(rest.limit_m)))))
     done = 0
-    for batch in _batches(rest):
+    for batch in _batches(network, rest):
         found.extend(_search(network, batch))
         done += len(batch)
         progress("matching trips to streets", done / len(rest))
@@ -203,12 +216,24 @@ def _paths(links: Links, on: _OnLinks, number: Ints, straight: Floats, progress:
     return step[keep], link[keep], forward[keep], metres[keep]
 
 
-def _batches(steps: _Steps) -> Iterator[_Steps]:
-    """Runs of steps that start on few different links."""
+def _batches(network: _Network, steps: _Steps) -> Iterator[_Steps]:
+    """Runs of steps of similar length that start on few different links, close to each other.
+
+    A search then needs a small part of the network, and steps from the same link share it.
+    """
     if len(steps) == 0:
         return
-    run = np.cumsum(np.r_[True, steps.here[1:] != steps.here[:-1]]) // SETTINGS.links_at_once
-    edges = np.flatnonzero(np.r_[True, run[1:] != run[:-1], True])
+    size = np.rint(np.log2(steps.limit_m))
+    node = network.links.tail[steps.here]
+    tile_m = np.maximum(2.0**size, SETTINGS.tile_m)
+    column, row = (np.floor(at[node] / tile_m) for at in (network.x_m, network.y_m))
+    order = np.lexsort((steps.here, column, row, size))
+    steps, tile = steps.take(order), np.c_[size, row, column][order]
+    moved = np.r_[True, (tile[1:] != tile[:-1]).any(axis=1)]
+    other = np.cumsum(np.r_[True, steps.here[1:] != steps.here[:-1]])
+    begin = np.flatnonzero(moved)
+    run = (other - np.repeat(other[begin], np.diff(np.r_[begin, len(other)]))) // SETTINGS.links_at_once
+    edges = np.flatnonzero(np.r_[moved | np.r_[False, run[1:] != run[:-1]], True])
     for first, last in pairwise(edges.tolist()):
         yield steps.take(np.arange(first, last))
 
@@ -228,12 +253,17 @@ def _search(network: _Network, steps: _Steps) -> list[Found]:
         (links.tail[there], steps.to_m),
         (links.head[there], np.where(links.oneway[there], np.inf, length[there] - steps.to_m)),
     )
-    sources, row = np.unique(np.r_[out[0][0], out[1][0]], return_inverse=True)
-    rows = np.split(row, 2)
     limit = float(steps.limit_m.max())
-    metres, previous = dijkstra(network.graph, indices=sources, limit=limit, return_predecessors=True)
+    near = network.around(np.concatenate([out[0][0], out[1][0], into[0][0], into[1][0]]), limit)
+    place = np.full(links.junctions, -1)
+    place[near] = np.arange(len(near))
+    sources, row = np.unique(place[np.r_[out[0][0], out[1][0]]], return_inverse=True)
+    rows, ends = np.split(row, 2), [place[node] for node, _ in into]
+    metres, previous = dijkstra(
+        network.graph[near][:, near], indices=sources, limit=limit, return_predecessors=True
+    )
     ways = [(k, j) for k in range(2) for j in range(2)]
-    totals = np.stack([out[k][1] + metres[rows[k], into[j][0]] + into[j][1] for k, j in ways])
+    totals = np.stack([out[k][1] + metres[rows[k], ends[j]] + into[j][1] for k, j in ways])
     best, good = totals.argmin(axis=0), totals.min(axis=0) <= steps.limit_m
     found: list[Found] = []
     for number, (k, j) in enumerate(ways):
@@ -241,17 +271,19 @@ def _search(network: _Network, steps: _Steps) -> list[Found]:
         step, forward = steps.number[taken], np.ones(len(taken), bool)
         found.append((step, here[taken], forward & (k == 0), out[k][1][taken]))
         found.append((step, there[taken], forward & (j == 0), into[j][1][taken]))
-        found.extend(_walk_back(network, previous, rows[k][taken], sources, into[j][0][taken], step))
+        for at, before, after in _walk_back(previous, rows[k][taken], sources, ends[j][taken]):
+            code = np.asarray(network.code[near[before], near[after]]).ravel().astype(np.int64) - 1
+            found.append((step[at], code // 2, code % 2 == 0, length[code // 2]))
     return found
 
 
 def _walk_back(
-    network: _Network, previous: NDArray[np.int32], row: Ints, sources: Ints, node: Ints, step: Ints
-) -> Iterator[Found]:
-    """The links between junctions, from the last to the first, for all steps at once."""
+    previous: NDArray[np.int32], row: Ints, sources: Ints, node: Ints
+) -> Iterator[tuple[Ints, Ints, Ints]]:
+    """(step, junction, next junction), from the last to the first, for all steps at once."""
+    step = np.arange(len(row))
     while (going := node != sources[row]).any():
         row, node, step = row[going], node[going], step[going]
         before = previous[row, node].astype(np.int64)
-        code = np.asarray(network.code[before, node]).ravel().astype(np.int64) - 1
-        yield step, code // 2, code % 2 == 0, network.length_m[code // 2]
+        yield step, before, node
         node = before

@@ -27,6 +27,7 @@ from wayveil.release.document import check_release_output
 from wayveil.release.statements import low_count_text
 from wayveil.rules import read_rules
 from wayveil.synthesis.arguments import default_count, duration_words, unsupported_words, wanted_count
+from wayveil.synthesis.people import trips_of_people
 from wayveil.synthesis.recipe import synthesize
 from wayveil.synthesis.resume import synthesize_to_parquet
 
@@ -91,6 +92,7 @@ def synthesize_file(
     roads: str | os.PathLike[str] | None = None,
     rules: str | os.PathLike[str] | None = None,
     n: int | None = None,
+    people: int | None = None,
     seed: int | None = None,
     estimator: str | None = None,
     engine: Any = None,
@@ -112,7 +114,7 @@ def synthesize_file(
         The file of the release, and the file to write; its extension selects the format.
     roads, rules
         Files of a public road map and of traffic rules.
-    n, seed, estimator, engine
+    n, people, seed, estimator, engine
         As for `wayveil.synthesize`. If the noisy count of the release is unreliable or very large, `n` or `yes` is
         needed.
     times
@@ -147,7 +149,7 @@ def synthesize_file(
         raise InputError(f"Unknown estimator '{estimator}'; choose one of {', '.join(ESTIMATORS)}.")
     release = read_release(release_file)
     check_complete(release)
-    count = _count(release, n, yes=yes)
+    count = _count(release, n, yes=yes) if people is None else trips_of_people(release, n, people)
     if (how_long := duration_words(count)) is not None:
         say(f"Making {count:,} trajectories takes {how_long}.")
     roadmap = read_roadmap(roads)
@@ -155,7 +157,8 @@ def synthesize_file(
         check_inside(roadmap, release.scope)
     rule_list = _read_rules(rules, release, roadmap, progress)
     how: dict[str, Any] = {
-        "roads": roadmap, "rules": rule_list, "n": count, "seed": seed, "estimator": estimator or DEFAULT_ESTIMATOR,
+        "roads": roadmap, "rules": rule_list, "n": count if people is None else None, "people": people,
+        "seed": seed, "estimator": estimator or DEFAULT_ESTIMATOR,
         "engine": _pieces(engine), "progress": progress,
     }  # fmt: skip
     made: Any

@@ -88,6 +88,7 @@ class Synthesize(_Strict):
     roads: _Name | None = None
     rules: _Name | None = None
     n: Annotated[int, Field(ge=1)] | None = None
+    people: Annotated[int, Field(ge=1)] | None = None
     seed: Annotated[int, Field(ge=0)] | None = None
     estimator: Literal["bayes", "learned"] | None = None
 
@@ -206,8 +207,8 @@ def do_run(
     else:
         _check_same(run)
     made = synthesize_file(
-        release, synthetic, roads=roads, rules=rules, n=make.n, seed=make.seed, estimator=make.estimator,
-        say=say, progress=progress,
+        release, synthetic, roads=roads, rules=rules, n=make.n, people=make.people, seed=make.seed,
+        estimator=make.estimator, say=say, progress=progress,
     )  # fmt: skip
     if out.report is not None:
         write_report(release, synthetic, Path(out.report), roads=roads, rules=rules, progress=progress)

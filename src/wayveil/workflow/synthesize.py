@@ -13,7 +13,8 @@ from wayveil.io.roads import Roads, roads_of
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release
 from wayveil.rules.user_input import Rules, as_rules
-from wayveil.synthesis.arguments import wanted_count, wanted_seed
+from wayveil.synthesis.arguments import wanted_seed
+from wayveil.synthesis.people import trips_of_people
 from wayveil.synthesis.recipe import Synthesis
 from wayveil.synthesis.recipe import synthesize as synthesize_from
 
@@ -27,6 +28,7 @@ def synthesize(
     roads: Roads = None,
     rules: Rules = None,
     n: int | None = None,
+    people: int | None = None,
     seed: int | None = None,
     estimator: str = "learned",
     engine: "Pieces | None" = None,
@@ -47,6 +49,9 @@ def synthesize(
         Traffic rules (or their file) that the output obeys; the scope's bounds always hold.
     n
         Number of trajectories; by default the noisy count of the release.
+    people
+        Number of people instead, with as many trips as the release tells. Trips then have a `user`. They also have one
+        without this argument if the release, measured with unit="user", answers questions about people.
     seed
         The same seed gives the same trajectories. It does not affect the noise of the release.
     estimator
@@ -69,14 +74,15 @@ def synthesize(
     if not isinstance(release, Release):
         raise InputError("release must be the result of wayveil.measure, or its file.")
     # Before the map is read, which may take a while.
-    count, chosen = wanted_count(release, n), wanted_seed(seed)
+    count, chosen = trips_of_people(release, n, people), wanted_seed(seed)
     streets = roads_of(roads)
     obeyed = as_rules(rules, release.scope, streets)
     made = synthesize_from(
         release,
         roads=streets,
         rules=obeyed,
-        n=count,
+        n=n,
+        people=people,
         seed=chosen,
         estimator=estimator,
         engine=engine,

@@ -13,18 +13,24 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from wayveil.core import ragged
 from wayveil.core.tables import user_column, whole_seconds
 from wayveil.core.trajectories import Trajectories
 from wayveil.io.atomic import atomic_path
 from wayveil.io.writers.stamps import check_times, iso_times
 
 _DAY_S = 86_400
+_HOME_DEG = 0.005
+"""Side of the squares of which the most frequent is a user's home: about 500 m."""
 _ROUTES = "http://sumo.dlr.de/xsd/routes_file.xsd"
 _POPULATION = "http://www.matsim.org/files/dtd/population_v6.dtd"
 
 
 def trip_table(trajectories: Trajectories, times: str = "iso") -> pa.Table:
-    """One row per trajectory: traj_id, start_time, end_time, start_lat, start_lon, end_lat, end_lon, user_id."""
+    """One row per trajectory: traj_id, start_time, end_time, start_lat, start_lon, end_lat, end_lon.
+
+    With users also user_id and trip_number, which counts a user's trips from 1 in the order of time.
+    """
     first, last = trajectories.offsets[:-1], trajectories.offsets[1:] - 1
 
     def moments(rows: NDArray[np.int64]) -> Any:
@@ -44,7 +50,26 @@ def trip_table(trajectories: Trajectories, times: str = "iso") -> pa.Table:
     }
     if trajectories.user is not None:
         columns["user_id"] = user_column(trajectories.user)
+        columns["trip_number"] = _trip_numbers(trajectories)
     return pa.table(columns)
+
+
+def _trip_numbers(trajectories: Trajectories) -> NDArray[np.int64]:
+    """The rank of each trip among those of its user, from 1."""
+    _, order, count = _by_user(trajectories)
+    number = np.empty(len(trajectories), np.int64)
+    number[order] = 1 + ragged.ranks(count)
+    return number
+
+
+def _by_user(trajectories: Trajectories) -> tuple[list[Any], NDArray[np.int64], NDArray[np.int64]]:
+    """The users, their trips by user and time, and the number of trips of each user."""
+    assert trajectories.user is not None
+    labels = user_column(trajectories.user).to_pylist()
+    codes: dict[Any, int] = {}
+    code = np.array([codes.setdefault(label, len(codes)) for label in labels], np.int64)
+    order = np.lexsort((trajectories.t_utc[trajectories.offsets[:-1]], code))
+    return list(codes), order, np.bincount(code, minlength=len(codes))
 
 
 def write_sumo(trajectories: Trajectories, path: Path, notes: dict[str, str] | None, *, private: bool) -> None:
@@ -66,6 +91,9 @@ def write_sumo(trajectories: Trajectories, path: Path, notes: dict[str, str] | N
 def write_matsim(trajectories: Trajectories, path: Path, notes: dict[str, str] | None, *, private: bool) -> None:
     """Write a MATSim population: one person per trajectory, who leaves an origin and drives to a destination.
 
+    With users it is one person per user, with an activity before, between and after the trips: `home` where most of the
+    user's trips start or end, `other` elsewhere.
+
     Coordinates are degrees, which the attribute `coordinateReferenceSystem` says; MATSim reprojects them.
     """
     start, order = _first_midnight(trajectories), _by_departure(trajectories)
@@ -74,13 +102,13 @@ def write_matsim(trajectories: Trajectories, path: Path, notes: dict[str, str] |
         out.writelines(_comments(notes, f"Hours count from {iso_times(np.array([start]))[0]}."))
         out.write('<population>\n<attributes>\n<attribute name="coordinateReferenceSystem" class="java.lang.String">')
         out.write("EPSG:4326</attribute>\n</attributes>\n")
-        for i in order.tolist():
+        if trajectories.user is not None:
+            out.writelines(_plans(trajectories, start))
+        for i in order.tolist() if trajectories.user is None else ():
             first, last = trajectories.offsets[i], trajectories.offsets[i + 1] - 1
             leaves = _clock(trajectories.t_utc[first] - start)
             lasts = _clock(trajectories.t_utc[last] - trajectories.t_utc[first])
-            (x, y), (x_to, y_to) = (
-                (_digits(trajectories.lon[k]), _digits(trajectories.lat[k])) for k in (first, last)
-            )
+            (x, y), (x_to, y_to) = ((_digits(trajectories.lon[k]), _digits(trajectories.lat[k])) for k in (first, last))
             out.write(
                 f'<person id={quoteattr(str(i))}><plan selected="yes">'
                 f'<activity type="origin" x="{x}" y="{y}" end_time="{leaves}"/>'
@@ -88,6 +116,31 @@ def write_matsim(trajectories: Trajectories, path: Path, notes: dict[str, str] |
                 f'<activity type="destination" x="{x_to}" y="{y_to}"/></plan></person>\n'
             )
         out.write("</population>\n")
+
+
+def _plans(trajectories: Trajectories, start: float) -> Iterator[str]:
+    """One person per user.
+
+    An activity is where the next trip starts; the last one where the last trip ends. A user who starts elsewhere than
+    where the trip before ended has moved unseen, which a plan cannot show.
+    """
+    users, order, count = _by_user(trajectories)
+    first, last = trajectories.offsets[:-1], trajectories.offsets[1:] - 1
+    lon, lat, t_utc = trajectories.lon, trajectories.lat, trajectories.t_utc
+    for user, trips in zip(users, np.split(order, np.cumsum(count)[:-1])):
+        where = [int(k) for k in (*first[trips], last[trips[-1]])]
+        squares = [(round(lon[k] / _HOME_DEG), round(lat[k] / _HOME_DEG)) for k in (*first[trips], *last[trips])]
+        home = max(dict.fromkeys(squares), key=squares.count)
+        yield f'<person id={quoteattr(str(user))}><plan selected="yes">'
+        for k, i in zip(where, (*trips.tolist(), None)):
+            kind = "home" if (round(lon[k] / _HOME_DEG), round(lat[k] / _HOME_DEG)) == home else "other"
+            activity = f'<activity type="{kind}" x="{_digits(lon[k])}" y="{_digits(lat[k])}"'
+            if i is None:
+                yield activity + "/>"
+            else:
+                leaves, lasts = _clock(t_utc[first[i]] - start), _clock(t_utc[last[i]] - t_utc[first[i]])
+                yield f'{activity} end_time="{leaves}"/><leg mode="car" dep_time="{leaves}" trav_time="{lasts}"/>'
+        yield "</plan></person>\n"
 
 
 def _first_midnight(trajectories: Trajectories) -> float:

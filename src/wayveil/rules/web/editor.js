@@ -197,7 +197,7 @@
   function paintDirection(context, to, places, style) {
     for (let k = 0; k + 1 < places.length; k++) {
       const a = toPixel(to, places[k]), b = toPixel(to, places[k + 1]);
-      if (apart(a, b) > 18) arrowHead(context, (a[0] + b[0]) / 2, (a[1] + b[1]) / 2, b[0] - a[0], b[1] - a[1], 7, style);
+      if (apart(a, b) > 18) arrowHead(context, 0.3 * a[0] + 0.7 * b[0], 0.3 * a[1] + 0.7 * b[1], b[0] - a[0], b[1] - a[1], 7, style);
     }
   }
 

@@ -159,6 +159,7 @@ def _learned(
     warn: bool = True,
 ) -> "tuple[Refined, Refined]":
     """Both fields corrected by the network; if `warn`, with a warning when the Bayesian estimate is used instead."""
+    # Only the learned estimator needs the network.
     from wayveil.synthesis.estimate.learned import features
     from wayveil.synthesis.estimate.learned import refine as network
 

@@ -93,9 +93,9 @@ class LengthSettings:
     value."""
     curve_nats: float = 4.0
     """Nats by which the log prior of smooth curves is lower: they follow noise more than the shapes do."""
-    trust_units: float = 100.0
+    trust_units: float = 30.0
     """Noise units of the answer at which the shapes and smooth curves alone have equal weight. Seen on the trial data:
-    between 50 and 100 units, shapes are better on Cabspotting and curves on Geolife."""
+    between 15 and 100 units, shapes are better on Cabspotting, curves on Geolife and T-Drive."""
 
 
 @dataclass(frozen=True)

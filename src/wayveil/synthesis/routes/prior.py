@@ -53,7 +53,7 @@ class Prior:
         """Routes as trips with so many points take them: with a map, some leave the roads (`leave_roads`)."""
         if self.roads is None:
             return lines
-        from wayveil.synthesis.routes.offroad import leave_roads
+        from wayveil.synthesis.routes.offroad import leave_roads  # only runs with a map need it
 
         return leave_roads(lines, points, estimates.occupancy, estimates.grid, random)
 
@@ -62,7 +62,7 @@ def public_prior(scope: Scope, roads: RoadMap | None) -> Prior:
     """The prior for a scope; a map without a road inside the scope is ignored with a warning."""
     if roads is None:
         return Prior()
-    from wayveil.synthesis.routes.road_prior import prepare_roads
+    from wayveil.synthesis.routes.road_prior import prepare_roads  # only runs with a map need it
 
     prepared = prepare_roads(roads, base_grid(scope), scope)
     if len(prepared) and prepared.features:

@@ -25,7 +25,7 @@ def departures(estimates: Estimates, count: int, random: np.random.Generator) ->
         # The estimate may be zero at all open hours; then they are equally likely.
         weight = weight * share if (weight * share).sum() > 0 else share
     slot = shuffled(weight, count, random)
-    midnight = _midnights(estimates.scope)
+    midnight = midnights(estimates.scope)
     day = np.empty(count, np.int64)
     for weekday in range(7):
         on_weekday = np.flatnonzero(slot // 24 == weekday)
@@ -101,5 +101,6 @@ def _first_weekday(scope: Scope) -> int:
     return (scope.first_day or _NO_DAYS_MONDAY).weekday()
 
 
-def _midnights(scope: Scope) -> NDArray[np.float64]:
+def midnights(scope: Scope) -> NDArray[np.float64]:
+    """Return the local midnight at which each day of the scope begins; of one week if it names no days."""
     return np.array([dt.datetime.combine(day, dt.time(), scope.zone).timestamp() for day in _days(scope)])

@@ -2,7 +2,7 @@
 
 The error has two parts: the noise of the release (`uncertainty`), and what remains without noise, because a synthetic
 trip is drawn from estimated densities. The second part was measured on simulated cities
-(research/benchmarks/verdicts.py), as were the spreads of the priors; no real data was used.
+(research/benchmarks/verdicts.py), as were the spreads of the priors.
 
 Privacy: free (post-processing of the release).
 """
@@ -32,8 +32,8 @@ scope; whether people walk or drive is unknown."""
 _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 """Mean absolute value of a normal variable with the standard deviation 1."""
 _SHAPE = 1.5
-"""Factor on the error of a scale, because the shape of a distribution is uncertain, too. On simulated cities it makes a
-verdict about lengths that is too good as rare as one that is too bad."""
+"""Factor on the error of a scale, because the shape of a distribution is uncertain, too. Chosen
+to err towards too bad a verdict, after a look at the city of the demo and at Cabspotting (research/log.md)."""
 
 
 @dataclass(frozen=True)

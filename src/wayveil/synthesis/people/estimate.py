@@ -1,0 +1,237 @@
+"""What the noisy answers tell about people; public guesses where nothing was asked.
+
+Each table of answers is drawn towards what unrelated trips would give, the more, the less it differs from that beyond
+its noise (James and Stein). So people whose trips have nothing in common are not given a home by noise.
+
+Privacy: free (post-processing).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.questions.answer import Answer
+from wayveil.questions.norms import Noisy, NormBins, trajectories_per_unit
+from wayveil.questions.people import PEOPLE_PREFIX
+from wayveil.questions.people.places import PLACES_SHARE
+from wayveil.questions.people.rhythm import TRIPS
+from wayveil.release import Release
+
+Floats = NDArray[np.float64]
+Tables = Mapping[str, Floats]
+"""Tables of the questions about people, by the name of the question."""
+
+
+@dataclass(frozen=True, eq=False)
+class PeopleModel:
+    """What is known about people before any trip is drawn.
+
+    Privacy: free (post-processing).
+    """
+
+    trips: Floats
+    """Shares of people by number of trips (`TRIPS`)."""
+    most_trips: int
+    """The most trips of one person that were used."""
+    answers: Mapping[str, Answer]
+    """Answers to the questions about people, by name; empty if nothing was asked."""
+    number: float
+    """Estimated number of people that answered."""
+
+    @property
+    def measured(self) -> bool:
+        """False if nothing was asked about people, so that public guesses take its place."""
+        return bool(self.answers)
+
+    @property
+    def mean_trips(self) -> float:
+        """Expected number of trips of a person."""
+        return float(self.trips @ [numbers.mean() for numbers in trip_numbers(self.most_trips)])
+
+    def habits(self, unrelated: Tables) -> "Habits":
+        """How people travel; `unrelated` are the tables of trips dealt to people at random."""
+        if not self.measured:
+            return Habits(
+                days=np.array(GUESSED_DAYS),
+                day_trips=np.array(GUESSED_DAY_TRIPS),
+                continuous=np.array(GUESSED_CONTINUITY),
+                stays=np.array(GUESSED_STAYS),
+                places=np.array(GUESSED_PLACES),
+                new_places=_new_places(unrelated["places"]),
+                ends_at_first=GUESSED_ENDS_AT_FIRST,
+            )
+        found = {
+            name: drawn_towards(answer, unrelated[name]) for name, answer in self.answers.items() if name in unrelated
+        }
+        chance, near = (_share_of_second(tables["continuity"]) for tables in (unrelated, found))
+        first = [_first_at_end(tables["anchors"]) for tables in (unrelated, found)]
+        return Habits(
+            days=_rows(found["days"]),
+            day_trips=_shares(found["day_trips"]),
+            continuous=_beyond(near, chance),
+            stays=_rows(found["stays"]),
+            places=_rows(found["places"]),
+            new_places=_new_places(unrelated["places"]),
+            ends_at_first=float(_beyond(np.array(first[1]), np.array(first[0]))),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Habits:
+    """How people travel; every row of shares adds up to one."""
+
+    days: Floats
+    """(classes of trips, `DAYS_SHARE`) active days divided by trips."""
+    day_trips: Floats
+    """Shares of active days by number of trips (`DAY_TRIPS`)."""
+    continuous: Floats
+    """Probability that a trip is made to start where the last one ended, by gap (`GAPS_H`)."""
+    stays: Floats
+    """(parts of the day, `GAPS_H`) shares of gaps."""
+    places: Floats
+    """(classes of trips, `PLACES_SHARE`) places divided by starts and ends."""
+    new_places: Floats
+    """By class of trips, the share of starts and ends at a new place if trips have nothing in common."""
+    ends_at_first: float
+    """Share of trips that are made to end at the person's first place."""
+
+
+GUESSED_DAYS = (
+    (0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0),
+    (0.0, 0.0, 0.2, 0.0, 0.5, 0.15, 0.15),
+    (0.0, 0.15, 0.2, 0.25, 0.25, 0.1, 0.05),
+    (0.05, 0.15, 0.25, 0.3, 0.2, 0.05, 0.0),
+    (0.05, 0.15, 0.3, 0.3, 0.15, 0.05, 0.0),
+)
+GUESSED_DAY_TRIPS = (0.15, 0.4, 0.2, 0.13, 0.08, 0.03, 0.01)
+GUESSED_CONTINUITY = (0.8, 0.8, 0.75, 0.7, 0.65, 0.5, 0.4, 0.3)
+GUESSED_STAYS = (
+    (0.1, 0.15, 0.2, 0.25, 0.15, 0.1, 0.03, 0.02),
+    (0.1, 0.15, 0.25, 0.25, 0.15, 0.05, 0.03, 0.02),
+    (0.1, 0.2, 0.25, 0.1, 0.1, 0.15, 0.06, 0.04),
+    (0.05, 0.1, 0.1, 0.1, 0.35, 0.2, 0.06, 0.04),
+)
+GUESSED_PLACES = (
+    (0.0, 0.0, 0.0, 0.0, 0.1, 0.0, 0.0, 0.9),
+    (0.0, 0.0, 0.1, 0.2, 0.4, 0.15, 0.1, 0.05),
+    (0.05, 0.15, 0.25, 0.25, 0.15, 0.1, 0.05, 0.0),
+    (0.15, 0.25, 0.3, 0.2, 0.1, 0.0, 0.0, 0.0),
+    (0.35, 0.3, 0.2, 0.1, 0.05, 0.0, 0.0, 0.0),
+)
+GUESSED_ENDS_AT_FIRST = 0.35
+"""Where nothing was asked: round numbers in the range of travel surveys."""
+
+
+def people_model(release: Release) -> PeopleModel | None:
+    """The model of a user-level release; None at trajectory level, where nothing is known about people."""
+    if release.unit != "user":
+        return None
+    trips, most = _trips_from_norms(release), release.max_per_user
+    answers = {
+        answer.name.removeprefix(PEOPLE_PREFIX): answer
+        for answer in release.answers
+        if answer.name.startswith(PEOPLE_PREFIX)
+    }
+    if not answers:
+        return PeopleModel(trips, most, {}, 0.0)
+    number = _number_of_people(release, answers)
+    trips = _shares(drawn_towards(answers["trips"], number * trips))
+    return PeopleModel(trips, most, answers, number)
+
+
+def without_people(release: Release) -> Release:
+    """The release without its answers about people, which say nothing about single trips."""
+    return replace(
+        release, answers=tuple(answer for answer in release.answers if not answer.name.startswith(PEOPLE_PREFIX))
+    )
+
+
+def trip_numbers(most: int) -> list[NDArray[np.int64]]:
+    """The numbers of trips in each bin of `TRIPS`, up to the most that are used of one person."""
+    edges = [int(edge) for edge in TRIPS.edges]
+    return [np.arange(low, min(high, max(most, low) + 1)) for low, high in pairwise(edges)]
+
+
+def drawn_towards(answer: Answer, expected: Floats) -> Floats:
+    """The noisy counts, drawn towards the expected ones, not negative, with the total of the expected ones."""
+    noisy, total = answer.counts.ravel(), float(expected.sum())
+    prior, variance = expected.ravel(), 2 * answer.noise**2
+    beyond = noisy - prior
+    differs = max(float((beyond**2).mean()) - variance, 0.0)
+    return _projected(prior + beyond * differs / (differs + variance), total).reshape(answer.shape)
+
+
+def _trips_from_norms(release: Release) -> Floats:
+    """Trips per person from the norms of the count, if there are any; else a broad guess."""
+    numbers = trip_numbers(release.max_per_user)
+    clipping = release["count"].clipping
+    if clipping is None or clipping.norms is None or clipping.norms_scale is None:
+        weight = np.array([sum(1 / number for number in some) for some in numbers])
+    else:
+        bins = NormBins(release.max_per_user, whole=True)
+        units = trajectories_per_unit(bins, Noisy(clipping.norms, clipping.norms_scale)).units
+        edges = bins.edges
+        per_number = {
+            number: units[k] / (np.floor(edges[k + 1]) - np.floor(edges[k]))
+            for k in range(len(units))
+            for number in range(int(edges[k]) + 1, int(edges[k + 1]) + 1)
+        }
+        weight = np.array([sum(per_number.get(int(number), 0.0) for number in some) for some in numbers])
+    weight = np.where([low <= release.max_per_user for low in TRIPS.edges[:-1]], weight, 0.0)
+    return _shares(weight)
+
+
+def _number_of_people(release: Release, answers: Mapping[str, Answer]) -> float:
+    """The number of people, from all answers to which everybody adds one, weighted by precision."""
+    everybody = [answers[name] for name in ("trips", "days", "day_trips", "places", "gyration")]
+    found = [(float(answer.counts.sum()), 2 * answer.noise**2 * answer.counts.size) for answer in everybody]
+    clipping = release["count"].clipping
+    if clipping is not None and clipping.norms is not None and clipping.norms_scale is not None:
+        found.append((float(clipping.norms.sum()), clipping.norms_scale**2 * len(clipping.norms)))
+    weight = np.array([1 / variance for _, variance in found])
+    return max(float(weight @ [total for total, _ in found] / weight.sum()), 1.0)
+
+
+def _projected(values: Floats, total: float) -> Floats:
+    """The nearest values that are not negative and add up to `total`: y − λ, at least zero."""
+    order = np.sort(values)[::-1]
+    running = (np.cumsum(order) - total) / np.arange(1, len(order) + 1)
+    last = int(np.flatnonzero(order > running)[-1]) if total > 0 else 0
+    return np.asarray(np.maximum(values - running[last], 0.0))
+
+
+def _rows(counts: Floats) -> Floats:
+    """Shares of each row; those of all rows together where a row is empty."""
+    whole = counts.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(whole > 0, counts / np.maximum(whole, 1e-300), _shares(counts.sum(axis=0))))
+
+
+def _share_of_second(counts: Floats) -> Floats:
+    """Share of the second column in each row; that of all rows where a row is empty."""
+    whole, overall = counts.sum(axis=1), counts[:, 1].sum() / max(counts.sum(), 1e-300)
+    return np.asarray(np.where(whole > 0, counts[:, 1] / np.maximum(whole, 1e-300), overall))
+
+
+def _first_at_end(anchors: Floats) -> float:
+    """Share of ends at the most frequent place, of people with several trips."""
+    ends = anchors[1:, 1].sum(axis=0)
+    return float(ends[0] / max(ends.sum(), 1e-300))
+
+
+def _beyond(share: Floats, chance: Floats) -> Floats:
+    """The share that must be arranged where the rest comes about by chance."""
+    return np.asarray(np.clip((share - chance) / np.maximum(1 - chance, 1e-3), 0.0, 1.0))
+
+
+def _new_places(places: Floats) -> Floats:
+    """Mean number of places divided by starts and ends, by class of trips."""
+    edges = np.minimum(np.asarray(PLACES_SHARE.edges), 1.0)
+    middle, whole = (edges[1:] + edges[:-1]) / 2, places.sum(axis=1)
+    return np.asarray(np.where(whole > 0, places @ middle / np.maximum(whole, 1e-300), 1.0))
+
+
+def _shares(weight: Floats) -> Floats:
+    return np.asarray(weight / weight.sum())

@@ -1,0 +1,31 @@
+"""How many trips a wanted number of people make.
+
+Privacy: free (post-processing).
+"""
+
+import operator
+
+from wayveil.errors import InputError
+from wayveil.release import Release
+from wayveil.synthesis.arguments import wanted_count
+from wayveil.synthesis.people.estimate import people_model
+
+MOST_PEOPLE = 10_000_000
+
+
+def trips_of_people(release: Release, n: int | None, people: int | None) -> int:
+    """The number of trips: `n`, or what so many `people` make, or the noisy count; InputError if both are given."""
+    if people is None:
+        return wanted_count(release, n)
+    if n is not None:
+        raise InputError("n= counts trips and people= counts people; give one of them.")
+    try:
+        number = 0 if isinstance(people, bool) else operator.index(people)
+    except TypeError:
+        number = 0
+    if not 1 <= number <= MOST_PEOPLE:
+        raise InputError(f"people= must be a whole number from 1 to {MOST_PEOPLE:,}.")
+    model = people_model(release)
+    if model is None:
+        raise InputError("people= needs a release that protects people; measure with unit='user'.")
+    return wanted_count(release, max(round(number * model.mean_trips), number))

@@ -1,0 +1,174 @@
+"""with_people: the trips of a shard become the trips of people.
+
+The steps: plans (`plan`), assignment of trips to them (`assign`), ways from place to place (`ways`), and an exact
+check: a trip that breaks a rule, or that the person could not reach in time, goes back to what it was before and
+belongs to a person of its own.
+
+Privacy: free (post-processing).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.core import ragged
+from wayveil.core.scope import Scope
+from wayveil.core.trajectories import Trajectories
+from wayveil.progress import Progress, quiet
+from wayveil.questions.people import PEOPLE_PREFIX, PEOPLE_QUESTIONS
+from wayveil.questions.people.trips_of_people import PeopleTrips
+from wayveil.questions.question import size_of
+from wayveil.rules import with_scope_bounds
+from wayveil.rules.counting import violating_trajectories
+from wayveil.rules.rule import Rule
+from wayveil.synthesis.people.assign import Assigned, Assignment, TripTable
+from wayveil.synthesis.people.estimate import PeopleModel
+from wayveil.synthesis.people.plan import draw_plans, numbers_of_trips
+from wayveil.synthesis.people.ways import moved_ways, possible_sequence
+from wayveil.synthesis.place.caps import fastest_mps
+from wayveil.synthesis.place.track_columns import Tracks, motion_of_tracks, take_tracks, written_degrees
+from wayveil.synthesis.trips.departures import midnights
+
+_WAVES = 4
+"""How often people are planned for the trips that are left over."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calendar:
+    """The days of the scope."""
+
+    midnight: NDArray[np.float64]
+    weekend: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, scope: Scope) -> "Calendar":
+        """Local midnights, and whether each day is a Saturday or Sunday."""
+        midnight = midnights(scope)
+        noon = midnight + 43_200.0
+        return cls(midnight, np.asarray(scope.local_seconds(noon) >= 5 * 86_400.0))
+
+    def day_of(self, t_utc: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Number of the day of each instant."""
+        return np.clip(np.searchsorted(self.midnight, t_utc, side="right") - 1, 0, len(self.midnight) - 1)
+
+
+def with_people(
+    made: Trajectories,
+    model: PeopleModel,
+    scope: Scope,
+    rules: Sequence[Rule],
+    random: np.random.Generator,
+    people: int | None = None,
+    progress: Progress = quiet,
+) -> Trajectories:
+    """As many trips, sorted by person and time, with the number of a person as user.
+
+    With a number of `people`, trips that would need more people are left out.
+    """
+    x_m, y_m = scope.to_metres(made.lon, made.lat)
+    tracks = Tracks(made.offsets, x_m, y_m, made.t_utc)
+    assigned = _assigned(tracks, model, scope, random, people, progress)
+    changed = _as_written(moved_ways(tracks, assigned, scope.width_m, scope.height_m, random), scope)
+    person = np.array([one.person for one in assigned], np.int64)
+    trip = np.array([one.trip for one in assigned], np.int64)
+    broken = violating_trajectories(with_scope_bounds(rules, scope), motion_of_tracks(changed, scope))
+    kept = _feasible(changed, person, ~np.asarray(broken, bool), fastest_mps(scope))
+    # Trips without a place in a chain stay as they were, each with a person of its own.
+    alone = np.setdiff1d(np.arange(len(tracks)), trip[kept])
+    joined = _joined(take_tracks(changed, kept), take_tracks(tracks, alone))
+    label = np.r_[person[kept], int(person.max(initial=-1)) + 1 + np.arange(len(alone))]
+    label = np.unique(label, return_inverse=True)[1].astype(np.int64)
+    order = np.lexsort((joined.t_utc[joined.offsets[:-1]], label))
+    if people is not None:
+        order = order[label[order] < people]
+    joined = take_tracks(joined, order)
+    lon, lat = written_degrees(joined.x_m, joined.y_m, scope)
+    return Trajectories(joined.offsets, lon, lat, joined.t_utc, label[order])
+
+
+def _assigned(
+    tracks: Tracks,
+    model: PeopleModel,
+    scope: Scope,
+    random: np.random.Generator,
+    wanted: int | None,
+    progress: Progress,
+) -> list[Assigned]:
+    """Trips of people, in several waves: each plans people for the trips that the last one left over."""
+    calendar = Calendar.of(scope)
+    first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
+    start = tracks.t_utc[first]
+    day = calendar.day_of(start)
+    table = TripTable(
+        tracks.x_m[first], tracks.y_m[first], tracks.x_m[last], tracks.y_m[last],
+        start - calendar.midnight[day], tracks.t_utc[last] - start, calendar.weekend[day].astype(np.float64),
+    )  # fmt: skip
+    habits = model.habits(_unrelated(tracks, model, scope, random))
+    left, found, people = np.arange(len(table)), [], 0
+    for wave in range(_WAVES):
+        if len(left) == 0:
+            break
+        some = TripTable(*(getattr(table, name)[left] for name in TripTable.__dataclass_fields__))
+        number = int(np.clip(round(len(left) / model.mean_trips), 1, len(left)))
+        if wave == 0 and wanted is not None:
+            number = min(wanted, len(left))
+        weight = np.bincount(day[left], minlength=len(calendar.midnight)).astype(np.float64)
+        plans = draw_plans(numbers_of_trips(model, len(left), number, random), habits, weight, random)
+        assignment = Assignment(some, plans, habits, calendar.midnight, calendar.weekend, fastest_mps(scope), random)
+        assignment.run(progress if wave == 0 else quiet)
+        found += [
+            Assigned(
+                people + one.person, int(left[one.trip]), int(left[one.way]), one.reverse, one.start, one.end,
+                one.depart_utc,
+            )
+            for one in assignment.assigned
+        ]  # fmt: skip
+        people += len(plans)
+        left = left[assignment.left]
+    # Sorted by person and time, as the checks expect.
+    return sorted(found, key=lambda one: (one.person, one.depart_utc))
+
+
+def _unrelated(
+    tracks: Tracks, model: PeopleModel, scope: Scope, random: np.random.Generator
+) -> dict[str, NDArray[np.float64]]:
+    """The tables of the questions about people if the trips were dealt to people at random."""
+    count = len(tracks)
+    trips = numbers_of_trips(model, count, int(np.clip(round(count / model.mean_trips), 1, count)), random)
+    person = random.permutation(ragged.owners(trips))
+    first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
+    ends = (tracks.x_m[first], tracks.y_m[first], tracks.x_m[last], tracks.y_m[last])
+    dealt = PeopleTrips.sorted(len(trips), person, *ends, tracks.t_utc[first], tracks.t_utc[last], scope)
+    found = {}
+    for question, _ in PEOPLE_QUESTIONS:
+        asked = question(scope)
+        who, column = asked.entries(dealt)
+        weight = 1 / np.bincount(who, minlength=len(trips))[who]
+        table = np.bincount(column, weights=weight, minlength=size_of(asked)).reshape(asked.shape)
+        scale = model.number / len(trips) if model.measured else 1.0
+        found[question.name.removeprefix(PEOPLE_PREFIX)] = np.asarray(table * scale, np.float64)
+    return found
+
+
+def _feasible(tracks: Tracks, person: NDArray[np.int64], good: NDArray[np.bool_], most_mps: float) -> NDArray[np.int64]:
+    """The tracks that remain when those that cannot follow the one before are removed, one after the other."""
+    kept = np.flatnonzero(good)
+    while len(kept):
+        possible = possible_sequence(take_tracks(tracks, kept), person[kept], most_mps)
+        if possible.all():
+            break
+        kept = kept[possible]
+    return kept
+
+
+def _as_written(tracks: Tracks, scope: Scope) -> Tracks:
+    x, y = scope.to_metres(*written_degrees(tracks.x_m, tracks.y_m, scope))
+    return Tracks(tracks.offsets, x, y, tracks.t_utc)
+
+
+def _joined(one: Tracks, other: Tracks) -> Tracks:
+    offsets = np.r_[one.offsets, one.offsets[-1] + other.offsets[1:]]
+    columns = (np.r_[getattr(one, name), getattr(other, name)] for name in ("x_m", "y_m", "t_utc"))
+    return Tracks(offsets, *columns)

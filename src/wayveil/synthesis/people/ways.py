@@ -1,0 +1,63 @@
+"""Ways of people's trips: moved to the places where they start and end, or repeated, and their times.
+
+Privacy: free (post-processing).
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from wayveil.core import ragged
+from wayveil.synthesis.people.assign import Assigned
+from wayveil.synthesis.place.track_columns import Tracks
+
+_JITTER_M = 12.0
+"""Standard deviation of a start or end around its place, in each direction: parking, doors, and satellite errors."""
+_TAPER, _TAPER_M = 5.0, 200.0
+"""A move of d metres fades out over 5·d + 200 m of the way, so that steps become longer by a fifth at most."""
+_EDGE_M = 1.0
+"""Least distance from the edge of the box."""
+
+
+def moved_ways(
+    tracks: Tracks, assigned: Sequence[Assigned], width_m: float, height_m: float, random: np.random.Generator
+) -> Tracks:
+    """The tracks of the assigned trips, in their order."""
+    way = np.array([one.way for one in assigned], np.int64)
+    reverse = np.array([one.reverse for one in assigned], bool)
+    depart = np.array([one.depart_utc for one in assigned])
+    offsets, points = ragged.take(tracks.offsets, way)
+    count = np.diff(offsets)
+    rank, owner = ragged.ranks(count), ragged.owners(count)
+    points = np.where(reverse[owner], points - rank + (count[owner] - 1 - rank), points)
+    x, y, t = tracks.x_m[points], tracks.y_m[points], tracks.t_utc[points]
+    first, last = offsets[:-1], offsets[1:] - 1
+    elapsed = np.abs(t - t[first][owner])
+    step = np.hypot(np.diff(x, prepend=x[:1]), np.diff(y, prepend=y[:1]))
+    step[first] = 0.0
+    along = np.cumsum(step)
+    along -= along[first][owner]
+    whole = along[last]
+    for places, at, from_there in (
+        ([one.start for one in assigned], first, along),
+        ([one.end for one in assigned], last, whole[owner] - along),
+    ):
+        goal = np.array(places) + random.normal(0, _JITTER_M, (len(at), 2))
+        dx, dy = goal[:, 0] - x[at], goal[:, 1] - y[at]
+        reach = np.minimum(np.maximum(_TAPER * np.hypot(dx, dy) + _TAPER_M, 1.0), np.maximum(whole, 1.0))
+        fade = np.clip(1 - from_there / reach[owner], 0.0, 1.0)
+        x, y = x + fade * dx[owner], y + fade * dy[owner]
+    x, y = np.clip(x, _EDGE_M, width_m - _EDGE_M), np.clip(y, _EDGE_M, height_m - _EDGE_M)
+    return Tracks(offsets, x, y, np.rint(depart)[owner] + np.rint(elapsed))
+
+
+def possible_sequence(tracks: Tracks, person: NDArray[np.int64], fastest_mps: float) -> NDArray[np.bool_]:
+    """Whether each track can follow the previous one of the same person; tracks are sorted by person and time."""
+    first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
+    possible = np.ones(len(tracks), bool)
+    same = person[1:] == person[:-1]
+    gap = tracks.t_utc[first[1:]] - tracks.t_utc[last[:-1]]
+    apart = np.hypot(tracks.x_m[first[1:]] - tracks.x_m[last[:-1]], tracks.y_m[first[1:]] - tracks.y_m[last[:-1]])
+    possible[1:] = ~same | ((gap >= 1) & (apart <= gap * fastest_mps))
+    return possible

@@ -1,0 +1,93 @@
+"""What a reader should conclude from an evaluation."""
+
+import pytest
+from typer.testing import CliRunner
+
+from wayveil.cli.main import app
+from wayveil.errors import InputError
+from wayveil.evaluation.conclusion import (
+    GROUPS,
+    MATTERS,
+    conclude,
+    conclusion_line,
+    floor_warnings,
+    in_groups,
+    purpose_of,
+    word_of,
+)
+from wayveil.evaluation.score import METRICS, Score
+
+
+def score(value, floor=0.05, half=0.005, higher=False):
+    return Score(value, value - half, value + half, floor, 0.001, False, higher)
+
+
+def test_every_metric_is_in_one_group_and_every_use_knows_its_metrics():
+    grouped = [name for members in GROUPS.values() for name in members]
+    assert sorted(grouped) == sorted(METRICS)
+    assert all(name in METRICS for names in MATTERS.values() for name in names)
+    assert list(in_groups(METRICS)) == list(GROUPS)
+    assert in_groups(["new_metric"]) == {"Others": ["new_metric"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "word"),
+    [
+        ("length", score(0.05), "good"),
+        ("length", score(0.054), "good"),  # the floor is in its interval
+        ("length", score(0.06), "good"),
+        ("length", score(0.10), "rough"),
+        ("length", score(0.30), "poor"),
+        ("trip_100", score(0.65, floor=0.6), "no use"),
+        ("pattern_f1", score(0.5, floor=0.9, higher=True), "rough"),
+        ("pattern_f1", score(0.95, floor=0.9, higher=True), "good"),
+    ],
+)
+def test_words_follow_the_distance_from_the_floor(name, given, word):
+    assert word_of(name, given) == word
+
+
+def test_the_conclusion_names_the_weakest_metrics():
+    scores = {"start_hour": score(0.05), "trip_1000": score(0.5), "length": score(0.11)}
+    found = conclude(scores, "planning")
+    assert found.word == "rough" and "trip_1000 is poor, length is rough" in found.details
+    assert conclusion_line(scores, False, (), "planning").startswith("This data is rough for planning: 1 of 3")
+    every_use = conclusion_line(scores, False, ())
+    assert all(use in every_use for use in ("planning", "simulation", "research"))
+
+
+def test_copies_and_too_few_trips_come_before_everything_else():
+    scores = {"length": score(0.05)}
+    assert "Nothing can be concluded" in conclusion_line(scores, True, ())
+    assert "length is below the floor" in conclusion_line(scores, False, ["length"])
+    assert "no metric" in conclusion_line({"diameter": score(0.05)}, False, (), "planning")
+
+
+@pytest.mark.parametrize(
+    ("real", "synthetic", "said"),
+    [(1000, 1000, None), (1000, 900, "fewer trajectories"), (1000, 400, "small samples"), (1000, 1500, "extrapolated")],
+)
+def test_floors_of_other_sizes_are_not_comparable(real, synthetic, said):
+    told = floor_warnings({"length": score(0.05)}, real, synthetic)
+    assert (told == []) if said is None else (len(told) == 1 and said in told[0])
+
+
+def test_a_floor_that_tells_nothing_is_named():
+    assert "trip_100" in floor_warnings({"trip_100": score(0.65, floor=0.6)}, 1000, 1000)[0]
+
+
+def test_an_unknown_use_is_refused():
+    with pytest.raises(InputError, match="planning, simulation, research"):
+        purpose_of("marketing")
+    told = CliRunner().invoke(app, ["evaluate", "a.csv", "b.csv", "--scope", "beijing", "--for", "marketing"])
+    assert told.exit_code != 0
+
+
+def test_the_first_line_is_the_conclusion():
+    import wayveil
+
+    city = wayveil.simulate.simulate_city(size_km=(3, 3))
+    rides, others = (wayveil.simulate.simulate_trajectories(city, 60, seed=seed) for seed in (0, 1))
+    found = wayveil.evaluate(rides, others, city.scope, metrics=("length", "start_hour"), purpose="planning")
+    assert str(found).splitlines()[0] == found.conclusion == found.to_dict()["conclusion"]
+    assert "planning" in found.conclusion and found.to_dict()["scores"]["length"]["word"] == found.words["length"]

@@ -1,0 +1,151 @@
+"""Synthetic people: chains in time and place, rules, files, numbers, and inputs with little in them."""
+
+from unittest import mock
+
+import numpy as np
+import pytest
+
+import wayveil
+from wayveil.core.trajectories import Trajectories
+from wayveil.errors import InputError
+from wayveil.evaluation.people.measures import people_trips
+from wayveil.privacy.noise import SeededNoise
+from wayveil.questions import catalogue
+from wayveil.rules import motion_of, violating_trajectories
+from wayveil.simulate import simulate_city, simulate_trajectories
+from wayveil.simulate.generate import Behaviour
+from wayveil.synthesis.people.sequence import impossible_trips
+
+CITY = simulate_city(0, size_km=(5, 5))
+SCOPE = CITY.scope
+
+
+def released(data, **promise):
+    with mock.patch.object(catalogue, "LEAST_PEOPLE", 0.0), mock.patch.object(catalogue, "FULL_SIGNAL", 0.0):
+        given = {"epsilon": 20, "delta": "1e-6", "unit": "user", "max_per_user": 20, **promise}
+        return wayveil.measure(data, SCOPE, noise=SeededNoise(1), **given)
+
+
+@pytest.fixture(scope="module")
+def release():
+    return released(simulate_trajectories(CITY, 2000, seed=1, behaviour=Behaviour(diaries=True)))
+
+
+@pytest.fixture(scope="module")
+def made(release):
+    return wayveil.synthesize(release, n=1500, seed=1, estimator="bayes").trajectories
+
+
+def test_people_are_never_in_two_places_and_never_jump(made):
+    trips = people_trips(made, SCOPE)
+    assert impossible_trips(trips, SCOPE) == (0, 0)
+    assert (trips.gap_s > 0).all()
+
+
+def test_an_overlap_and_a_jump_are_counted():
+    lon, lat = SCOPE.west + 0.01, SCOPE.south + 0.01
+    t0 = SCOPE.time_window()[0]
+    times = np.array([0, 600, 300, 900, 901, 1000.0]) + t0
+    far = lon + 0.03
+    data = Trajectories([0, 2, 4, 6], [lon, lon, lon, lon, far, far], [lat] * 6, times, [1, 1, 1])
+    assert impossible_trips(people_trips(data, SCOPE), SCOPE) == (1, 1)
+
+
+def test_trips_start_where_the_last_one_ended_and_come_back(made):
+    trips = people_trips(made, SCOPE)
+    assert len(made) == 1500
+    near = (trips.apart_m <= 300).mean()
+    dealt = np.random.default_rng(0).permutation(made.user)
+    chance = people_trips(Trajectories(made.offsets, made.lon, made.lat, made.t_utc, dealt), SCOPE)
+    assert near > 0.8 > 4 * (chance.apart_m <= 300).mean()
+    assert (trips.repeats > 0).mean() > 2 * (chance.repeats > 0).mean()
+
+
+def test_the_same_seed_gives_the_same_people(release, made):
+    assert wayveil.synthesize(release, n=1500, seed=1, estimator="bayes").trajectories == made
+
+
+def test_a_number_of_people_is_a_number_of_people(release):
+    some = wayveil.synthesize(release, people=40, seed=2, estimator="bayes").trajectories
+    assert len(np.unique(some.user)) == 40
+
+
+def test_rules_hold_for_people(release):
+    rules = CITY.rules_geojson
+    streets = CITY.roadmap
+    read = wayveil.rules.read_rules(rules, SCOPE, streets)
+    some = wayveil.synthesize(release, n=300, rules=read, roads=streets, seed=1, estimator="bayes").trajectories
+    assert not violating_trajectories(read, motion_of(some, SCOPE)).any()
+    assert impossible_trips(people_trips(some, SCOPE), SCOPE) == (0, 0)
+
+
+def test_shards_share_no_person_and_files_resume(release, tmp_path, monkeypatch):
+    from wayveil.synthesis import resume, shard
+
+    monkeypatch.setattr(shard, "SHARD", 200)
+    file = tmp_path / "people.parquet"
+    real = resume._write_part
+
+    def stops(path, part):
+        if "000001" in path.name:
+            raise KeyboardInterrupt
+        real(path, part)
+
+    monkeypatch.setattr(resume, "_write_part", stops)
+    with pytest.raises(KeyboardInterrupt):
+        resume.synthesize_to_parquet(release, file, n=400, seed=3, estimator="bayes")
+    monkeypatch.setattr(resume, "_write_part", real)
+    done = resume.synthesize_to_parquet(release, file, n=400, seed=3, estimator="bayes")
+    assert done.resumed_shards == 1 and done.trajectories == 400
+    people = wayveil.read(file)
+    assert people == wayveil.synthesize(release, n=400, seed=3, estimator="bayes").trajectories
+    assert impossible_trips(people_trips(people, SCOPE), SCOPE) == (0, 0)
+
+
+def test_trajectory_level_has_no_people(release):
+    data = simulate_trajectories(CITY, 300, seed=1)
+    plain = released(data, unit="trajectory", max_per_user=None, delta="0", epsilon=2)
+    assert wayveil.synthesize(plain, n=50, seed=1, estimator="bayes").trajectories.user is None
+    with pytest.raises(InputError, match="measure with unit='user'"):
+        wayveil.synthesize(plain, people=5)
+    with pytest.raises(InputError, match="give one of them"):
+        wayveil.synthesize(release, n=5, people=5)
+    for wrong in (0, -1, 2.5, True):
+        with pytest.raises(InputError, match="whole number from 1"):
+            wayveil.synthesize(release, people=wrong)
+
+
+def test_without_answers_public_guesses_make_people():
+    data = simulate_trajectories(CITY, 300, seed=1)
+    plain = wayveil.measure(data, SCOPE, epsilon=1, delta="1e-6", unit="user", max_per_user=20, noise=SeededNoise(1))
+    assert "people/trips" not in plain
+    assert wayveil.synthesize(plain, n=40, seed=1, estimator="bayes").trajectories.user is None
+    some = wayveil.synthesize(plain, people=30, seed=1, estimator="bayes").trajectories
+    assert len(np.unique(some.user)) == 30
+
+
+def users_of(kind, data):
+    rng = np.random.default_rng(0)
+    count = len(data)
+    users = {
+        "one user": np.zeros(count, int),
+        "one trip each": np.arange(count),
+        "one user with most": np.where(rng.random(count) < 0.9, 0, np.arange(count)),
+    }.get(kind, data.user)
+    t_utc = np.full(len(data.t_utc), data.t_utc[0]) if kind == "equal times" else data.t_utc
+    return Trajectories(data.offsets, data.lon, data.lat, t_utc, users)
+
+
+@pytest.mark.parametrize("kind", ["one user", "one trip each", "one user with most", "equal times"])
+@pytest.mark.parametrize("delta", ["0", "1e-6"])
+def test_strange_people_give_a_plain_result(kind, delta):
+    data = users_of(kind, simulate_trajectories(CITY, 250, seed=1))
+    some = wayveil.synthesize(released(data, delta=delta), n=60, seed=1, estimator="bayes").trajectories
+    assert len(some) == 60 and some.user is not None
+    assert impossible_trips(people_trips(some, SCOPE), SCOPE) == (0, 0)
+
+
+def test_no_user_column_is_one_sentence():
+    data = simulate_trajectories(CITY, 20, seed=1)
+    with pytest.raises(InputError, match=r"unit='user' needs a user column"):
+        released(Trajectories(data.offsets, data.lon, data.lat, data.t_utc))

@@ -1,0 +1,92 @@
+"""Relative errors of parts, and verdicts that follow the noise of a release."""
+
+import numpy as np
+import pytest
+
+from wayveil.measurement import measure
+from wayveil.privacy.noise import SeededNoise
+from wayveil.release.kinds import KINDS
+from wayveil.simulate import simulate_city, simulate_trajectories
+from wayveil.synthesis.uncertainty.parts import Pieces, wrong_share
+from wayveil.synthesis.uncertainty.uncertainty import SPREADS, can_be_judged, uncertainty
+from wayveil.synthesis.uncertainty.verdict import Verdict, sentence, square_zones, verdicts
+
+TWO = np.array([0, 1])
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Of the same trips, measured with nearly all noise, with some, and with nearly none."""
+    city = simulate_city(0, size_km=(4, 4))
+    rides = simulate_trajectories(city, 400, seed=3)
+    result = {}
+    for epsilon in ("0.002", "5", "1000"):
+        noise = SeededNoise(4)
+        release = measure(rides, city.scope, epsilon=epsilon, unit="trajectory", noise=noise, accept_low_signal=True)
+        result[epsilon] = uncertainty(release)
+    return result
+
+
+def test_a_whole_block_weighs_its_noise_against_the_prior():
+    variance = Pieces(TWO, TWO, np.array([100.0, 1.0]), 2).relative_variance(np.array([25.0, 1e9]), 2.0)
+    assert variance == pytest.approx([1 / (1 / 4 + 400), 4.0], rel=1e-6)
+
+
+def test_a_piece_of_a_block_is_as_uncertain_as_the_prior_within_it():
+    halves = Pieces(TWO, np.zeros(2, np.int64), np.array([50.0, 50.0]), 2)
+    assert halves.relative_variance(np.array([1e-9]), 2.0) == pytest.approx([1.0, 1.0], abs=1e-6)  # (½·2)²
+
+
+def test_blocks_of_no_part_do_not_count():
+    alone = Pieces(np.array([0, -1]), TWO, np.array([10.0, 99.0]), 1)
+    assert alone.relative_variance(np.array([1.0, 1e9]), 1.0) == pytest.approx([1 / (1 + 100)])
+
+
+def test_the_wrong_share_is_that_of_lognormal_errors():
+    random = np.random.default_rng(1)
+    factor = np.exp(0.6 * random.standard_normal(200_000) - 0.18)
+    assert wrong_share(np.array([0.36]), np.array([1.0])) == pytest.approx(np.abs(factor - 1).mean() / 2, abs=2e-3)
+
+
+def test_more_epsilon_never_makes_an_error_larger(found):
+    errors = [[one.error for one in verdicts(found[epsilon])] for epsilon in ("0.002", "5", "1000")]
+    assert (np.diff(errors, axis=0) <= 0).all()
+
+
+def test_noise_is_never_called_good_and_no_noise_is(found):
+    words = {epsilon: {one.kind: one.word for one in verdicts(one_found)} for epsilon, one_found in found.items()}
+    assert all(words["0.002"][kind] == "noise" for kind in ("zones", "streets", "hours", "speeds"))
+    assert "good" not in words["0.002"].values()
+    assert set(words["1000"].values()) == {"good"}
+    assert "do not use" in sentence(verdicts(found["0.002"])).lower()
+
+
+def test_errors_have_the_shape_of_the_zones(found):
+    one = found["5"]
+    zones = square_zones(one.estimates.grid, 3)
+    zones[0, 0] = -1
+    assert one.flows(zones).shape == (9, 9) and one.ends(zones).shape == one.traffic(zones).shape == (9,)
+    assert one.trips_between(zones).sum() == pytest.approx(1, abs=0.02)
+    assert (one.traffic(zones) <= SPREADS.place + 1e-9).all() and (one.paces(zones) > 0).all()
+    assert len(one.hours((0, 6, 10, 16, 20))) == 5 and len(one.days) == 7
+    grid = one.estimates.grid
+    assert one.cells.shape == (grid.rows, grid.columns) and np.isfinite(one.cells).all()
+
+
+def test_a_part_of_the_day_is_more_certain_than_its_hours(found):
+    one = found["5"]
+    assert one.hours((0, 12)).max() < one.hours().max()
+
+
+def test_a_release_of_few_answers_is_not_judged(found):
+    from dataclasses import replace
+
+    release = found["5"].release
+    assert can_be_judged(release) and not can_be_judged(replace(release, answers=release.answers[:3]))
+
+
+def test_a_verdict_has_the_words_of_the_plan():
+    for kind, about in KINDS.items():
+        assert [Verdict(kind, error).word for error in (about.good, about.rough, about.rough + 0.01)] == [
+            "good", "rough", "noise",
+        ]  # fmt: skip
