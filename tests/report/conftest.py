@@ -46,7 +46,7 @@ def release_of(scope, *, private=True, unit="trajectory", epsilon=Fraction(1), d
     return Release(scope, tuple(answers), epsilon, delta, unit, most, words, private, "wayveil 9.9")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_release():
     return release_of
 
