@@ -193,7 +193,7 @@ def _rule_lines(rules: tuple[Any, ...], synthetic: Trajectories, release: Releas
 
 
 def _rest(release: Release) -> list[str]:
-    """How long the real trajectories stand still, which synthesis does not adjust."""
+    """How long the real trajectories stand still, which synthesis follows only roughly."""
     answer = next((answer for answer in release.answers if isinstance(answer.question, RestShare)), None)
     if answer is None or answer.counts.sum() <= len(answer.counts) * answer.noise:
         return []
