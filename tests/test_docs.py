@@ -26,7 +26,7 @@ RUN = ["README.md", "docs/index.md", "docs/tutorial.md", *(f"docs/how-to/{page.n
 GENERATED = ("reference/command-line.md", "reference/python.md", "reference/changes.md", "explanation/security.md")
 """Pages that docs/site_hooks.py adds to the site; they are not stored."""
 MOST_WORDS = {"README.md": 1_200, "docs/explanation/method.md": 3_500, "docs/explanation/model-card.md": 1_000}
-MOST_WORDS_OF_DOCS = 21_000
+MOST_WORDS_OF_DOCS = 22_500
 MOST_LINES_OF_CHANGELOG = 20
 SLOW = ("demo", "bench", "paper")
 

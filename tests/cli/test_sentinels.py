@@ -102,6 +102,7 @@ COMMANDS = [
     (0, "synthesize d.json -o s.csv -n 40 --seed 3 --rules rules.geojson --json"),
     (0, "rules check rules.geojson --scope small.toml"),
     (0, "report a.json s.parquet -o sheet.html"),
+    (0, "tables a.json s.parquet -o tables"),
     (0, "run run.toml"),
     (0, "run run.toml --json"),
     (0, "convert rides.parquet copy.csv"),
@@ -130,6 +131,7 @@ INVENTED = [
     "bench methods",
     "bench conformance --methods coordinate-noise",
     "plan --trips 300 --epsilon 1 --scope small.toml",
+    "rules draw --scope small.toml -o draw.html",
     "paper parameters -o parameters --quick --json",
     "paper constraints -o constraints --quick",
 ]
@@ -218,6 +220,7 @@ def test_comparisons_print_nothing_private(wayveil, folder, caplog):
 
 def test_commands_on_simulated_data_print_nothing_private(wayveil, folder, caplog, monkeypatch):
     """`demo`, with marked ids in its private file, and the commands that make their own data, all of them small."""
+    import wayveil.audit.cases as cases
     import wayveil.audit.selfcheck as selfcheck
     import wayveil.reproduction.constraints as constraints
     import wayveil.reproduction.parameters as parameters
@@ -236,7 +239,7 @@ def test_commands_on_simulated_data_print_nothing_private(wayveil, folder, caplo
     monkeypatch.setattr(parameters, "run", partial(parameters.run, m=6, points=5, losses=("mean-square",)))
     monkeypatch.setattr(parameters, "grid", lambda quick, full: ([4], [1.0]))  # every other size is compiled anew
     monkeypatch.setattr(constraints, "run", partial(constraints.run, m=6, points=5, cases=constraints.CASES[:1]))
-    for module in (simulate, selfcheck, demo):
+    for module in (simulate, cases, demo):
         monkeypatch.setattr(module, "simulate_city", partial(simulate.simulate_city, size_km=(3, 3)))
     monkeypatch.setattr(simulate.generate, "simulate_to_parquet", marked)
     monkeypatch.setattr(simulate.files, "rules_text", lambda city: json.dumps(RULES))  # test_demo.py has all the rules

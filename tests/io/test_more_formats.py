@@ -258,8 +258,8 @@ def test_trip_tables(tmp_path, system):
 def test_a_trip_table_is_written_and_read_again(tmp_path):
     write(rides(), tmp_path / "x.trips.csv")
     head, first, *_ = (tmp_path / "x.trips.csv").read_text().splitlines()
-    assert head == "traj_id,start_time,end_time,start_lat,start_lon,end_lat,end_lon,user_id"
-    assert first.replace('"', "") == "0,2024-03-04T07:30:00Z,2024-03-04T07:30:30Z,48.8,2.3,48.82,2.32,ann"
+    assert head == "traj_id,start_time,end_time,start_lat,start_lon,end_lat,end_lon,user_id,trip_number"
+    assert first.replace('"', "") == "0,2024-03-04T07:30:00Z,2024-03-04T07:30:30Z,48.8,2.3,48.82,2.32,ann,1"
     again = read(tmp_path / "x.trips.csv")
     assert np.diff(again.offsets).tolist() == [2, 2, 2] and list(again.user) == ["ann", "bob", "ann"]
 
@@ -394,7 +394,8 @@ def test_matsim_plans_are_valid(tmp_path):
     for dtd in (SCHEMAS / "matsim_population.dtd", os.environ.get("MATSIM_POPULATION_DTD")):
         assert dtd is None or etree.DTD(str(dtd)).validate(tree.getroot())
     activities = tree.findall(".//person/plan/activity")
-    assert activities[0].get("end_time") == "07:30:00" and len(activities) == 6
+    # Two trips of one person and one of another.
+    assert activities[0].get("end_time") == "07:30:00" and len(activities) == 3 + 2
 
 
 def test_plans_of_users_are_chains_with_a_home(tmp_path):

@@ -133,7 +133,7 @@ def residents():
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_a_release_holds_the_answers_about_people_with_the_noise_of_one_user(residents, delta):
     city, data = residents
-    with mock.patch.object(catalogue, "LEAST_PEOPLE", 0.0), mock.patch.object(catalogue, "FULL_SIGNAL", 0.0):
+    with mock.patch.object(catalogue, "LEAST_PEOPLE", 0.0), mock.patch.object(catalogue, "FULL_SIGNAL", 3.01):
         release = measure(data, city.scope, epsilon=20, delta=delta, unit="user", max_per_user=20, noise=SeededNoise(1))
     again = release_from_json(release_to_json(release))
     assert sum(cost for _, cost in again.ledger) == 20

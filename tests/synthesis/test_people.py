@@ -21,7 +21,7 @@ SCOPE = CITY.scope
 
 
 def released(data, **promise):
-    with mock.patch.object(catalogue, "LEAST_PEOPLE", 0.0), mock.patch.object(catalogue, "FULL_SIGNAL", 0.0):
+    with mock.patch.object(catalogue, "LEAST_PEOPLE", 0.0), mock.patch.object(catalogue, "FULL_SIGNAL", 3.01):
         given = {"epsilon": 20, "delta": "1e-6", "unit": "user", "max_per_user": 20, **promise}
         return wayveil.measure(data, SCOPE, noise=SeededNoise(1), **given)
 
@@ -141,11 +141,14 @@ def users_of(kind, data):
 def test_strange_people_give_a_plain_result(kind, delta):
     data = users_of(kind, simulate_trajectories(CITY, 250, seed=1))
     some = wayveil.synthesize(released(data, delta=delta), n=60, seed=1, estimator="bayes").trajectories
-    assert len(some) == 60 and some.user is not None
+    assert len(some) == 60
+    if some.user is None:  # Laplace noise hides so few people
+        assert delta == "0"
+        return
     assert impossible_trips(people_trips(some, SCOPE), SCOPE) == (0, 0)
 
 
 def test_no_user_column_is_one_sentence():
     data = simulate_trajectories(CITY, 20, seed=1)
-    with pytest.raises(InputError, match=r"unit='user' needs a user column"):
+    with pytest.raises(InputError, match='unit="user" needs a user column'):
         released(Trajectories(data.offsets, data.lon, data.lat, data.t_utc))

@@ -26,10 +26,12 @@ def test_the_truth_lies_within_the_intervals(script, epsilon):
     by_table = {}
     for one in found:
         by_table.setdefault(one.table, []).append((one.inside, one.rows))
-    shares = {name: np.average(*zip(*values)) for name, values in by_table.items()}
+    shares = {name: np.average(inside, weights=rows) for name, (inside, rows) in (
+        (name, zip(*values)) for name, values in by_table.items()
+    )}  # fmt: skip
     # Rows of one table share their errors (a release may have too many long trips), so one table may miss by more.
     assert min(shares.values()) > 0.6, shares
     assert np.mean(list(shares.values())) > 0.82, shares
     # Intervals that always contain the truth would tell nothing: those of the busy rows are not.
     widths = {one.table: one.relative for one in found if one.period == "day"}
-    assert widths["lengths.trips"] < (0.5 if epsilon == 2 else 3), widths
+    assert widths["lengths.trips"] < (0.75 if epsilon == 2 else 3), widths

@@ -61,7 +61,7 @@ def test_every_total_is_the_number_of_trips_that_the_release_estimates(found, re
     ):  # fmt: skip
         assert total == pytest.approx(number, rel=1e-3)
     parts = found.od["part_of_day"] != ALL_DAY
-    assert found.od["trips"][parts].sum() == pytest.approx(number, rel=1e-3)
+    assert found.od["trips"][parts].sum() == pytest.approx(number, rel=2e-3)  # each figure is rounded
 
 
 def test_figures_are_those_of_the_synthetic_trips(found, made, release):
@@ -154,7 +154,7 @@ def test_streets_have_the_traffic_of_the_trips(found, made, city, release):
     scale = estimate_number(release).value / 400
     # Paths on streets are a little longer than straight lines, and a few steps are gaps.
     assert 0.95 < traffic.sum() / (scale * step.sum()) < 1.25
-    assert found.summary["matched_share"] > 0.95
+    assert found.summary["matched_share"] > 0.9
     speed = day(streets, "speed_kmh")
     assert 5 < np.average(speed[np.isfinite(speed)]) < city.scope.caps.speed_kmh
 
@@ -248,8 +248,8 @@ def test_the_command(tmp_path, release, made, city, monkeypatch, capsys):
     assert set(pd.read_csv("out/od.csv").part_of_day) == {ALL_DAY, "00:00-12:00", "12:00-24:00"}
     code, said = run("r.json s.parquet -o out")
     assert code == 2 and "--force" in said.err
-    wayveil.convert("s.parquet", "plain.fgb")  # a format without a place for the mark
-    code, said = run("r.json plain.fgb -o other")
+    wayveil.write(wayveil.read("s.parquet"), "plain.parquet")  # without the mark
+    code, said = run("r.json plain.parquet -o other")
     assert code == 2 and "--allow-unmarked" in said.err
     code, said = run("r.json s.parquet --parts a -o third")
     assert code == 2 and "--parts" in said.err

@@ -1,14 +1,14 @@
 """Optional libraries: a missing one is one sentence with the command that installs it."""
 
 import importlib
-from typing import Any
+from typing import Any, Literal
 
 from wayveil.errors import InputError
 
 
-def needed(name: str) -> Any:
-    """The module `name` of the extra `wayveil[notebook]`."""
+def needed(library: Literal["pandas", "geopandas"]) -> Any:
+    """A library of the extra `wayveil[notebook]`."""
     try:
-        return importlib.import_module(name)
+        return importlib.import_module(library)
     except ImportError:
-        raise InputError(f"{name} is not installed; `pip install 'wayveil[notebook]'` brings it.") from None
+        raise InputError(f"{library} is not installed; `pip install 'wayveil[notebook]'` brings it.") from None

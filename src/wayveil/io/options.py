@@ -232,16 +232,16 @@ def format_of(path: Path, wanted: str | None = None, advice: str = "use one of t
     )
 
 
-def writing_format(path: Path, wanted: str | None = None, argument: str = "format") -> str:
-    """The format in which a file is written; `argument` chooses it where the extension does not."""
+def writing_format(path: Path, wanted: str | None = None, argument: str | None = None) -> str:
+    """The format in which a file is written; `argument`, if there is one, chooses it where the extension does not."""
     if path.suffix.lower() in PACKED_ENDINGS:
         raise InputError(
             f"'{path.name}' would be a packed file, which wayveil does not write; write '{path.stem}' and pack it."
         )
     if wanted is None and not any(path.name.lower().endswith(ending) for ending, _ in ENDINGS):
         raise InputError(
-            f"'{path.name}' has no extension that wayveil writes; use {WRITABLE_ENDINGS}, or choose the format with "
-            f"{argument}=."
+            f"'{path.name}' has no extension that wayveil writes; use one of these: {WRITABLE_ENDINGS}"
+            + ("." if argument is None else f", or choose the format with {argument}=.")
         )
     kind = format_of(path, wanted)
     named = next((of for ending, of in ENDINGS if path.name.lower().endswith(ending)), kind)

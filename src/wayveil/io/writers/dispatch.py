@@ -27,7 +27,7 @@ def write_trajectories(
 
     `times` is "iso" or "unix", None for the default of the format.
     """
-    kind = writing_format(path, wanted)
+    kind = writing_format(path, wanted, "format")
     check_writable(kind, times)
     if kind in ("csv", "trips"):
         csvfile.write(trajectories, path, extra_metadata, private=private, times=times, trips=kind == "trips")
