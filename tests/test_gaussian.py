@@ -97,8 +97,8 @@ def test_a_mechanism_that_clips_trajectories_instead_of_users_is_caught(monkeypa
     grouped = UserUnits._buckets
 
     def ungrouped(self):
-        for batch, _ in grouped(self):
-            yield batch, np.arange(len(batch))
+        for share, batch, _ in grouped(self):
+            yield share, batch, np.arange(len(batch))
 
     monkeypatch.setattr(UserUnits, "_buckets", ungrouped)
     assert moved_too_far(DATA, someone("user", 99), "user")

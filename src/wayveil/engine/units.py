@@ -29,6 +29,8 @@ from wayveil.questions.question import Question, size_of
 
 Sums = list[NDArray[np.int64]]
 
+POINTS_TOGETHER = 1 << 17
+"""Points of the buckets that are added up together, at least: with fewer, the time goes into calls."""
 BUCKETS = 256
 """Number of buckets into which users are regrouped; one is in memory at a time."""
 MOST_IN_MEMORY = 1 << 28
@@ -101,10 +103,10 @@ class UserUnits:
     def sums(self, queries: Sequence[UnitQuery], progress: Progress = quiet) -> Sums:
         """The exact sum over all users, for each query."""
         totals = [np.zeros(query.size, np.int64) for query in queries]
-        for position, (batch, unit) in enumerate(self._buckets(), 1):
+        for share, batch, unit in self._buckets():
             for total, part in zip(totals, unit_sums(queries, batch, unit)):
                 total += part
-            progress("adding up", position / BUCKETS)
+            progress("adding up", share)
         return totals
 
     def _store(self, batch: Trajectories) -> None:
@@ -121,17 +123,25 @@ class UserUnits:
                     self._file.write(np.ascontiguousarray(column).tobytes())
             self._segments[number].append((at, len(some), len(some.lon)))
 
-    def _buckets(self) -> Iterator[tuple[Prepared, NDArray[np.int64]]]:
-        """Complete users: their trajectories, and the number of the user of each."""
-        for segments in self._segments:
-            if not segments:
+    def _buckets(self) -> Iterator[tuple[float, Prepared, NDArray[np.int64]]]:
+        """Complete users: the share of the buckets so far, their trajectories, and the number of the user of each.
+
+        Small buckets are put together; the sums are exact, so this changes nothing but the time.
+        """
+        together: list[tuple[int, int, int]] = []
+        for number, segments in enumerate(self._segments, 1):
+            together += segments
+            enough = sum(points for *_, points in together) >= POINTS_TOGETHER
+            if not together or not (enough or number == BUCKETS):
                 continue
-            parts = [self._read(*segment) for segment in segments]
+            parts = [self._read(*segment) for segment in together]
             code, points, lon, lat, t_utc = (np.concatenate(column) for column in zip(*parts))
             yield (
+                number / BUCKETS,
                 prepare(Trajectories(np.r_[0, np.cumsum(points)], lon, lat, t_utc), self._scope),
                 np.unique(code, return_inverse=True)[1],
             )
+            together = []
 
     def _read(self, at: int, trajectories: int, points: int) -> list[NDArray[Any]]:
         lengths = ((np.int64, trajectories), (np.int64, trajectories), *((np.float64, points),) * 3)
