@@ -1,8 +1,8 @@
 """Methods with deliberate mistakes, for the audit to find.
 
 A small sound method, and the same method with one mistake: its box, or its count, is taken from the data. It represents
-all methods of the kind 'noisy grid, then sample', and is so simple that only the mistake can be the reason for a
-conviction. There is also a reader that subtracts ids, whose differences overflow.
+all methods of the kind 'noisy grid, then sample', and is so simple that only the mistake can cause a conviction. There
+is also a reader that compares ids by subtraction, which can overflow.
 """
 
 from fractions import Fraction
@@ -80,7 +80,7 @@ def statistics(synthetic: Trajectories, canary: Trajectories, scope: Scope, near
 
 
 def subtracting_reader(data: Any, unit: Literal["trajectory", "user"]) -> Source:
-    """Reads as `measured_source` does, except that the sign of a difference says whether rows need sorting.
+    """A reader like `measured_source`, except that it subtracts ids to find out whether rows need sorting.
 
     The difference of two 64-bit ids can overflow; then rows are not sorted, and every run of rows becomes a trajectory.
 

@@ -49,7 +49,7 @@ def published_scores(
     runs: int,
     progress: Progress = quiet,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """(runs, 2) statistics of the outputs on `data`, and on `neighbour`, whose last record is another one.
+    """(runs, 2) statistics of the outputs on `data`, and on `neighbour`, whose last record is different.
 
     Privacy: not private (trusted side only).
     """

@@ -61,7 +61,8 @@ def _avoided_text(names: list[str]) -> str:
     """Which areas all trips avoid, although the areas are open at some hours."""
     areas = ", ".join(f"'{name}'" for name in names)
     return (
-        f"; too many trips cross {areas} at closed hours to move them all to open hours, so trips avoid it at all hours"
+        f"; too many trips cross {areas} at closed hours to move them all to open hours, so trips go around at all "
+        "hours"
         if areas
         else ""
     )
@@ -80,8 +81,8 @@ def _can_draw() -> bool:
 def progress_bar() -> Iterator[Progress]:
     """A progress function that draws a bar on stderr.
 
-    Without a terminal, it prints a line after two seconds and then about every ten. A call also raises an interruption
-    that a library swallowed.
+    Without a terminal, it prints a line after two seconds and then about every ten. A call also raises an
+    interruption that a library suppressed.
     """
     with _bar() if _can_draw() else plain_lines(note) as draw:
 

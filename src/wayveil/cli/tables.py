@@ -34,7 +34,7 @@ def tables(
         bool,
         typer.Option(
             "--allow-unmarked",
-            help="Accept synthetic data that lost its mark; never private data, whose tables would be exact.",
+            help="Accept unmarked synthetic data; never give private data: its tables would be exact.",
         ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing tables.")] = False,

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from wayveil.core.trajectories import Trajectories
 
 MOST_LINES = 2_000
-"""Up to this many trajectories are drawn as lines; more would be one dark blot, so their density is drawn."""
+"""Up to this many trajectories are drawn as lines; of more, the density is drawn, because lines would cover the map."""
 _CELLS = 120
 """Cells along the longer side of a density."""
 _INK = "#1f4e9c"
@@ -72,7 +72,7 @@ def new_axes(ax: Any) -> Any:
 
 
 def frame(ax: Any, west: float, south: float, east: float, north: float) -> None:
-    """Limits in degrees, with metres of equal length in both directions."""
+    """Set limits in degrees, with the same scale in metres in both directions."""
     ax.set_xlim(west, east)
     ax.set_ylim(south, north)
     ax.set_aspect(1 / max(math.cos(math.radians((south + north) / 2)), 1e-6))

@@ -1,4 +1,4 @@
-"""The mean of a positive number that was seen with noise."""
+"""The posterior mean of a positive number that was observed with noise."""
 
 import math
 
@@ -7,7 +7,7 @@ _FAR = -30.0
 
 
 def positive_mean(value: float, sd: float) -> float:
-    """x + σ·φ(x/σ)/Φ(x/σ): the posterior mean of a positive number that was seen as x with Gaussian noise.
+    """x + σ·φ(x/σ)/Φ(x/σ): the posterior mean of a positive number that was observed as x with Gaussian noise.
 
     The prior is uniform above zero. Far above the noise the mean is x itself; below zero it is a fraction of σ.
 

@@ -129,7 +129,7 @@ def descend(
 def descend_many(
     start: NDArray[np.floating], targets: NDArray[np.floating], settings: Settings, *, progress: Progress = quiet
 ) -> list[NDArray[np.float64]]:
-    """The vectors of one Euclidean `descend` for each row of `targets` (k, m), all from the same start, side by side.
+    """The vectors of one Euclidean `descend` for each row of `targets` (k, m), all from the same start, in one batch.
 
     Privacy: not private (trusted side only).
     """
@@ -163,7 +163,7 @@ def descend_many(
 
 
 _MOST_TURNS = 64
-"""Most iterations per call: on a GPU a small iteration is shorter than the call."""
+"""Maximum number of iterations per call: on a GPU a small iteration takes less time than the call."""
 
 
 def _turns(operations: float) -> int:
@@ -175,8 +175,7 @@ def _turns(operations: float) -> int:
 def _advance(objective: Any, push: Any) -> Any:
     """Jitted (points, goal, learning rate, close, count) -> (points, losses, how many, whether it stopped, r).
 
-    Up to `count` <= 64 iterations per call: on a GPU a small iteration is shorter than the call. The function is
-    cached, because compiling takes a second.
+    Up to `count` <= 64 iterations per call. The function is cached, because compiling takes a second.
     """
     import jax
     import jax.numpy as jnp

@@ -11,8 +11,8 @@ from wayveil.errors import InputError
 def sensitivity(n: int, diameter: float, tau: float) -> float:
     """lambda = sqrt(n (4 r^2 + tau^2)), with 2r the map's diameter and tau the time span in the same unit.
 
-    It bounds what one trajectory adds to one sum. The mechanism publishes m sums, and one trajectory changes all:
-    see docs/explanation/reproduction.md.
+    It bounds what one trajectory adds to one sum. But the mechanism publishes m sums, and one trajectory changes all of
+    them: see docs/explanation/reproduction.md.
     """
     return math.sqrt(n * (diameter**2 + tau**2))
 

@@ -1,6 +1,6 @@
 """Where the density is based on data and where on the prior: a small map for the internal report.
 
-Privacy: free (post-processing of the release); shown to the owner, who has to judge what the map may be used for.
+Privacy: free (post-processing of the release); shown to the owner, who must judge what the density can be used for.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ from wayveil.synthesis.estimate.learned.support import data_share
 
 _MOST_CELLS = 14_000
 _MOST_BASE_CELLS = 400_000
-"""Above this, the estimate uses the cells of the finest level and not smaller ones, so that the page takes only
+"""Above this, the estimate uses the cells of the finest level instead of base cells, so that the page takes only
 seconds."""
 _EDGES = (0.0, 0.1, 0.3, 0.6, 0.9)
-"""Shares of the estimate that rest on data at which the colour of the map changes."""
+"""The colour of the map changes at these shares of data in the estimate."""
 
 
 @dataclass(frozen=True)

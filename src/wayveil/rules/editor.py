@@ -26,7 +26,7 @@ from wayveil.rules.one_way import DEFAULT_WIDTH_M, PARALLEL
 from wayveil.rules.segments import SMOOTH_M
 
 _OSM_CLASSES = ("unclassified", "living_street", "track", "footway", "cycleway", "pedestrian", "steps", "busway")
-"""Classes of OpenStreetMap that rules may also name, besides ROAD_CLASSES and their links."""
+"""OpenStreetMap classes that rules may name in addition to ROAD_CLASSES and their links."""
 _SCRIPTS = ("rules_geometry.js", "rules_check.js", "editor_shapes.js", "editor.js")
 
 
@@ -104,7 +104,7 @@ def editor_page(scope: Scope, roads: RoadMap | None = None, features: list[Any] 
 
 
 def definition() -> dict[str, Any]:
-    """The constants that decide whether rules are valid; the page takes them from here."""
+    """The constants that decide whether rules are valid, for the checks of the page."""
     known = {word for name in ROAD_CLASSES for word in (name, f"{name}_link")} | set(_OSM_CLASSES)
     return {
         "rules": list(options.RULE_NAMES),

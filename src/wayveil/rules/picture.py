@@ -19,7 +19,7 @@ _FORMATS = (".png", ".svg")
 
 
 def check_picture_name(path: Path) -> None:
-    """Raise an InputError if the file name is not that of a picture."""
+    """Raise an InputError unless the file name ends in .png or .svg."""
     if path.suffix.lower() not in _FORMATS:
         raise InputError(f"'{path.name}' must end in .png or .svg.")
 

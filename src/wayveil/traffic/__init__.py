@@ -1,1 +1,1 @@
-"""Tables of traffic for planners, from a release and synthetic data: flows between zones, streets, lengths, times."""
+"""Traffic tables for planners, from a release and synthetic data: flows between zones, streets, lengths, times."""

@@ -24,10 +24,10 @@ class Period:
     number: int | None
     """Number of the part; None for the whole day."""
     relative: float
-    """Relative error of the share of this part of the day, in one place."""
+    """Relative error of this part's share of the day, at one place."""
 
     def of(self, part: Ints) -> Any:
-        """Which values are inside, given the part of each."""
+        """Index of the values inside, given the part of each value."""
         return slice(None) if self.number is None else part == self.number
 
 

@@ -16,13 +16,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 COMPLETE_UP_TO = 100
-"""Zones up to which a matrix lists pairs without a synthetic trip, too."""
+"""Up to this many zones, the matrix also lists pairs without a synthetic trip."""
 
 
 def flow_tables(basis: Basis, zones: Zones) -> tuple[Table, Table]:
     """Starts and ends by zone, and trips by pair of zones."""
     start, end = basis.trips.zones(zones)
-    # The outside is a zone only if some trip starts or ends there.
+    # 'outside' is listed as a zone only if a trip starts or ends there.
     size = max(len(zones), int(max(start.max(), end.max())) + 1)
     zone_of_cell = basis.trips.zone_of_cell(zones, size)
     of_zone = np.hypot(_padded(basis.uncertainty.ends(zone_of_cell), size), MODEL.zone)
@@ -61,7 +61,7 @@ def _pair_table(basis: Basis, zones: Zones, pair: Ints, relative: Floats) -> Tab
 
 
 def _padded(errors: Floats, size: int) -> Floats:
-    """Errors of all zones; those that no cell has its middle in are known from the prior alone."""
+    """Errors of all zones; a zone without the centre of any cell has the error of the prior."""
     wide = np.full((size,) * errors.ndim, SPREADS.place)
     wide[tuple(slice(length) for length in errors.shape)] = errors
     return wide

@@ -1,7 +1,7 @@
 """A road map as links between junctions, for counting traffic on each.
 
-A road of the map is cut where another road touches it, so that the traffic of a link is the same along the whole of it,
-except for trips that start or end on it. Links keep the number of their road.
+A road of the map is cut where another road touches it, so that the traffic is constant along each link, except for
+trips that start or end on it. Links keep the number of their road.
 
 Privacy: free (the map is public).
 """
@@ -72,7 +72,7 @@ def links_of(roads: RoadMap, scope: Scope) -> Links:
 
 
 def _cut(x_m: Floats, y_m: Floats, owner: Ints, place: Ints, oneway: NDArray[np.bool_]) -> Links:
-    """Cut roads at their ends and at places that they pass twice or share."""
+    """Cut roads at their ends, at places that they share with others, and at places that they pass twice."""
     changes = owner[1:] != owner[:-1]
     is_end = np.r_[True, changes] | np.r_[changes, True]
     junction = np.bincount(place) > 1

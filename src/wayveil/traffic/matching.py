@@ -1,4 +1,4 @@
-"""Which links a trip drives on: points are put on the nearest link, and joined by shortest paths on the network.
+"""Which links a trip uses: points are matched to the nearest link and joined by shortest paths on the network.
 
 A step between two points is matched if both lie close to a link and the shortest path between them is not much longer
 than the straight line. Other steps are gaps: they add to no link, and their share of the distance is reported.
@@ -27,12 +27,12 @@ class MatchSettings:
     """How points are matched."""
 
     reach_m: float = 60.0
-    """Points further from every link are not matched: beyond the error of a usual GPS receiver in a city."""
+    """Points further from every link are not matched: this exceeds the error of a typical GPS receiver in a city."""
     wrong_way_m: float = 10.0
     """A link across the direction of travel counts as this much further away, one against it as twice that."""
     detour: float = 1.6
     slack_m: float = 150.0
-    """A path of more than `detour` times the straight line plus `slack_m` is not believed: a street is missing."""
+    """A path longer than `detour` times the straight line plus `slack_m` is rejected: a street is probably missing."""
     longest_m: float = 5_000.0
     """Longer steps are gaps: between points so far apart many paths are equally likely."""
     links_at_once: int = 64
@@ -71,7 +71,7 @@ class _OnLinks:
 def match_trips(
     links: Links, offsets: Ints, x_m: Floats, y_m: Floats, t_utc: Floats, progress: Progress = quiet
 ) -> Drives:
-    """The links that trips drive on, in metres of the scope."""
+    """The links that trips use; positions are in metres of the scope."""
     owner = ragged.owners(np.diff(offsets))
     on = _nearest(links, owner, x_m, y_m)
     begin = np.flatnonzero(owner[1:] == owner[:-1])
@@ -90,7 +90,7 @@ def match_trips(
 
 
 def _nearest(links: Links, owner: Ints, x_m: Floats, y_m: Floats) -> _OnLinks:
-    """The link of each point: the nearest, where links across or against the direction of travel count as further."""
+    """The link of each point: the nearest, with a penalty on links across or against the direction of travel."""
     import shapely
 
     count = len(x_m)
@@ -140,7 +140,7 @@ class _Steps:
     at_m: Floats
     to_m: Floats
     limit_m: Floats
-    """Longest path that is believed."""
+    """Longest path that is accepted."""
 
     def __len__(self) -> int:
         return len(self.number)
@@ -184,7 +184,7 @@ class _Network:
         return cls(links, length, graph, x_m, y_m, codes)
 
     def around(self, nodes: Ints, margin_m: float) -> Ints:
-        """Junctions in the box around some, with a margin."""
+        """Junctions in the bounding box of some junctions, with a margin."""
         inside = np.ones(len(self.x_m), bool)
         for at in (self.x_m, self.y_m):
             inside &= (at >= at[nodes].min() - margin_m) & (at <= at[nodes].max() + margin_m)

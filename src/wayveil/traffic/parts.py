@@ -1,4 +1,4 @@
-"""Parts of the day: public divisions by the first hour of each."""
+"""Parts of the day: a public division, given by the first hour of each part."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,13 +10,13 @@ from wayveil.core.scope import Scope
 from wayveil.errors import InputError
 
 USUAL = (0, 6, 10, 16, 20)
-"""Night, morning peak, midday, afternoon peak, evening: those in which most releases tell places and hours together."""
+"""Night, morning peak, midday, afternoon peak, evening: most releases measure place and hour jointly by these."""
 ALL_DAY = "all day"
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Parts of the day by their first hours, from 0; each goes on until the next begins."""
+    """Parts of the day by their first hours, from 0; each lasts until the next begins."""
 
     first_hours: tuple[int, ...]
 
@@ -34,7 +34,7 @@ class Parts:
         return np.asarray(np.searchsorted(self.first_hours, hour, side="right") - 1)
 
     def covered(self, scope: Scope) -> list[int]:
-        """The parts in which the hours of the scope lie."""
+        """The parts that overlap the hours of the scope."""
         window = scope.hours_window_s
         if window is None:
             return list(range(len(self)))
@@ -57,5 +57,5 @@ def parts_of(hours: Sequence[int] | None) -> Parts:
 
 
 def local_hour(scope: Scope, t_utc: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Hour of the day, 0 to 23, on the clocks of the scope."""
+    """Hour of the day, 0 to 23, in the scope's time zone."""
     return (scope.local_seconds(t_utc) // 3600).astype(np.int64) % 24

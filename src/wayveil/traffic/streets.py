@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _PACE_BLOCK_M = 500.0
-"""Side of the blocks whose speed is taken for that of their streets."""
+"""Side of the blocks whose speed error is used for their streets."""
 
 
 def street_table(basis: Basis, roads: RoadMap, progress: Progress = quiet) -> tuple[Table, float]:
@@ -37,7 +37,7 @@ def street_table(basis: Basis, roads: RoadMap, progress: Progress = quiet) -> tu
     links = links_of(roads, scope)
     progress("matching trips to streets", 0.0)
     drives = match_trips(links, prepared.offsets, prepared.x_m, prepared.y_m, prepared.t_utc, progress)
-    # Both directions of a link, in turn.
+    # 2·link forwards, 2·link + 1 backwards.
     way = 2 * drives.link + ~drives.forward
     used = np.unique(way)
     row = np.searchsorted(used, way)
@@ -61,7 +61,7 @@ def street_table(basis: Basis, roads: RoadMap, progress: Progress = quiet) -> tu
 
 @dataclass(frozen=True, eq=False)
 class _Ways:
-    """Links by direction (2·link, or 2·link + 1 backwards) that trips drive on."""
+    """Links by direction (2·link, or 2·link + 1 backwards) that trips use."""
 
     used: Ints
     row: Ints

@@ -1,4 +1,4 @@
-"""One table of results: columns of equal length, and shapes where its rows are places."""
+"""One table of results: columns of equal length, and shapes if its rows are places."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +59,7 @@ def _text(value: Any) -> str:
 
 
 def figure_columns(figures: Figures, name: str = "trips") -> dict[str, NDArray[Any]]:
-    """The estimate, its standard deviation and the ends of its 90 % interval, rounded to what they can tell."""
+    """The estimate, its standard deviation and the ends of its 90 % interval, rounded to two decimals."""
     prefix = "" if name == "trips" else f"{name}_"
     found = {name: figures.value, f"{prefix}sd": figures.sd, f"{prefix}low_90": figures.low,
              f"{prefix}high_90": figures.high}  # fmt: skip

@@ -1,4 +1,4 @@
-"""tables: what planners use, from a release and the synthetic data that was made from it.
+"""tables: figures for planners, from a release and the synthetic data made from it.
 
 Privacy: free (post-processing); the private data is not read.
 """
@@ -30,12 +30,15 @@ from wayveil.traffic.uncertainty import Scale
 from wayveil.traffic.write import write_tables
 from wayveil.traffic.zones import zones_of
 
-UNMARKED = "The synthetic data has no mark of its release: do not publish these tables unless you made it from there."
+UNMARKED = (
+    "The synthetic data is not marked as made from a release: do not publish these tables unless you made it from this "
+    "release."
+)
 
 
 @dataclass(frozen=True, eq=False)
 class TrafficTables:
-    """Tables of traffic, each figure with a standard deviation and a 90 % interval; the result of `wayveil.tables`.
+    """Traffic tables, each figure with a standard deviation and a 90 % interval; the result of `wayveil.tables`.
 
     Examples
     --------
@@ -59,9 +62,9 @@ class TrafficTables:
     streets: Table | None
     """Traffic and mean speeds by link, direction and part of the day; None without a road map."""
     summary: dict[str, Any]
-    """What the tables were made from, and what to keep in mind."""
+    """What the tables were made from, and notes on how to read them."""
     publishable: bool = True
-    """False if the synthetic data carries no mark of its release; the files are then readable by their owner alone."""
+    """False if the synthetic data is unmarked or the release is not private; then only you can read the files."""
 
     def __iter__(self) -> Iterator[Table]:
         every = (self.od, self.zones, self.streets, self.lengths, self.durations, self.hours)
@@ -77,7 +80,7 @@ class TrafficTables:
         facts = [("trips", f"about {self.summary['trips']:,.0f}")]
         facts += [("synthetic trips", f"{self.summary['synthetic_trips']:,}")]
         notice = "" if self.publishable else UNMARKED
-        return card("Tables of traffic", facts, notice=notice, table=table_of_text(("table", "rows", "columns"), rows))
+        return card("Traffic tables", facts, notice=notice, table=table_of_text(("table", "rows", "columns"), rows))
 
     def write(self, folder: str | os.PathLike[str], *, force: bool = False) -> list[Path]:
         """Write a CSV for each table, one GeoPackage with all of them (with `wayveil[gis]`) and `tables.json`.
@@ -105,7 +108,7 @@ def tables(
     """Origin-destination matrix, streets, lengths, durations and hours, each figure with its uncertainty.
 
     Counts are scaled to the number of trips that the release estimates. Intervals contain the figure of the private
-    data with a probability of about 90 %; with a poor release they are wide.
+    data with a probability of about 90 %; with a noisy release they are wide.
 
     Parameters
     ----------
@@ -117,7 +120,7 @@ def tables(
         Polygons: a .geojson file, a GeoPackage, FlatGeobuf or Shapefile, or a GeoDataFrame. By default the regions
         between which the release counts trips.
     roads
-        A public road map, or its file, for the table of streets; best the one that the trips were made with.
+        A public road map, or its file, for the table of streets; preferably the one that the trips were made with.
     parts
         First hours of the parts of the day; by default 0, 6, 10, 16 and 20.
     allow_unmarked
@@ -151,7 +154,7 @@ def tables(
 
 
 def _synthetic(given: Any) -> tuple[Trajectories, dict[str, str], str]:
-    """Synthetic trajectories, their notes and their name in messages."""
+    """Synthetic trajectories, the notes stored with them, and their name in messages."""
     if isinstance(given, str | os.PathLike):
         path = Path(given)
         return read(path), {} if path.is_dir() else read_metadata(path), f"'{path.name}'"
@@ -162,7 +165,7 @@ def _synthetic(given: Any) -> tuple[Trajectories, dict[str, str], str]:
 
 
 def _check_mark(notes: dict[str, str], what: str, release: Release, allow_unmarked: bool) -> bool:
-    """Whether the data is marked as made from this release; InputError if it is not and need not be.
+    """Whether the data is marked as made from this release; InputError if it is not, unless `allow_unmarked`.
 
     Data of another release is always refused: its counts and its uncertainty would be wrong.
     """

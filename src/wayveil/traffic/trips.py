@@ -1,4 +1,4 @@
-"""Synthetic trips as the release counts them, with everything that tables are made of."""
+"""Synthetic trips, clipped to the scope as the release counts them, with the values that tables need."""
 
 from dataclasses import dataclass
 from functools import cached_property

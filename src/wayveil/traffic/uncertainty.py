@@ -1,8 +1,8 @@
-"""How uncertain a figure is: the errors of the release, and what even a release without noise leaves open.
+"""How uncertain a figure is: errors of the release, and errors that remain without noise.
 
-The errors of the release come from `wayveil.synthesis.uncertainty`. Three more are added: the error of the model, which
-no ε removes, the sampling of the synthetic trips, and the chance in the data themselves: of trips with a known rate, a
-street still sees one or two more or fewer.
+The errors of the release come from `wayveil.synthesis.uncertainty`. Three more are added: model error, which no ε
+removes; sampling error of the synthetic trips; and random variation of the data itself, because the number of trips on
+a street varies even if its rate is known.
 
 Privacy: free (post-processing).
 """
@@ -18,12 +18,12 @@ from wayveil.release.number import estimate_number
 Floats = NDArray[np.float64]
 
 _90 = 1.645
-"""Standard deviations of a normal variable within which it lies with a probability of 90 %."""
+"""A normal variable lies within this many standard deviations with a probability of 90 %."""
 
 
 @dataclass(frozen=True)
 class ModelErrors:
-    """Relative errors that remain without noise, and those that the release does not tell.
+    """Relative errors that remain without noise, and errors of quantities that the release does not measure.
 
     They were chosen on the embedded city, so that about nine tenths of the true figures lie within the stated intervals
     (research/benchmarks/table_coverage.py).
@@ -34,16 +34,16 @@ class ModelErrors:
     pair: float = 0.15
     """Trips between two zones."""
     pair_part: float = 0.65
-    """The part of the release's error of the trips between two zones that is found: it allows for pairs that have
-    nothing to do with the sizes and the distance of their zones."""
+    """Share of the release's error for trips between two zones that is observed. That error also allows for flows that
+    do not depend on the sizes and distance of their zones."""
     street: float = 0.6
-    """Traffic of a link: a cell of the density holds several."""
+    """Traffic of a link: a cell of the density contains several links."""
     bin: float = 0.12
     """A range of lengths or durations, or an hour."""
     speed: float = 0.35
-    """Mean speed on a link: the release tells speeds of trips and of places, not of streets."""
+    """Mean speed on a link: the release measures speeds of trips and places, not of streets."""
     trip_speed: float = 0.4
-    """Of the speeds of single trips on one link."""
+    """Spread of the speeds of single trips on one link."""
 
 
 MODEL = ModelErrors()
@@ -51,7 +51,7 @@ MODEL = ModelErrors()
 
 @dataclass(frozen=True)
 class Scale:
-    """From synthetic trips to trips of the private data."""
+    """Scaling from synthetic trips to trips of the private data."""
 
     number: float
     """Estimated number of trips."""
@@ -71,7 +71,7 @@ class Scale:
 
     @property
     def relative_sd(self) -> float:
-        """Of the number of trips."""
+        """Relative standard deviation of the number of trips."""
         return self.number_sd / max(self.number, 1e-9)
 
 
@@ -88,7 +88,7 @@ class Figures:
     def counts(cls, synthetic: NDArray[np.generic], relative: Floats, scale: Scale) -> "Figures":
         """Scaled figures from numbers of synthetic trips, and the relative errors of their rates.
 
-        An empty figure may hold about as much as one synthetic trip.
+        A figure of zero has the uncertainty of one synthetic trip.
         """
         value = scale.weight * np.asarray(synthetic, float)
         least = np.maximum(value, scale.weight)

@@ -1,4 +1,4 @@
-"""Write tables: a CSV each, and one GeoPackage for all of them."""
+"""Write tables: one CSV per table, and one GeoPackage for all."""
 
 import json
 import shutil
@@ -20,7 +20,7 @@ from wayveil.traffic.table import Table
 GEOPACKAGE = "tables.gpkg"
 SUMMARY = "tables.json"
 NAMES = ("od", "zones", "streets", "lengths", "durations", "hours")
-"""All tables; that of streets needs a road map."""
+"""All tables; the table of streets needs a road map."""
 
 
 def files_of(names: Sequence[str], folder: Path) -> list[Path]:
@@ -29,11 +29,11 @@ def files_of(names: Sequence[str], folder: Path) -> list[Path]:
 
 
 def check_folder(names: Sequence[str], folder: Path, inputs: Sequence[Any], *, force: bool) -> None:
-    """InputError unless the files can be written; checked before the work. The folder is made if it is not there."""
+    """InputError unless the files can be written; called before the work. Creates the folder if it does not exist."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
-        raise InputError(f"The folder '{folder.name}' cannot be made; choose another output.") from None
+        raise InputError(f"The folder '{folder.name}' cannot be created; choose another output.") from None
     paths = files_of(names, folder)
     check_outputs(paths, inputs=inputs)
     for path in paths:
@@ -72,7 +72,7 @@ def _write_geopackage(tables: Sequence[Table], path: Path, private: bool) -> Non
     import shapely
 
     pyogrio = gis()
-    # GDAL chooses the mode of its file and writes others beside it, so it works in a folder that only the owner opens.
+    # GDAL sets the mode of its file and writes others beside it, so it works in a folder that only the owner can open.
     with atomic_path(path, private=private) as part, TemporaryDirectory(prefix=".", dir=path.parent) as hidden:
         file = Path(hidden) / GEOPACKAGE
         for number, table in enumerate(tables):

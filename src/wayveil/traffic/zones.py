@@ -23,12 +23,12 @@ from wayveil.questions.origin_destination import OriginDestination
 from wayveil.release import Release
 
 OUTSIDE = "outside"
-"""Name of the rest of the world."""
+"""Name of everything outside the zones."""
 MOST_ZONES = 1_000
 """A matrix of a thousand zones has a million pairs; almost all of them would be noise."""
 _MOST_BYTES = 200 << 20
 _NAMES = ("name", "zone", "zone_id", "id", "code", "label")
-"""Columns that name a zone, in this order, in any case."""
+"""Columns that name a zone, in order of preference; upper and lower case are the same."""
 _BEGINNINGS = {".gpkg": b"SQLite format 3\0", ".fgb": b"fgb\x03", ".shp": b"\x00\x00\x27\x0a"}
 
 
@@ -45,7 +45,7 @@ class Zones:
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """The names, and that of the rest of the world at the end."""
+        """The names, followed by that of the outside."""
         return (*self.names, OUTSIDE)
 
     def index(self, lon: NDArray[np.float64], lat: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -75,7 +75,7 @@ def zones_of(given: Any, release: Release) -> Zones:
 
 
 def release_zones(release: Release) -> Zones:
-    """The regions between which the release counts trips: rectangles with about equally many ends of trips."""
+    """The regions between which the release counts trips: rectangles with about equal numbers of trip ends."""
     import shapely
 
     if OriginDestination.name not in release:
@@ -180,7 +180,7 @@ def _names(columns: dict[str, list[Any]], count: int) -> list[str]:
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
-    """Names that occur twice, or that mean the outside, get a number behind them."""
+    """The names, with a number appended to those that occur twice or equal that of the outside."""
     seen = {OUTSIDE}
     result = []
     for name in names:

@@ -1,4 +1,4 @@
-"""Commented files to fill in."""
+"""Templates with comments: files to fill in."""
 
 from typing import Literal
 
@@ -13,7 +13,7 @@ def template(kind: Literal["scope", "run"]) -> str:
     Parameters
     ----------
     kind
-        "scope" for the public frame of a dataset (`wayveil.read_scope`), "run" for a run file (`wayveil.run`).
+        "scope" for the public limits of a dataset (`wayveil.read_scope`), "run" for a run file (`wayveil.run`).
 
     Examples
     --------

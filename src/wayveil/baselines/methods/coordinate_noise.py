@@ -5,7 +5,7 @@ Three methods that publish a noisy copy of each trajectory with the map's size a
 - `coordinate_noise`: Laplace noise on every coordinate of every point;
 - `distance_direction`: noise on the distance and the direction of each step (SDD);
 - `nearest_candidate`: one of a set of candidate trajectories, by the exponential mechanism with dynamic time warping as
-  the score. This is our reading of "the same with DTW"; the paper's text was not at hand.
+  the score. This is our reading of "the same with DTW"; the text of the paper was not available.
 
 The default mode reduces each trajectory to eight points at equal arc length, because the number of points is private,
 and releases a noisy number of records (see `records.noisy_records`).
@@ -23,13 +23,13 @@ Floats = NDArray[np.float64]
 
 POINTS = 8
 CANDIDATES = 16
-"""Candidate trajectories; each record draws a noise for each of them."""
+"""Number of candidate trajectories; each record draws noise for each candidate."""
 _LEAKS = "Not private: box, number of trajectories, number of points{more} are exact, {epsilon}noise is floating-point."
 _SHARES = {"count": "0.05", "records": "0.95"}
 
 
 def _into(values: Floats) -> Floats:
-    """Folded back into [0, 1], as a reflection at the border: clipping would pile up points there."""
+    """Values reflected at the borders into [0, 1]; clipping would pile up points there."""
     folded: Floats = 1.0 - np.abs(1.0 - np.mod(values, 2.0))
     return folded
 
@@ -40,7 +40,7 @@ def _coordinates(run: Run) -> Trajectories:
     box = run.box
     if run.published:
         values = np.column_stack([(x_m - box.x_m) / box.width_m, (y_m - box.y_m) / box.height_m])
-        # Every point has the whole of epsilon, as if it were alone: the authors' reading of a trajectory.
+        # Every point spends the whole epsilon, as if it were the only one: this is how the authors treat a trajectory.
         noisy = _into(run.mechanism.rows("records", values, np.full(2, 0.5)))
         return _chosen(run, offsets, box.x_m + noisy[:, 0] * box.width_m, box.y_m + noisy[:, 1] * box.height_m)
     x_m, y_m = waypoints(*run.data, POINTS)
@@ -50,7 +50,7 @@ def _coordinates(run: Run) -> Trajectories:
 
 
 def _chosen(run: Run, offsets: NDArray[np.int64], x_m: Floats, y_m: Floats) -> Trajectories:
-    """The published copies, as many as are wanted; a copy of one point has it twice."""
+    """The published copies, as many as requested; a copy with a single point repeats it."""
     m = len(offsets) - 1
     size = run.size(float(m))
     index = np.arange(size) % m if size > m else run.rng.permutation(m)[:size]
@@ -66,7 +66,7 @@ def _square(run: Run, x_m: Floats, y_m: Floats) -> Trajectories:
 
 
 def _steps(run: Run) -> Trajectories:
-    """Start, and distance and direction of each step: a third of the record's share each."""
+    """Start, distances and directions of the steps: each gets a third of the record's share."""
     count, box = run.count(), run.box
     x_m, y_m = waypoints(*run.data, POINTS)
     east, north = np.diff(x_m, axis=1), np.diff(y_m, axis=1)
@@ -108,7 +108,7 @@ def _candidates(run: Run) -> Trajectories:
         kept = run.mechanism.order(m)[:size]
         middle = np.full((size - len(kept), POINTS), 0.5)
         x_m, y_m = np.concatenate([x_m[kept], middle * box.width_m]), np.concatenate([y_m[kept], middle * box.height_m])
-    # Metres per point, cut at the diameter, which is then the sensitivity of every score.
+    # Metres per point, clipped at the diameter, which is then the sensitivity of every score.
     score = -np.minimum(_warping(x_m, y_m, pool_x, pool_y), diameter_m).astype(np.int64)
     chosen = run.mechanism.choose("records", score, int(np.ceil(diameter_m)))
     if run.published and run.wanted:
@@ -137,7 +137,7 @@ def _method(name: str, idea: str, make: object, leaks: str) -> Method:
         reference="Jiang, Shao, Bressan, Kister, Tan: SSDBM 2013",
         idea=idea,
         protects="one trajectory, added or removed",
-        proof="One record more changes the noisy count, and replaces at most one of the records that are released.",
+        proof="One more record changes the noisy count, and replaces at most one of the records that are released.",
         leaks=leaks,
         shares=_SHARES,
         published_shares={"records": "1"},

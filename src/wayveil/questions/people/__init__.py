@@ -1,4 +1,4 @@
-"""Questions about people: what is asked of each user's trajectories together.
+"""Questions about people: each concerns all trajectories of a user together.
 
 Each user adds a vector of L1 norm at most `resolution`, however many trajectories they have, so the sensitivity is one
 user and not `max_per_user` (docs/explanation/method.md, Lemma 10).
@@ -21,6 +21,6 @@ PEOPLE_QUESTIONS: tuple[tuple[type[PersonQuestion], int], ...] = (
     (Gyration, 3),
     (Repetition, 2),
 )
-"""Each question with its part of what people get; set by hand: more for the answers that shape every person."""
+"""Each question with its relative share of the budget for people; set by hand, more for what shapes every person."""
 
 __all__ = ["PEOPLE_PREFIX", "PEOPLE_QUESTIONS", "PersonQuestion"]

@@ -1,4 +1,4 @@
-"""Which places people return to: their most frequent ones, how many there are, and how far they lie apart."""
+"""Which places people return to: their most frequent ones, how many there are, and how far apart they are."""
 
 from dataclasses import dataclass
 from typing import ClassVar

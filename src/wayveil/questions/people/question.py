@@ -1,4 +1,4 @@
-"""The kind of question about a user's trajectories together: a small table, to which each user adds at most one."""
+"""Base class of questions about all trajectories of a user: a small table, to which each user adds at most one."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 PEOPLE_PREFIX = "people/"
 TRIP_CLASSES = Bins((1, 2, 4, 9, 21, 1 << 30))
-"""Numbers of trips by which other quantities are asked: 1, 2–3, 4–8, 9–20, more."""
+"""Classes of people by number of trips, for other questions: 1, 2–3, 4–8, 9–20, more."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class PersonQuestion(Question):
         """(person, column) of each entry; a person's entries have equal weight."""
 
     def person_features(self, batch: "Prepared", unit: NDArray[np.int64], units: int) -> Features:
-        """φ(u) of each user of a batch that holds them whole; `unit` numbers the user of each trajectory."""
+        """φ(u) of each user of a batch that has all their trajectories; `unit` numbers the user of each trajectory."""
         person, column = self.entries(PeopleTrips.of(batch, unit, units, self.scope))
         number = np.bincount(person, minlength=units)
         return Features(person, column, self.resolution // number[person])

@@ -1,6 +1,6 @@
-"""PeopleTrips: starts and ends of each person's trips in the order of time.
+"""PeopleTrips: starts and ends of each person's trips, in order of time.
 
-Evaluation uses the same quantities, so that what is asked and what is compared are the same.
+Evaluation uses the same class, so that it compares the quantities that are measured.
 """
 
 from dataclasses import dataclass
@@ -22,15 +22,15 @@ Integers = NDArray[np.int64]
 PLACE_M = 500.0
 """Side of the square cells that count as one place."""
 CONTINUOUS_M = 300.0
-"""A trip that starts so near to the previous trip's end continues it."""
+"""A trip that starts within this distance of the previous trip's end continues it."""
 DAY_S = 86_400.0
 
 
 @dataclass(frozen=True, eq=False)
 class PeopleTrips:
-    """Trips sorted by person and time; every column has one value a trip.
+    """Trips sorted by person and time; every column has one value per trip.
 
-    The order within a person is a total order of what is recorded, so that it does not depend on the order of a file.
+    Trips of a person are sorted by all recorded values, so that the order does not depend on the order in a file.
 
     Privacy: not private (trusted side only), unless the trips are synthetic.
     """
@@ -48,7 +48,7 @@ class PeopleTrips:
     local1_s: Floats
     """The same of the arrival."""
     place_columns: int
-    """Places in a row of the scope's box."""
+    """Number of places in a row of the scope's box."""
 
     @classmethod
     def of(cls, batch: "Prepared", person: Integers, people: int, scope: Scope) -> "PeopleTrips":
@@ -62,7 +62,7 @@ class PeopleTrips:
         cls, people: int, person: Integers, x0: Floats, y0: Floats, x1: Floats, y1: Floats, t0: Floats, t1: Floats,
         scope: Scope,
     ) -> "PeopleTrips":  # fmt: skip
-        """The trips in the order of person and time; the arguments may be in any order."""
+        """The trips sorted by person and time; the arguments may be in any order."""
         order = np.lexsort((y1, x1, y0, x0, t1, t0, person))
         x0, y0, x1, y1, t0, t1 = (column[order] for column in (x0, y0, x1, y1, t0, t1))
         local0_s, local1_s = scope.local_seconds(t0), scope.local_seconds(t1)
@@ -96,7 +96,7 @@ class PeopleTrips:
     @cached_property
     def day(self) -> Integers:
         """Number of the local day of each departure; equal numbers are the same day of the same week."""
-        week = np.rint((self.t0 - self.local0_s + 3 * DAY_S) / (7 * DAY_S))  # up to the zone's offset a whole number
+        week = np.rint((self.t0 - self.local0_s + 3 * DAY_S) / (7 * DAY_S))  # a whole number but for the UTC offset
         return (7 * week + self.local0_s // DAY_S).astype(np.int64)
 
     @cached_property

@@ -1,7 +1,7 @@
 """Densities of points and of the ends of trajectories, from the noisy grids of a release.
 
 With a map, three estimates from the same noisy counts are pooled: the Bayesian one, the network's correction of it, and
-that of the network without the map. Their errors are partly independent, so their geometric mean has a smaller error.
+the network's estimate without the map. Their errors are partly independent, so their geometric mean is more accurate.
 
 Privacy: free (post-processing of the release).
 """
@@ -125,7 +125,7 @@ def split_ends(answer: Answer, both: Field) -> tuple[Field, Field]:
     difference = answer.counts
     kept = np.maximum(0.0, 1 - 2 * answer.noise**2 / np.maximum(difference**2, 1e-9))
     blocks = pool(both, side)
-    # No difference is larger than the sum, so most of what a large noise shows in a quiet block is noise.
+    # A difference cannot exceed the sum, so a large noisy difference in a quiet block is mostly noise.
     kept = kept * blocks**2 / np.maximum(blocks**2 + 2 * answer.noise**2, 1e-9)
     limited = np.clip(difference * kept, -FIELDS.most_tilt * blocks, FIELDS.most_tilt * blocks)
     tilt = np.divide(limited, blocks, out=np.zeros_like(blocks), where=blocks > 0)

@@ -22,7 +22,7 @@ def legal_times(tracks: Tracks, rules: Iterable[Rule], scope: Scope) -> NDArray[
     """Return times under the scope's fastest speed and the rules' least step times and longest durations.
 
     These limits depend on positions only, so new times do not change them. If least step times and the longest duration
-    contradict each other, the least times are kept and the duration is too long.
+    contradict each other, the least step times are kept and the duration remains too long.
 
     Privacy: free (post-processing).
     """
@@ -51,7 +51,7 @@ def _within_window(
 ) -> NDArray[np.float64]:
     """Return times with an earlier departure for trips that would end after the scope's hours, or its last day.
 
-    A trip that ended after the last day before is not moved.
+    A trip that already ended after the last day before is not moved.
     """
     window, begin, end = scope.time_window(), offsets[:-1], offsets[1:] - 1
     if window is not None:

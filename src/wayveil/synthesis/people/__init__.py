@@ -1,4 +1,4 @@
-"""Synthetic people: trips become the trips of people, one after the other.
+"""Synthetic people: each synthetic trip is assigned to a person, and the trips of a person form a chain.
 
 Privacy: free (post-processing).
 """

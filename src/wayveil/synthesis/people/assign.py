@@ -1,9 +1,8 @@
-"""Assignment of trips to the plans of people, trip by trip in the order of time.
+"""Assignment of trips to the plans of people, in order of time.
 
-Every person is somewhere. The next trip is one of those left that starts there, leaves at a suitable hour and ends at a
-place that the person is to visit: a known one, or any new one. Trips are exchanged between people in this way, not
-invented. Where no trip is left for a leg that the person has travelled before, another trip of about that length and
-hour is replaced by that leg.
+In each round, every person gets one more trip: an unassigned trip that starts where the person is, at a suitable hour,
+and ends at a place that the person is to visit, known or new. So trips are assigned, not invented. If no trip is left
+for a leg that the person has travelled before, that leg replaces another trip of similar length and hour.
 
 Privacy: free (post-processing).
 """
@@ -31,19 +30,19 @@ class AssignSettings:
     snap_m: float = 600.0
     """A start or end is moved by at most this much to the place where the person is or goes."""
     hour_m: float = 500.0
-    """Metres that a departure one hour too early or too late counts for."""
+    """Distance that is as bad as a departure one hour too early or too late."""
     octave_m: float = 800.0
-    """Metres that half or twice the length counts for, where a leg is repeated in place of another trip."""
+    """Distance that is as bad as half or twice the length, where a repeated leg replaces another trip."""
     other_kind_of_day_m: float = 30_000.0
-    """The same for a trip of a working day on a weekend."""
+    """Distance that is as bad as a working-day trip on a weekend, or the reverse."""
     nearest: int = 16
-    """Trips that are looked at for each leg."""
+    """Candidate trips for each leg."""
     tries: int = 4
-    """How often those look again who wanted a trip that another person got."""
+    """Attempts to match a person, because another person may take the best candidate."""
     stale: float = 0.7
-    """A search tree is built again when less than this share of its trips is left."""
+    """A search tree is rebuilt when less than this share of its trips is unassigned."""
     least_stay_s: float = 60.0
-    """Time between two trips, at least."""
+    """Minimum time between two trips of a person."""
 
 
 SETTINGS = AssignSettings()
@@ -51,7 +50,7 @@ SETTINGS = AssignSettings()
 
 @dataclass(frozen=True, eq=False)
 class TripTable:
-    """The trips of a shard: ends in metres, hours, and the kind of day."""
+    """The trips of a shard: starts and ends in metres, times of day, and kind of day."""
 
     x0: Floats
     y0: Floats
@@ -68,19 +67,19 @@ class TripTable:
 
 @dataclass
 class Person:
-    """Where a person is and has been while the trips are assigned."""
+    """Where a person is and has been, during the assignment."""
 
     places: list[tuple[float, float]] = field(default_factory=list)
     visits: list[int] = field(default_factory=list)
     legs: dict[tuple[int, int], int] = field(default_factory=dict)
     """The trip that first went from one place to another."""
     cells: dict[tuple[int, int], int] = field(default_factory=dict)
-    """The number of each place by its square."""
+    """Place number by square of the grid of places."""
     at: int = -1
     here: tuple[float, float] = (np.nan, np.nan)
     """Where the last trip ended."""
     free_utc: float = -np.inf
-    """When the person may leave again."""
+    """Earliest time at which the person can leave again."""
 
     def place_at(self, x: float, y: float) -> int:
         """The number of the place at this position, which may be new."""
@@ -91,7 +90,7 @@ class Person:
         return number
 
     def some_place(self, drawn: float) -> int:
-        """A known place other than the current one, by its visits; -1 if there is none. `drawn` is from 0 to 1."""
+        """A known place other than the current one, drawn by its visits; -1 if there is none. `drawn` is in [0, 1)."""
         whole = sum(self.visits) - self.visits[self.at]
         at = drawn * whole
         for k, visits in enumerate(self.visits):
@@ -104,13 +103,13 @@ class Person:
 
 @dataclass(frozen=True)
 class Assigned:
-    """One trip of a person: which departure, whose way, from where to where."""
+    """One trip of a person: its departure, its route, and its start and end."""
 
     person: int
     trip: int
-    """The trip whose departure it is, and whose way unless it repeats a leg."""
+    """The trip that gives the departure, and the route unless it repeats a leg."""
     way: int
-    """The trip whose way it is."""
+    """The trip that gives the route."""
     reverse: bool
     start: tuple[float, float]
     end: tuple[float, float]
@@ -119,7 +118,7 @@ class Assigned:
 
 @dataclass(frozen=True, eq=False)
 class Wishes:
-    """What some people want next, one a row."""
+    """What people want to do next, one row per person."""
 
     person: Integers
     midnight: Floats
@@ -127,15 +126,15 @@ class Wishes:
     weekend: Floats
     free_utc: Floats
     here: Floats
-    """(n, 2) where the person is; not a number before the first trip."""
+    """(n, 2) where the person is; NaN before the first trip."""
     continues: NDArray[np.bool_]
-    """Whether the trip is to start here."""
+    """Whether the trip must start here."""
     target: Integers
     """The known place to go to, or -1."""
     there: Floats
-    """(n, 2) its position; not a number if there is none."""
+    """(n, 2) its position; NaN if there is none."""
     own: Integers
-    """The person's own earlier trip between these places in either direction, or -1."""
+    """The person's earlier trip between these places, in either direction, or -1."""
 
     def __len__(self) -> int:
         return len(self.person)
@@ -146,7 +145,7 @@ class Wishes:
 
 
 class Assignment:
-    """The rounds of the assignment; in each, every person with a planned trip left gets one."""
+    """The assignment, in rounds; in each, every person with planned trips left gets one."""
 
     def __init__(
         self,
@@ -164,14 +163,14 @@ class Assignment:
         self._sorted_tod = np.sort(trips.tod_s)
         self._length = np.log2(np.maximum(np.hypot(trips.x1 - trips.x0, trips.y1 - trips.y0), 50.0))
         mean_day = float(len(plans.size) / max(int((plans.rank == 0).sum()), 1))
-        self._home_at_last = min(habits.ends_at_first * mean_day, 1.0)
+        self._p_home_last = min(habits.ends_at_first * mean_day, 1.0)
         self._trees: dict[str, tuple[cKDTree, Integers]] = {}
         self.people = [Person() for _ in range(len(plans))]
         self.assigned: list[Assigned] = []
 
     @property
     def left(self) -> Integers:
-        """The trips that nobody has."""
+        """The trips that are not assigned yet."""
         return np.flatnonzero(self._left)
 
     def run(self, progress: Progress = quiet) -> None:
@@ -186,8 +185,8 @@ class Assignment:
     def _round(self, active: Integers, round_: int) -> None:
         leg = self._plans.offsets[active] + round_
         wishes = self._wishes(active, leg, self._plans.date[leg])
-        waiting = self._served(wishes)
-        # Who finds no trip on that day travels on the next one, if nothing is planned for it.
+        waiting = self._serve(wishes)
+        # A person without a trip on that day travels on the next day, if nothing is planned for it.
         following = np.where(
             leg + 1 < self._plans.offsets[active + 1],
             self._plans.date[np.minimum(leg + 1, len(self._plans.date) - 1)],
@@ -195,10 +194,10 @@ class Assignment:
         )
         late = np.flatnonzero(waiting & (self._plans.date[leg] + 1 < following))
         if len(late):
-            self._served(self._wishes(active[late], leg[late], self._plans.date[leg[late]] + 1, late=True))
+            self._serve(self._wishes(active[late], leg[late], self._plans.date[leg[late]] + 1, late=True))
 
-    def _served(self, wishes: Wishes) -> NDArray[np.bool_]:
-        """Whether each person is still without a trip after all kinds were tried."""
+    def _serve(self, wishes: Wishes) -> NDArray[np.bool_]:
+        """Try all kinds of match in turn; return whether each person is still without a trip."""
         waiting = np.ones(len(wishes), bool)
         for kind in ("both", "repeat", "start", "end", "any"):
             rows = np.flatnonzero(waiting & self._wants(wishes, kind))
@@ -214,7 +213,7 @@ class Assignment:
         free = np.array([person.free_utc for person in people])
         at = random.beta(rank + 1, np.maximum(size - rank, 1))
         tod_s = self._sorted_tod[(at * len(self._sorted_tod)).astype(np.int64) % len(self._sorted_tod)]
-        again = np.flatnonzero((rank > 0) & (free >= midnight))  # not if the trip before found no place
+        again = np.flatnonzero((rank > 0) & (free >= midnight))  # not if the previous planned trip was not assigned
         tod_s[again] = self._next_hours(free[again] - midnight[again], tod_s[again])
         gap_h = np.maximum(midnight + tod_s - free, 0.0) / 3600
         begun = np.isfinite(free)
@@ -227,7 +226,7 @@ class Assignment:
         target = np.full(len(active), -1)
         for k in np.flatnonzero(begun).tolist():
             person = people[k]
-            if last[k] and person.at != 0 and drawn[0, k] < self._home_at_last:
+            if last[k] and person.at != 0 and drawn[0, k] < self._p_home_last:
                 target[k] = 0
             elif drawn[1, k] >= p_new[k]:
                 target[k] = person.some_place(drawn[2, k])
@@ -243,7 +242,7 @@ class Assignment:
         return Wishes(active, midnight, tod_s, self._weekend[date], free, here, continues, target, there, own)
 
     def _next_hours(self, arrived_s: Floats, usual_s: Floats) -> Floats:
-        """Departures after stays of asked lengths, if these end on the same day."""
+        """Departures after stays of estimated lengths that end on the same day; the usual ones where none does."""
         edges = np.asarray(GAPS_H.edges) * 3600
         room = np.clip((DAY_S - arrived_s[:, None] - edges[:-1]) / np.diff(edges), 0.0, 1.0)
         weight = self._habits.stays[part_of_day(arrived_s % DAY_S)] * room
@@ -265,7 +264,7 @@ class Assignment:
         return wishes.target >= 0 if kind == "end" else np.ones(len(wishes), bool)
 
     def _match(self, wishes: Wishes, kind: str) -> Integers:
-        """Give as many of these people as possible a trip of one kind, the best suited ones first."""
+        """Match as many of these people as possible to trips of one kind, best first; return the matched rows."""
         tree, which = self._tree(kind)
         number = min(SETTINGS.nearest * (4 if kind == "any" else 1), len(which))
         distance, found = tree.query(self._query(wishes, kind), k=np.arange(1, number + 1))
@@ -287,7 +286,7 @@ class Assignment:
         return np.flatnonzero(done)
 
     def _tree(self, kind: str) -> tuple[cKDTree, Integers]:
-        """A search tree of the trips that are left; of a little while ago, if few have been taken since."""
+        """A search tree of the unassigned trips; it is rebuilt only when many of its trips have been taken."""
         known = self._trees.get(kind)
         if known is None or self._left[known[1]].mean() < SETTINGS.stale:
             left = self.left
@@ -316,7 +315,7 @@ class Assignment:
         return np.column_stack(columns)
 
     def _possible(self, wishes: Wishes, trip: Integers, kind: str) -> NDArray[np.bool_]:
-        """Which trips the people can make: in time, and near enough to be moved to where they are and go."""
+        """Which trips the people can make: those that leave late enough, with ends that are near enough to be moved."""
         trips = self._trips
         depart = wishes.midnight[:, None] + trips.tod_s[trip]
         apart = np.hypot(trips.x0[trip] - wishes.here[:, :1], trips.y0[trip] - wishes.here[:, 1:])

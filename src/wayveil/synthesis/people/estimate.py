@@ -1,7 +1,7 @@
-"""What the noisy answers tell about people; public guesses where nothing was asked.
+"""Estimates about people from the noisy answers; public guesses where nothing was asked.
 
-Each table of answers is drawn towards what unrelated trips would give, the more, the less it differs from that beyond
-its noise (James and Stein). So people whose trips have nothing in common are not given a home by noise.
+Each table of answers is shrunk towards the table that unrelated trips would give (James and Stein). The less the two
+differ beyond the noise, the stronger the shrinkage. So noise does not give a home to people with unrelated trips.
 
 Privacy: free (post-processing).
 """
@@ -35,15 +35,15 @@ class PeopleModel:
     trips: Floats
     """Shares of people by number of trips (`TRIPS`)."""
     most_trips: int
-    """The most trips of one person that were used."""
+    """Maximum number of trips used per person."""
     answers: Mapping[str, Answer]
     """Answers to the questions about people, by name; empty if nothing was asked."""
     number: float
-    """Estimated number of people that answered."""
+    """Estimated number of people."""
 
     @property
     def measured(self) -> bool:
-        """False if nothing was asked about people, so that public guesses take its place."""
+        """False if nothing was asked about people, so that public guesses are used."""
         return bool(self.answers)
 
     @property
@@ -52,7 +52,7 @@ class PeopleModel:
         return float(self.trips @ [numbers.mean() for numbers in trip_numbers(self.most_trips)])
 
     def habits(self, unrelated: Tables) -> "Habits":
-        """How people travel; `unrelated` are the tables of trips dealt to people at random."""
+        """How people travel; `unrelated` are the tables of trips assigned to people at random."""
         if not self.measured:
             return Habits(
                 days=np.array(GUESSED_DAYS),
@@ -88,7 +88,7 @@ class Habits:
     day_trips: Floats
     """Shares of active days by number of trips (`DAY_TRIPS`)."""
     continuous: Floats
-    """Probability that a trip is made to start where the last one ended, by gap (`GAPS_H`)."""
+    """Probability that a trip is made to start where the previous one ended, by gap (`GAPS_H`)."""
     stays: Floats
     """(parts of the day, `GAPS_H`) shares of gaps."""
     places: Floats
@@ -150,13 +150,13 @@ def without_people(release: Release) -> Release:
 
 
 def trip_numbers(most: int) -> list[NDArray[np.int64]]:
-    """The numbers of trips in each bin of `TRIPS`, up to the most that are used of one person."""
+    """The numbers of trips in each bin of `TRIPS`, up to the maximum used per person."""
     edges = [int(edge) for edge in TRIPS.edges]
     return [np.arange(low, min(high, max(most, low) + 1)) for low, high in pairwise(edges)]
 
 
 def drawn_towards(answer: Answer, expected: Floats) -> Floats:
-    """The noisy counts, drawn towards the expected ones, not negative, with the total of the expected ones."""
+    """The noisy counts, shrunk towards the expected ones; not negative, with the total of the expected ones."""
     noisy, total = answer.counts.ravel(), float(expected.sum())
     prior, variance = expected.ravel(), 2 * answer.noise**2
     beyond = noisy - prior
@@ -222,7 +222,7 @@ def _first_at_end(anchors: Floats) -> float:
 
 
 def _beyond(share: Floats, chance: Floats) -> Floats:
-    """The share that must be arranged where the rest comes about by chance."""
+    """The share p that must be arranged, if the others agree by chance: share = p + (1 − p)·chance."""
     return np.asarray(np.clip((share - chance) / np.maximum(1 - chance, 1e-3), 0.0, 1.0))
 
 

@@ -1,4 +1,4 @@
-"""How many trips a wanted number of people make.
+"""How many trips a requested number of people make.
 
 Privacy: free (post-processing).
 """
@@ -14,7 +14,7 @@ MOST_PEOPLE = 10_000_000
 
 
 def trips_of_people(release: Release, n: int | None, people: int | None) -> int:
-    """The number of trips: `n`, or what so many `people` make, or the noisy count; InputError if both are given."""
+    """The number of trips: `n`, or the expected trips of `people`, or the noisy count; InputError if both are given."""
     if people is None:
         return wanted_count(release, n)
     if n is not None:

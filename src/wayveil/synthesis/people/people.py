@@ -1,8 +1,8 @@
-"""with_people: the trips of a shard become the trips of people.
+"""with_people: assigns the trips of a shard to people.
 
-The steps: plans (`plan`), assignment of trips to them (`assign`), ways from place to place (`ways`), and an exact
-check: a trip that breaks a rule, or that the person could not reach in time, goes back to what it was before and
-belongs to a person of its own.
+The steps: plans (`plan`), assignment of trips to them (`assign`), routes from place to place (`ways`), and an exact
+check: a trip that breaks a rule, or that the person could not reach in time, is left as it was and gets a person of its
+own.
 
 Privacy: free (post-processing).
 """
@@ -32,7 +32,7 @@ from wayveil.synthesis.place.track_columns import Tracks, motion_of_tracks, take
 from wayveil.synthesis.trips.departures import midnights
 
 _WAVES = 4
-"""How often people are planned for the trips that are left over."""
+"""Waves of planning; each plans new people for the trips that are still unassigned."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -63,7 +63,7 @@ def with_people(
     people: int | None = None,
     progress: Progress = quiet,
 ) -> Trajectories:
-    """As many trips, sorted by person and time, with the number of a person as user.
+    """The same number of trips, sorted by person and time, with the person's number as user.
 
     With a number of `people`, trips that would need more people are left out.
     """
@@ -75,7 +75,7 @@ def with_people(
     trip = np.array([one.trip for one in assigned], np.int64)
     broken = violating_trajectories(with_scope_bounds(rules, scope), motion_of_tracks(changed, scope))
     kept = _feasible(changed, person, ~np.asarray(broken, bool), fastest_mps(scope))
-    # Trips without a place in a chain stay as they were, each with a person of its own.
+    # Trips that are in no chain stay as they were, each with a person of its own.
     alone = np.setdiff1d(np.arange(len(tracks)), trip[kept])
     joined = _joined(take_tracks(changed, kept), take_tracks(tracks, alone))
     label = np.r_[person[kept], int(person.max(initial=-1)) + 1 + np.arange(len(alone))]
@@ -96,7 +96,7 @@ def _assigned(
     wanted: int | None,
     progress: Progress,
 ) -> list[Assigned]:
-    """Trips of people, in several waves: each plans people for the trips that the last one left over."""
+    """Trips of people, in several waves: each plans people for the trips that the previous one left unassigned."""
     calendar = Calendar.of(scope)
     first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
     start = tracks.t_utc[first]
@@ -134,7 +134,7 @@ def _assigned(
 def _unrelated(
     tracks: Tracks, model: PeopleModel, scope: Scope, random: np.random.Generator
 ) -> dict[str, NDArray[np.float64]]:
-    """The tables of the questions about people if the trips were dealt to people at random."""
+    """The tables of the questions about people if the trips were assigned to people at random."""
     count = len(tracks)
     trips = numbers_of_trips(model, count, int(np.clip(round(count / model.mean_trips), 1, count)), random)
     person = random.permutation(ragged.owners(trips))
@@ -153,7 +153,7 @@ def _unrelated(
 
 
 def _feasible(tracks: Tracks, person: NDArray[np.int64], good: NDArray[np.bool_], most_mps: float) -> NDArray[np.int64]:
-    """The tracks that remain when those that cannot follow the one before are removed, one after the other."""
+    """The tracks that remain when tracks that cannot follow the previous one are removed repeatedly."""
     kept = np.flatnonzero(good)
     while len(kept):
         possible = possible_sequence(take_tracks(tracks, kept), person[kept], most_mps)

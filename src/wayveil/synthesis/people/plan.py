@@ -1,4 +1,4 @@
-"""Plans of people: how many trips each makes, on which days, and at how many places, before any trip is chosen.
+"""Plans of people, before trips are chosen: how many trips each makes, on which days, and between how many places.
 
 Privacy: free (post-processing).
 """
@@ -19,22 +19,22 @@ from wayveil.synthesis.trips.draw import systematic
 Integers = NDArray[np.int64]
 
 _LARGEST_DAY = 14
-"""Trips drawn for a day in the last, open bin, at most."""
+"""Maximum number of trips drawn for a day in the last, open bin."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plans:
-    """Planned trips of all people; person i owns the trips `offsets[i]:offsets[i + 1]`, in the order of time."""
+    """Planned trips of all people; person i owns the trips `offsets[i]:offsets[i + 1]`, in order of time."""
 
     offsets: Integers
     places: Integers
     """Number of places that each person is to visit."""
     new_places: NDArray[np.float64]
-    """Share of each person's starts and ends that are at a new place if nothing is arranged."""
+    """Share of each person's starts and ends at a new place if trips are assigned at random."""
     date: Integers
     """Number of each trip's day among the days of the scope."""
     rank: Integers
-    """Place of each trip in its day."""
+    """Position of each trip in its day, from 0."""
     size: Integers
     """Number of trips on that day."""
 
@@ -48,7 +48,7 @@ def draw_plans(
     date_weight: NDArray[np.float64],
     random: np.random.Generator,
 ) -> Plans:
-    """Plans of people who make so many trips each; days are drawn in proportion to their weights."""
+    """Plans of people with these numbers of trips; days are drawn in proportion to their weights."""
     of_class = TRIP_CLASSES.index(trips.astype(np.float64))
     share = _drawn(habits.days[of_class], DAYS_SHARE, random)
     days = np.clip(np.rint(share * trips), 1, np.minimum(trips, len(date_weight))).astype(np.int64)
@@ -71,7 +71,7 @@ def draw_plans(
 
 
 def numbers_of_trips(model: PeopleModel, count: int, people: int, random: np.random.Generator) -> Integers:
-    """Numbers of trips with the asked distribution, changed by ones until their sum is `count`."""
+    """Numbers of trips from the estimated distribution, adjusted in steps of one until their sum is `count`."""
     numbers = trip_numbers(model.most_trips)
     bins = random.permutation(systematic(model.trips, people, random))
     drawn = np.array([numbers[one][random.integers(len(numbers[one]))] for one in bins.tolist()], np.int64)
@@ -87,7 +87,7 @@ def numbers_of_trips(model: PeopleModel, count: int, people: int, random: np.ran
 
 
 def _day_sizes(habits: Habits, trips: int, days: int, random: np.random.Generator) -> Integers:
-    """Numbers of trips on each day, drawn from the asked distribution and changed by ones until their sum fits."""
+    """Numbers of trips on each day from the estimated distribution, adjusted in steps of one until the sum fits."""
     edges = np.asarray(DAY_TRIPS.edges, np.int64)
     bins = random.choice(len(DAY_TRIPS), days, p=habits.day_trips)
     low, high = edges[bins], np.minimum(edges[bins + 1], _LARGEST_DAY + 1)
@@ -100,7 +100,7 @@ def _day_sizes(habits: Habits, trips: int, days: int, random: np.random.Generato
 
 
 def _drawn(shares: NDArray[np.float64], bins: Bins, random: np.random.Generator) -> NDArray[np.float64]:
-    """A value for each row of shares: a bin, and evenly in it."""
+    """A value for each row of shares: a bin drawn by its share, then a uniform value in that bin."""
     edges = np.minimum(np.asarray(bins.edges), 1.0)
     running = np.cumsum(shares, axis=1)
     bin_of = (running < random.random(len(shares))[:, None] * running[:, -1:]).sum(axis=1)

@@ -8,7 +8,7 @@ from wayveil.synthesis.place.caps import fastest_mps
 
 
 def impossible_trips(trips: PeopleTrips, scope: Scope) -> tuple[int, int]:
-    """(overlaps, jumps): trips that start before the last one ended, or too far away at the scope's top speed."""
+    """(overlaps, jumps): trips that start before the previous one ended, or too far away for the scope's top speed."""
     gap_s = trips.t0[trips.later] - trips.t1[trips.later - 1]
     overlaps = gap_s < 0
     jumps = ~overlaps & (trips.apart_m > np.maximum(gap_s, 0.0) * fastest_mps(scope))

@@ -1,4 +1,4 @@
-"""Ways of people's trips: moved to the places where they start and end, or repeated, and their times.
+"""Routes and times of people's trips: routes are moved to the person's places, or repeated.
 
 Privacy: free (post-processing).
 """
@@ -13,11 +13,11 @@ from wayveil.synthesis.people.assign import Assigned
 from wayveil.synthesis.place.track_columns import Tracks
 
 _JITTER_M = 12.0
-"""Standard deviation of a start or end around its place, in each direction: parking, doors, and satellite errors."""
+"""Standard deviation of a start or end around its place, on each axis: parking, doors, and GPS errors."""
 _TAPER, _TAPER_M = 5.0, 200.0
-"""A move of d metres fades out over 5·d + 200 m of the way, so that steps become longer by a fifth at most."""
+"""A shift of d metres fades out over 5·d + 200 m of the route, so that steps become at most a fifth longer."""
 _EDGE_M = 1.0
-"""Least distance from the edge of the box."""
+"""Minimum distance from the edge of the box."""
 
 
 def moved_ways(

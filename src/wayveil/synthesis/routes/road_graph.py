@@ -30,7 +30,7 @@ class _Edges:
 
 
 def network_graph(network: RoadNetwork, grid: Grid, density: Field) -> RouteGraph:
-    """Directed edges along the roads, with low costs where the density is high; one-way roads in their direction only.
+    """Directed edges along the roads, cheaper where the density is high; one-way roads in their direction only.
 
     The graph is strongly connected: roads without a way back are left out, and so are islands, unless blocks of the
     grid connect them to the rest.
@@ -183,7 +183,7 @@ def _nearest_road(
 
 
 def _cheapest(edges: _Edges, nodes: int) -> _Edges:
-    """One edge from a node to another, the cheapest; none from a node to itself."""
+    """The cheapest edge from each node to each other node; none from a node to itself."""
     order = np.lexsort((edges.cost, edges.head, edges.tail))
     tail, head = edges.tail[order], edges.head[order]
     first = np.r_[True, (tail[1:] != tail[:-1]) | (head[1:] != head[:-1])] & (tail != head)

@@ -2,8 +2,8 @@
 
 A block is a cell, bin or pair of regions whose noisy count is in the release. A part consists of whole blocks and of
 pieces of blocks. The logarithm of its true value is normal around the estimate, with the known spread of the prior, and
-the noisy counts of its blocks tell about it. How a block divides into pieces is not measured; the spread of the prior
-applies to it again.
+the noisy counts of its blocks are observations of it. How a block divides into pieces is not measured; the spread of
+the prior applies to this as well.
 
 Privacy: free (post-processing).
 """
@@ -20,9 +20,9 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """What parts have in common with blocks: piece k lies in a part and in a block and has an estimated mass.
+    """Intersections of parts and blocks: piece k lies in a part and in a block and has an estimated mass.
 
-    Pieces outside of all parts have the part −1.
+    Pieces outside all parts have the part −1.
     """
 
     part: Codes
@@ -31,7 +31,7 @@ class Pieces:
     parts: int
 
     def relative_variance(self, noise_variance: Floats, spread: float) -> Floats:
-        """(parts,) posterior variance of the logarithm of each part: λ² is compared with the variance of the noise.
+        """(parts,) posterior variance of the logarithm of each part.
 
         With f the share of a block that lies in the part and λ the mass of the part, this is
         1 / (1/spread² + λ² / Σ f²·noise_variance) + spread²·Σ ((1 − f)·mass / λ)².
@@ -46,13 +46,13 @@ class Pieces:
         whole = np.bincount(part, mass, minlength=self.parts)
         noise = np.bincount(part, share**2 * noise_variance[block], minlength=self.parts)
         rest = np.bincount(part, ((1 - share) * mass) ** 2, minlength=self.parts)
-        power = np.maximum(whole, 1e-100) ** 2
-        heard = 1 / (spread**-2 + np.divide(power, noise, out=np.zeros_like(power), where=noise > 0))
-        return np.asarray(heard + spread**2 * np.minimum(rest / power, 1.0))
+        squared = np.maximum(whole, 1e-100) ** 2
+        posterior = 1 / (spread**-2 + np.divide(squared, noise, out=np.zeros_like(squared), where=noise > 0))
+        return np.asarray(posterior + spread**2 * np.minimum(rest / squared, 1.0))
 
 
 def wrong_share(relative_variance: Floats, mass: Floats) -> float:
-    """The expected share of the mass that is in a wrong part, ½·Σ|estimate − truth|, for lognormal errors.
+    """The expected share of the mass that is in the wrong part, ½·Σ|estimate − truth|, for lognormal errors.
 
     For X lognormal with mean 1 and standard deviation s of its logarithm, ½·E|X − 1| = erf(s / √8).
     """

@@ -43,7 +43,7 @@ Codes = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Spreads:
-    """Standard deviation of the logarithm of a quantity around what would be expected without its noisy answers.
+    """Standard deviation of the logarithm of a quantity around its expected value without noisy answers.
 
     Round numbers, chosen on simulated cities (research/benchmarks/verdicts.py).
     """
@@ -60,7 +60,7 @@ class Spreads:
 
 SPREADS = Spreads()
 _STEP = 0.05
-"""Step of the numerical derivative by the logarithm of a scale."""
+"""Step of the numerical derivative with respect to the logarithm of a scale."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +161,7 @@ class Uncertainty:
 
     @property
     def place_hours(self) -> float:
-        """Error that a zone's share at an hour has in addition to those of the zone and of the hour."""
+        """Additional error of a zone's share at an hour, beyond the errors of the zone and of the hour."""
         if EndPointHours.name not in self.release:
             return SPREADS.place_hour
         answer = self.release[EndPointHours.name]
@@ -172,7 +172,7 @@ class Uncertainty:
 
     @property
     def cells(self) -> Field:
-        """(rows, columns) error of the traffic of each base cell, as fine as it was asked."""
+        """(rows, columns) error of the traffic of each base cell, at the resolution of the finest measured level."""
         levels = noisy_levels([self.release[name] for name in (Occupancy.name, OccupancyDetail.name)])
         fine = levels[-1]
         rows, columns = level_shape(self.estimates.grid, fine.side)
@@ -259,7 +259,7 @@ def uncertainty(release: Release, estimates: Estimates | None = None, progress: 
 
 
 def _zone_variance(levels: Sequence[NoisyLevel], field: Field, zone_of_cell: Codes, prior: float) -> Floats:
-    """(zones,) relative variance of each zone at the level of cells that tells most about it."""
+    """(zones,) relative variance of each zone, from the most informative level of cells."""
     parts = _number_of(zone_of_cell)
     best = np.full(parts, prior**2)
     for level in levels:
@@ -277,7 +277,7 @@ def _number_of(zone_of_cell: Codes) -> int:
 
 
 def _overlaps(fine: Bins, mass: Floats, asked: Bins, edges: Floats) -> Pieces:
-    """Pieces of the fine bins between the edges; what lies outside of them counts in the first or last range."""
+    """Pieces of the fine bins between the edges; mass outside the edges counts in the first or last range."""
     cuts = np.unique(np.r_[fine.edges, edges[1:-1]])
     cuts = cuts[(cuts >= fine.edges[0]) & (cuts <= fine.edges[-1])]
     middle = (cuts[1:] + cuts[:-1]) / 2

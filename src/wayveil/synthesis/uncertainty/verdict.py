@@ -1,4 +1,4 @@
-"""What data made from a release is good for: the expected error of each kind of result, in a word.
+"""What data made from a release is good for: the expected error of each kind of result, as one word.
 
 The error has two parts: the noise of the release (`uncertainty`), and what remains without noise, because a synthetic
 trip is drawn from estimated densities. The second part was measured on simulated cities
@@ -27,13 +27,13 @@ STREET_M = 100.0
 WITHOUT_NOISE = {"number": 0.0, "zones": 0.06, "streets": 0.2, "hours": 0.02, "lengths": 0.04, "speeds": 0.03}
 """The error that remains without noise, on simulated cities of 4 and 12 km at N·ε of 50,000, rounded."""
 SCALES = {"lengths": 0.25, "speeds": 0.7, "durations": 0.7, "intervals": 0.7}
-"""Standard deviation of the logarithm of each quantity's scale without any answer. Lengths follow from the size of the
-scope; whether people walk or drive is unknown."""
+"""Standard deviation of the logarithm of each quantity's scale under the prior. The size of the scope predicts lengths;
+whether people walk or drive is unknown."""
 _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 """Mean absolute value of a normal variable with the standard deviation 1."""
 _SHAPE = 1.5
-"""Factor on the error of a scale, because the shape of a distribution is uncertain, too. Chosen
-to err towards too bad a verdict, after a look at the city of the demo and at Cabspotting (research/log.md)."""
+"""Factor on the error of a scale, because the shape of a distribution is also uncertain. Chosen to
+be pessimistic, after looking at the demo city and Cabspotting (research/log.md)."""
 
 
 @dataclass(frozen=True)
