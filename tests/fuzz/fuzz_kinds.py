@@ -38,6 +38,7 @@ def attempt(kind: str, folder: Path, seed: int) -> str:
             said = str(error)
             assert said and said.isprintable() and len(said) < 1000, f"not one clear sentence: {said[:200]!r}"
             # Suggested commands name the ledger that was given; nothing else names a folder.
-            assert str(folder) not in re.sub(r"--ledger \S+|wayveil\.Ledger\('[^']*'\)", "", said), f"tells its folder: {said[:200]!r}"
+            rest = re.sub(r"--ledger \S+|wayveil\.Ledger\('[^']*'\)", "", said)
+            assert str(folder) not in rest, f"tells its folder: {said[:200]!r}"
             return "refused"
     return "read"
