@@ -225,7 +225,7 @@ def test_public_outputs_do_not_replace_private_data(wayveil, released):
 
 
 def test_two_measurements_do_not_share_an_output(released):
-    """The second is told before anything is read or spent."""
+    """The second run stops with a message before anything is read or spent."""
     from wayveil.io.output_lock import output_lock
 
     before = contents(released)

@@ -1,4 +1,4 @@
-"""Optional libraries: a missing one is one sentence with the command that installs it."""
+"""Optional libraries for data frames; if one is missing, one sentence says how to install it."""
 
 import importlib
 from typing import Any, Literal
