@@ -26,7 +26,7 @@ import numpy as np
 
 def synthesised(folder: Path, n: int, seed: int) -> dict:
     """One synthesis with rules: seconds by stage, steps of descent, device."""
-    from wayveil.workflow.files import synthesize_file
+    from wayveil.workflow.synthesize_file import synthesize_file
 
     begin = last = time.perf_counter()
     stages: dict[str, float] = {}
@@ -156,7 +156,7 @@ def prepare(folder: Path, n: int, seed: int, free: bool) -> None:
     from wayveil.measurement import measure
     from wayveil.release import write_release
     from wayveil.simulate import rules_text, simulate_city, simulate_to_parquet
-    from wayveil.workflow.files import synthesize_file
+    from wayveil.workflow.synthesize_file import synthesize_file
 
     city = simulate_city(0)
     write_roads(city.roadmap, folder / "roads.parquet")

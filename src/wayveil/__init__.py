@@ -47,11 +47,11 @@ if TYPE_CHECKING:
     from wayveil.traffic.tables import tables as tables
     from wayveil.workflow.datasets import open_dataset as open_dataset
     from wayveil.workflow.demo import run_demo as run_demo
-    from wayveil.workflow.files import synthesize_file as synthesize_file
     from wayveil.workflow.plan import Plan as Plan
     from wayveil.workflow.plan import plan as plan
     from wayveil.workflow.run_file import run as run
     from wayveil.workflow.synthesize import synthesize as synthesize
+    from wayveil.workflow.synthesize_file import synthesize_file as synthesize_file
     from wayveil.workflow.synthesizer import Synthesizer as Synthesizer
     from wayveil.workflow.templates import template as template
 
@@ -87,7 +87,7 @@ _HOMES = {
     "shipped_scopes": "wayveil.io.scope_files",
     "show_progress": "wayveil.progress",
     "synthesize": "wayveil.workflow.synthesize",
-    "synthesize_file": "wayveil.workflow.files",
+    "synthesize_file": "wayveil.workflow.synthesize_file",
     "tables": "wayveil.traffic.tables",
     "template": "wayveil.workflow.templates",
     "write": "wayveil.io.files",

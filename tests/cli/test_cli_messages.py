@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from small_town import MEASURE, SCOPE
 
-import wayveil.workflow.files as steps
+import wayveil.workflow.measure_file as steps
 from real_components import ordinary_user_prefix
 from wayveil.cli.main import COMMANDS
 from wayveil.errors import CHARGED, InputError
@@ -212,7 +212,7 @@ def test_debug_asks_first(wayveil, folder, monkeypatch):
     assert not Ledger().datasets()
     silent = wayveil("measure", "rides.csv", *MEASURE)
     assert silent.code == 1 and "ZeroDivisionError" in silent.err and "sentinel" not in silent.all
-    assert CHARGED in silent.err and "wayveil.workflow.files" in silent.err
+    assert CHARGED in silent.err and "wayveil.workflow.measure_file" in silent.err
     monkeypatch.setattr(sys, "argv", ["wayveil", "--debug=yes", "measure", "rides.csv", *MEASURE, "--dataset", "more"])
     from wayveil.cli.main import main
 

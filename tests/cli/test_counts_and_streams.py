@@ -15,7 +15,7 @@ import wayveil as wv
 from wayveil.errors import InputError, RuleError, printable
 from wayveil.rules.days import days_of
 from wayveil.synthesis.arguments import default_count, duration_words, unsupported_words, wanted_count
-from wayveil.workflow.files import _count
+from wayveil.workflow.synthesize_file import _count
 
 MEASURE = {"unit": "trajectory", "epsilon": "900"}
 
@@ -84,7 +84,7 @@ def test_a_forged_count_is_refused(wayveil, folder, text):
 
 def test_the_expected_duration_is_stated_first(wayveil, folder, monkeypatch):
     order = []
-    monkeypatch.setattr("wayveil.workflow.files.synthesize_to_parquet", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("wayveil.workflow.synthesize_file.synthesize_to_parquet", lambda *a, **k: 1 / 0)
     monkeypatch.setattr("wayveil.cli.synthesize.note", order.append)
     said = wayveil("synthesize", "x.release.json", "-n", "600000", "-o", "s.parquet")
     assert said.code == 1 and order == ["Making 600,000 trajectories takes about 2 min (at 5,000 a second)."]

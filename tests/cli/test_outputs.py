@@ -16,7 +16,7 @@ from wayveil.io.convert import convert
 from wayveil.io.ledger_paths import SUFFIXES
 from wayveil.privacy.ledger import default_path
 from wayveil.report.from_files import write_report
-from wayveil.workflow.files import measure_file
+from wayveil.workflow.measure_file import measure_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="inodes, links and devices")
 

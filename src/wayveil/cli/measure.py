@@ -76,7 +76,7 @@ def measure(
     from wayveil.privacy.ledger import Ledger, clean_name
     from wayveil.privacy.unit import parse_unit
     from wayveil.release.statements import large_epsilon_text, low_count_text
-    from wayveil.workflow.files import measure_file
+    from wayveil.workflow.measure_file import measure_file
     from wayveil.workflow.plan import plan
 
     if says_synthetic(Path(file)):

@@ -56,7 +56,7 @@ def synthesize(
     written shard by shard: after an interruption, the same command continues where it stopped.
     """
     from wayveil.release.describe import NOT_PRIVATE
-    from wayveil.workflow.files import synthesize_file
+    from wayveil.workflow.synthesize_file import synthesize_file
 
     try:
         with progress_bar() as progress:

@@ -28,7 +28,8 @@ from wayveil.report.from_files import write_report
 from wayveil.rules import motion_of, read_rules, violating_trajectories
 from wayveil.simulate import simulate_city, write_city
 from wayveil.workflow.demo_files import Files, make_room
-from wayveil.workflow.files import measure_file, synthesize_file
+from wayveil.workflow.measure_file import measure_file
+from wayveil.workflow.synthesize_file import synthesize_file
 
 EPSILON = "1"
 DATASET = "demo"

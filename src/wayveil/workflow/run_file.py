@@ -14,6 +14,7 @@ from wayveil.io.inputs import TooLargeError, read_text
 from wayveil.io.options import WRITABLE, files_written, writing_format
 from wayveil.io.outputs import check_output, check_outputs, check_page
 from wayveil.io.replaceable import check_replaceable
+from wayveil.io.roads import read_roads
 from wayveil.io.scope_files import first_fault, in_short, read_scope, shipped_scopes
 from wayveil.measurement.signal_check import RUN_FILE, check_signal, count_noise
 from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
@@ -23,7 +24,8 @@ from wayveil.progress import Progress, quiet
 from wayveil.release import read_release
 from wayveil.report.from_files import write_report
 from wayveil.rules import read_rules
-from wayveil.workflow.files import measure_file, read_roadmap, synthesize_file
+from wayveil.workflow.measure_file import measure_file
+from wayveil.workflow.synthesize_file import synthesize_file
 
 _MOST_BYTES = 1 << 20
 """A run file has about a kilobyte."""
@@ -258,7 +260,7 @@ def _try_inputs(run: RunFile) -> str:
     if kind not in WRITABLE:
         raise InputError(f"output.synthetic must be a file of one of these formats: {', '.join(WRITABLE)}.")
     scope = read_scope(run.measure.scope)
-    roads = read_roadmap(None if run.synthesize.roads is None else Path(run.synthesize.roads))
+    roads = None if run.synthesize.roads is None else read_roads(run.synthesize.roads)
     if roads is not None:
         check_inside(roads, scope)
     if run.synthesize.rules is not None:

@@ -8,16 +8,19 @@ Privacy: free (post-processing).
 """
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.spatial import cKDTree
 
 from wayveil.progress import Progress, quiet
 from wayveil.questions.people.chains import GAPS_H, part_of_day
 from wayveil.questions.people.trips_of_people import DAY_S, PLACE_M
 from wayveil.synthesis.people.estimate import Habits
 from wayveil.synthesis.people.plan import Plans
+
+if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -285,8 +288,10 @@ class Assignment:
                     done[row] = True
         return np.flatnonzero(done)
 
-    def _tree(self, kind: str) -> tuple[cKDTree, Integers]:
+    def _tree(self, kind: str) -> "tuple[cKDTree, Integers]":
         """A search tree of the unassigned trips; it is rebuilt only when many of its trips have been taken."""
+        from scipy.spatial import cKDTree
+
         known = self._trees.get(kind)
         if known is None or self._left[known[1]].mean() < SETTINGS.stale:
             left = self.left

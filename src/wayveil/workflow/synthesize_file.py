@@ -1,29 +1,23 @@
-"""Measure and synthesize from file to file; outputs are checked before the work begins."""
+"""Synthesize from file to file; the output is checked before the work begins."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from wayveil.core.outcome import record, stated_in_errors
 from wayveil.core.roads import RoadMap, check_inside
-from wayveil.core.signals import deferred_signals
-from wayveil.engine.serial import Engine, Serial
+from wayveil.engine.serial import Serial
 from wayveil.errors import InputError
 from wayveil.io.options import files_written, writing_format
 from wayveil.io.output_lock import output_lock
 from wayveil.io.outputs import check_outputs
 from wayveil.io.replaceable import check_replaceable
 from wayveil.io.roads import read_roads
-from wayveil.io.scope_files import read_scope
 from wayveil.io.writers.dispatch import check_writable, write_trajectories
-from wayveil.measurement import measure
-from wayveil.privacy.budget import Number, decimal_text
-from wayveil.privacy.ledger import Ledger
+from wayveil.privacy.budget import decimal_text
 from wayveil.progress import Progress, quiet
-from wayveil.release import Release, read_release, synthesis_notes, write_release
+from wayveil.release import Release, read_release, synthesis_notes
 from wayveil.release.check import check_complete
-from wayveil.release.document import check_release_output
 from wayveil.release.statements import low_count_text
 from wayveil.rules import read_rules
 from wayveil.synthesis.arguments import default_count, duration_words, unsupported_words, wanted_count
@@ -32,57 +26,10 @@ from wayveil.synthesis.recipe import synthesize
 from wayveil.synthesis.resume import synthesize_to_parquet
 
 if TYPE_CHECKING:
-    from wayveil.privacy.unit import Unit
     from wayveil.rules.rule import Rule
 
 ESTIMATORS = ("bayes", "learned")
 DEFAULT_ESTIMATOR = "learned"
-_ROOM_BYTES = 32 << 20  # a release has a few megabytes; a full disk after the spend would lose the release
-
-
-def measure_file(
-    file: str | os.PathLike[str],
-    output: Path,
-    *,
-    scope: str,
-    epsilon: Number,
-    unit: "Unit",
-    dataset: str,
-    ledger: Path | None = None,
-    delta: Number = 0,
-    roads: Path | None = None,
-    engine: "Engine | None" = None,
-    force: bool = False,
-    read_options: Mapping[str, Any] | None = None,
-    progress: Progress = quiet,
-) -> Release:
-    """Measure a file and write its release.
-
-    The caller checks whether the noise would hide the data.
-
-    Privacy: spends ε of the dataset's budget; a refusal leaves no file behind.
-    """
-    check_outputs([output], inputs=[file, scope, roads], ledger=Ledger(ledger).path)
-    with output_lock(output), stated_in_errors():
-        check_release_output(output, force=force, room_bytes=_ROOM_BYTES)
-        release = measure(
-            file,
-            read_scope(scope),
-            epsilon=epsilon,
-            unit=unit,
-            delta=delta,
-            dataset=dataset,
-            ledger=Ledger(ledger),
-            roads=read_roadmap(roads),
-            engine=engine,
-            accept_low_signal=True,
-            progress=progress,
-            **(read_options or {}),
-        )
-        with deferred_signals():
-            write_release(release, output, force=True)  # an existing file was checked before the spend
-            record(f"The release '{output.name}' is complete.")
-    return release
 
 
 def synthesize_file(
@@ -152,7 +99,7 @@ def synthesize_file(
     count = _count(release, n, yes=yes) if people is None else trips_of_people(release, n, people)
     if (how_long := duration_words(count)) is not None:
         say(f"Making {count:,} trajectories takes {how_long}.")
-    roadmap = read_roadmap(roads)
+    roadmap = None if roads is None else read_roads(roads)
     if roadmap is not None:
         check_inside(roadmap, release.scope)
     rule_list = _read_rules(rules, release, roadmap, progress)
@@ -204,10 +151,3 @@ def _read_rules(path: Path | None, release: Release, roads: RoadMap | None, prog
     if path is None:
         return ()
     return tuple(read_rules(path, release.scope, roads, progress))
-
-
-def read_roadmap(path: Path | None) -> RoadMap | None:
-    """The road map in a file, or None."""
-    if path is None:
-        return None
-    return read_roads(path)
