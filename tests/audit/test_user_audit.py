@@ -10,7 +10,7 @@ from wayveil.audit.mechanism_audit import HalfNoise
 from wayveil.audit.user_audit import user_scores
 from wayveil.core.trajectories import Trajectories, select
 from wayveil.privacy.noise import OpenDPNoise
-from wayveil.questions.people import PEOPLE_QUESTIONS
+from wayveil.questions.catalogue import PEOPLE_QUESTIONS
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.simulate.generate import Behaviour
 

@@ -21,9 +21,8 @@ from wayveil.privacy.clipping import clip_l2, squared_norms
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.questions import catalogue
-from wayveil.questions.catalogue import PEOPLE_SHARE, SHARES, with_people
+from wayveil.questions.catalogue import PEOPLE_QUESTIONS, PEOPLE_SHARE, SHARES, with_people
 from wayveil.questions.norms import NormBins, UnitQuery, clipped_resolution
-from wayveil.questions.people import PEOPLE_QUESTIONS
 from wayveil.questions.people.trips_of_people import PeopleTrips
 from wayveil.questions.question import size_of
 from wayveil.release import release_from_json, release_to_json

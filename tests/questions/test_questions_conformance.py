@@ -16,8 +16,7 @@ from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.measurement import measure
 from wayveil.measurement.exact import exact_answers
 from wayveil.privacy.noise import SeededNoise
-from wayveil.questions.catalogue import CATALOGUE, QUESTIONS, SHARES, finest_questions
-from wayveil.questions.people import PEOPLE_QUESTIONS
+from wayveil.questions.catalogue import CATALOGUE, PEOPLE_QUESTIONS, QUESTIONS, SHARES, finest_questions
 from wayveil.questions.question import Frame, size_of
 from wayveil.release import release_to_json
 from wayveil.simulate import simulate_city, simulate_trajectories

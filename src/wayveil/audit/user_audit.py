@@ -19,8 +19,8 @@ from wayveil.privacy.budget import Budget
 from wayveil.privacy.mechanism import Cost, Mechanism
 from wayveil.privacy.noise import NoiseSource
 from wayveil.privacy.unit import Unit
+from wayveil.questions.catalogue import PEOPLE_QUESTIONS
 from wayveil.questions.norms import NormBins, UnitQuery, clipped_resolution
-from wayveil.questions.people import PEOPLE_QUESTIONS
 
 Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
 

@@ -34,7 +34,10 @@ from wayveil.questions.norms import guessed_norm, is_centred, norms_part
 from wayveil.questions.occupancy import Occupancy, OccupancyDetail
 from wayveil.questions.origin_destination import OriginDestination, OriginDestinationCoarse
 from wayveil.questions.passage import Passage
-from wayveil.questions.people import PEOPLE_QUESTIONS
+from wayveil.questions.people import PersonQuestion
+from wayveil.questions.people.chains import Continuity, Repetition, Stays
+from wayveil.questions.people.places import AnchorDistance, Anchors, Gyration, Places
+from wayveil.questions.people.rhythm import ActiveDays, TripsPerDay, TripsPerPerson
 from wayveil.questions.question import Question
 from wayveil.questions.rest_share import RestShare
 from wayveil.questions.start_minus_end import StartMinusEnd
@@ -78,6 +81,21 @@ CATALOGUE = (
 )
 """The shares add up to one; the optimum is flat (docs/explanation/method.md). Questions of one line divide its ε
 again once the noisy count is known (`divided`)."""
+
+PEOPLE_QUESTIONS: tuple[tuple[type[PersonQuestion], int], ...] = (
+    (TripsPerPerson, 4),
+    (ActiveDays, 3),
+    (TripsPerDay, 3),
+    (Continuity, 4),
+    (Stays, 3),
+    (Anchors, 3),
+    (AnchorDistance, 1),
+    (Places, 4),
+    (Gyration, 3),
+    (Repetition, 2),
+)
+"""The questions about people, asked at user level, each with its relative share of their part of the budget
+(`PEOPLE_SHARE`). The shares were set by hand: more for what shapes every person."""
 
 LEAST_SIGNAL, FULL_SIGNAL = 3.0, 10.0
 """Noise units of the count up to which the shares for a weak signal apply, and from which on those for a strong one:

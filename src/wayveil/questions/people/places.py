@@ -22,6 +22,7 @@ class Anchors(PersonQuestion):
 
     name: ClassVar[str] = "people/anchors"
     meaning: ClassVar[str] = "how often trips start or end at a person's most frequent place, and at the second"
+    of_everybody: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -59,6 +60,7 @@ class Places(PersonQuestion):
 
     name: ClassVar[str] = "people/places"
     meaning: ClassVar[str] = "how many different places people visit, by their number of trips"
+    of_everybody: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -76,6 +78,7 @@ class Gyration(PersonQuestion):
 
     name: ClassVar[str] = "people/gyration"
     meaning: ClassVar[str] = "how far people get around (radius of gyration)"
+    of_everybody: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -31,6 +31,8 @@ class PersonQuestion(Question):
     about_people: ClassVar[bool] = True
     optional: ClassVar[bool] = True
     adds_up: ClassVar[bool] = False
+    of_everybody: ClassVar[bool] = False
+    """Whether everybody who has a trip adds to it, so that its values together are the number of people."""
     resolution: ClassVar[int] = 1 << 16
 
     @abstractmethod

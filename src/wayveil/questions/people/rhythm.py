@@ -23,6 +23,7 @@ class TripsPerPerson(PersonQuestion):
 
     name: ClassVar[str] = "people/trips"
     meaning: ClassVar[str] = "how many trips people make"
+    of_everybody: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -39,6 +40,7 @@ class ActiveDays(PersonQuestion):
 
     name: ClassVar[str] = "people/days"
     meaning: ClassVar[str] = "on how many days people travel"
+    of_everybody: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -56,6 +58,7 @@ class TripsPerDay(PersonQuestion):
 
     name: ClassVar[str] = "people/day_trips"
     meaning: ClassVar[str] = "how many trips people make on a day on which they travel"
+    of_everybody: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, ...]:

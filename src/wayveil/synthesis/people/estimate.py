@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from wayveil.questions.answer import Answer
 from wayveil.questions.norms import Noisy, NormBins, trajectories_per_unit
-from wayveil.questions.people import PEOPLE_PREFIX
+from wayveil.questions.people import PEOPLE_PREFIX, PersonQuestion
 from wayveil.questions.people.places import PLACES_SHARE
 from wayveil.questions.people.rhythm import TRIPS
 from wayveil.release import Release
@@ -62,9 +62,11 @@ class PeopleModel:
                 places=np.array(GUESSED_PLACES),
                 new_places=_new_places(unrelated["places"]),
                 ends_at_first=GUESSED_ENDS_AT_FIRST,
+                tables=unrelated,
             )
         found = {
-            name: drawn_towards(answer, unrelated[name]) for name, answer in self.answers.items() if name in unrelated
+            **unrelated,
+            **{name: drawn_towards(answer, unrelated[name]) for name, answer in self.answers.items()},
         }
         chance, near = (_share_of_second(tables["continuity"]) for tables in (unrelated, found))
         first = [_first_at_end(tables["anchors"]) for tables in (unrelated, found)]
@@ -76,6 +78,7 @@ class PeopleModel:
             places=_rows(found["places"]),
             new_places=_new_places(unrelated["places"]),
             ends_at_first=float(_beyond(np.array(first[1]), np.array(first[0]))),
+            tables=found,
         )
 
 
@@ -97,6 +100,8 @@ class Habits:
     """By class of trips, the share of starts and ends at a new place if trips have nothing in common."""
     ends_at_first: float
     """Share of trips that are made to end at the person's first place."""
+    tables: Tables
+    """The table of every question about people, by name: as answered, or as unrelated trips give it."""
 
 
 GUESSED_DAYS = (
@@ -186,7 +191,8 @@ def _trips_from_norms(release: Release) -> Floats:
 
 def _number_of_people(release: Release, answers: Mapping[str, Answer]) -> float:
     """The number of people, from all answers to which everybody adds one, weighted by precision."""
-    everybody = [answers[name] for name in ("trips", "days", "day_trips", "places", "gyration")]
+    asked = [(answer, answer.question) for answer in answers.values()]
+    everybody = [answer for answer, question in asked if isinstance(question, PersonQuestion) and question.of_everybody]
     found = [(float(answer.counts.sum()), 2 * answer.noise**2 * answer.counts.size) for answer in everybody]
     clipping = release["count"].clipping
     if clipping is not None and clipping.norms is not None and clipping.norms_scale is not None:

@@ -17,7 +17,8 @@ from wayveil.core import ragged
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.progress import Progress, quiet
-from wayveil.questions.people import PEOPLE_PREFIX, PEOPLE_QUESTIONS
+from wayveil.questions.catalogue import PEOPLE_QUESTIONS
+from wayveil.questions.people import PEOPLE_PREFIX
 from wayveil.questions.people.trips_of_people import PeopleTrips
 from wayveil.questions.question import size_of
 from wayveil.rules import with_scope_bounds
