@@ -256,6 +256,30 @@ def test_noise_that_would_hide_the_data_is_refused_before_it_is_read(city, ledge
     assert not ledger.datasets()
 
 
+def test_a_budget_that_is_spent_is_refused_before_the_data_is_read(city, data, ledger):
+    class Unread(MemorySource):
+        def batches(self, progress=None):
+            raise AssertionError("the data was read")
+
+    promise = {"epsilon": 1, "unit": "trajectory", "dataset": "rides", "ledger": ledger}
+    measure(data, city.scope, **promise)
+    with pytest.raises(BudgetError, match="0 of 1 remains"):
+        measure(Unread(data), city.scope, **promise)
+
+
+def test_a_budget_that_is_spent_while_the_data_is_read_is_refused_at_the_spend(city, data, ledger):
+    promise = {"epsilon": 1, "unit": "trajectory", "dataset": "rides", "ledger": ledger}
+
+    class Overtaken(MemorySource):
+        def batches(self, progress=None):
+            measure(data, city.scope, **promise)
+            return super().batches()
+
+    with pytest.raises(BudgetError, match="0 of 1 remains"):
+        measure(Overtaken(data), city.scope, **promise)
+    assert ledger.datasets()[0].spent == 1
+
+
 def test_the_noise_that_is_announced_is_the_noise_that_is_drawn(city, data):
     for promise in (
         {"epsilon": 1, "unit": "trajectory"},

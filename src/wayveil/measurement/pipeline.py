@@ -1,8 +1,8 @@
 """measure: trajectories + scope + budget → release. The only step that touches the data, and the only one that spends.
 
-The order matters. All exact sums are added up first; nothing has been spent yet, and an interruption costs nothing.
-Then the ledger refuses or commits the whole budget. Only then is noise drawn, in the order of the catalogue
-(`wayveil.questions.catalogue`).
+The order matters. A budget that the ledger does not allow is refused before the data is read. All exact sums are added
+up next; nothing has been spent yet, and an interruption costs nothing. Then the ledger checks again and refuses or
+commits the whole budget. Only then is noise drawn, in the order of the catalogue (`wayveil.questions.catalogue`).
 """
 
 import os
@@ -105,7 +105,8 @@ def measure(
     Raises
     ------
     BudgetError
-        If the dataset's total does not allow the spend; nothing was spent.
+        If the dataset's total does not allow the spend; nothing was spent, and nothing was read unless another
+        process spent in the meantime.
     LowSignalError
         If the noise would hide the data; nothing was read or spent.
 
@@ -131,8 +132,11 @@ def measure(
         count_noise_of(cost, unit), unit, expected_trips=expected_trips, accept=accept_low_signal, delta=delta != 0
     )
     account = _account(ledger, dataset)
+    lines = _lines(cost, unit)
     if account is None:
         _warn_unaccounted()
+    else:
+        account.check_spend(dataset or "", lines, unit=unit)
     streets = roads_of(roads)
     if streets is not None:
         check_inside(streets, scope)
@@ -147,7 +151,7 @@ def measure(
 
     def pay(digest: str | None) -> None:
         if account is not None:
-            _pay(account, dataset or "", cost, unit, digest)
+            _pay(account, dataset or "", lines, cost, unit, digest)
 
     if cost.rho is None:
         read = read_exact(passes, scope, kept, secret, progress)
@@ -182,15 +186,19 @@ def _warn_unaccounted() -> None:
         )
 
 
-def _pay(ledger: Ledger, dataset: str, cost: Cost, unit: Unit, digest: str | None) -> None:
-    """All shares on the ledger in one go; with a δ only their sum is a guarantee, so it is divided alike."""
+def _lines(cost: Cost, unit: Unit) -> list[Spend]:
+    """The lines on the ledger; with a δ only their sum is a guarantee, so it is divided alike."""
     budget, purpose = cost.budget, f"measure, {unit.kind} level" + (", Gaussian" if cost.rho else "")
-    lines = [
+    return [
         Spend(name, share, purpose, cost.delta * share / budget.epsilon)
         for name, share in ledger_lines(budget.shares).items()
     ]
+
+
+def _pay(ledger: Ledger, dataset: str, lines: list[Spend], cost: Cost, unit: Unit, digest: str | None) -> None:
+    """All lines on the ledger in one go."""
     receipt = ledger.spend(
-        dataset, lines, unit=unit, total_if_new=budget.epsilon, total_delta_if_new=cost.delta, digest=digest
+        dataset, lines, unit=unit, total_if_new=cost.budget.epsilon, total_delta_if_new=cost.delta, digest=digest
     )
     for warning in receipt.warnings:
         warnings.warn(warning, SameContentWarning, stacklevel=3)

@@ -174,6 +174,17 @@ class Ledger:
                 "a higher total_delta=."
             )
 
+    def check_spend(self, name: str, lines: Sequence[Spend], *, unit: Unit) -> None:
+        """BudgetError if `spend` would now refuse these lines on a dataset that is open; nothing is written.
+
+        It allows nothing: another process may spend in the meantime, so `spend` checks again.
+        """
+        name, charge = clean_name(name), _charge(lines, unit)
+        with self._file.reading() as entries:
+            known = None if entries is None else entries.dataset(name)
+            if known is not None and (error := refusal(known, charge, self._file.remedies)) is not None:
+                raise error
+
     def spend(
         self,
         name: str,
@@ -194,19 +205,14 @@ class Ledger:
         Spends: the sum of the lines, by sequential composition, whether or not anything is released afterwards.
         """
         name, lines = clean_name(name), tuple(lines)
-        if not lines or any(line.epsilon < 0 or line.delta < 0 for line in lines):
-            raise InputError("A measurement needs at least one line, and no line may cost less than 0.")
-        asked = Loss(sum((line.epsilon for line in lines), Fraction(0)), sum((x.delta for x in lines), Fraction(0)))
-        if asked.epsilon <= 0:
-            raise InputError("A measurement must cost more than 0.")
-        charge, measurement, now = Charge(asked, unit), secrets.token_hex(8), now_utc()
+        charge, measurement, now = _charge(lines, unit), secrets.token_hex(8), now_utc()
         with outcome.stated_in_errors(), self._file.transaction(spends=True) as entries:
             known = entries.dataset(name)
             if known is None:
                 if total_if_new is None:
                     opening = self._file.remedies.open(name, unit.kind)
                     raise BudgetError(f"Dataset '{name}' is not on the ledger; open it with: {HERE}.", opening)
-                delta = asked.delta if total_delta_if_new is None else exact_delta(total_delta_if_new)
+                delta = charge.loss.delta if total_delta_if_new is None else exact_delta(total_delta_if_new)
                 total = exact_epsilon(total_if_new, "total")
                 entries.append("open", name, epsilon=total, delta=delta, unit=unit.kind)
                 known = entries.require(name)
@@ -250,3 +256,13 @@ class Ledger:
         """Recompute the whole chain and let SQLite check the file, as every use does; InputError if either fails."""
         with self._file.reading():
             pass
+
+
+def _charge(lines: Sequence[Spend], unit: Unit) -> Charge:
+    """What all lines of one measurement cost together."""
+    if not lines or any(line.epsilon < 0 or line.delta < 0 for line in lines):
+        raise InputError("A measurement needs at least one line, and no line may cost less than 0.")
+    asked = Loss(sum((line.epsilon for line in lines), Fraction(0)), sum((x.delta for x in lines), Fraction(0)))
+    if asked.epsilon <= 0:
+        raise InputError("A measurement must cost more than 0.")
+    return Charge(asked, unit)
