@@ -121,7 +121,7 @@ def user_level_with_delta(load: Load) -> list[Row]:
     with pq.ParquetWriter(load.folder / "drivers.parquet", source.schema_arrow) as writer:
         for group in range(source.num_row_groups):
             table = source.read_row_group(group)
-            user = (table["traj_id"].to_numpy().astype(np.int64) * 7919 % users).astype(np.int32)
+            user = table["traj_id"].to_numpy().astype(np.int64) * 7919 % users
             column = table.schema.get_field_index("user_id")
             writer.write_table(table.set_column(column, "user_id", pa.array(user)))
     unit = ("--unit", "user", "--max-per-user", "50", "--delta", "1e-6")
