@@ -59,9 +59,9 @@ def every_table(basis, zones, roads):
     return {table.name: table for table in found}
 
 
-def coverage(rides, scope, roads, epsilon, seed):
+def coverage(rides, scope, roads, epsilon, seed, noise=None):
     """Of every table that is made from one release."""
-    release = wayveil.measure(rides, scope, epsilon=epsilon, unit="trajectory", accept_low_signal=True)
+    release = wayveil.measure(rides, scope, epsilon=epsilon, unit="trajectory", accept_low_signal=True, noise=noise)
     made = wayveil.synthesize(release, roads=roads, seed=seed)
     return compared(rides, made.trajectories, release, roads)
 

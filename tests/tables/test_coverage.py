@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from wayveil.privacy.noise import SeededNoise
 from wayveil.simulate import simulate_city, simulate_trajectories
 
 SCRIPT = Path(__file__).parents[2] / "research" / "benchmarks" / "table_coverage.py"
@@ -22,7 +23,8 @@ def script():
 @pytest.mark.parametrize("epsilon", ["0.1", 2])
 def test_the_truth_lies_within_the_intervals(script, epsilon):
     city = simulate_city(size_km=(4, 4), seed=5)
-    found = script.coverage(simulate_trajectories(city, 2_000, seed=5), city.scope, city.roadmap, epsilon, 1)
+    rides = simulate_trajectories(city, 2_000, seed=5)
+    found = script.coverage(rides, city.scope, city.roadmap, epsilon, 1, SeededNoise(1))
     by_table = {}
     for one in found:
         by_table.setdefault(one.table, []).append((one.inside, one.rows))
