@@ -19,6 +19,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from real_components import COMPONENTS, is_obtainable, is_present
+from repeatable import patched
 
 MISSING = "missing component"
 
@@ -69,6 +70,12 @@ def quick_synthesis(monkeypatch, estimated_once):
     from wayveil.synthesis import model
 
     monkeypatch.setattr(model, "SETTINGS", model.ModelSettings(balance_trips=800, tried_trips=400))
+
+
+@pytest.fixture
+def repeatable_noise(monkeypatch):
+    """Measurements without `noise=` have the same noise in every run (see `repeatable`); not in child processes."""
+    patched(monkeypatch)
 
 
 @pytest.fixture

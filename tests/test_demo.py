@@ -8,6 +8,7 @@ from functools import partial
 
 import pytest
 
+import repeatable
 from wayveil.errors import InputError
 
 
@@ -24,6 +25,7 @@ def demo(tmp_path_factory):
         patch.setenv("XDG_DATA_HOME", str(home / "data"))
         patch.setenv("XDG_STATE_HOME", str(home / "state"))
         patch.setattr(simulate, "simulate_city", partial(simulate.simulate_city, size_km=(4, 4)))
+        repeatable.patched(patch)
         patch.setattr(model, "SETTINGS", model.ModelSettings(balance_trips=800))
         return run_demo(folder, 400), home, os.environ["XDG_STATE_HOME"]
 

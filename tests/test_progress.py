@@ -57,12 +57,13 @@ def test_the_first_line_comes_after_two_seconds_and_then_one_every_ten(begins_s,
 def test_small_runs_report_progress_step_by_step():
     import wayveil as wv
     from wayveil.io.scope_files import parse_scope
+    from wayveil.privacy.noise import SeededNoise
     from wayveil.simulate import scope_toml, simulate_city, simulate_trajectories
 
     city = simulate_city(size_km=(3, 3))
     scope, real = parse_scope(scope_toml(city), "town"), simulate_trajectories(city, n=60)
     heard = []
-    release = wv.measure(real, scope, epsilon=5, unit="trajectory")
+    release = wv.measure(real, scope, epsilon=5, unit="trajectory", noise=SeededNoise(1))
     made = wv.synthesize(release, n=30, seed=1, progress=lambda stage, done: heard.append((stage, done)))
     wv.evaluate(real, made, scope, metrics=("length",), progress=lambda stage, done: heard.append((stage, done)))
     for stage, most in (("balancing routes", 0.3), ("drawing trajectories", 0.1), ("evaluate", 0.5)):

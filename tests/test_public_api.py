@@ -11,6 +11,7 @@ import pytest
 import typer
 
 import wayveil
+from repeatable import RepeatableNoise
 from wayveil.core.html import card, density_svg, table_of_text
 from wayveil.core.trajectories import EMPTY, Trajectories, select
 from wayveil.privacy.noise import SeededNoise
@@ -158,7 +159,7 @@ def rides(city):
 
 @pytest.fixture(scope="module")
 def release(city, rides):
-    return wayveil.measure(rides, city.scope, epsilon=5, unit="trajectory")
+    return wayveil.measure(rides, city.scope, epsilon=5, unit="trajectory", noise=RepeatableNoise(1))
 
 
 @pytest.fixture(scope="module")

@@ -54,7 +54,7 @@ def small():
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
-def test_synthesizer_gives_frames_like_the_input(small, library, quick_synthesis):
+def test_synthesizer_gives_frames_like_the_input(small, library, quick_synthesis, repeatable_noise):
     city, data = small
     table = table_of(data).rename_columns(["ride", "latitude", "lng", "time", "user_id"])
     if library == "pandas":
@@ -83,7 +83,7 @@ def test_synthesizer_gives_frames_like_the_input(small, library, quick_synthesis
         assert str(maker.sample(3, times="datetime", timezone="Asia/Tokyo")["time"].dt.tz) == "Asia/Tokyo"
 
 
-def test_no_value_of_the_private_columns_changes_the_published_schema(small, quick_synthesis):
+def test_no_value_of_the_private_columns_changes_the_published_schema(small, quick_synthesis, repeatable_noise):
     """A type or a time zone that is copied from the data says something about its rows."""
     import pandas as pd
     import pyarrow as pa
@@ -117,7 +117,7 @@ def test_wrong_formats_of_a_sample_are_refused(small):
             maker.sample(3, **how)
 
 
-def test_n_is_never_the_exact_count(small):
+def test_n_is_never_the_exact_count(small, repeatable_noise):
     city, data = small
     maker = wayveil.Synthesizer(scope=city.scope, epsilon=5, unit="trajectory").fit(data)
     noisy = round(estimate_number(maker.release).value)
@@ -125,7 +125,7 @@ def test_n_is_never_the_exact_count(small):
     assert frame["traj_id"].nunique() == noisy
 
 
-def test_a_synthesis_has_a_length_and_becomes_a_frame(small, tmp_path, quick_synthesis):
+def test_a_synthesis_has_a_length_and_becomes_a_frame(small, tmp_path, quick_synthesis, repeatable_noise):
     city, data = small
     maker = wayveil.Synthesizer(scope=city.scope, epsilon=5, unit="trajectory")
     assert repr(maker) == f"Synthesizer(scope='{city.scope.name}', epsilon=5, unit='trajectory', fitted=False)"

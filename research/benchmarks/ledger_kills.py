@@ -199,8 +199,10 @@ def compete(path, dataset, start, said):
     start.wait()
     try:
         ledger = Ledger(path, timeout_s=600)
-        ledger.secret  # measure reads it before the data
-        receipt = ledger.spend(dataset, [Spend("all", Fraction(1))], unit=unit, total_if_new=Fraction(1))
+        lines = [Spend("all", Fraction(1))]
+        ledger.check_spend(dataset, lines, unit=unit)  # like measure, which then reads the secret and the data
+        ledger.secret
+        receipt = ledger.spend(dataset, lines, unit=unit, total_if_new=Fraction(1))
         said.append("granted " + receipt.measurement)
     except BudgetError as error:
         said.append("refused" if "remains" in str(error) else f"complaint {error}")

@@ -183,6 +183,24 @@ def test_one_file_hides_no_others(tmp_path, kind):
     assert counted(tmp_path / "x", format=kind) == 20
 
 
+@pytest.mark.parametrize(
+    "other", ["more/b.csv", "B.TSV", "b.geojson", "b.jsonl", "b.gpkg", "b.shp", "b.gpx.gz", "b.csv.zip"]
+)
+@pytest.mark.parametrize("kind", TREES)
+def test_data_that_is_not_read_from_folders_is_not_left_out_silently(tmp_path, kind, other):
+    first, _, _, text = TREES[kind]
+    for name in (first.format(1), "readme.md", "guide.pdf", "_notes/b.csv", ".hidden.csv"):
+        (tmp_path / "x" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "x" / name).write_text(text)
+    assert counted(tmp_path / "x") == 1
+    (tmp_path / "x" / other).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "x" / other).write_text("")
+    with pytest.raises(InputError, match="several formats") as refused:
+        counted(tmp_path / "x")
+    assert f"'{other}'" not in str(refused.value)
+    assert counted(tmp_path / "x", format=kind) == 1
+
+
 # Item 8: other cross-record effects.
 
 

@@ -20,8 +20,8 @@ class Said:
 
 
 @pytest.fixture
-def wayveil(monkeypatch, capsys, tmp_path, quick_synthesis):
-    """wayveil("measure", ...) -> Said; relative paths are in the test's own folder."""
+def wayveil(monkeypatch, capsys, tmp_path, quick_synthesis, repeatable_noise):
+    """wayveil("measure", ...) -> Said; relative paths are in the test's own folder, noise is the same in every run."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "200")
 

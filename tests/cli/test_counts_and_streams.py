@@ -12,12 +12,13 @@ import pytest
 from small_town import SCOPE
 
 import wayveil as wv
+from repeatable import RepeatableNoise
 from wayveil.errors import InputError, RuleError, printable
 from wayveil.rules.days import days_of
 from wayveil.synthesis.arguments import default_count, duration_words, unsupported_words, wanted_count
 from wayveil.workflow.synthesize_file import _count
 
-MEASURE = {"unit": "trajectory", "epsilon": "900"}
+MEASURE = {"unit": "trajectory", "epsilon": "900", "noise": RepeatableNoise(1)}
 
 
 @pytest.fixture(scope="module")

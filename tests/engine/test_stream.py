@@ -12,6 +12,7 @@ from wayveil.errors import InputError
 from wayveil.io.files import read
 from wayveil.io.writers import parquet
 from wayveil.measurement import measure
+from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import custom, read_rules
 from wayveil.simulate import rules_text, simulate_city, simulate_trajectories
 from wayveil.synthesis import recipe as synthesize
@@ -23,7 +24,8 @@ CITY = simulate_city(0, size_km=(3, 3))
 
 @pytest.fixture(scope="module")
 def release():
-    return measure(simulate_trajectories(CITY, 400, seed=1), CITY.scope, epsilon=3, unit="trajectory")
+    rides = simulate_trajectories(CITY, 400, seed=1)
+    return measure(rides, CITY.scope, epsilon=3, unit="trajectory", noise=SeededNoise(1))
 
 
 @pytest.fixture(autouse=True)

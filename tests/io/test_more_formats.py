@@ -29,6 +29,7 @@ from wayveil.io import extras
 from wayveil.io.files import read, read_metadata, write
 from wayveil.io.options import ENDINGS, FORMATS, READ_AS, WRITABLE
 from wayveil.io.readers import packed
+from wayveil.privacy.noise import SeededNoise
 
 T0 = 1_709_537_400
 SCHEMAS = Path(__file__).parent / "schemas"
@@ -451,7 +452,8 @@ def test_a_trip_table_is_measured_and_written_as_a_trip_table(tmp_path, quick_sy
     city = wayveil.simulate.simulate_city(size_km=(3, 3))
     write(wayveil.simulate.simulate_trajectories(city, 200), tmp_path / "bikes.trips.csv")
     assert (np.diff(read(tmp_path / "bikes.trips.csv").offsets) == 2).all()
-    release = wayveil.measure(tmp_path / "bikes.trips.csv", city.scope, epsilon=5, unit="trajectory")
+    promise = {"epsilon": 5, "unit": "trajectory", "noise": SeededNoise(1)}
+    release = wayveil.measure(tmp_path / "bikes.trips.csv", city.scope, **promise)
     made = wayveil.synthesize(release, n=50, seed=1)
     wayveil.write(made, tmp_path / "made.trips.csv")
     table = pd.read_csv(tmp_path / "made.trips.csv")

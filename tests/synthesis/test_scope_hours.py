@@ -8,6 +8,7 @@ from wayveil.core.prepare import prepare
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.measurement import measure
+from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import closed, hours
 from wayveil.synthesis.recipe import synthesize
 from wayveil.synthesis.trips.departures import within_days
@@ -64,7 +65,7 @@ def rides():
 @pytest.mark.parametrize("ruled", [False, True])
 def test_nothing_synthetic_lies_outside_the_hours(rides, window, ruled):
     scope = scope_with(window)
-    release = measure(rides, scope, epsilon="20", unit="trajectory")
+    release = measure(rides, scope, epsilon="20", unit="trajectory", noise=SeededNoise(1))
     square = {"type": "Polygon", "coordinates": [[[2.0, 48.0], [2.02, 48.0], [2.02, 48.03], [2.0, 48.03], [2.0, 48.0]]]}
     rules = (closed(square, scope, hours("07:40", "08:00")),) if ruled else ()
     made = synthesize(release, n=300, seed=1, rules=rules).trajectories

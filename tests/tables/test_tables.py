@@ -14,6 +14,7 @@ import wayveil
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.roads import write_roads
+from wayveil.privacy.noise import SeededNoise
 from wayveil.release.number import estimate_number
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.traffic.parts import ALL_DAY, Parts, parts_of
@@ -28,7 +29,8 @@ def city():
 
 @pytest.fixture(scope="module")
 def release(city):
-    return wayveil.measure(simulate_trajectories(city, 800), city.scope, epsilon=2, unit="trajectory")
+    rides = simulate_trajectories(city, 800)
+    return wayveil.measure(rides, city.scope, epsilon=2, unit="trajectory", noise=SeededNoise(1))
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +262,8 @@ def test_a_poor_release_has_wide_intervals(city):
     rides = simulate_trajectories(city, 800)
     widths = []
     for epsilon in (50, 1, "0.02"):
-        release = wayveil.measure(rides, city.scope, epsilon=epsilon, unit="trajectory", accept_low_signal=True)
+        how = {"unit": "trajectory", "accept_low_signal": True, "noise": SeededNoise(1)}
+        release = wayveil.measure(rides, city.scope, epsilon=epsilon, **how)
         made = wayveil.synthesize(release, n=800, seed=1)
         found = wayveil.tables(release, made, zones=halves(city.scope), roads=city.roadmap)
         row = []

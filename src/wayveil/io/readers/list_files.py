@@ -13,7 +13,12 @@ def files_under(folder: Path, *endings: str) -> list[Path]:
     Links to folders are followed, each folder once. A folder that cannot be opened is an error: otherwise its files
     would be missing silently.
     """
-    return sorted(file for file in _walk(folder, set()) if file.suffix.lower() in endings)
+    return [file for file in every_file(folder) if file.suffix.lower() in endings]
+
+
+def every_file(folder: Path) -> list[Path]:
+    """All files, sorted; names that begin with a dot are skipped."""
+    return sorted(_walk(folder, set()))
 
 
 def _walk(folder: Path, seen: set[str]) -> Iterator[Path]:

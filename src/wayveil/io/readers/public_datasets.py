@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from wayveil.errors import InputError
 from wayveil.io.inputs import TooLargeError, read_bytes
-from wayveil.io.options import ReadOptions
+from wayveil.io.options import ENDINGS, FORMATS, PACKED_ENDINGS, READ_AS, ReadOptions
 from wayveil.io.readers.csv_lines import Shape, well_formed_lines
 from wayveil.io.readers.csvfile import read_lines
 from wayveil.io.readers.labels import Labels, labels_of_values
-from wayveil.io.readers.list_files import files_under
+from wayveil.io.readers.list_files import every_file, files_under
 from wayveil.io.readers.numbers import float_column
 from wayveil.io.readers.parquet import part_names
 from wayveil.io.readers.points import DAMAGED, MALFORMED, Points
@@ -46,10 +46,11 @@ def format_of_folder(folder: Path) -> str:
         "gpx": bool(files_under(folder, ".gpx")),
     }
     kinds = [kind for kind, there in found.items() if there]
-    if len(kinds) > 1:
+    everything = [*kinds, *_single_formats(folder)]
+    if kinds and len(everything) > 1:
         raise InputError(
-            f"The folder '{folder.name}' contains files of several formats ({', '.join(kinds)}); keep one of them, "
-            "or choose one with format=."
+            f"The folder '{folder.name}' contains files of several formats ({', '.join(everything)}); keep one of "
+            "them, or choose one with format=."
         )
     if kinds:
         return kinds[0]
@@ -57,6 +58,20 @@ def format_of_folder(folder: Path) -> str:
         f"The folder '{folder.name}' has no known layout: Parquet part files, GPX files, Geolife "
         "(Data/<user>/Trajectory/*.plt), T-Drive (<number of the taxi>.txt) or Cabspotting (new_*.txt)."
     )
+
+
+def _single_formats(folder: Path) -> list[str]:
+    """The formats of files that are data by their names, but are only read one at a time, such as CSV."""
+    kinds = set()
+    for file in every_file(folder):
+        if any(part.startswith("_") for part in file.relative_to(folder).parts):
+            continue  # the notes that programs keep beside Parquet files
+        packed = file.suffix.lower() in PACKED_ENDINGS
+        name = (file.stem if packed else file.name).lower()
+        kind = next((READ_AS.get(kind, kind) for ending, kind in ENDINGS if name.endswith(ending)), "")
+        if kind in FORMATS and (packed or kind not in ("parquet", "geoparquet", "gpx")):
+            kinds.add(f"packed {kind}" if packed else kind)
+    return sorted(kinds)
 
 
 def read_points(folder: Path, kind: str, options: ReadOptions, progress: Progress = quiet) -> Points:
