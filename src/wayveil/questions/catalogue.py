@@ -7,7 +7,7 @@ here.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -46,11 +46,14 @@ from wayveil.questions.top_speed import TopSpeed
 
 @dataclass(frozen=True)
 class Entry:
-    """One question and its shares of ε in thousandths: for a strong signal, and for a weak one."""
+    """One question with the weights of its share of ε: for a strong signal, and for a weak one.
+
+    Weights are relative, so the share of a new question comes from all others in proportion.
+    """
 
     question: type[Question]
-    per_mille: int
-    of_few: int
+    strong: int
+    weak: int
 
 
 CATALOGUE = (
@@ -79,8 +82,8 @@ CATALOGUE = (
     Entry(OriginDestination, 55, 50),
     Entry(EndPointHours, 0, 0),  # takes a ninth of the end points' ε, where that is enough
 )
-"""The shares add up to one; the optimum is flat (docs/explanation/method.md). Questions of one line divide its ε
-again once the noisy count is known (`divided`)."""
+"""The weights add up to 1,000, so they read as thousandths of ε; the optimum is flat (docs/explanation/method.md).
+Questions of one line divide its ε again once the noisy count is known (`divided`)."""
 
 PEOPLE_QUESTIONS: tuple[tuple[type[PersonQuestion], int], ...] = (
     (TripsPerPerson, 4),
@@ -130,9 +133,14 @@ LEAST_PER_PERSON = 3
 """Least `max_per_user` with which people are asked about: with fewer there are no chains, and at trajectory level the
 measurement would cost more than ε (docs/explanation/method.md)."""
 
-SHARES: Mapping[str, Fraction] = {
-    entry.question.name: Fraction(entry.per_mille, 1000) for entry in CATALOGUE if entry.per_mille
-}
+
+def shares_of(entries: Sequence[Entry]) -> dict[str, Fraction]:
+    """Share of ε by question, for a strong signal; the shares add up to one."""
+    whole = sum(entry.strong for entry in entries)
+    return {entry.question.name: Fraction(entry.strong, whole) for entry in entries if entry.strong}
+
+
+SHARES: Mapping[str, Fraction] = shares_of(CATALOGUE)
 """Share of ε by question, for a strong signal."""
 
 
@@ -192,13 +200,15 @@ def for_signal(budget: Budget, signal: float) -> Budget:
     Privacy: free (post-processing of the noisy count); the total stays the same.
     """
     steps = math.log(FULL_SIGNAL / max(signal, LEAST_SIGNAL)) / math.log(FULL_SIGNAL / LEAST_SIGNAL)
-    few = Fraction(round(16 * min(max(steps, 0.0), 1.0)), 16)
-    if not few:
+    weakness = Fraction(round(16 * min(max(steps, 0.0), 1.0)), 16)
+    if not weakness:
         return budget
     left = budget.epsilon - budget[Count.name]
-    weights = {entry.question.name: entry.of_few for entry in CATALOGUE if entry.of_few and entry.question is not Count}
+    weights = {entry.question.name: entry.weak for entry in CATALOGUE if entry.weak and entry.question is not Count}
     whole = sum(weights.values())
-    shares = {name: (1 - few) * budget[name] + few * left * weight / whole for name, weight in weights.items()}
+    shares = {
+        name: (1 - weakness) * budget[name] + weakness * left * weight / whole for name, weight in weights.items()
+    }
     return Budget(budget.epsilon, {Count.name: budget[Count.name], **shares})
 
 
