@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from changes import changed
 from wayveil.core import ragged
 from wayveil.core.grid import Grid
 from wayveil.core.polylines import Polylines, lengths
+from wayveil.questions.rest_share import RestShare
 from wayveil.synthesis.place.errors import with_errors
 from wayveil.synthesis.place.physics import whole_times
 from wayveil.synthesis.place.points import course_of, slowness_weight, with_speeds
@@ -23,8 +25,24 @@ def clocked(n, points, interval_s):
     return np.arange(n + 1) * points, np.tile(np.arange(points) * float(interval_s), n), np.full(n, float(interval_s))
 
 
-def test_no_trip_rests(small_estimates):
-    assert (draw_rest_shares(small_estimates, np.full(50, 2.0), rng(2)) == 0).all()
+def test_rest_shares_follow_their_distribution_and_slow_trips_rest_more(small_estimates):
+    shares = np.zeros(10)
+    shares[[0, 5]] = 0.5
+    estimates = changed(small_estimates, rest_share=shares)
+    speed = rng(1).uniform(0.5, 3.0, 4000)
+    rest = draw_rest_shares(estimates, speed, rng(2))
+    assert (rest == 0).mean() == pytest.approx(0.5, abs=0.05)
+    edges = estimates.distribution(RestShare).bins.edges
+    assert rest.max() <= edges[6] and rest[rest > 0].mean() == pytest.approx(0.25, abs=0.04)
+    assert rest[speed < 1.5].mean() > 1.5 * rest[speed > 2.0].mean()
+    assert len(draw_rest_shares(estimates, np.zeros(0), rng(2))) == 0
+
+
+def test_who_is_as_fast_as_possible_does_not_rest(small_estimates):
+    shares = np.zeros(10)
+    shares[-1] = 1.0
+    rest = draw_rest_shares(changed(small_estimates, rest_share=shares), np.full(50, 200.0), rng(2))
+    assert (rest == 0).all()
 
 
 @pytest.mark.parametrize("interval_s", [1, 5, 60])

@@ -39,6 +39,7 @@ from wayveil.questions.people.chains import Continuity, Repetition, Stays
 from wayveil.questions.people.places import AnchorDistance, Anchors, Gyration, Places
 from wayveil.questions.people.rhythm import ActiveDays, TripsPerDay, TripsPerPerson
 from wayveil.questions.question import Question
+from wayveil.questions.rest_share import RestShare
 from wayveil.questions.start_minus_end import StartMinusEnd
 from wayveil.questions.top_speed import TopSpeed
 
@@ -68,6 +69,7 @@ CATALOGUE = (
     Entry(Duration, 26, 40),
     Entry(MeanSpeed, 17, 15),
     Entry(TopSpeed, 10, 5),
+    Entry(RestShare, 5, 2),
     Entry(MeanInterval, 16, 30),
     Entry(MedianInterval, 5, 3),
     Entry(GapRatio, 10, 5),

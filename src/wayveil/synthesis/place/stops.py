@@ -1,6 +1,6 @@
 """Standing: how long each trip rests, and at which of its fixes; short waits between two fixes.
 
-A rest is recorded if whole steps pass without movement; no question asks how much of their time trips rest. Waits at
+A rest is recorded if whole steps pass without movement; the release tells how much of their time trips rest. Waits at
 lights that are shorter than the sampling interval are not recorded as rests, but make some steps slower than others.
 
 Privacy: free (post-processing).
@@ -10,15 +10,37 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
+from wayveil.questions.rest_share import RestShare
+from wayveil.questions.top_speed import TopSpeed
 from wayveil.synthesis.estimate.estimate import Estimates
 from wayveil.synthesis.place.settings import STOPS
+from wayveil.synthesis.trips.draw import systematic
 
 
 def draw_rest_shares(
     estimates: Estimates, mean_mps: NDArray[np.float64], random: np.random.Generator
 ) -> NDArray[np.float64]:
-    """The share of each trip's time at rest: zero, because no question asks for it."""
-    return np.zeros(len(mean_mps))
+    """The share of each trip's time at rest, from the estimated distribution; slow trips rest more than fast ones.
+
+    No trip rests so long that it would have to exceed the top speed of trips with a similar mean speed.
+    """
+    count = len(mean_mps)
+    if count == 0:
+        return np.zeros(0)
+    rest, top = estimates.distribution(RestShare), estimates.distribution(TopSpeed)
+    edges = np.asarray(rest.bins.edges)
+    bins = systematic(rest.shares, count, random)
+    share = edges[bins] + random.random(count) * np.diff(edges)[bins]
+    share[bins == 0] = 0.0
+    rank = np.empty(count)
+    rank[np.argsort(mean_mps, kind="stable")] = np.arange(count) / count
+    key = (1 - STOPS.by_chance) * rank + STOPS.by_chance * random.random(count)
+    result = np.empty(count)
+    result[np.argsort(-key, kind="stable")] = np.sort(share)
+    running = np.r_[0.0, np.cumsum(top.shares)] / top.shares.sum()
+    top_mps = np.interp(rank, running, np.asarray(top.bins.edges)) / 3.6
+    most: NDArray[np.float64] = np.clip(1 - mean_mps / np.maximum(top_mps, 1e-9), 0.0, STOPS.longest_share)
+    return np.minimum(result, most)
 
 
 def moving_times(
