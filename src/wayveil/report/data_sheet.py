@@ -4,9 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from wayveil.core.roads import RoadMap
 from wayveil.core.trajectories import Trajectories, batches
 from wayveil.errors import InputError
+from wayveil.questions.rest_share import RestShare
 from wayveil.release import Release, statements
 from wayveil.report.chart_errors import ChartErrors
 from wayveil.report.figures import figures, quantities
@@ -116,7 +119,7 @@ def make_sheet(
         trajectories=len(synthetic),
         points=len(synthetic.lon),
         promise=tuple(statements.promise(release)),
-        not_promised=tuple(statements.not_promised(release, hours_closed)),
+        not_promised=(*statements.not_promised(release, hours_closed), *_rest(release)),
         ledger=_ledger(release),
         scope=_scope_rows(release),
         steps=_steps(noted["roads"] == "true" if "roads" in noted else roads is not None, obeyed),
@@ -187,6 +190,20 @@ def _rule_lines(rules: tuple[Any, ...], synthetic: Trajectories, release: Releas
         )
         for rule, name in zip(rules, pieces[0])
     )
+
+
+def _rest(release: Release) -> list[str]:
+    """How long the real trajectories stand still, which synthesis follows only roughly."""
+    answer = next((answer for answer in release.answers if isinstance(answer.question, RestShare)), None)
+    if answer is None or answer.counts.sum() <= len(answer.counts) * answer.noise:
+        return []
+    assert isinstance(answer.question, RestShare)
+    counts, edges = np.maximum(answer.counts, 0.0), np.asarray(answer.question.bins.edges)
+    share = float(counts @ (edges[1:] + edges[:-1]) / 2 / counts.sum())
+    return [
+        "Synthetic trajectories may stand still for a different share of their time than the real ones, for which the "
+        f"release gives about {share:.0%}."
+    ]
 
 
 def _citation(release: Release) -> str:
