@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 
 from wayveil.cli.main import app
 from wayveil.errors import InputError
+from wayveil.evaluation.all_metrics import METRICS
 from wayveil.evaluation.conclusion import (
     GROUPS,
     MATTERS,
@@ -15,7 +16,7 @@ from wayveil.evaluation.conclusion import (
     purpose_of,
     word_of,
 )
-from wayveil.evaluation.score import METRICS, Score
+from wayveil.evaluation.score import Score
 
 
 def score(value, floor=0.05, half=0.005, higher=False):

@@ -333,8 +333,8 @@ def test_without_time_the_metrics_of_time_are_left_out():
 
 
 def test_every_metric_has_words():
+    from wayveil.evaluation.all_metrics import METRICS
     from wayveil.evaluation.metric_descriptions import metric_description
-    from wayveil.evaluation.score import METRICS
 
     words = {name: metric_description(name) for name in METRICS}
     assert all(words.values()) and len(set(words.values())) == len(words)

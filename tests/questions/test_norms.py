@@ -8,16 +8,8 @@ from wayveil.privacy.unit import Unit
 from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.count import Count
 from wayveil.questions.length import Length
-from wayveil.questions.norms import (
-    Noisy,
-    NormBins,
-    estimate_norms,
-    guessed_norm,
-    norms_part,
-    one_trajectory_each,
-    public_bound,
-    trajectories_per_unit,
-)
+from wayveil.questions.norm_estimates import Noisy, estimate_norms, one_trajectory_each, trajectories_per_unit
+from wayveil.questions.norms import NormBins, guessed_norm, norms_part, public_bound
 from wayveil.simulate import simulate_city
 
 SCOPE = simulate_city(0, size_km=(3, 3)).scope

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayveil.evaluation.score import METRICS
+from wayveil.evaluation.all_metrics import METRICS
 from wayveil.io.atomic import atomic_path
 
 if TYPE_CHECKING:

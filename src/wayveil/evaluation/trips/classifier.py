@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.errors import InputError
+from wayveil.core.optional import needed
 from wayveil.evaluation.trips.features import Features
 from wayveil.evaluation.trips.result import TellingFeature
 from wayveil.evaluation.trips.settings import SETTINGS
@@ -16,10 +16,7 @@ Floats = NDArray[np.float64]
 
 def require_sklearn() -> None:
     """InputError with the command to install scikit-learn, if it is missing."""
-    try:
-        import sklearn.ensemble  # noqa: F401
-    except ImportError:
-        raise InputError("trips=True needs scikit-learn; install it with: pip install 'wayveil[evaluate]'.") from None
+    needed("sklearn.ensemble", "trips=True")
 
 
 def one_thread() -> AbstractContextManager[Any]:

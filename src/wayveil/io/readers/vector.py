@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from wayveil.core.optional import gis
 from wayveil.errors import InputError
-from wayveil.io.extras import gis
 from wayveil.io.inputs import open_regular
 from wayveil.io.layouts import Layout, resolve_layout
 from wayveil.io.options import ReadOptions
