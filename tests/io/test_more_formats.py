@@ -465,7 +465,7 @@ def test_a_trip_table_is_measured_and_written_as_a_trip_table(tmp_path, quick_sy
 @pytest.mark.parametrize("name", ["x.csv.gz", "x.zip", "x.csv.bz2"])
 def test_packed_files_are_not_written_and_the_advice_works(tmp_path, name):
     for wanted in (None, "csv"):
-        with pytest.raises(InputError, match=r"write 'x(\.csv)?' and pack it"):
+        with pytest.raises(InputError, match=r"write 'x(\.csv)?' and compress it"):
             write(rides(), tmp_path / name, format=wanted)
     write(rides(), tmp_path / "x.csv")
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress((tmp_path / "x.csv").read_bytes()))

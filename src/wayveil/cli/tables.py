@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def tables(
     release_file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
     synthetic_file: Annotated[Path, typer.Argument(metavar="SYNTH", help="What `wayveil synthesize` wrote.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write to; it is made if needed.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write to; created if it does not exist.")],
     zones: Annotated[
         Path | None,
         typer.Option("--zones", help="Polygons (GeoJSON, GeoPackage, ...); by default the regions of the release."),

@@ -206,7 +206,7 @@ def concatenate(parts: list[Trajectories]) -> Trajectories:
     if not parts:
         return EMPTY
     if len({part.user is None for part in parts}) > 1:
-        raise InputError("Some parts have users and some have not.")
+        raise InputError("Some parts have users and others do not.")
     offsets = ragged.join(part.offsets for part in parts)
     users = None if parts[0].user is None else _joined_users([part.user for part in parts if part.user is not None])
     lon, lat, t_utc = (np.concatenate([getattr(part, name) for part in parts]) for name in ("lon", "lat", "t_utc"))

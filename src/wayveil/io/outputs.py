@@ -78,7 +78,7 @@ def check_outputs(
 
 
 def check_output(path: Place, *, force: bool = False, room_bytes: int = 0) -> None:
-    """InputError unless a file can be written at `path`; checked before the work, so that nothing is spent in vain.
+    """InputError unless a file can be written at `path`; checked before the work, so that no budget is wasted.
 
     An existing file is overwritten only with `force`. `room_bytes` must be free on the disk.
     """

@@ -48,7 +48,7 @@ from wayveil.release import Release
 FINER = 1.5
 """Factor on the signal when the cell sizes of a field are chosen; 3 was no better on simulated cities."""
 _KEPT_SD = 0.15
-"""Relative standard deviation of the share that clipping leaves, as the norms tell it."""
+"""Relative standard deviation of the share that clipping keeps, as estimated from the norms."""
 
 
 def first_query(unit: Unit) -> UnitQuery:

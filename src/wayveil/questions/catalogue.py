@@ -102,15 +102,15 @@ PEOPLE_QUESTIONS: tuple[tuple[type[PersonQuestion], int], ...] = (
 
 LEAST_SIGNAL, FULL_SIGNAL = 3.0, 10.0
 """Noise units of the count up to which the shares for a weak signal apply, and from which on those for a strong one:
-N·ε/c of 300 and 1,000. Below that the shape of the lengths and of large blocks is all that stands out from the noise;
-speeds, tables and spikes do not, and their shares go to what does."""
+N·ε/c of 300 and 1,000. Below that, only the lengths and large blocks have a clear signal, and they get the shares of
+speeds, tables and spikes."""
 
 GAUSSIAN_POWERS = (4 / 3, 2 / 3)
 """Powers of a question's share of ε and of the guessed norm of a unit, to which its share of ρ is proportional."""
 
 USER_COUNT = 4
-"""Factor of the count's share at user level with Gaussian noise: all other totals are compared with the count, and a
-small share costs the other questions little."""
+"""Factor of the count's share at user level with Gaussian noise: all other totals are compared with the count, and it
+takes little from the other questions."""
 LINE_POWERS = (4 / 3, 1 / 3)
 """The same within one line. A coarse block has a larger norm than its fine cells, but their sum is
 informative about it, too. Between two values that were tried on simulated cities."""
@@ -125,7 +125,7 @@ QUESTIONS: Mapping[str, type[Question]] = {
 """All questions, those about people last."""
 
 PEOPLE_SHARE = Fraction(15, 100)
-"""Of what is left after the count, what the questions about people get together at user level."""
+"""Share of the budget after the count that all questions about people get together, at user level."""
 LEAST_PEOPLE = 8.0
 """Noise units that the number of people must be worth in a question about them with an average share; with fewer, none
 of them is asked."""
@@ -220,7 +220,7 @@ def with_people(
     Parameters
     ----------
     people
-        The number of people, as earlier noisy answers tell it.
+        The number of people, estimated from earlier noisy answers.
     noise
         The scale of the noise, in people, of a question about people with a given share.
     signal

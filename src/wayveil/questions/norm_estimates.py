@@ -26,7 +26,7 @@ _NUMBER_SD = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Norms:
-    """How many units have which norm, as far as the noisy histogram and public guesses tell.
+    """Estimated number of units by norm, from the noisy histogram and public guesses.
 
     Privacy: free (post-processing).
     """
@@ -51,7 +51,7 @@ class Norms:
         noise
             L2 norm of the noise on all values for a bound of 1, as a share of the number of trajectories.
         bias
-            Error as a share of what clipping removes; dividing by the share kept gives other units more weight.
+            Error as a share of the clipped amount; dividing by the share kept gives the other units more weight.
         """
         least = self.quantile(_LEAST_UNCLIPPED)  # with less, signal and noise shrink alike
         edges = self.bins.edges[1:][self.bins.edges[1:] >= least]
@@ -94,8 +94,8 @@ def one_trajectory_each(units: float) -> Norms:
 def estimate_norms(question: Question, bins: NormBins, noisy: Noisy, per_unit: Norms, centred: bool = False) -> Norms:
     """The norms of a question, around sqrt(k·a + k·(k − 1)·b) for units of k trajectories.
 
-    `own_norm` a and `shared_norm` b are guesses; the noisy histogram corrects them as far as it stands out. A centre
-    leaves less of b.
+    `own_norm` a and `shared_norm` b are guesses; the noisy histogram corrects them, more the clearer its signal is.
+    With a centre, b is smaller.
 
     Privacy: free (post-processing).
     """
@@ -135,8 +135,8 @@ def _posterior_with_weights(
 ) -> tuple[Floats, Floats]:
     """The posterior mean number of units in each bin, and the posterior weight of each shape.
 
-    What no shape can explain is believed as far as it stands out from the noise. `expected` is the number of units
-    where something is known about it.
+    A residual that no shape explains is kept in proportion to its variance beyond the noise. `expected` is a prior
+    estimate of the number of units.
     """
     known, trust = (0.0, 0.0) if expected is None else (expected, 1 / (_NUMBER_SD * expected) ** 2)
     precision = (shares**2).sum(axis=1) / noisy.sd**2 + trust
@@ -147,7 +147,7 @@ def _posterior_with_weights(
     weight /= weight.sum()
     found = number[:, None] * shares
     mean = weight @ found
-    # The mean of so many squares of the noise alone is hardly ever larger than this.
+    # Upper bound that the mean square of the noise alone hardly ever exceeds.
     usual = noisy.sd**2 * (1 + 4 * math.sqrt(2 / len(mean)))
     unexplained = max(float(((noisy.counts - mean) ** 2).mean()) - usual, 0.0)
     variance = weight @ (found - mean) ** 2 + (0.3 * mean) ** 2 + unexplained
@@ -156,7 +156,7 @@ def _posterior_with_weights(
 
 
 def _laplace_shares(log_edges: Floats, centre: Floats, left: Floats, right: Floats) -> Floats:
-    """Shares of the bins under asymmetric Laplace distributions, one per row; the outer bins hold what lies beyond."""
+    """Shares of the bins under asymmetric Laplace distributions, one per row; the outer bins include the tails."""
     left, right = left[:, None], right[:, None]
     away = log_edges[None, 1:-1] - centre[:, None]
     running = np.where(

@@ -1,8 +1,8 @@
-"""How much one unit adds to an answer: norms of units, and the bound to which they are clipped.
+"""The norm of what one unit adds to an answer, and the bound to which it is clipped.
 
 In the Gaussian mode the noise of a question follows the L2 bound B_q on what one unit adds to its answer. The bound is
 chosen without the exact data: each unit adds one count to one logarithmic bin of its norm, a histogram of
-sensitivity 1 that gets noise of its own. Where that noise hides it, a guess from public values takes its place.
+sensitivity 1 that gets noise of its own. If that noise hides it, a guess from public values is used.
 """
 
 import math
@@ -31,17 +31,17 @@ class NormSettings:
     """How bounds are chosen; set by hand and checked on two simulated datasets with one or two draws each."""
 
     part: Fraction = Fraction(1, 32)
-    """Of a question's ρ, what the histogram of its norms gets."""
+    """Share of a question's ρ for the histogram of its norms."""
     part_of_count: Fraction = Fraction(1, 2)
     """The same for the count, whose norms are the numbers of trajectories a user has: all guesses follow from them."""
     bias: float = 0.2
-    """Error due to clipping, as a share of what clipping removes; for the count it is 1."""
+    """Error due to clipping, as a share of the clipped amount; for the count it is 1."""
     first: Fraction = Fraction(1, 4)
-    """Of a centred question's ρ, what the first draw gets with its norms. Noise in the centre adds to the norms of the
+    """Share of a centred question's ρ for the first draw and its norms. Noise in the centre adds to the norms of the
     second draw, so it must not be small."""
     left: float = 1 / 8
-    """Of `shared_norm`, what a centre leaves: between drivers who serve the same city (less) and people with places of
-    their own (more), both simulated."""
+    """Part of `shared_norm` that remains with a centre: between drivers who serve the same city (less) and people with
+    places of their own (more), both simulated."""
 
 
 SETTINGS = NormSettings()
@@ -64,27 +64,28 @@ def public_bound(question: type[Question] | Question, unit: Unit) -> float | Non
 
 
 def norms_part(question: type[Question] | Question, unit: Unit) -> Fraction:
-    """Of the question's ρ, what a histogram of its norms gets."""
+    """Share of the question's ρ for the histogram of its norms."""
     if public_bound(question, unit) is not None:
         return Fraction(0)
     return SETTINGS.part_of_count if question.name == Count.name else SETTINGS.part
 
 
 def is_centred(question: type[Question] | Question, unit: Unit, trajectories: float) -> bool:
-    """Whether units of so many trajectories are expected to have more in common than of their own.
+    """Whether the shared part of a contribution is expected to exceed the individual part, for units of `trajectories`.
 
-    The question is then drawn twice. The second draw is of what units add beyond a centre, which the first one tells.
+    The question is then measured twice: the second draw measures the difference from a centre that the first draw
+    gives.
     """
     return can_be_centred(question, unit) and (trajectories - 1) * question.shared_norm > question.own_norm
 
 
 def can_be_centred(question: type[Question] | Question, unit: Unit) -> bool:
-    """Whether the question may be drawn twice: not the count, which the centre is multiplied by, nor a difference."""
+    """Whether the question may be measured twice; not the count, a factor of the centre, and not a difference."""
     return unit.kind == "user" and question.adds_up and not question.about_people and question.name != Count.name
 
 
 def sums_part(question: type[Question] | Question, unit: Unit, centred: bool, second: bool = False) -> Fraction:
-    """Of the question's ρ, what a draw of its sums gets."""
+    """Share of the question's ρ for one draw of its sums."""
     whole = Fraction(1)
     if centred:
         whole = 1 - SETTINGS.first if second else SETTINGS.first
@@ -95,7 +96,7 @@ def guessed_norm(question: type[Question] | Question, trajectories: float, centr
     """sqrt(k·a + k·(k − 1)·b) for a unit of k trajectories, in trajectories.
 
     a is the usual squared norm of one trajectory, b the usual inner product of two trajectories of one user, or with a
-    centre what it leaves of that.
+    centre the part of it that remains.
     """
     if question.about_people:
         return 1.0
@@ -133,7 +134,7 @@ class NormBins:
 
     @cached_property
     def middles(self) -> Floats:
-        """What a unit of the bin has, about; of whole numbers the mean of those in the bin."""
+        """Typical norm in each bin; for whole numbers, their mean."""
         if self.whole:
             lower = np.floor(self.edges[:-1]) + 1
             return np.asarray((lower + self.edges[1:]) / 2)
@@ -190,7 +191,7 @@ class UnitQuery:
         return len(self.bins) if self.bound is None else size_of(self.question)
 
     def of(self, vectors: UnitVectors, trajectories: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The exact sum over the units, of which each has so many trajectories.
+        """The exact sum over the units; `trajectories` is the number of trajectories of each.
 
         Privacy: not private (trusted side only). One unit moves it by at most `bound` in L2, or by one count.
         """

@@ -21,7 +21,7 @@ _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9])(?::([0-5][0-9]))?")
 class Hours:
     """Windows (start, end) in seconds since Monday 00:00, merged; one may run past midnight on Sunday.
 
-    No window at all means that the rule holds at all times.
+    Without windows the rule holds at all times.
     """
 
     windows: tuple[tuple[float, float], ...]
@@ -87,7 +87,7 @@ def hours(start: str | None = None, end: str | None = None, days: str | Sequence
     first = clock_seconds(start) if start is not None else 0.0
     last = clock_seconds(end) if end is not None else _DAY_S
     if first in (last, _DAY_S):
-        raise RuleError("'from' and 'to' name the same time; leave both out to mean the whole day.")
+        raise RuleError("'from' and 'to' are the same time; leave both out to mean the whole day.")
     if last == 0.0:
         last = _DAY_S
     if last <= first:

@@ -98,8 +98,8 @@ class Plan(Setting):
 
     def sentence(self) -> str:
         """One sentence about all kinds of results."""
-        told = (f"{KINDS[one.kind].title} {one.word} (about {_percent(one.error)} off)" for one in self.results)
-        return f"Expected from simulated cities: {', '.join(told)}."
+        parts = (f"{KINDS[one.kind].title} {one.word} (about {_percent(one.error)} off)" for one in self.results)
+        return f"Expected from simulated cities: {', '.join(parts)}."
 
 
 def plan(

@@ -37,7 +37,7 @@ class Settings:
     stay_s: float = 300.0
     """A stay is five minutes within 100 m of its first point."""
     telling: int = 8
-    """Features listed as the most telling ones."""
+    """Number of features listed as those that differ most."""
     alike: float = 0.9
     """Features with a higher rank correlation say the same; only the more telling one is listed."""
 

@@ -4,7 +4,7 @@ Trips are long where the city is large: half of them are longer than about a fif
 factor of two or so, and single lengths spread around that by a similar factor. Some trips go to one remote place, such
 as an airport or the next town, or use a faster mode. So lognormal shapes around the scope's size, alone or with a
 second, narrower one at longer lengths, are candidates besides the smooth curves of `curves.py`. A trip is a little
-longer than its displacement, so the answer about one of the two quantities tells about the shape of the other.
+longer than its displacement, so the answer about one of the two quantities is informative about the other.
 
 No city follows these shapes exactly, so the estimate that they take part in is averaged with smooth curves alone. The
 more noise units the answer is worth, the less weight the shapes have.
