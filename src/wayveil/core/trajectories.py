@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wayveil.core import ragged
 from wayveil.core.html import PRIVATE_NOTICE, card, extent_facts, points_svg
+from wayveil.core.optional import needed
 from wayveil.errors import InputError
 
 LARGEST_WHOLE_FLOAT = 2.0**53 - 1
@@ -92,7 +93,6 @@ class Trajectories:
 
         Privacy: as private as the trajectories.
         """
-        from wayveil.core.optional import needed
         from wayveil.core.tables import table_of  # pyarrow, which most uses of trajectories do not need
 
         needed("pandas")

@@ -48,6 +48,7 @@ SETTINGS = NormSettings()
 _STEPS = 4
 """Bins of norms per octave."""
 _LOWEST_OCTAVE = -6
+"""The lowest edge is 2^-6 of a trajectory; smaller norms are in the first bin."""
 
 
 def clipped_resolution(question: Question) -> int:
