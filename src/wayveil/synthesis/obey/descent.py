@@ -5,7 +5,7 @@
 λ grows from round to round, so that the rules win in the end. w is larger at the ends of a trajectory. A is a density
 that attracts points to places where people are. Only the points around a violation take part. They are processed in
 windows of a fixed size, so that one program is compiled: a track that obeys after a round leaves its window, and the
-next one in the queue enters.
+next one in the queue takes its place.
 
 Privacy: free (post-processing).
 """
@@ -64,7 +64,7 @@ class _Problem:
     joins: NDArray[np.bool_]
     """(n,) whether each takes part together with the next one."""
     pace: NDArray[np.float64]
-    """Metres of a step of Adam; zero for points that stay."""
+    """Step size of Adam in metres; zero for fixed points."""
     stay: NDArray[np.float64]
     """Weight of each squared displacement."""
     rules: tuple[Rule, ...]

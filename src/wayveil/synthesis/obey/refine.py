@@ -42,7 +42,7 @@ Counts = dict[str, dict[str, int]]
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """Trajectories with the same numbers of points as before, and what was done to them."""
+    """Trajectories with unchanged numbers of points, and a summary of the changes."""
 
     x_m: NDArray[np.float64]
     y_m: NDArray[np.float64]
@@ -52,7 +52,7 @@ class Refined:
     moved: int
     """Number of trajectories with a point that moved by more than 5 cm."""
     retimed: int
-    """Number of trajectories with another time."""
+    """Number of trajectories whose times changed."""
     unresolved: NDArray[np.int64]
     """Indices of trajectories that still break a rule; they are unchanged."""
 
