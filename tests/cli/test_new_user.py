@@ -114,7 +114,7 @@ def test_a_missing_folder_is_named_as_such(wayveil, folder):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_the_verbs(shell, tmp_path):
+def test_completion_lists_the_commands(shell, tmp_path):
     ask = {
         "bash": {"COMP_WORDS": "wayveil syn", "COMP_CWORD": "1"},
         "zsh": {"_TYPER_COMPLETE_ARGS": "wayveil syn"},

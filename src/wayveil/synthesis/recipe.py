@@ -54,7 +54,7 @@ from wayveil.synthesis.single_points import draw_single_points, mixed
 from wayveil.synthesis.trips.candidates import Trips, draw_trips, timed_again
 from wayveil.synthesis.trips.departures import departures
 from wayveil.synthesis.trips.draw import systematic, within_groups
-from wayveil.synthesis.trips.pairs import whole_trips
+from wayveil.synthesis.trips.pairs import integer_trips
 
 _DRAWING = "drawing trajectories"
 
@@ -319,6 +319,6 @@ def _forbidden(model: Model, placed: Polylines, elapsed: NDArray[np.float64], po
 
 def _resample(fit: Fit, trips: Trips, count: int, random: np.random.Generator) -> NDArray[np.int64]:
     """Return the chosen candidates: a whole number for each pair of zones, and within a pair by weight."""
-    each = whole_trips(trips.pair, fit.weight, count, random)
+    each = integer_trips(trips.pair, fit.weight, count, random)
     pair_of_each = ragged.owners(each)
     return random.permutation(within_groups(fit.weight, trips.pair, pair_of_each, len(each), random))
