@@ -135,7 +135,7 @@ def write_release(release: Release, path: str | Path, *, force: bool = False) ->
     path
         The file, by convention X.release.json.
     force
-        Whether an earlier release, which may have been paid for, is overwritten.
+        Whether an earlier release, for which budget may have been spent, is overwritten.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def write_release(release: Release, path: str | Path, *, force: bool = False) ->
 
     Privacy
     -------
-    Free (its cost was paid when it was measured).
+    Free (its cost was charged when it was measured).
     """
     check_release_output(Path(path), force=force)
     write_text(path, release_to_json(release), private=False)
