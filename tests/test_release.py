@@ -274,7 +274,7 @@ def test_an_answer_of_another_version_is_named(release):
     document = json.loads(release_to_json(release))
     for part in (document["views"], document["ledger"]):
         part[-1]["name"] = "shoe_size"
-    with pytest.raises(ReleaseError, match="an answer 'shoe_size' that this version of wayveil does not know"):
+    with pytest.raises(ReleaseError, match="a question 'shoe_size' that this version of wayveil does not know"):
         release_from_json(json.dumps(document))
 
 
