@@ -266,7 +266,7 @@ def test_a_release_without_an_answer_that_synthesis_needs_is_incomplete(release)
         if question.optional:
             check_complete(less)
             continue
-        with pytest.raises(ReleaseError, match=f"no answer '{name}'"):
+        with pytest.raises(ReleaseError, match=f"no answer to '{name}'"):
             check_complete(less)
 
 
