@@ -248,7 +248,7 @@ def writing_format(path: Path, wanted: str | None = None, argument: str | None =
     named = next((of for ending, of in ENDINGS if path.name.lower().endswith(ending)), kind)
     if kind in WRITABLE and _family(named) != _family(kind):
         raise InputError(
-            f"The extension of '{path.name}' stands for {named}, not {kind}; choose another extension, or leave "
+            f"The extension of '{path.name}' means {named}, not {kind}; choose another extension, or leave "
             f"{argument}= out."
         )
     return kind
