@@ -110,7 +110,7 @@ def test_parts_from_exact_blocks_would_break_the_bound():
 
 @many
 @given(looks(), st.data())
-def test_taken_apart_a_detail_gives_back_what_was_weighed(look, data):
+def test_unweighing_a_detail_reverses_weighing(look, data):
     shape, (coarse, middle, fine), parts = look
     sums = data.draw(arrays(np.int64, shape, elements=st.integers(-(1 << 40), 1 << 40)))
     levels, ratios = [pool(sums, side) for side in (middle, fine)], (coarse // middle, coarse // fine)
@@ -183,7 +183,7 @@ def test_shares_for_any_signal_cost_the_same_and_leave_the_count_alone(signal, e
     assert ledger_lines(found.shares) == ledger_lines(budget.shares)
 
 
-def test_shares_change_only_where_little_can_be_heard():
+def test_shares_change_only_for_a_weak_signal():
     budget = Budget.split(1, SHARES)
     assert for_signal(budget, 10.0) is budget and for_signal(budget, 1e9) is budget
     few, between = for_signal(budget, 1.0), for_signal(budget, 5.5)

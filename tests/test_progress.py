@@ -9,7 +9,7 @@ import types
 
 import pytest
 
-from wayveil.progress import EVERY_S, FIRST_S, part, plain_lines, show_progress, tell_until_over
+from wayveil.progress import EVERY_S, FIRST_S, part, plain_lines, show_progress, write_until_over
 
 
 def test_log_lines_appear_during_a_long_stage():
@@ -50,7 +50,7 @@ def test_the_first_line_comes_after_two_seconds_and_then_one_every_ten(begins_s,
     def now():
         return ("drawing" if clock() >= 1_000.0 + begins_s else "", 0.5)
 
-    tell_until_over(now, lines.append, clock.over_within, clock, FIRST_S, EVERY_S)
+    write_until_over(now, lines.append, clock.over_within, clock, FIRST_S, EVERY_S)
     assert lines == [f"drawing: 50% ({seconds} s)" for seconds in told_s]
 
 

@@ -293,7 +293,7 @@ def test_a_missing_notebook_extra_is_one_sentence(rides, monkeypatch):
 
     monkeypatch.setattr("wayveil.core.optional.importlib.import_module", missing)
     for work in (rides.to_pandas, rides.to_geopandas):
-        with pytest.raises(wayveil.errors.InputError, match=r"`pip install 'wayveil\[notebook\]'` brings it"):
+        with pytest.raises(wayveil.errors.InputError, match=r"needs (geo)?pandas; .*'wayveil\[notebook\]'"):
             work()
 
 

@@ -19,7 +19,7 @@ def test_a_table_gets_both_margins_and_keeps_its_odds_ratios():
     assert odds[0] == pytest.approx(odds[1])
 
 
-def test_groups_get_their_shares_of_whatever_the_sum_is():
+def test_groups_get_their_shares_of_any_sum():
     random = np.random.default_rng(1)
     group = [random.integers(4, size=1000), random.integers(3, size=1000)]
     wanted = [shares(random, 4), shares(random, 3)]
@@ -28,7 +28,7 @@ def test_groups_get_their_shares_of_whatever_the_sum_is():
         assert np.bincount(of, weight) / weight.sum() == pytest.approx(share)
 
 
-def test_a_group_that_nobody_is_in_changes_nothing():
+def test_an_empty_group_changes_nothing():
     weight = rake(np.ones(10), [(np.zeros(10, np.int64), np.array([0.5, 0.5]))], 5, total=None, most_factor=5.0)
     assert np.isfinite(weight).all() and weight.min() == weight.max()
 

@@ -266,7 +266,7 @@ def test_a_release_without_an_answer_that_synthesis_needs_is_incomplete(release)
         if question.optional:
             check_complete(less)
             continue
-        with pytest.raises(ReleaseError, match=f"no answer '{name}'"):
+        with pytest.raises(ReleaseError, match=f"no answer to '{name}'"):
             check_complete(less)
 
 
@@ -274,7 +274,7 @@ def test_an_answer_of_another_version_is_named(release):
     document = json.loads(release_to_json(release))
     for part in (document["views"], document["ledger"]):
         part[-1]["name"] = "shoe_size"
-    with pytest.raises(ReleaseError, match="an answer 'shoe_size' that this version of wayveil does not know"):
+    with pytest.raises(ReleaseError, match="a question 'shoe_size' that this version of wayveil does not know"):
         release_from_json(json.dumps(document))
 
 

@@ -156,7 +156,7 @@ PROMISE = {"scope": "demo-city", "epsilon": 1, "unit": "trajectory"}
         ({"unit": "user"}, "unit='user' needs max_per_user="),
         ({"unit": "user", "max_per_user": 0}, "max_per_user= must be a whole number from 1"),
         ({"unit": "user", "max_per_user": "two"}, "max_per_user= must be a whole number from 1"),
-        ({"max_per_user": 2}, "max_per_user= belongs to unit='user'"),
+        ({"max_per_user": 2}, "max_per_user= applies only to unit='user'"),
         ({"epsilom": 2}, "no argument epsilom=; did you mean epsilon="),
         ({"traj": "ride"}, "no argument traj=; did you mean traj_id="),
         ({"on_bad_rows": "keep"}, "on_bad_rows must be"),

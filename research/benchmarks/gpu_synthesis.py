@@ -95,6 +95,7 @@ def descents(folder: Path, windows: list[int]) -> list[dict]:
     from wayveil.rules import read_rules
     from wayveil.synthesis.obey import descent
     from wayveil.synthesis.obey.refine import refine
+    from wayveil.synthesis.place.track_columns import Tracks
 
     scope = read_scope("demo-city")
     rules = read_rules(folder / "rules.geojson", scope, read_roads(folder / "roads.parquet"))
@@ -105,7 +106,7 @@ def descents(folder: Path, windows: list[int]) -> list[dict]:
         descent.DESCENT = replace(descent.DESCENT, windows=(window,))
         begin = time.perf_counter()
         with timed_rounds() as rounds:
-            fine = refine(free.offsets, x_m, y_m, free.t_utc, rules, scope, random=np.random.default_rng(0))
+            fine = refine(Tracks(free.offsets, x_m, y_m, free.t_utc), rules, scope, random=np.random.default_rng(0))
         rows.append({"device": jax.devices()[0].device_kind, "window": window, **summary(rounds),
                      "refine_s": round(time.perf_counter() - begin, 2), "moved": fine.moved,
                      "unresolved": len(fine.unresolved)})  # fmt: skip

@@ -25,7 +25,7 @@ from wayveil.privacy.noise import Noisy, SeededNoise
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.synthesis.estimate.curves import Total, also_by_log
 from wayveil.synthesis.estimate.durations import estimate_durations
-from wayveil.synthesis.estimate.histogram import estimate_among, estimate_histogram
+from wayveil.synthesis.estimate.histogram import ShapePrior, estimate_among, estimate_histogram
 from wayveil.synthesis.estimate.speeds import estimate_speeds, lognormal_shapes
 
 VIEWS = ("length", "duration", "mean_speed", "top_speed")
@@ -87,7 +87,7 @@ def _shipped(view: str, noisy: Floats, noise: float, edges: Floats, total: Total
 def _before(view: str, noisy: Floats, noise: float, edges: Floats, total: Total) -> Floats:
     middles = (edges[1:] + edges[:-1]) / 2
     if "speed" in view:
-        return estimate_among(noisy, noise, middles, total, lognormal_shapes(edges))
+        return estimate_among(noisy, noise, middles, total, ShapePrior(lognormal_shapes(edges)))
     return estimate_histogram(noisy, noise, middles, total)
 
 

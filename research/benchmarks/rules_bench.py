@@ -43,6 +43,7 @@ from wayveil.rules import (
 )
 from wayveil.synthesis.model import make_model
 from wayveil.synthesis.obey.refine import refine
+from wayveil.synthesis.place.track_columns import Tracks
 from wayveil.synthesis.recipe import draw_shards, synthesize
 
 OF_TIME = ("start_hour", "duration", "speed", "relation_time")
@@ -147,7 +148,7 @@ def compare(
 
     begin = time.process_time()
     x, y = scope.to_metres(free.lon, free.lat)
-    fine = refine(free.offsets, x, y, free.t_utc, rules, scope, random=np.random.default_rng(seed))
+    fine = refine(Tracks(free.offsets, x, y, free.t_utc), rules, scope, random=np.random.default_rng(seed))
     refine_s = time.process_time() - begin
     lon, lat = scope.to_degrees(fine.x_m, fine.y_m)
     refined = Trajectories(free.offsets, np.round(lon, 7), np.round(lat, 7), np.rint(fine.t_utc))

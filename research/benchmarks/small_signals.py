@@ -19,7 +19,7 @@ import numpy as np
 
 import wayveil.baselines as baselines
 from wayveil.core.trajectories import Trajectories
-from wayveil.evaluation.score import HEADLINE, headline
+from wayveil.evaluation import HEADLINE, headline
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.simulate import City, simulate_city, simulate_trajectories

@@ -36,7 +36,7 @@ def part(progress: Progress, stage: str, first: float, last: float) -> Progress:
 def plain_lines(write: Callable[[str], None], first_s: float = FIRST_S, every_s: float = EVERY_S) -> Iterator[Progress]:
     """A listener for logs: a line after two seconds, then one about every ten, also while a stage is silent.
 
-    A line is `stage: 40% (20 s)`. What takes less time says nothing.
+    A line is `stage: 40% (20 s)`. Shorter work writes nothing.
     """
     over = threading.Event()
     now = ("", 0.0)
@@ -45,17 +45,17 @@ def plain_lines(write: Callable[[str], None], first_s: float = FIRST_S, every_s:
         nonlocal now
         now = (stage, done)
 
-    tell = (lambda: now, write, over.wait, time.monotonic, first_s, every_s)
-    teller = threading.Thread(target=tell_until_over, args=tell, name="wayveil-progress", daemon=True)
-    teller.start()
+    arguments = (lambda: now, write, over.wait, time.monotonic, first_s, every_s)
+    writer = threading.Thread(target=write_until_over, args=arguments, name="wayveil-progress", daemon=True)
+    writer.start()
     try:
         yield listen
     finally:
         over.set()
-        teller.join()
+        writer.join()
 
 
-def tell_until_over(
+def write_until_over(
     now: Callable[[], tuple[str, float]],
     write: Callable[[str], None],
     over_within: Callable[[float], bool],

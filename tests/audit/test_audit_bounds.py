@@ -42,7 +42,7 @@ def test_laplace_is_acquitted_and_half_of_it_convicted(epsilon):
     assert epsilon_bound(*half, confidence=SURE).epsilon <= 2 * epsilon
 
 
-def test_the_bound_finds_either_direction_and_the_telling_statistic():
+def test_the_bound_finds_either_direction_and_the_informative_statistic():
     rng = np.random.default_rng(1)
     noise = rng.normal(size=(2, 400, 3))
     noise[1, :, 2] -= 50  # lower with the canary

@@ -172,7 +172,7 @@ def test_rejection_obeys_the_rules():
     assert broken[0] > 0 and broken[1] == 0
 
 
-def test_a_hopeless_rejection_says_so_in_one_sentence():
+def test_a_rejection_that_never_accepts_is_one_sentence():
     west, south, east, north = SCOPE.west, SCOPE.south, SCOPE.east, SCOPE.north
     ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
     rules = [closed({"type": "Polygon", "coordinates": [ring]}, SCOPE, name="everything")]

@@ -201,7 +201,7 @@ def test_every_verb_helps_with_an_example(wayveil, verb):
     assert said.code == 0 and ("Example" in said.out or "Commands" in said.out), said
 
 
-def test_debug_asks_first(wayveil, folder, monkeypatch):
+def test_debug_asks_for_confirmation(wayveil, folder, monkeypatch):
     def broken(*_, **__):
         raise ZeroDivisionError("30.0123456 of sentinel-user")
 

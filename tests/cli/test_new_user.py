@@ -114,7 +114,7 @@ def test_a_missing_folder_is_named_as_such(wayveil, folder):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_knows_the_verbs(shell, tmp_path):
+def test_completion_lists_the_commands(shell, tmp_path):
     ask = {
         "bash": {"COMP_WORDS": "wayveil syn", "COMP_CWORD": "1"},
         "zsh": {"_TYPER_COMPLETE_ARGS": "wayveil syn"},
@@ -194,7 +194,7 @@ def test_an_interrupted_synthesis_says_how_to_resume(wayveil, folder, monkeypatc
         said = wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.parquet")
     assert said.code == 130 and "'s.parquet.parts'" in said.err and not Path("s.parquet").exists()
     assert (
-        "keeps what is done" in said.err and "no file was written" not in said.err
+        "holds the finished part" in said.err and "no file was written" not in said.err
     )  # one sentence must not deny the other
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.parquet").code == 0
     assert not Path("s.parquet.parts").exists()

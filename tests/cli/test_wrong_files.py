@@ -169,7 +169,7 @@ def test_check_says_so_where_every_row_is_outside(wayveil, folder):
     assert said.code == 0 and "outside the scope's box" in said.out and "probably wrong" not in said.out
 
 
-def test_few_trajectories_are_said_to_be_few_in_python_too(folder, recwarn):
+def test_python_warns_about_few_trajectories_too(folder, recwarn):
     import warnings
 
     import pandas as pd

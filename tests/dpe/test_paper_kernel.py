@@ -122,7 +122,7 @@ def test_sums_by_hand() -> None:
     assert metric_sums(points, Plan(2, "float64")) == pytest.approx([13.0, 10.0, 13.0])
 
 
-def test_default_plan_cuts_evenly() -> None:
+def test_the_default_plan_has_equal_parts() -> None:
     assert default_plan(100).block == 100
     for m in (192, 1_000, 20_000):
         plan = default_plan(m)

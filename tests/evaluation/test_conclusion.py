@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 
 from wayveil.cli.main import app
 from wayveil.errors import InputError
+from wayveil.evaluation.all_metrics import METRICS
 from wayveil.evaluation.conclusion import (
     GROUPS,
     MATTERS,
@@ -15,7 +16,7 @@ from wayveil.evaluation.conclusion import (
     purpose_of,
     word_of,
 )
-from wayveil.evaluation.score import METRICS, Score
+from wayveil.evaluation.score import Score
 
 
 def score(value, floor=0.05, half=0.005, higher=False):
@@ -72,7 +73,7 @@ def test_floors_of_other_sizes_are_not_comparable(real, synthetic, said):
     assert (told == []) if said is None else (len(told) == 1 and said in told[0])
 
 
-def test_a_floor_that_tells_nothing_is_named():
+def test_a_floor_that_is_too_high_is_named():
     assert "trip_100" in floor_warnings({"trip_100": score(0.65, floor=0.6)}, 1000, 1000)[0]
 
 

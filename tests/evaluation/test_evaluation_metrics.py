@@ -77,7 +77,7 @@ def test_trip_sees_the_pairing_that_the_margins_do_not():
         assert margin(straight, crossed, SCOPE, cell_m=500.0) == pytest.approx(0.0, abs=1e-12)
 
 
-def test_start_and_end_are_told_apart():
+def test_start_and_end_are_distinguished():
     forth, back = lines([(50, 50), (950, 950)]), lines([(950, 950), (50, 50)])
     assert m.start(forth, back, SCOPE, cell_m=100.0) == pytest.approx(LN2)
     mixed = lines([(50, 50), (5, 5)])
@@ -333,8 +333,8 @@ def test_without_time_the_metrics_of_time_are_left_out():
 
 
 def test_every_metric_has_words():
+    from wayveil.evaluation.all_metrics import METRICS
     from wayveil.evaluation.metric_descriptions import metric_description
-    from wayveil.evaluation.score import METRICS
 
     words = {name: metric_description(name) for name in METRICS}
     assert all(words.values()) and len(set(words.values())) == len(words)

@@ -74,7 +74,7 @@ def test_divergences_are_zero_for_equal_and_one_for_disjoint_shares():
     assert divergence(np.array([1.0, 0.0]), np.array([0.0, 6.0])) == pytest.approx(1.0)
 
 
-def test_the_same_people_score_the_floor_and_dealt_trips_do_not():
+def test_equal_people_score_the_floor_and_randomly_assigned_trips_do_not():
     one, other = (simulate_trajectories(CITY, 700, seed=seed, behaviour=Behaviour(diaries=True)) for seed in (1, 2))
     dealt = Trajectories(
         other.offsets, other.lon, other.lat, other.t_utc, np.random.default_rng(0).permutation(other.user)

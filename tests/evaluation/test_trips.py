@@ -95,7 +95,7 @@ def slowed(data):
     ],
     ids=["shifted", "straightened", "slowed", "re-timed"],
 )
-def test_changed_trips_are_told_apart_and_the_features_name_the_change(town, change, group, worse):
+def test_changed_trips_are_distinguished_and_the_features_name_the_change(town, change, group, worse):
     found = judged(town, change(town[2]), roads=town[0].roadmap)
     auc = found.scores["auc"]
     # With 300 trips of each side an AUC has a standard error of about 0.024: this is six of them.

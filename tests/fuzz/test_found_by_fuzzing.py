@@ -199,7 +199,7 @@ def test_a_damaged_witness_is_ignored(tmp_path, text):
     assert witness.read(path) is None
 
 
-def test_road_texts_are_not_read_whatever_their_size(tmp_path, monkeypatch):
+def test_road_texts_of_any_size_are_not_read(tmp_path, monkeypatch):
     monkeypatch.setattr("wayveil.io.road_lines.MOST_TEXT_BYTES", 10)
     for name in ("r.geojson", "r.graphml"):
         (tmp_path / name).write_text(" " * 11)

@@ -234,7 +234,7 @@ def test_convert_leaves_bad_rows_out_when_asked(tmp_path):
     assert len(read(tmp_path / "y.csv")) == 2
 
 
-def test_convert_overwrites_only_when_told(tmp_path, cli):
+def test_convert_overwrites_only_with_force(tmp_path, cli):
     (tmp_path / "x.csv").write_text("trip_id,lat,lon,ts,note\n1,1,1,0,mine\n1,1,1,9,mine\n")
     before = (tmp_path / "x.csv").read_bytes()
     (tmp_path / "y.csv").write_text("something else\n")

@@ -23,9 +23,9 @@ import shapely
 from lxml import etree
 
 import wayveil
+from wayveil.core import optional
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
-from wayveil.io import extras
 from wayveil.io.files import read, read_metadata, write
 from wayveil.io.options import ENDINGS, FORMATS, READ_AS, WRITABLE
 from wayveil.io.readers import packed
@@ -347,14 +347,14 @@ def test_an_arrow_file_that_unpacks_to_gigabytes_is_refused(tmp_path):
 
 def test_a_missing_extra_is_one_sentence(tmp_path, monkeypatch):
     write(rides(), tmp_path / "x.gpkg")
-    real = extras.importlib.import_module
+    real = optional.importlib.import_module
 
     def without(name):
         if name.startswith("pyogrio"):
             raise ImportError
         return real(name)
 
-    monkeypatch.setattr(extras.importlib, "import_module", without)
+    monkeypatch.setattr(optional.importlib, "import_module", without)
     for work in (lambda: read(tmp_path / "x.gpkg"), lambda: write(rides(), tmp_path / "y.fgb")):
         with pytest.raises(InputError, match=r"pip install 'wayveil\[gis\]'"):
             work()
@@ -467,7 +467,7 @@ def test_a_trip_table_is_measured_and_written_as_a_trip_table(tmp_path, quick_sy
 @pytest.mark.parametrize("name", ["x.csv.gz", "x.zip", "x.csv.bz2"])
 def test_packed_files_are_not_written_and_the_advice_works(tmp_path, name):
     for wanted in (None, "csv"):
-        with pytest.raises(InputError, match=r"write 'x(\.csv)?' and pack it"):
+        with pytest.raises(InputError, match=r"write 'x(\.csv)?' and compress it"):
             write(rides(), tmp_path / name, format=wanted)
     write(rides(), tmp_path / "x.csv")
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress((tmp_path / "x.csv").read_bytes()))

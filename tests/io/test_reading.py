@@ -365,7 +365,7 @@ def test_a_non_numeric_coordinate_is_a_bad_row_of_a_frame_too(tmp_path, text):
         read(frame, on_bad_rows="drop")
 
 
-def test_labels_of_two_kinds_stay_apart():
+def test_labels_of_two_kinds_are_not_merged():
     frame = pd.DataFrame({"traj_id": [7, "7", 7.0, True, None], "lat": [1.0, 2.0, 3.0, 4.0, 5.0], "lon": [1.0] * 5,
                           "t": [0, 1, 2, 3, 4], "user": ["u", 8, "u", 8, 8]}, dtype=object)  # fmt: skip
     found = read(frame, on_bad_rows="drop")

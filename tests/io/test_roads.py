@@ -282,7 +282,7 @@ def lines(tmp_path, *properties, kind="LineString"):
     return path
 
 
-def test_tags_are_read_whatever_their_case(tmp_path):
+def test_the_case_of_tags_does_not_matter(tmp_path):
     small = {"highway": "primary", "oneway": "yes", "maxspeed": "50"}
     large, mixed = ({change(key): value for key, value in small.items()} for change in (str.upper, str.title))
     both = {

@@ -79,7 +79,7 @@ def test_batches_are_small_and_partitions_several(tmp_path):
     assert len(source.partitions()) == 10
 
 
-def test_a_trajectory_that_comes_again_is_not_counted_twice(tmp_path):
+def test_a_repeated_trajectory_is_not_counted_twice(tmp_path):
     labels = np.r_[np.repeat(np.arange(20), 4), np.repeat(3, 4)]
     source = open_source(save(tmp_path / "x.parquet", table(labels)))
     batches = list(source.batches())

@@ -70,7 +70,7 @@ def test_thirds_add_up_exactly(ledger):
     assert spent(ledger) == 1
 
 
-def test_delta_is_an_account_of_its_own(ledger):
+def test_delta_has_its_own_account(ledger):
     millionth = Fraction(1, 10**6)
     ledger.spend("rides", [Spend("all", Fraction(1), delta=millionth)], total_if_new=Fraction(2), unit=TRIP)
     with pytest.raises(BudgetError, match="delta"):

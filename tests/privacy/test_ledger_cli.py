@@ -43,7 +43,7 @@ def test_open_allow_and_show(run, tmp_path):
         "1.5 per trajectory may be spent"
         in run("open", str(file), "--dataset", "rides", "--unit", "trajectory", "--total", "1.5")[0]
     )
-    assert "open already" in run(
+    assert "already open" in run(
         "open", str(file), "--dataset", "rides", "--unit", "trajectory", "--total", "9", stop=BudgetError
     )
     assert "ε = 0 of 2; 2 left" in run("allow", "rides", "--total", "2", "--reason", "a second year")[0]

@@ -1,7 +1,6 @@
 """A measured quantity is one class and one line of the catalogue: nothing else has to know its name."""
 
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import ClassVar
 
 import numpy as np
@@ -38,11 +37,19 @@ class LongestGap(Histogram):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """The catalogue with the new line, whose share is taken from the occupancy."""
-    share, detail = Fraction(10, 1000), "occupancy/detail"
+    """The catalogue with one more line."""
+    entries = (*catalogue.CATALOGUE, catalogue.Entry(LongestGap, 10, 5))
+    monkeypatch.setattr(catalogue, "CATALOGUE", entries)
     monkeypatch.setitem(catalogue.QUESTIONS, LongestGap.name, LongestGap)
-    monkeypatch.setitem(catalogue.SHARES, LongestGap.name, share)
-    monkeypatch.setitem(catalogue.SHARES, detail, catalogue.SHARES[detail] - share)
+    for name, share in catalogue.shares_of(entries).items():
+        monkeypatch.setitem(catalogue.SHARES, name, share)
+
+
+def test_the_share_of_a_new_question_comes_from_all_others_in_proportion():
+    before, line = catalogue.shares_of(catalogue.CATALOGUE), catalogue.Entry(LongestGap, 10, 5)
+    after = catalogue.shares_of((*catalogue.CATALOGUE, line))
+    assert sum(after.values()) == 1
+    assert {after[name] / share for name, share in before.items()} == {1 - after[LongestGap.name]}
 
 
 def test_a_new_question_is_measured_written_described_and_estimated(asked):

@@ -8,16 +8,8 @@ from wayveil.privacy.unit import Unit
 from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.count import Count
 from wayveil.questions.length import Length
-from wayveil.questions.norms import (
-    Noisy,
-    NormBins,
-    estimate_norms,
-    guessed_norm,
-    norms_part,
-    one_trajectory_each,
-    public_bound,
-    trajectories_per_unit,
-)
+from wayveil.questions.norm_estimates import Noisy, estimate_norms, one_trajectory_each, trajectories_per_unit
+from wayveil.questions.norms import NormBins, guessed_norm, norms_part, public_bound
 from wayveil.simulate import simulate_city
 
 SCOPE = simulate_city(0, size_km=(3, 3)).scope
@@ -74,7 +66,7 @@ def test_where_the_noise_hides_the_histogram_the_guess_remains():
         assert guess / 2 < estimate_norms(question, bins, Noisy(noise, 5000.0), found).quantile(0.5) < 2 * guess
 
 
-def test_more_noise_asks_for_smaller_bounds_and_nobody_needs_more_than_the_largest_norm():
+def test_bounds_shrink_with_noise_and_never_exceed_the_largest_norm():
     norms = per_unit(np.repeat([1, 4, 16, 45], [500, 300, 200, 50]))
     bounds = [norms.best_bound(noise, 0.3) for noise in (1e-6, 1e-3, 1e-2, 0.1, 1.0)]
     assert bounds == sorted(bounds, reverse=True) and bounds[0] >= 45 and bounds[-1] < 16

@@ -109,7 +109,7 @@ def test_a_hand_made_week_is_counted_as_described():
     assert trips.gyration_m[0] == pytest.approx(half[0] / 2)
 
 
-def test_the_part_for_people_leaves_the_total_and_the_count_as_they_are():
+def test_the_part_for_people_keeps_the_total_and_the_count():
     budget = Budget.split(1, SHARES)
     more = with_people(budget, Unit.user(5), 1e6, lambda share: 1 / float(share))
     asked = sum(share for name, share in more.shares.items() if name.startswith("people/"))

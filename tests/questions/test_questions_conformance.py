@@ -139,7 +139,7 @@ def test_damaged_parameters_are_refused(size, question):
 
 
 @each_question
-def test_it_says_what_it_asks(size, question):
+def test_it_describes_its_questions(size, question):
     words = question.words()
     assert len(words.split()) >= 4 and words.isprintable() and words.startswith(question.meaning[:8])
     least, most = question.noise_range

@@ -52,7 +52,7 @@ def test_inside_box_and_days(city, people):
     assert people.t_utc.min() >= first and people.t_utc.max() < after
 
 
-def test_nobody_is_on_two_trips_at_once(people):
+def test_trips_of_a_person_never_overlap(people):
     starts, ends = people.t_utc[people.offsets[:-1]], people.t_utc[people.offsets[1:] - 1]
     order = np.lexsort((starts, people.user))
     user, starts, ends = people.user[order], starts[order], ends[order]

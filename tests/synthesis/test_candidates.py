@@ -133,7 +133,7 @@ def test_large_grids_get_larger_blocks():
     assert block_side(Grid(100.0, 400, 400, 4e4, 4e4)) == 4
 
 
-def test_reweighting_multiplies_by_the_field_under_an_edge():
+def test_reweighting_multiplies_an_edge_by_the_field_at_its_place():
     graph = grid_graph(GRID, np.ones((30, 40)))
     field = np.ones((30, 40))
     field[:, :20] = 3.0
@@ -192,7 +192,7 @@ def test_placed_points_lie_on_their_line_in_order(count, seed):
 # placing -------------------------------------------------------------------------------------------------------------
 
 
-def test_gaps_start_at_nothing_end_at_all_and_have_the_wanted_irregularity():
+def test_gaps_cover_the_whole_duration_with_the_wanted_irregularity():
     points = np.array([2, 50, 3, 4000])
     edges = np.array([0.0, 0.5, 1.5, 4.0])
     fixes = draw_fixes(points, np.full(4, 0.65), np.array([0.5, 0.0, 0.5]), edges, rng(5))

@@ -36,7 +36,7 @@ def test_every_cell_holds_its_share_of_the_block_to_within_one(field):
     assert np.abs(counted(cell) - share).max() > 5  # what chance alone does
 
 
-def test_nobody_leaves_the_block(field):
+def test_points_stay_in_their_block(field):
     cell = drawn(field)
     assert np.array_equal(zone_of(assign_to_cells(cell, field, GRID, rng())), zone_of(cell))
 
@@ -49,7 +49,7 @@ def test_the_fewest_possible_trips_move(field):
     assert np.array_equal(assign_to_cells(settled, field, GRID, rng(5)), settled)
 
 
-def test_those_who_move_go_to_the_nearest_block_that_has_a_place(field):
+def test_points_move_to_the_nearest_block_with_a_free_place(field):
     """Nobody leaves a block of 5 cells while somebody else comes into it."""
     cell = drawn(field, 9000)
     settled = assign_to_cells(cell, field, GRID, rng())

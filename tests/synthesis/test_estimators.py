@@ -180,7 +180,7 @@ def test_reconciled_blocks_add_up_to_the_coarse_counts():
     assert wrong > 0.3 and right < 0.05
 
 
-def test_on_a_map_the_counts_correct_the_rates_and_the_map_says_where(monkeypatch):
+def test_with_a_map_counts_correct_the_rates_and_the_map_places_them(monkeypatch):
     shape, nothing, area = (32, 32), np.zeros((32, 32)), np.ones((32, 32))
     wide, narrow = np.zeros(shape), np.zeros(shape)
     wide[5::8], narrow[1::8] = 1.0, 1.0
@@ -214,7 +214,7 @@ def test_on_a_map_the_counts_correct_the_rates_and_the_map_says_where(monkeypatc
 # histograms ----------------------------------------------------------------------------------------------------------
 
 
-def test_a_histogram_without_noise_stays_and_with_noise_fades():
+def test_a_histogram_is_kept_without_noise_and_smoothed_with_noise():
     middles = (np.arange(120) + 0.5) * 100
     truth = 3000 * (middles / 1000) * np.exp(-middles / 1000)
     truth *= 2000 / truth.sum()
@@ -387,7 +387,7 @@ def test_where_the_network_has_no_opinion_without_the_map_its_sums_are_not_taken
     np.testing.assert_allclose(two, pool_estimates(own, [(bayes, OCCUPANCY.bayes)]))
 
 
-def test_cells_at_the_border_count_by_what_lies_inside():
+def test_cells_at_the_border_count_by_their_share_inside():
     area = cell_area(Grid(100.0, 3, 2, 250.0, 200.0))
     np.testing.assert_allclose(area, [[1, 1, 0.5], [1, 1, 0.5]])
 

@@ -180,7 +180,7 @@ def test_departures_are_swapped_with_trips_that_pass_elsewhere():
     assert exchanged_departures(past, [AT_NOON], SCOPE, rng(1)) is past.t_utc
 
 
-def test_nobody_leaves_before_the_first_day():
+def test_no_trip_starts_before_the_first_day():
     """Ten minutes earlier would do, but that is the day before."""
     morning = Closed(SQUARE, hours("00:02", "06:00"), name="morning")
     tracks = passing(0.05)

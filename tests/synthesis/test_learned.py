@@ -117,7 +117,7 @@ def test_a_map_changes_the_estimate(case):
 
 
 @pytest.mark.parametrize("fault", ["missing", "altered"])
-def test_without_its_weights_bayes_is_used_and_said(case, fault, tmp_path, monkeypatch):
+def test_without_weights_bayes_is_used_with_a_message(case, fault, tmp_path, monkeypatch):
     _, area, levels, bayes, beside = case
     path = tmp_path / "weights.npz"
     if fault == "altered":
@@ -129,7 +129,7 @@ def test_without_its_weights_bayes_is_used_and_said(case, fault, tmp_path, monke
         assert refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside) is bayes
 
 
-def test_too_little_memory_means_bayes(case, monkeypatch):
+def test_bayes_is_used_if_memory_is_too_small(case, monkeypatch):
     _, area, levels, bayes, beside = case
     monkeypatch.setattr(refine, "_free_bytes", lambda: 1000.0)
     with pytest.warns(LearnedFallback, match="too large"):
@@ -137,7 +137,7 @@ def test_too_little_memory_means_bayes(case, monkeypatch):
 
 
 @pytest.mark.parametrize("epsilon_v", [1e-6, 1e4])
-def test_outside_the_trained_range_means_bayes(case, epsilon_v):
+def test_bayes_is_used_outside_the_trained_range(case, epsilon_v):
     truth, area, _, bayes, beside = case
     with pytest.warns(LearnedFallback, match="training data"):
         assert refine_field(noisy(truth, epsilon_v), 6000.0, area, bayes, kind="occupancy", beside=beside) is bayes

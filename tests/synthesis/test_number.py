@@ -100,6 +100,6 @@ def test_small_data_is_neither_halved_nor_doubled(size_km):
     assert ((alone < 200) | (alone > 800)).sum() >= 5
 
 
-def test_nobody_at_all_is_still_a_few(small_release):
+def test_an_empty_dataset_is_estimated_as_a_few_trajectories(small_release):
     release = release_with(small_release, 0, 0.5, np.random.default_rng(10))
     assert default_count(release) > 1

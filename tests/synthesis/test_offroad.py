@@ -65,7 +65,7 @@ def test_a_road_that_leads_everywhere_is_not_left():
     assert leave_roads(lines, np.full(len(lines), 40), road(), GRID, rng()) is lines
 
 
-def test_nobody_leaves_the_road_in_other_blocks_and_ends_stay():
+def test_routes_in_other_blocks_and_ends_are_unchanged():
     lines = along_the_road()
     left = leave_roads(lines, np.full(len(lines), 40), with_a_campus(), GRID, rng())
     assert len(left) == len(lines)

@@ -28,6 +28,7 @@ from wayveil.rules import (
 )
 from wayveil.synthesis.obey.refine import refine
 from wayveil.synthesis.obey.steering import steered_graph
+from wayveil.synthesis.place.track_columns import Tracks
 from wayveil.synthesis.routes.graph import grid_graph
 
 
@@ -229,7 +230,7 @@ def crossing(points=30):
 @pytest.mark.parametrize("repairs", [True, False])
 def test_a_rule_moves_its_points_to_legal_positions(repairs):
     rule = NoBand(3000.0, repairs=repairs)
-    result = refine(*crossing(), [rule], SCOPE, random=np.random.default_rng(0))
+    result = refine(Tracks(*crossing()), [rule], SCOPE, random=np.random.default_rng(0))
     assert result.violations_before["band"]["trajectories"] == 4
     assert len(result.unresolved) == (0 if repairs else 4)
 
@@ -240,7 +241,7 @@ def test_a_penalty_that_jax_cannot_compute_is_named():
             return np.maximum(self.half_m - np.abs(np.asarray(motion.x_m) - self.x_m), 0.0)
 
     with pytest.raises(RuleError, match=r"Rule 'band': its penalty fails with jax arrays .*module_of\(motion\)"):
-        refine(*crossing(), [Numpy(3000.0)], SCOPE, random=np.random.default_rng(0))
+        refine(Tracks(*crossing()), [Numpy(3000.0)], SCOPE, random=np.random.default_rng(0))
 
 
 def test_rules_of_the_wrong_shape_or_kind_are_refused(small_release):

@@ -5,7 +5,7 @@ import pytest
 from zones import GRID, zone_of
 
 from wayveil.synthesis.trips.draw import apportioned
-from wayveil.synthesis.trips.pairs import whole_trips, zone_pairs
+from wayveil.synthesis.trips.pairs import integer_trips, zone_pairs
 from wayveil.synthesis.trips.settings import TRIPS
 
 
@@ -40,7 +40,7 @@ def test_close_numbers_are_close_in_both_ends(trips):
 
 def test_whole_numbers_are_near_the_shares_and_keep_the_sum_of_neighbours(trips):
     pair, weight = zone_pairs(*trips, GRID), rng(4).gamma(1.0, size=4000)
-    whole = whole_trips(pair, weight, 1500, rng())
+    whole = integer_trips(pair, weight, 1500, rng())
     share = np.bincount(pair, weight) / weight.sum() * 1500
     assert whole.sum() == 1500
     assert np.abs(whole - share).max() < 1 + share.max() / TRIPS.run_trips
@@ -51,20 +51,20 @@ def test_whole_numbers_are_near_the_shares_and_keep_the_sum_of_neighbours(trips)
 
 def test_of_unlikely_neighbours_the_likeliest_get_the_trips():
     wanted = np.tile([0.1, 0.4, 0.2, 0.3], 160)
-    whole = whole_trips(np.arange(640), wanted, 160, rng())
+    whole = integer_trips(np.arange(640), wanted, 160, rng())
     assert whole.reshape(-1, 4).sum(axis=0).tolist() == [0, 160, 0, 0]
 
 
 def test_a_pair_with_most_of_the_trips_gets_them():
     weight = np.r_[np.full(50, 0.001), 1.0, np.full(50, 0.001)]
-    whole = whole_trips(np.arange(101), weight, 1000, rng())
+    whole = integer_trips(np.arange(101), weight, 1000, rng())
     assert whole.sum() == 1000 and whole[50] == pytest.approx(1000 / 1.1, abs=16)
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])
 def test_few_trips(count):
-    assert whole_trips(np.zeros(1, np.int64), np.ones(1), count, rng()).tolist() == [count]
-    assert whole_trips(np.arange(30), np.ones(30), count, rng()).sum() == count
+    assert integer_trips(np.zeros(1, np.int64), np.ones(1), count, rng()).tolist() == [count]
+    assert integer_trips(np.arange(30), np.ones(30), count, rng()).sum() == count
 
 
 def test_each_group_gets_its_total_by_largest_remainders():

@@ -25,6 +25,7 @@ from wayveil.rules import (
     one_way,
     scope_bounds,
 )
+from wayveil.synthesis.obey.descent import Attraction
 from wayveil.synthesis.obey.refine import refine
 from wayveil.synthesis.place.physics import physical_times
 from wayveil.synthesis.place.track_columns import Tracks, as_written
@@ -118,13 +119,13 @@ def test_physical_times_of_many_blocks_and_none():
 def test_speed_limits_and_durations_need_no_descent():
     offsets, x, y, t = _walks(interval_s=10.0)
     rules = (SpeedLimit(15.0), SpeedLimit(8.0, DISC, name="slow disc"))
-    result = refine(offsets, x, y, t, rules, SCOPE, random=_rng())
+    result = refine(Tracks(offsets, x, y, t), rules, SCOPE, random=_rng())
     assert result.violations_before["speed_limit"]["points"] > 0
     assert result.violations_before["slow disc"]["points"] > 0
     _assert_obeys(rules, offsets, result)
     assert result.moved == 0 and result.retimed > 0
     slow = (MaxDuration(400.0), MinSpeed(3.0))
-    result = refine(offsets, x, y, t * 3 - 2 * NOON, slow, SCOPE, random=_rng())
+    result = refine(Tracks(offsets, x, y, t * 3 - 2 * NOON), slow, SCOPE, random=_rng())
     assert result.violations_before["max_duration"]["trajectories"] == 30
     assert result.violations_before["min_speed"]["trajectories"] > 0
     _assert_obeys(slow, offsets, result)
@@ -137,9 +138,11 @@ def test_jax_is_not_imported_where_nothing_needs_it():
         "from wayveil.io.scope_files import read_scope\n"
         "from wayveil.rules import speed_limit\n"
         "from wayveil.synthesis.obey.refine import refine\n"
+        "from wayveil.synthesis.place.track_columns import Tracks\n"
         "for t in ([0., 90.], [0., 1.]):\n"
-        "    r = refine(np.array([0, 2]), np.array([100., 900.]), np.array([100., 100.]), 1741600800 + np.array(t),\n"
-        "               (speed_limit(50),), read_scope('demo-city'), random=np.random.default_rng(0))\n"
+        "    t_utc = 1741600800 + np.array(t)\n"
+        "    tracks = Tracks(np.array([0, 2]), np.array([100., 900.]), np.array([100., 100.]), t_utc)\n"
+        "    r = refine(tracks, (speed_limit(50),), read_scope('demo-city'), random=np.random.default_rng(0))\n"
         "    assert len(r.unresolved) == 0\n"
         "assert r.retimed == 1 and 'jax' not in sys.modules\n"
     )
@@ -152,7 +155,7 @@ def test_jax_is_not_imported_where_nothing_needs_it():
 def test_closed_areas_with_and_without_hours_and_what_obeys_is_untouched():
     offsets, x, y, t = _walks(n=100)
     rules = (ALWAYS_CLOSED, CLOSED_AT_NOON, SpeedLimit(30.0))
-    result = refine(offsets, x, y, t, rules, SCOPE, random=_rng())
+    result = refine(Tracks(offsets, x, y, t), rules, SCOPE, random=_rng())
     assert result.violations_before["disc"]["trajectories"] > 3
     assert result.violations_before["noon"]["trajectories"] > 3
     _assert_obeys(rules, offsets, result)
@@ -174,13 +177,13 @@ def test_closed_areas_with_and_without_hours_and_what_obeys_is_untouched():
     assert far[ends].max() < 5.0
     assert far.max() < 450.0
 
-    again = refine(offsets, x, y, t, rules, SCOPE, random=_rng())
+    again = refine(Tracks(offsets, x, y, t), rules, SCOPE, random=_rng())
     assert again.x_m.tobytes() == result.x_m.tobytes() and again.t_utc.tobytes() == result.t_utc.tobytes()
 
 
 def test_deep_in_closed_hours_another_departure_keeps_every_place():
     offsets, x, y, t = _line_motion([(1000 + 5 * i, 1000) for i in range(10)])
-    result = refine(offsets, x, y, t, (CLOSED_AT_NOON,), SCOPE, random=_rng())
+    result = refine(Tracks(offsets, x, y, t), (CLOSED_AT_NOON,), SCOPE, random=_rng())
     _assert_obeys((CLOSED_AT_NOON,), offsets, result)
     assert result.moved == 0 and result.retimed == 1
     window = SCOPE.time_window()
@@ -192,7 +195,7 @@ def test_leaving_the_scope_or_an_area_to_stay_within():
     offsets, x, y, t = _walks(n=20)
     x = x - 300.0
     harbour = StayWithin(area_in_metres(shapely.Point(3200, 2700).buffer(2900), grow=-1))
-    result = refine(offsets, x, y, t, (harbour,), SCOPE, random=_rng())
+    result = refine(Tracks(offsets, x, y, t), (harbour,), SCOPE, random=_rng())
     assert result.violations_before["stay_within"]["points"] > 5
     _assert_obeys((harbour,), offsets, result)
 
@@ -205,12 +208,12 @@ def test_against_a_line_and_against_the_map():
     roads = RoadMap(np.array([0, 2]), lon, lat, np.zeros(1, np.int8), np.ones(1, np.int8), np.full(1, np.nan))
     for rule in (drawn, map_one_ways(roads, SCOPE)):
         offsets, x, y, t = _line_motion(xy)
-        result = refine(offsets, x, y, t, (rule,), SCOPE, random=_rng())
+        result = refine(Tracks(offsets, x, y, t), (rule,), SCOPE, random=_rng())
         assert result.violations_before[rule.name]["points"] > 30
         _assert_obeys((rule,), offsets, result)
         assert np.hypot(result.x_m - x, result.y_m - y).max() < 60
         # With the line nothing is wrong, and nothing happens.
-        back = refine(offsets, x[::-1].copy(), y, t, (rule,), SCOPE, random=_rng())
+        back = refine(Tracks(offsets, x[::-1].copy(), y, t), (rule,), SCOPE, random=_rng())
         assert back.moved == back.retimed == 0
 
 
@@ -223,7 +226,7 @@ def test_a_rule_of_the_users_own_and_attraction():
     offsets, x, y, t = _line_motion([(1000 + 50 * i, 3800 + 15 * i) for i in range(20)])
     grid = base_grid(SCOPE)
     density = np.random.default_rng(0).random((grid.rows, grid.columns))
-    result = refine(offsets, x, y, t, (rule,), SCOPE, random=_rng(), attraction=density, grid=grid)
+    result = refine(Tracks(offsets, x, y, t), (rule,), SCOPE, random=_rng(), attraction=Attraction(density, grid))
     assert result.violations_before["north"]["points"] > 0
     _assert_obeys((rule,), offsets, result)
 
@@ -234,25 +237,25 @@ def test_a_rule_of_the_users_own_and_attraction():
 def test_what_cannot_be_cured_is_named_and_returned_as_it_came():
     offsets, x, y, t = _walks(n=4)
     everywhere = Closed(area_in_metres(shapely.box(-100, -100, 9000, 9000)), name="everywhere")
-    result = refine(offsets, x, y, t, (everywhere,), SCOPE, random=_rng())
+    result = refine(Tracks(offsets, x, y, t), (everywhere,), SCOPE, random=_rng())
     assert result.unresolved.tolist() == [0, 1, 2, 3]
     assert result.x_m.tobytes() == x.tobytes() and result.t_utc.tobytes() == t.tobytes()
     assert result.moved == result.retimed == 0
 
     opposed = (SpeedLimit(5.0), MaxDuration(60.0))
-    result = refine(offsets, x, y, t, opposed, SCOPE, random=_rng())
+    result = refine(Tracks(offsets, x, y, t), opposed, SCOPE, random=_rng())
     assert result.unresolved.tolist() == [0, 1, 2, 3]
     assert np.isfinite(result.x_m).all() and np.isfinite(result.t_utc).all()
 
 
 def test_empty_input_and_single_points():
     none = np.zeros(0)
-    empty = refine(np.array([0]), none, none, none, (ALWAYS_CLOSED,), SCOPE, random=_rng())
+    empty = refine(Tracks(np.array([0]), none, none, none), (ALWAYS_CLOSED,), SCOPE, random=_rng())
     assert len(empty.x_m) == 0 and len(empty.unresolved) == 0
     offsets = np.array([0, 1, 2, 3])
     x, y, t = np.array([3000.0, -40.0, 100.0]), np.array([2500.0, 300.0, 100.0]), np.full(3, NOON)
     rules = (ALWAYS_CLOSED, SpeedLimit(10.0), MaxDuration(60.0), MinSpeed(1.0))
-    result = refine(offsets, x, y, t, rules, SCOPE, random=_rng())
+    result = refine(Tracks(offsets, x, y, t), rules, SCOPE, random=_rng())
     assert result.moved == 2
     assert (count((*rules, scope_bounds(SCOPE)), _written(offsets, result))["disc"]["points"]) == 0
     _assert_obeys(rules, offsets, result)
@@ -261,7 +264,7 @@ def test_empty_input_and_single_points():
 def test_all_at_one_time_and_place():
     offsets = np.array([0, 5])
     x, y, t = np.full(5, 3000.0), np.full(5, 2500.0), np.full(5, NOON)
-    result = refine(offsets, x, y, t, (ALWAYS_CLOSED,), SCOPE, random=_rng())
+    result = refine(Tracks(offsets, x, y, t), (ALWAYS_CLOSED,), SCOPE, random=_rng())
     _assert_obeys((ALWAYS_CLOSED,), offsets, result)
 
 
@@ -281,7 +284,7 @@ def test_a_speed_limit_holds_on_the_ground_of_a_tall_box():
     lat = np.clip(np.repeat(random.uniform(59.9, 61.4, 40), 10) + 0.003 * random.normal(size=400), 59.9, 61.4)
     x, y = scope.to_metres(lon, lat)
     t = 1.7e9 + 30.0 * np.arange(400)
-    found = refine(offsets, x, y, t, [constructors.speed_limit(60)], scope, random=random)
+    found = refine(Tracks(offsets, x, y, t), [constructors.speed_limit(60)], scope, random=random)
     made = scope.to_degrees(found.x_m, found.y_m)
     inside = np.ones(399, bool)
     inside[offsets[1:-1] - 1] = False

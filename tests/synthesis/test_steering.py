@@ -70,7 +70,7 @@ def test_rules_that_need_no_other_route_change_no_estimate(small_estimates):
     assert steered_estimates(small_estimates, binding_rules(rules)) is small_estimates
 
 
-def test_metres_where_nobody_may_be():
+def test_distances_inside_a_forbidden_area():
     through, beside = line((0, 1500), (4000, 1500)), line((0, 100), (4000, 100))
     assert metres_against(through, [closed()]) == pytest.approx(1000)
     assert metres_against(beside, [closed()]) == 0
@@ -119,7 +119,7 @@ def test_routes_go_around_a_closed_area_and_into_it_only_if_they_must():
     assert steered_graph(graph, [closed(hours=hours("07:00", "09:00"))]) is graph
 
 
-def test_nothing_is_wanted_where_nobody_may_be(small_estimates):
+def test_forbidden_cells_have_a_target_of_zero(small_estimates):
     scope, grid = small_estimates.scope, small_estimates.grid
     shape = shapely.box(0.3 * scope.width_m, 0.3 * scope.height_m, 0.6 * scope.width_m, 0.6 * scope.height_m)
     x, y = (np.arange(grid.columns) + 0.5) * grid.cell_m, (np.arange(grid.rows) + 0.5) * grid.cell_m

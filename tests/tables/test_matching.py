@@ -67,7 +67,7 @@ def test_one_way_streets_are_not_driven_against_their_direction():
     assert metres == {} and found.matched_share == 0.0
 
 
-def test_of_two_opposite_lanes_the_one_in_the_direction_of_travel_is_taken():
+def test_the_lane_in_the_direction_of_travel_is_chosen():
     lanes = [[(100, 500), (900, 500)], [(900, 510), (100, 510)]]
     links = links_of(road_map(lanes, [1, 1]), SCOPE)
     metres, _ = drive(links, [(800, 503, 0), (200, 503, 60)], [(200, 507, 0), (800, 507, 60)])

@@ -219,12 +219,12 @@ def test_frames_and_notebooks(found):
 
 
 def test_without_the_extra_there_is_no_geopackage(tmp_path, found, monkeypatch):
-    from wayveil.io import extras
+    from wayveil.core import optional
 
     def missing(name):
         raise ImportError
 
-    monkeypatch.setattr(extras.importlib, "import_module", missing)
+    monkeypatch.setattr(optional.importlib, "import_module", missing)
     names = {file.name for file in found.write(tmp_path / "plain")}
     assert "tables.gpkg" not in names and "od.csv" in names
 

@@ -65,7 +65,7 @@ def test_every_design_asks_known_partitions_and_spends_the_share():
 
 
 @pytest.mark.parametrize("name", ["adaptive", "lesscoarse", "wide", "finer"])
-def test_a_focused_design_spends_the_share_in_every_cell_and_more_on_cells_where_there_is_more(name):
+def test_a_focused_design_spends_the_share_in_every_cell_and_more_in_busy_cells(name):
     from questions_trial import DESIGNS, focused
 
     design = DESIGNS[name]

@@ -243,6 +243,6 @@ def test_each_trajectory_of_a_user_is_as_likely_to_be_kept():
 
 
 @pytest.mark.parametrize("view", VIEWS, ids=NAMES)
-def test_a_view_says_its_own_shape(view):
+def test_the_shape_of_a_question_is_that_of_its_answer(view):
     (found,) = Serial().sums(MemorySource(wanders(30, 3)), SCOPE, [view], None)
     assert found.dtype == np.int64 and found.shape == (int(np.prod(view.shape)),)

@@ -2,7 +2,7 @@
 
 `audit_synthetic(real, synthetic, scope)`, which is also `wayveil.audit_synthetic`, judges one file; `epsilon_bound`
 turns many runs on two neighbouring datasets into a lower bound on ε; `self_check()` does so for methods that are known
-to be sound or broken, to show that the audit itself can tell them apart.
+to be sound or broken, to show that the audit itself can distinguish them.
 """
 
 from typing import TYPE_CHECKING

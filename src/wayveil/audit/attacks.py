@@ -15,7 +15,7 @@ from wayveil.core.waypoints import waypoints
 from wayveil.errors import InputError
 
 WAYPOINTS = 16
-"""Way-points at equal arc length that stand for the shape of a trajectory."""
+"""Waypoints at equal arc length that represent the shape of a trajectory."""
 MOST = 5_000
 """Trajectories of each side that an attack compares; larger files are sampled, which bounds its time."""
 _BLOCK = 1 << 22
@@ -117,7 +117,7 @@ def linkage(
 
 
 def own_linkage(real: Vectors, synthetic: Vectors, confidence: float = CONFIDENCE) -> Linked:
-    """Share of synthetic trajectories whose nearest real one has the same position in the file; 1/m by chance.
+    """Share of synthetic trajectories whose nearest real one has the same position in the file; 1/m for a random order.
 
     For methods that make one output of each input, in order.
     """

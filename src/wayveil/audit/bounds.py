@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 CONFIDENCE = 0.999
-"""Default confidence level of every bound: one false conviction in a thousand."""
+"""Default confidence level of every bound: one false alarm in a thousand."""
 _MOST_THRESHOLDS = 512
-"""Thresholds that are tried; more cost time and hardly improve the bound."""
+"""Largest number of thresholds that are tried; more take time and hardly improve the bound."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ def epsilon_bound(
     confidence: float = CONFIDENCE,
     names: Sequence[str] = (),
 ) -> Bound:
-    """ε ≥ ln(p_low / q_high), p and q the chances of one event on two neighbouring datasets.
+    """ε ≥ ln(p_low / q_high), where p and q are the probabilities of one event on two neighbouring datasets.
 
     Pure ε-DP says P(E | D') ≤ e^ε · P(E | D) for every event E and in both directions. The first half of the runs
     chooses E: which statistic, which threshold, above or below it, in which direction. The second half, which is
@@ -76,7 +76,7 @@ def epsilon_bound(
     Parameters
     ----------
     without, with_canary
-        (runs,) or (runs, statistics): numbers computed from the output of one run each, on either dataset.
+        (runs,) or (runs, statistics): statistics of the output of each run, on either dataset.
 
     Privacy
     -------

@@ -115,7 +115,7 @@ def audit(
     epsilon
         The ε promised for the synthetic file; membership is judged against tanh(ε/2).
     holdout
-        Trajectories of the same population, held out at random before the measurement. Without them membership cannot
+        Trajectories of the same population, held out at random before measuring. Without them membership cannot
         be judged, and linkage is compared with the distances between real trajectories.
 
     Privacy

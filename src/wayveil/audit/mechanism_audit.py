@@ -32,7 +32,7 @@ Sums = NDArray[np.int64]
 
 
 class HalfNoise:
-    """Noise of half the scale at the full price: a deliberate mistake, for the audit to find."""
+    """Noise of half the scale charged at the full price: a deliberate mistake that the audit must find."""
 
     private = False
 
@@ -53,7 +53,7 @@ class HalfNoise:
 def audited_questions(scope: Scope) -> list[Question]:
     """Every question about single trips at a size that depends on the scope alone.
 
-    Those about people are audited with whole users (`wayveil.audit.user_audit`).
+    Questions about people are audited with all trips of a user (`wayveil.audit.user_audit`).
 
     The sizes of a release differ from these by pooling, which adds up a trajectory's features and cannot make its L1
     norm larger than what is audited here.
@@ -72,11 +72,11 @@ def question_scores(
     questions: Sequence[Query] | None = None,
     progress: Progress = quiet,
 ) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
-    """Question -> log likelihood ratios ln P(y | with) / P(y | without) of `runs` runs on each dataset, all of ε on it.
+    """Question -> log likelihood ratios ln P(y | with) / P(y | without) of `runs` runs on each dataset with all of ε.
 
-    The exact sums come from the engine, once per dataset: they do not vary between runs. The noise is independent from
-    value to value and its scale knows only the sensitivity and ε, so `runs` copies of the sums sent through the
-    mechanism together are `runs` runs of it. Values that are equal on both datasets say nothing about which one it was
+    The exact sums come from the engine, once per dataset: they do not vary between runs. The noise of each value is
+    independent and its scale depends only on the sensitivity and ε, so `runs` copies of the sums sent through the
+    mechanism together are `runs` runs of it. Values whose exact sums are equal on both datasets cannot tell them apart
     and are left out.
     """
     questions = audited_questions(scope) if questions is None else questions
@@ -136,7 +136,7 @@ class _Replay:
     def laplace(self, sums: Sums, sensitivity: int, epsilon: Fraction) -> Noisy:
         self.sums.append(sums)
         earlier = self.noisy[min(len(self.sums), len(self.noisy)) - 1]
-        # A different size is itself the finding; a made-up answer lets the run finish.
+        # A different size is itself evidence; a made-up answer lets the run finish.
         return earlier if len(earlier.values) == len(sums) else replace(earlier, values=sums)
 
     def gaussian(self, sums: Sums, l2_sensitivity: float, rho: Fraction) -> Noisy:
@@ -155,7 +155,7 @@ class _Remembering:
     def sums(
         self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
     ) -> list[Sums]:
-        """Σ φ(T) for each query; the question about origins and destinations comes alone and differs in every run."""
+        """Σ φ(T) for each query; that of origins and destinations comes alone and differs in every run."""
         if len(views) == 1:
             return exact_sums(views, self._batches)
         if self._first is None:
@@ -175,9 +175,9 @@ def release_scores(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Log likelihood ratios of whole releases, ln P(release | with) / P(release | without), `runs` on each dataset.
 
-    `measure` runs on one dataset; then once more on the other with the answers already given, which says what the exact
-    sums would have been there. Later questions depend on earlier answers only through what was released, so the ratio
-    is the sum over all answers, and ε-DP keeps it within ± ε.
+    `measure` runs on one dataset; then again on the other with the same noisy answers, which shows what the exact sums
+    would have been there. Later questions depend on earlier answers only through what was released, so the ratio is the
+    sum over all answers, and ε-DP keeps it within ± ε.
     """
     datasets = (MemorySource(without), MemorySource(with_canary))
     engines = (_Remembering(without, scope), _Remembering(with_canary, scope))

@@ -54,11 +54,11 @@ def files(
     holdout: Annotated[
         str | None,
         typer.Option(
-            "--holdout", help="Trajectories of the same population, held out at random before the measurement."
+            "--holdout", help="Trajectories of the same population, held out at random before measuring."
         ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Also write JSON, for `wayveil report --internal --audit`.")
+        Path | None, typer.Option("-o", "--output", help="Also write JSON for `wayveil report --internal --audit`.")
     ] = None,
     confidence: Confidence = 0.999,
     strict: Annotated[

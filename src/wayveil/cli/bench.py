@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
 def utility(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for tables, plots and finished runs.")],
     data: Annotated[
-        Path | None, typer.Argument(metavar="DATA_DIR", help="Holds <name>.parquet (traj_id, lat, lon, t) and roads/.")
+        Path | None, typer.Argument(metavar="DATA_DIR", help="Folder with <name>.parquet files and roads/.")
     ] = None,
     quick: Annotated[
         bool, typer.Option("--quick", help="Only the simulated city, three epsilons and one seed.")
@@ -46,10 +46,10 @@ def utility(
     ] = None,
     all_metrics: Annotated[bool, typer.Option("--all-metrics", help="Every metric, not only five.")] = False,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", help="Seconds that one run may take; 0 = no limit.")
+        float, typer.Option("--time-limit", help="Largest duration of one run in seconds; 0 = no limit.")
     ] = 900.0,
     memory_limit: Annotated[
-        float, typer.Option("--memory-limit", help="Gigabytes that one run may take; 0 = no limit.")
+        float, typer.Option("--memory-limit", help="Largest memory of one run in gigabytes; 0 = no limit.")
     ] = 8.0,
     json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:

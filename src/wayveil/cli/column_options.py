@@ -1,4 +1,4 @@
-"""The options for how a file is read, the same for every command that reads one."""
+"""The options for reading a file, shared by all commands that read one."""
 
 import functools
 import inspect

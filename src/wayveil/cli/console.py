@@ -144,7 +144,7 @@ class _Checked:
 
 @contextmanager
 def checked_stdout() -> Iterator[None]:
-    """Inside, a result that cannot be written to stdout (a full disk) is an InputError; flushes at the end."""
+    """Turn a failed write to stdout (such as a full disk) into an InputError; flush at the end."""
     before: Any = sys.stdout
     checked: Any = _Checked(before)
     sys.stdout = checked

@@ -26,7 +26,7 @@ def evaluate(
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Also write JSON, for `wayveil report --internal --evaluation`."),
+        typer.Option("-o", "--output", help="Also write JSON for `wayveil report --internal --evaluation`."),
     ] = None,
     headline: Annotated[bool, typer.Option("--headline", help="Only the five main metrics; fast.")] = False,
     no_time: Annotated[bool, typer.Option("--no-time", help="Leave out the metrics that use times.")] = False,

@@ -15,7 +15,7 @@ _arrived: list[int] = []
 
 
 class Terminated(KeyboardInterrupt):
-    """The process was told to terminate, by SIGTERM or because its terminal was closed."""
+    """The process must terminate: it received SIGTERM, or its terminal was closed."""
 
 
 @contextmanager

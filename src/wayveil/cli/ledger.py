@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from wayveil.privacy.accounts import Dataset
 
 _LEDGER = typer.Option(None, "--ledger", metavar="PATH", help="The ledger file; the default is in your data folder.")
-_REASON = typer.Option(..., "--reason", help="The reason; it is recorded on the ledger.")
+_REASON = typer.Option(..., "--reason", help="The reason; it is recorded in the ledger.")
 _JSON = typer.Option(False, "--json", help="Machine-readable output.")
 _EXAMPLE = "Example: wayveil ledger open rides.csv --dataset rides --unit trajectory --total 2"
 
@@ -161,4 +161,4 @@ def accept(reason: str = _REASON, ledger: Path | None = _LEDGER) -> None:
     from wayveil.privacy.ledger import Ledger
 
     Ledger(ledger).accept(reason)
-    print("The ledger is accepted as it is; the reason is recorded on it.")
+    print("The ledger is accepted as it is; the reason is recorded in it.")

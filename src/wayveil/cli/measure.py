@@ -121,7 +121,7 @@ def measure(
             note(as_options(words))
     release_file, streets = quote(str(output)), "" if roads is None else f" --roads {quote(str(roads))}"
     note(
-        f"What was promised: wayveil describe {release_file}. "
+        f"The guarantee in words: wayveil describe {release_file}. "
         f"Next: wayveil synthesize {release_file}{streets} -o synthetic.parquet"
     )
 

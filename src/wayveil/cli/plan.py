@@ -44,7 +44,7 @@ def plan(
     delta: Annotated[str, typer.Option("--delta", help="Above 0 (such as 1e-6): Gaussian noise.")] = "0",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """Say how large the errors of a measurement will be, and what other settings would give; nothing is read or spent.
+    """Estimate the errors of a measurement, and what other settings would change; nothing is read or spent.
 
     The errors were measured on simulated cities of two sizes (4 and 12 km). An error of 20 % means that a fifth of the
     trips (for streets, of the distance) is counted in a wrong pair of zones, cell or hour, or that lengths are off by

@@ -25,7 +25,7 @@ def synthesize(
         Path,
         typer.Option("-o", "--output", help=f"File to write; its extension selects the format: {WRITABLE_ENDINGS}."),
     ],
-    roads: Annotated[Path | None, typer.Option("--roads", help="A public road map to drive on.")] = None,
+    roads: Annotated[Path | None, typer.Option("--roads", help="A public road map for the trips to follow.")] = None,
     rules: Annotated[Path | None, typer.Option("--rules", help="Traffic rules (GeoJSON) to obey.")] = None,
     n: Annotated[
         int | None, typer.Option("-n", min=1, help="Number of trajectories; by default the release's noisy count.")
@@ -52,7 +52,7 @@ def synthesize(
 ) -> None:
     """Make synthetic trajectories from a release. The private data is not read again, and nothing is spent.
 
-    Columns: traj_id, lat, lon, t (Unix seconds, UTC), and user_id if the release tells about people. Parquet is
+    Columns: traj_id, lat, lon, t (Unix seconds, UTC), and user_id if the release has answers about people. Parquet is
     written shard by shard: after an interruption, the same command continues where it stopped.
     """
     from wayveil.release.describe import NOT_PRIVATE
@@ -69,7 +69,7 @@ def synthesize(
         parts = output.with_name(output.name + ".parts")
         if parts.exists():
             note(
-                f"'{parts.name}' keeps what is done; the same command continues from there. To start again, delete it."
+                f"'{parts.name}' holds the finished part; repeat the command to continue, or delete it to start over."
             )
         raise
     if made["resumed"]:

@@ -19,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def tables(
     release_file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
     synthetic_file: Annotated[Path, typer.Argument(metavar="SYNTH", help="What `wayveil synthesize` wrote.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write to; it is made if needed.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write to; created if it does not exist.")],
     zones: Annotated[
         Path | None,
         typer.Option("--zones", help="Polygons (GeoJSON, GeoPackage, ...); by default the regions of the release."),
@@ -46,8 +46,8 @@ def tables(
     of each street (streets), lengths, durations and hours of departure. The private data is not read, and nothing is
     spent.
     """
+    from wayveil.core.optional import needs
     from wayveil.errors import InputError
-    from wayveil.io.extras import NEEDS_GIS
     from wayveil.traffic.tables import tables as make_tables
     from wayveil.traffic.write import NAMES, check_folder, has_geopackage
 
@@ -65,7 +65,7 @@ def tables(
     for sentence in found.summary["notes"]:
         note(sentence)
     if not has_geopackage():
-        note(f"Without a GeoPackage: {NEEDS_GIS}")
+        note(needs("pyogrio", "A GeoPackage"))
     if roads is None:
         note("Without a road map (--roads) there is no table of streets.")
     if as_json:

@@ -1,14 +1,39 @@
-"""Optional libraries for data frames; if one is missing, one sentence says how to install it."""
+"""Optional libraries; if one is missing, one sentence says how to install it."""
 
 import importlib
-from typing import Any, Literal
+from typing import Any
 
 from wayveil.errors import InputError
 
+LIBRARIES = {
+    "pandas": ("pandas", "notebook"),
+    "geopandas": ("geopandas", "notebook"),
+    "pyogrio": ("pyogrio", "gis"),
+    "sklearn": ("scikit-learn", "evaluate"),
+    "dp_accounting": ("dp-accounting", "delta"),
+    "ray": ("Ray", "ray"),
+}
+"""Package -> the name of its library and the extra that installs it."""
 
-def needed(library: Literal["pandas", "geopandas"]) -> Any:
-    """A library of the extra `wayveil[notebook]`."""
+
+def needs(module: str, purpose: str) -> str:
+    """Say that `purpose` needs the library of this module, and how to install it."""
+    library, extra = LIBRARIES[module.split(".")[0]]
+    return f"{purpose} needs {library}; install it with: pip install 'wayveil[{extra}]'."
+
+
+def needed(module: str, purpose: str = "A data frame") -> Any:
+    """The imported module; InputError if its library is missing."""
     try:
-        return importlib.import_module(library)
+        return importlib.import_module(module)
     except ImportError:
-        raise InputError(f"{library} is not installed; `pip install 'wayveil[notebook]'` brings it.") from None
+        raise InputError(needs(module, purpose)) from None
+
+
+def gis() -> Any:
+    """The library pyogrio, for GeoPackage, FlatGeobuf and Shapefile."""
+    purpose = "A GeoPackage, FlatGeobuf or Shapefile"
+    needed("pyogrio.raw", purpose)
+    module = needed("pyogrio", purpose)
+    module.set_gdal_config_options({"GDAL_PAM_ENABLED": "NO"})  # otherwise GDAL leaves files beside the data
+    return module

@@ -68,7 +68,7 @@ def _best_spread(
     if len(y) > _SAMPLE:  # an even subsample: the likelihood of 4,000 cells is enough to choose σ
         keep = np.linspace(0, len(y) - 1, _SAMPLE).astype(int)
         y, mean, noise = y[keep], mean[keep], noise[keep]
-    # In units of the noise and in single precision: enough to tell ten spreads apart.
+    # In units of the noise and in single precision: enough to distinguish ten spreads.
     y_32, mean_32 = (y / noise).astype(np.float32), (mean / noise).astype(np.float32)
     misfit = np.empty((len(_NODES), len(y)), np.float32)
 

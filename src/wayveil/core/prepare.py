@@ -20,7 +20,7 @@ LATEST_S = 1e11
 
 
 @dataclass(frozen=True, eq=False)
-class Prepared:
+class Prepared(ragged.Rows):
     """Trajectories in metres from the scope's south-west corner, with quantities that several queries share.
 
     Privacy: not private (trusted side only).
@@ -37,23 +37,10 @@ class Prepared:
     length_cap_m: float
     """The scope's cap on the length."""
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
     @cached_property
     def length_m(self) -> NDArray[np.float64]:
         """(n,) polyline length, at most the scope's cap."""
         return np.minimum(lengths(Polylines(self.offsets, self.x_m, self.y_m)), self.length_cap_m)
-
-    @property
-    def first(self) -> NDArray[np.int64]:
-        """Position of each trajectory's first point."""
-        return self.offsets[:-1]
-
-    @property
-    def last(self) -> NDArray[np.int64]:
-        """Position of each trajectory's last point."""
-        return self.offsets[1:] - 1
 
     @cached_property
     def gaps(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:

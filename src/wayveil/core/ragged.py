@@ -29,6 +29,25 @@ In `physical_times`, blocks of this size took a third of the time that whole arr
 """
 
 
+class Rows:
+    """Base of classes whose columns share one array `offsets`."""
+
+    offsets: Ints
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def first(self) -> Ints:
+        """Position of the first element of each row."""
+        return self.offsets[:-1]
+
+    @property
+    def last(self) -> Ints:
+        """Position of the last element of each row, none of which is empty."""
+        return self.offsets[1:] - 1
+
+
 def offsets_of(counts: ArrayLike) -> Ints:
     """Offsets of rows with the given numbers of elements."""
     counts = np.asarray(counts)

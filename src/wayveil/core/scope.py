@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wayveil.core.clocks import offsets_s
+from wayveil.core.week import DAY_S
 
 EARTH_RADIUS_M = 6_371_008.8
 """Mean radius of the Earth (IUGG), in metres."""
 _METRES_PER_DEGREE = math.radians(1.0) * EARTH_RADIUS_M
-_DAY_S = 86_400.0
 _HOURS = re.compile(r"\s*([0-9]{1,2}):([0-5][0-9])\s*-\s*([0-9]{1,2}):([0-5][0-9])\s*", re.ASCII)
 _WIDEST_KM = 3_000.0
 """Wider boxes are refused: the local projection would be too distorted."""
@@ -195,7 +195,7 @@ class Scope(BaseModel):
         """Seconds since the hours last began, in [0, 86400); an instant is inside if that is less than their length."""
         window = self.hours_window_s
         begin = 0.0 if window is None else window[0]
-        return np.asarray((self.local_seconds(t_utc) - begin) % _DAY_S)
+        return np.asarray((self.local_seconds(t_utc) - begin) % DAY_S)
 
     def local_seconds(self, t_utc: NDArray[np.floating]) -> NDArray[np.float64]:
         """Seconds since Monday 00:00 of each instant's week, on the clocks of the scope's zone, in [0, 604800)."""
@@ -215,9 +215,9 @@ def _clock_window(text: object) -> tuple[float, float] | None:
         return None
     hour, minute, hour_to, minute_to = map(int, match.groups())
     start, end = 3600 * hour + 60 * minute, 3600 * hour_to + 60 * minute_to
-    if start >= _DAY_S or end > _DAY_S or (end - start) % _DAY_S == 0:
+    if start >= DAY_S or end > DAY_S or (end - start) % DAY_S == 0:
         return None
-    return float(start), (end - start) % _DAY_S
+    return float(start), (end - start) % DAY_S
 
 
 def no_zone_words(scope: Scope) -> str | None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wayveil.core import ragged
 from wayveil.core.html import PRIVATE_NOTICE, card, extent_facts, points_svg
+from wayveil.core.optional import needed
 from wayveil.errors import InputError
 
 LARGEST_WHOLE_FLOAT = 2.0**53 - 1
@@ -92,7 +93,6 @@ class Trajectories:
 
         Privacy: as private as the trajectories.
         """
-        from wayveil.core.optional import needed
         from wayveil.core.tables import table_of  # pyarrow, which most uses of trajectories do not need
 
         needed("pandas")
@@ -206,7 +206,7 @@ def concatenate(parts: list[Trajectories]) -> Trajectories:
     if not parts:
         return EMPTY
     if len({part.user is None for part in parts}) > 1:
-        raise InputError("Some parts have users and some have not.")
+        raise InputError("Some parts have users and others do not.")
     offsets = ragged.join(part.offsets for part in parts)
     users = None if parts[0].user is None else _joined_users([part.user for part in parts if part.user is not None])
     lon, lat, t_utc = (np.concatenate([getattr(part, name) for part in parts]) for name in ("lon", "lat", "t_utc"))

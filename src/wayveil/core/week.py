@@ -3,7 +3,10 @@
 import numpy as np
 from numpy.typing import NDArray
 
+DAY_S = 86_400.0
+"""Seconds of a day without a change of daylight saving time."""
 SATURDAY = 5
+"""Weekday, counted from Monday = 0."""
 HOURS = 48
 """Hours of a working day, then those of a weekend day."""
 

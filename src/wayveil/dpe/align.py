@@ -37,7 +37,7 @@ class Aligned:
 def align(points: NDArray[np.floating], offsets: NDArray[np.integer]) -> Aligned:
     """Copy the first point l/2 times in front and the last point l/2 times behind, l = n - own points.
 
-    The paper does not say where the odd copy goes when l is odd: here the last point is repeated once more.
+    The paper does not say where the odd copy goes when l is odd: here the last point is repeated one more time.
 
     Privacy: not private (trusted side only); n is the length of the longest trajectory of the data.
     """

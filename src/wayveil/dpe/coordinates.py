@@ -31,7 +31,7 @@ class Frame:
     """The scale of time relative to metres, and the lengths that define lambda."""
 
     time_scale_mps: float
-    """Metres that one second counts as; 0 leaves time out."""
+    """Metres per second of time; 0 ignores time."""
     t0_utc: float
     diameter_m: float
     """2r, the diagonal of the scope's box."""
@@ -42,7 +42,7 @@ class Frame:
 def frame_of(trajectories: Trajectories, scope: Scope, time_scale_mps: float | None = None) -> Frame:
     """The frame of a scope; if the scope has no days, the time span is that of the data, as in the paper.
 
-    `time_scale_mps=None` lets the whole time span count as much as the map's diameter: 2r / span. The paper gives no
+    `time_scale_mps=None` gives the whole time span the weight of the map's diameter: 2r / span. The paper gives no
     unit; with raw seconds and metres, weeks of data make time a hundred times longer than the city.
 
     Privacy: not private (trusted side only).
@@ -66,7 +66,7 @@ def to_points(trajectories: Trajectories, scope: Scope, frame: Frame) -> NDArray
 def to_trajectories(
     points: NDArray[np.float64], aligned: Aligned, original: Trajectories, scope: Scope, frame: Frame
 ) -> Trajectories:
-    """Trajectories of the own points of (m, n, 3); the alignment's copies are dropped again.
+    """Trajectories from the original points of an (m, n, 3) array, without the copies that the alignment added.
 
     Points are clipped to the scope's box (the paper's "T subset of S") and a running maximum makes times grow.
     """

@@ -27,8 +27,11 @@ class Settings:
     """Settings of the gradient descent. The defaults are our reading of Eq. (target function)."""
 
     loss: str = "mean-square"
+    """Name of the loss of the residuals, see `check_loss`."""
     learning_rate: float = 0.1
+    """Factor of the gradient in each step."""
     iterations: int = 500
+    """Largest number of steps."""
     tolerance: float = 1e-6
     """Stop once the mean |r_i| is below this share of the mean |target|."""
     precision: str | None = None

@@ -130,7 +130,7 @@ def compiled(m: int, dim: int, loss: str, plan: Plan) -> Any:
 @dataclass(frozen=True)
 class _Strips:
     operand: Any
-    """((blocks + h) block, width) centred, rounded points; the first h blocks once more at the end, cyclically."""
+    """((blocks + h) block, width) centred, rounded points; the first h blocks are repeated at the end, cyclically."""
     norms: Any
     """((blocks + h) block,) squared norms of the rounded points, `_PAD` in padding rows."""
     dim: int

@@ -27,7 +27,7 @@ class Options:
 
     epsilon: float
     dim: int | None = None
-    """D'; None: D, started from the originals, no transform."""
+    """D'; None means D: descent starts from the originals, without a transform."""
     embedding: Settings = field(default_factory=Settings)
     synthesis: Settings = field(default_factory=Settings)
     metric: Metric = EUCLIDEAN

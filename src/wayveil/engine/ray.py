@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.optional import needed
 from wayveil.core.scope import Scope
 from wayveil.engine.parts import Part, parts_of
 from wayveil.engine.serial import Kept, part_batches
@@ -161,11 +162,7 @@ def _import_ray() -> Any:
     # No information about a run leaves the cluster: no usage statistics, no log lines of workers on this terminal.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    try:
-        import ray
-    except ImportError:
-        raise InputError("engine='ray' needs an extra: pip install 'wayveil[ray]'.") from None
-    return ray
+    return needed("ray", "engine='ray'")
 
 
 def _connect(ray: Any, address: str | None, workers: int | None) -> None:

@@ -5,8 +5,9 @@ computes the five that benchmarks need; each metric is also a function in `metri
 `evaluate_trips` judges single trips.
 """
 
+from wayveil.evaluation.all_metrics import HEADLINE, METRICS
 from wayveil.evaluation.paths import Paths, project
-from wayveil.evaluation.score import HEADLINE, METRICS, Evaluation, Score, evaluate, floors, headline
+from wayveil.evaluation.score import Evaluation, Score, evaluate, floors, headline
 from wayveil.evaluation.trips import TripEvaluation, evaluate_trips
 
 __all__ = [

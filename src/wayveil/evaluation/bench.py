@@ -14,11 +14,12 @@ from typing import Any
 from wayveil.core.roads import RoadMap
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
+from wayveil.evaluation.all_metrics import HEADLINE, METRICS, selected_metrics
 from wayveil.evaluation.bench_limits import NO_LIMITS, LimitError, Limits, reason_of, run_limited
 from wayveil.evaluation.datasets import Dataset
 from wayveil.evaluation.methods import METHODS, Method, find_method
 from wayveil.evaluation.paths import Paths, project
-from wayveil.evaluation.score import HEADLINE, METRICS, floors, selected_metrics
+from wayveil.evaluation.score import floors
 from wayveil.io.atomic import write_text
 from wayveil.progress import Progress, quiet
 

@@ -4,8 +4,8 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from wayveil.evaluation.all_metrics import METRICS
 from wayveil.evaluation.method_charts import draw_chart, means
-from wayveil.evaluation.score import METRICS
 from wayveil.io.atomic import atomic_path
 
 if TYPE_CHECKING:

@@ -5,12 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from wayveil.evaluation.all_metrics import HEADLINE
 from wayveil.evaluation.conclusion import purpose_of
 from wayveil.evaluation.file_order import check_order
 from wayveil.evaluation.floor import FEWEST
 from wayveil.evaluation.paths import as_measured, check_in_scope, project
 from wayveil.evaluation.people import evaluate_people
-from wayveil.evaluation.score import HEADLINE, Evaluation, check_trips, evaluate
+from wayveil.evaluation.score import Evaluation, check_trips, evaluate
 from wayveil.io.files import read, read_synthetic
 from wayveil.io.roads import roads_of
 from wayveil.io.scope_files import read_scope

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from wayveil.errors import InputError
+from wayveil.evaluation.all_metrics import HEADLINE, METRICS
 from wayveil.evaluation.bench import Outcome, plan_cells, run_cells
 from wayveil.evaluation.bench_limits import NO_LIMITS, Limits
 from wayveil.evaluation.bench_outputs import write_outputs
 from wayveil.evaluation.datasets import find_datasets, quick_dataset
 from wayveil.evaluation.methods import DEFAULT, METHODS
-from wayveil.evaluation.score import HEADLINE, METRICS
 from wayveil.io.outputs import check_outputs
 from wayveil.progress import Progress, quiet
 

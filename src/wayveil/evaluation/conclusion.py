@@ -47,7 +47,8 @@ GOOD, ROUGH = 0.2, 0.45
 _LINEAR = {"query_error", "coverage_tau", "pattern_f1", "pattern_support"}
 """Metrics that are no divergences: a distance from the floor is the difference itself."""
 _SATURATED = 0.5
-"""Floor of a divergence, as a share of its largest value, above which it no longer tells good from bad data."""
+"""Floor of a divergence, as a share of its largest value, above which the metric cannot distinguish good from bad
+data."""
 
 
 class Scored(Protocol):
@@ -77,7 +78,7 @@ class Conclusion:
 
 
 def distance(name: str, score: Scored) -> float | None:
-    """How far a score is from its floor, from 0 to about 1; None where the floor is too high to tell.
+    """How far a score is from its floor, from 0 to about 1; None if the floor is too high to judge.
 
     It is 0 where the floor lies in the 95 % interval of the value. For a divergence D it is √(2·(D − floor)), because
     √(2·D) bounds the share of trips or points in a wrong cell (Pinsker's inequality).
@@ -94,7 +95,7 @@ def distance(name: str, score: Scored) -> float | None:
 
 
 def word_of(name: str, score: Scored) -> str:
-    """'good', 'rough' or 'poor', by the distance from the floor; 'no use' where the floor is too high to tell."""
+    """'good', 'rough' or 'poor', by the distance from the floor; 'no use' if the floor is too high to judge."""
     away = distance(name, score)
     return "no use" if away is None else _word(away)
 
@@ -113,8 +114,8 @@ def conclude(scores: Mapping[str, Scored], purpose: Purpose) -> Conclusion | Non
     good = sum(said == "good" for said in words.values())
     weak = [f"{name} is {words[name]}" for name in sorted(known, key=known.__getitem__, reverse=True)[:2]
             if words[name] != "good"]  # fmt: skip
-    told = f"{good} of {len(words)} metrics that matter are close to their floors"
-    return Conclusion(purpose, word, words, f"{told}; {', '.join(weak)}" if weak else told)
+    summary = f"{good} of {len(words)} metrics that matter are close to their floors"
+    return Conclusion(purpose, word, words, f"{summary}; {', '.join(weak)}" if weak else summary)
 
 
 def conclusion_line(
@@ -147,26 +148,26 @@ def floor_warnings(scores: Mapping[str, Scored], n_real: int, n_synthetic: int) 
     """
     if min(n_real, n_synthetic) < FEWEST:
         return []
-    told = []
+    notes = []
     if not similar_sizes(n_real, n_synthetic):
-        told.append(
+        notes.append(
             "has less than half as many trajectories as the real data: its floors are those of small samples and are "
-            "not comparable with floors at other sizes, and copied records are not looked for"
+            "not comparable with floors at other sizes, and no search for copied records is made"
         )
     elif n_synthetic > 1.05 * n_real:
-        told.append(
+        notes.append(
             "has more trajectories than the real data: its floors are extrapolated, not measured, and are not "
             "comparable with floors at other sizes"
         )
     elif n_synthetic < 0.95 * n_real:
-        told.append(
+        notes.append(
             "has fewer trajectories than the real data: divergences and floors depend on that number, so compare each "
             "value with its own floor"
         )
     saturated = [name for name, score in scores.items() if name not in _LINEAR and distance(name, score) is None]
     if saturated:
-        told.append(f"cannot be judged by {', '.join(saturated)}: even the floor is close to the largest value")
-    return told
+        notes.append(f"cannot be judged by {', '.join(saturated)}: even the floor is close to the largest value")
+    return notes
 
 
 def in_groups(names: Iterable[str]) -> dict[str, list[str]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayveil.evaluation.score import METRICS
+from wayveil.evaluation.all_metrics import METRICS
 from wayveil.io.atomic import atomic_path
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ _OURS = {
 }
 """Drawn in every panel, for reference."""
 _COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f3f00", "#6a3d9a")
-"""Okabe and Ito's colours, which the colour-blind can tell apart, and two more."""
+"""Okabe and Ito's colours, which colour-blind readers can distinguish, and two more."""
 _MARKERS = "osD^vP*X"
 LOWEST = 1e-4
 """Scores below this are drawn here: `relation` may be negative, and the axis is logarithmic."""

@@ -26,29 +26,55 @@ def described() -> list[Row]:
     Privacy: free: it sees no data.
     """
     rows = [
-        _row(
-            name, "default", "this project", "Noisy answers to public questions, then post-processing.",
-            "one trajectory or one user, added or removed", True, "Proof: docs/explanation/method.md.", True, "yes",
-            mapped, "sound method, whole release",
+        _with_attack(
+            "sound method, whole release",
+            method=name,
+            mode="default",
+            reference="this project",
+            idea="Noisy answers to public questions, then post-processing.",
+            protects="one trajectory or one user, added or removed",
+            epsilon_holds=True,
+            why="Proof: docs/explanation/method.md.",
+            times=True,
+            rules="yes",
+            map="needed" if mapped else "no",
         )
         for name, mapped in _OURS
-    ]  # fmt: skip
+    ]
     for name in names():
         m = load(name)
-        for published in (False, True):
-            mode = "published" if published else "default"
-            why = m.leaks if published else f"Proof: {m.proof}"
-            label = f"{name}-published" if published else name
-            protects = "nothing" if published else m.protects
+        for mode in ("default", "published"):
+            published = mode == "published"
             rows.append(
-                _row(label, mode, m.reference, m.idea, protects, not published, why, m.makes_times, m.obeys_rules,
-                     m.needs_map, f"{name}, {mode}")
-            )  # fmt: skip
+                _with_attack(
+                    f"{name}, {mode}",
+                    method=f"{name}-published" if published else name,
+                    mode=mode,
+                    reference=m.reference,
+                    idea=m.idea,
+                    protects="nothing" if published else m.protects,
+                    epsilon_holds=not published,
+                    why=m.leaks if published else f"Proof: {m.proof}",
+                    times=m.makes_times,
+                    rules=m.obeys_rules,
+                    map="needed" if m.needs_map else "no",
+                )
+            )
     rows.append(
-        _row("dpe-published", "published", "the source paper", "Noise on an embedding of all pairs of trajectories.",
-             "nothing", False, "Not private: the output keeps its records' places.", True, "by penalties", False,
-             "published DPE, epsilon 1")
-    )  # fmt: skip
+        _with_attack(
+            "published DPE, epsilon 1",
+            method="dpe-published",
+            mode="published",
+            reference="the source paper",
+            idea="Noise on an embedding of all pairs of trajectories.",
+            protects="nothing",
+            epsilon_holds=False,
+            why="Not private: the output keeps its records' places.",
+            times=True,
+            rules="by penalties",
+            map="no",
+        )
+    )
     return rows
 
 
@@ -62,17 +88,11 @@ def verdicts() -> dict[str, Row]:
     return {case["method"]: case for case in stored["methods"]}
 
 
-def _row(
-    name: str, mode: str, reference: str, idea: str, protects: str, holds: bool, why: str, times: bool, rules: str,
-    needs_map: bool, audited_as: str,
-) -> Row:  # fmt: skip
+def _with_attack(audited_as: str, **row: Any) -> Row:
+    """The row with what the stored audit found under this name."""
     case = verdicts().get(audited_as)
     kept = ("verdict", "bound", "allowed", "runs", "seen")
-    return {
-        "method": name, "mode": mode, "reference": reference, "idea": idea, "protects": protects,
-        "epsilon_holds": holds, "why": f"{why} {_attack(case)}", "times": times, "rules": rules,
-        "map": "needed" if needs_map else "no", "audit": case and {name: case[name] for name in kept},
-    }  # fmt: skip
+    return {**row, "why": f"{row['why']} {_attack(case)}", "audit": case and {name: case[name] for name in kept}}
 
 
 def _attack(case: Row | None) -> str:

@@ -23,7 +23,7 @@ from wayveil.evaluation.paths import Paths, groups, project, waypoints
 from wayveil.evaluation.tally import GROUPS, Counts, Mean, Tally, energy_tally, tabulate
 
 _WAYPOINTS = 16
-"""Way-points at equal arc length that stand for the shape of a trajectory."""
+"""Waypoints at equal arc length that represent the shape of a trajectory."""
 _RELATION_SAMPLE = 3_000
 """Trajectories of each side: the metric compares all pairs."""
 _TIME_SCALE_MPS = 5.0

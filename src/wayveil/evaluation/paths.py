@@ -18,7 +18,7 @@ PATH_STEP_M = 50.0
 
 
 @dataclass(frozen=True, eq=False)
-class Paths:
+class Paths(ragged.Rows):
     """Trajectories as polylines in metres east and north of the scope's south-west corner.
 
     Privacy: not private (trusted side only).
@@ -35,23 +35,10 @@ class Paths:
     sample_size: int = 0
     """Size of each group except the last (see `groups`); 0 = groups of equal size."""
 
-    def __len__(self) -> int:
-        return len(self.offsets) - 1
-
     @property
     def start_clock_s(self) -> NDArray[np.float64]:
         """(n,) seconds since local midnight of each trajectory's first point."""
         return self.start_week_s % 86_400.0
-
-    @property
-    def first(self) -> NDArray[np.int64]:
-        """Position of each trajectory's first point."""
-        return self.offsets[:-1]
-
-    @property
-    def last(self) -> NDArray[np.int64]:
-        """Position of each trajectory's last point."""
-        return self.offsets[1:] - 1
 
     @cached_property
     def owner(self) -> NDArray[np.int64]:

@@ -73,7 +73,7 @@ def trip_tables(file: str, trips: TripEvaluation | None) -> list["Table"]:
         scores.add_row(name, f"{score.value:.3g}{unit}", f"{score.floor:.3g}", score.conclusion)
     for name in trips.left_out:
         scores.add_row(name, "–", "–", "Left out: too few trips, points or places to compare.")
-    telling = Table(title="The features that tell synthetic from real trips")
+    telling = Table(title="The features that distinguish synthetic from real trips")
     for column in ("feature", "group", "real median", "synthetic median", "distance", "floor"):
         telling.add_column(column, justify="left" if column in ("feature", "group") else "right")
     for feature in trips.telling:

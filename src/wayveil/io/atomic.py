@@ -104,7 +104,7 @@ def _umask() -> int:
 
 
 def _sync_folder(target: Path) -> None:
-    """Flush the folder, so that the new file name survives a crash, as far as the file system supports it."""
+    """Flush the folder, so that the new file name survives a crash, if the file system supports it."""
     if fcntl is None:
         return
     try:

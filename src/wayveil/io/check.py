@@ -34,7 +34,7 @@ _YEAR_1970_S = 365 * 86_400.0
 
 
 class _Tally:
-    """Counts that are added up slice by slice; the last good row of each slice is kept for comparison with the next."""
+    """Counts over all slices of the data; the last good row of a slice is kept for comparison with the next slice."""
 
     def __init__(self, scope: Scope | None, already_split: bool = False) -> None:
         self.scope = scope
@@ -81,7 +81,7 @@ class _Tally:
             self._place(good, inside, self.scope)
 
     def _note_owners(self, label: Labels, user: Labels) -> None:
-        """Which trajectories name several users."""
+        """Note trajectories that have several users."""
         changes = (label.code[1:] != label.code[:-1]) | (user.code[1:] != user.code[:-1])
         for row in np.flatnonzero(np.r_[True, changes]).tolist():
             key, owner = label.value(row), user.value(row)
@@ -89,7 +89,7 @@ class _Tally:
                 self.shared.add(key)
 
     def _compare(self, good: Points, inside: NDArray[np.bool_]) -> None:
-        """Each row with the one above it, where both are of the same trajectory; lengths count inside the box only."""
+        """Compare each row with the one above it in the same trajectory; lengths count inside the box only."""
         code, t_utc, lon, lat = good.label.code, good.t_utc, good.lon, good.lat
         same = np.r_[False, code[1:] == code[:-1]]
         wait_s = np.r_[0.0, np.diff(t_utc)]
@@ -124,8 +124,8 @@ class _Tally:
 
     def _place(self, good: Points, inside: NDArray[np.bool_], scope: Scope) -> None:
         self.problems["outside the scope's box"] += int((~inside).sum())
-        exchanged = ~inside & _inside(good.lat, good.lon, scope)
-        self.problems["inside it if latitude and longitude are swapped"] += int(exchanged.sum())
+        swapped = ~inside & _inside(good.lat, good.lon, scope)
+        self.problems["inside it if latitude and longitude are swapped"] += int(swapped.sum())
         window = scope.time_window()
         if window is not None:
             outside = (good.t_utc < window[0]) | (good.t_utc >= window[1])
@@ -151,9 +151,9 @@ class _Tally:
                     (length_m > _SLACK * 1000 * caps.length_km).sum()
                 )
                 self.problems["longer than the scope's duration cap"] = int(
-                    (self._lasts_s(where) > 3600 * caps.duration_h).sum()
+                    (self._duration_s(where) > 3600 * caps.duration_h).sum()
                 )
-        self._judge_times()
+        self._check_times()
         users = None if self.users is None else len(np.unique(_all(self.users))) if self.users else 0
         problems = {name: count for name, count in self.problems.items() if count}
         zone = "UTC" if self.scope is None else self.scope.timezone
@@ -165,8 +165,8 @@ class _Tally:
             self.rows, trajectories, users, first, last, south, west, north, east, problems, zone, self.already_split
         )
 
-    def _judge_times(self) -> None:
-        """Find problems of the times as a whole, which no single row shows."""
+    def _check_times(self) -> None:
+        """Find problems that only the times of all rows together show."""
         rows = sum(int(sizes.sum()) for sizes in self.piece_sizes)
         still = self.problems["same time as the row above"]
         if self.steps >= _FEWEST_STEPS and still >= _STILL_SHARE * self.steps:
@@ -180,8 +180,8 @@ class _Tally:
         if self.pieces and self.low[2] >= 0.0 and self.high[2] < _YEAR_1970_S and not meant:
             self.problems["time in the year 1970"] = rows
 
-    def _lasts_s(self, where: NDArray[np.int64]) -> NDArray[np.float64]:
-        """From the first to the last time of each trajectory; `where` says which one a piece belongs to."""
+    def _duration_s(self, where: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Duration of each trajectory in seconds; `where` is the trajectory of each piece."""
         first, last = np.concatenate(self.piece_times, axis=1)
         low, high = np.full(where.max() + 1, np.inf), np.full(where.max() + 1, -np.inf)
         np.minimum.at(low, where, first)

@@ -67,7 +67,7 @@ ADVICE = {
     "put date and time into one column",
     "time that does not advance": "speeds and hours are unknown; check time= (the column may hold the time of the "
     "trip, or rounded times)",
-    "time in the year 1970": "all rows; the values may be seconds since a start, or days of a spreadsheet; write "
+    "time in the year 1970": "all rows; the values may be seconds since a start, or spreadsheet dates; write "
     "Unix seconds, or dates with times",
     "trajectory in several pieces": "nothing; the pieces are joined (make sure that no id is used for two trips)",
     "several users in one trajectory": 'left out with unit="trajectory"; with unit="user", each user\'s rows '
@@ -115,7 +115,7 @@ _MOST_ONE_POINT = (
 class CheckReport:
     """The result of `wayveil.check`: exact numbers about private data.
 
-    `print` it for all of them; `repr` shows none, because it ends up in logs.
+    `print` it to see them; `repr` shows none, because a `repr` may end up in logs.
 
     Examples
     --------
@@ -159,13 +159,13 @@ class CheckReport:
             if 2 * self.problems.get(name, 0) > self.trajectories:
                 special[name] = (
                     "most trajectories; an id may cover several trips (see wayveil.convert(split_minutes=10)), or "
-                    f"{cap} in the scope's caps is too small: set it to what no plausible trip in this area exceeds"
+                    f"{cap} in the scope's caps is too small: set it above any plausible trip in this area"
                 )
         return {name: special.get(name, ADVICE[name]) for name in self.problems}
 
     @property
     def advice_once(self) -> dict[str, str]:
-        """Like `advice`, with "as above" where the kind before it has the same advice."""
+        """Like `advice`, with "as above" instead of repeated advice."""
         given = list(self.advice.items())
         before = [("", ""), *given]
         return {name: "as above" if text == last else text for (name, text), (_, last) in zip(given, before)}

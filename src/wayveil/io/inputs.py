@@ -13,6 +13,7 @@ _WITHOUT_WAITING = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | 
 _NOT_WORDS = re.compile(rb"[0-9\x00-\x08\x0e-\x1f]")
 """Digits, and bytes that text does not have. A file without them holds no position in any format."""
 _CHUNK_BYTES = 1 << 20
+"""Bytes that are read at a time."""
 
 
 class NotRegularError(OSError):

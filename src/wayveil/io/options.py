@@ -236,7 +236,8 @@ def writing_format(path: Path, wanted: str | None = None, argument: str | None =
     """The format in which a file is written; `argument`, if there is one, chooses it where the extension does not."""
     if path.suffix.lower() in PACKED_ENDINGS:
         raise InputError(
-            f"'{path.name}' would be a packed file, which wayveil does not write; write '{path.stem}' and pack it."
+            f"'{path.name}' would be a compressed file, which wayveil does not write; "
+            f"write '{path.stem}' and compress it."
         )
     if wanted is None and not any(path.name.lower().endswith(ending) for ending, _ in ENDINGS):
         raise InputError(

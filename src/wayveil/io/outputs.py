@@ -29,7 +29,7 @@ def remember_private(path: Place) -> None:
 
 
 def check_target(path: Place) -> None:
-    """InputError unless `path` is unused, or a regular file that is neither a ledger's nor measured private data."""
+    """InputError if `path` must not be replaced: a ledger's file, measured private data, no regular file."""
     target = Path(path)
     try:
         mode = os.lstat(target).st_mode
@@ -78,7 +78,7 @@ def check_outputs(
 
 
 def check_output(path: Place, *, force: bool = False, room_bytes: int = 0) -> None:
-    """InputError unless a file can be written at `path`; checked before the work, so that nothing is spent in vain.
+    """InputError unless a file can be written at `path`; checked before the work, so that no budget is wasted.
 
     An existing file is overwritten only with `force`. `room_bytes` must be free on the disk.
     """
@@ -95,7 +95,7 @@ def check_output(path: Place, *, force: bool = False, room_bytes: int = 0) -> No
 
 
 def check_page(output: Path, inputs: Iterable[Place | None] = ()) -> None:
-    """InputError unless the page can be written and overwrites nothing but an earlier page."""
+    """InputError unless the page can be written; of existing files it may overwrite only an earlier page."""
     check_outputs([output], inputs=inputs)
     check_output(output, force=True)
     if output.exists():
@@ -145,7 +145,7 @@ def _belongs_to_ledger(target: Path) -> bool:
 
 
 def _candidates(target: Path) -> Iterator[Path]:
-    """Every path whose ledger would own `target`."""
+    """Every path at which a ledger would have `target` as one of its files."""
     for ending in ("", *SUFFIXES):
         if target.name.endswith(ending) and len(target.name) > len(ending):
             yield target.with_name(target.name[: len(target.name) - len(ending)])

@@ -1,6 +1,6 @@
 """Source: private trajectories that can be read any number of times, in batches of bounded size.
 
-A trajectory that occurred twice would be counted twice, and the sensitivity that the noise is scaled to would be wrong.
+If a trajectory occurred in two batches, it would be counted twice, and the noise would be too small.
 So a file is streamed in its own order only if its trajectory ids are strictly increasing or strictly decreasing. Any
 other file is sorted in memory if it is small, and otherwise read in several passes, each for some of the trajectories.
 """
@@ -126,7 +126,7 @@ class ParquetSource:
 
     @cached_property
     def _plan(self) -> "tuple[int, ...] | WholeSource | UnsortedSource":
-        """Where to cut; or, if the ids are not in order, another way to read the same files."""
+        """Rows at which to cut; if the ids are not in order, another source for the same files."""
         if self.cuts is not None:
             return self.cuts
         cuts = find_cuts(self.files, self.options, self.description, BATCH_POINTS)

@@ -30,7 +30,7 @@ def draw_release(mechanism: Mechanism, exact: Exact, progress: Progress) -> Rele
     # Only the noisy count has been seen, so what it decides is post-processing; the sum of the others stays the same.
     number = noisy_number(answers[count.name])
     mechanism = _with_budget(mechanism, for_signal(mechanism.cost.budget, number / answers[count.name].noise))
-    units = number / unit.sensitivity  # at least so many people have so many trajectories
+    units = number / unit.sensitivity  # the smallest number of people with this many trajectories
     count_signal = number / answers[count.name].noise
     mechanism = _with_budget(
         mechanism, with_people(mechanism.cost.budget, unit, units, lambda share: 1 / float(share), count_signal)

@@ -114,7 +114,7 @@ def read_exact(
 
 @contextmanager
 def read_people(exact: Exact, unit: Unit, progress: Progress = quiet) -> Iterator[Exact]:
-    """Read the data once more for the questions about people, where they may be asked.
+    """Read the data again for the questions about people, if they may be asked.
 
     Privacy: not private (trusted side only); nothing is spent yet.
     """

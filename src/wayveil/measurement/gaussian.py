@@ -29,22 +29,18 @@ from wayveil.questions.answer import Answer, Centred, Clipping
 from wayveil.questions.catalogue import QUESTIONS, divided, with_people
 from wayveil.questions.centre import expected_shares
 from wayveil.questions.count import Count
+from wayveil.questions.norm_estimates import Noisy, Norms, estimate_norms, one_trajectory_each, trajectories_per_unit
 from wayveil.questions.norms import (
     SETTINGS,
     Centre,
-    Noisy,
     NormBins,
-    Norms,
     UnitQuery,
     clipped_resolution,
-    estimate_norms,
     guessed_norm,
     is_centred,
     norms_part,
-    one_trajectory_each,
     public_bound,
     sums_part,
-    trajectories_per_unit,
 )
 from wayveil.questions.question import Context, Question, size_of
 from wayveil.release import Release
@@ -52,7 +48,7 @@ from wayveil.release import Release
 FINER = 1.5
 """Factor on the signal when the cell sizes of a field are chosen; 3 was no better on simulated cities."""
 _KEPT_SD = 0.15
-"""Relative standard deviation of the share that clipping leaves, as the norms tell it."""
+"""Relative standard deviation of the share that clipping keeps, as estimated from the norms."""
 
 
 def first_query(unit: Unit) -> UnitQuery:

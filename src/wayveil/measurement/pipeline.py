@@ -76,7 +76,7 @@ def measure(
     data
         Trajectories, a frame, a path, or an open source; `read_options` are those of `wayveil.read`. Rows,
         trajectories and users that cannot be used contribute nothing, whatever `on_bad_rows` says: a refusal would
-        tell others that there were some. `wayveil.check` counts them for the owner.
+        reveal that there were some. `wayveil.check` counts them for the owner.
     scope
         The public frame, or the file or name of one; nothing else about the world is known.
     epsilon, unit
@@ -170,7 +170,7 @@ def _account(ledger: Ledger | str | os.PathLike[str] | None, dataset: str | None
     if dataset is None and ledger is None:
         return None
     if dataset is None:
-        raise InputError("ledger= needs dataset=, the name under which the spend is booked.")
+        raise InputError("ledger= needs dataset=, the name under which the spend is recorded.")
     clean_name(dataset)
     return ledger if isinstance(ledger, Ledger) else Ledger(None if ledger is None else Path(ledger))
 

@@ -17,7 +17,7 @@ MAX_NOISE_SHARE = 0.5
 single number; every other question spreads the same trajectories over many cells."""
 MAX_NOISE = 10_000.0
 """Noise on the count above which a release is useless for most files, if no size was stated: it would take
-tens of thousands of trajectories to tell the file from an empty one."""
+tens of thousands of trajectories to distinguish the file from an empty one."""
 
 
 @dataclass(frozen=True)

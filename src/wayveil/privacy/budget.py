@@ -83,7 +83,7 @@ def decimal_text(value: Fraction) -> str:
 
 
 def read_fraction(text: str) -> Fraction:
-    """Inverse of `decimal_text`; ValueError for whatever it does not write."""
+    """Inverse of `decimal_text`; ValueError for any other text."""
     # Fraction itself would take '1e999999999' and compute it.
     if not _WRITTEN.fullmatch(text):
         raise ValueError("not a decimal or a fraction")

@@ -110,7 +110,8 @@ class PassDigest:
         """Add the next trajectories of the pass."""
         users, points, *columns = self._streams
         if trajectories.user is not None:
-            # repr escapes line feeds and tells the number 7 from the text "7", so no two lists give the same bytes.
+            # repr escapes line feeds and distinguishes the number 7 from the text "7", so different lists give
+            # different bytes.
             users.update("".join(f"{name!r}\n" for name in trajectories.user.tolist()).encode("utf-8", "surrogatepass"))
         points.update(np.diff(trajectories.offsets).tobytes())
         for stream, column in zip(columns, (trajectories.lon, trajectories.lat, trajectories.t_utc)):

@@ -33,7 +33,7 @@ __all__ = ["Ledger", "Receipt", "Spend", "clean_name", "default_path", "kind_of"
 
 @dataclass(frozen=True)
 class Spend:
-    """One line of a measurement: what is asked, its exact cost, and what for."""
+    """One line of a measurement: the question, its exact cost, and its purpose."""
 
     name: str
     epsilon: Fraction
@@ -116,7 +116,7 @@ class Ledger:
             known = entries.dataset(name)
             if known is not None:
                 allow = self._file.remedies.allow(name, kind, "E")
-                raise BudgetError(f"Dataset '{name}' is open already; change its total with: {HERE}.", allow)
+                raise BudgetError(f"Dataset '{name}' is already open; change its total with: {HERE}.", allow)
             entries.append("open", name, epsilon=epsilon, delta=delta, unit=kind)
             entries.remember(name, digest)
             return entries.require(name, digest)
@@ -248,7 +248,7 @@ class Ledger:
         return [dataset_table(dataset, self.lines(dataset.name)) for dataset in self.datasets()]
 
     def accept(self, reason: str) -> None:
-        """Go on with a ledger that was moved, restored or begun anew; the reason stays on the ledger."""
+        """Continue with a ledger that was moved, restored or started again; the reason stays in the ledger."""
         with self._file.transaction(accept=True) as entries:
             entries.append("accept", purpose=clean_reason(reason))
 

@@ -149,7 +149,7 @@ class LedgerFile:
         if far is None:
             warnings.warn(
                 f"This account has no home folder, so the ledger '{self.path.name}' has a witness only next to it: "
-                "if its folder is restored from a backup, nothing notices what was spent since.",
+                "if its folder is restored from a backup, the spends since then go unnoticed.",
                 LedgerWarning,
                 stacklevel=2,
             )

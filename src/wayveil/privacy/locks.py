@@ -68,21 +68,21 @@ def file_lock(path: Path, name: str, deadline: float) -> Iterator[None]:
     try:
         yield
     finally:
-        # Explicitly: a child that was started meanwhile may hold a copy of the descriptor.
-        with suppress(OSError):  # Closing releases it too.
+        # Unlock explicitly: a child process that was started meanwhile may hold a copy of the descriptor.
+        with suppress(OSError):  # closing releases the lock too
             fcntl.flock(handle, fcntl.LOCK_UN)
         os.close(handle)
 
 
 def held(name: str) -> InputError:
-    """The refusal at the deadline."""
+    """The error raised at the deadline."""
     return InputError(
         f"The ledger '{name}' is held by another process; nothing was spent, try again when that has finished."
     )
 
 
 def cannot_open(name: str, error: OSError) -> InputError:
-    """The refusal of a folder that cannot be used."""
+    """The error raised if a folder cannot be used."""
     return InputError(f"Cannot open the ledger '{name}' for writing: {error.strerror}; choose another ledger=.")
 
 

@@ -1,4 +1,4 @@
-"""mechanism: where exact sums become noisy ones, and nowhere else.
+"""The mechanism: the only place where exact sums become noisy ones.
 
 `Cost` says what each question may cost; `Mechanism` draws opendp's noise for it and refuses an answer that would cost
 more.
@@ -21,7 +21,7 @@ from wayveil.privacy.zcdp import integer_rho, rho_for
 
 _MOST_TRAJECTORIES = 1 << 40
 _SCALES = 64
-"""So many scales of noise must fit into an integer beside the sums; beyond that only noise is left anyway."""
+"""The sums must leave room in an integer for this many noise scales; with larger noise the result would be useless."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Cost:
         return self.rho * self.budget[name] / self.budget.epsilon
 
     def noise(self, name: str, unit: Unit) -> float:
-        """Scale of the noise in trajectories, c/ε_q; with a δ the largest that any bound can give."""
+        """Scale of the noise in trajectories, c/ε_q; with a δ the largest possible one."""
         if self.rho is None:
             return unit.sensitivity / float(self.budget[name])
         return self.gaussian_noise(name, unit.sensitivity)
@@ -80,7 +80,7 @@ class NoisySums:
 class Mechanism:
     """Exact sums in, noisy sums out.
 
-    The audit sends exact sums through this same mechanism, so that what it judges is what runs.
+    The audit sends exact sums through this same mechanism, so it tests the code that runs.
 
     Privacy: spends ε_q (or ρ_q) with each `answer`.
     """
@@ -90,9 +90,9 @@ class Mechanism:
     noise: NoiseSource
 
     def answer(self, name: str, sums: NDArray[np.int64], resolution: int, sensitivity: int | None = None) -> NoisySums:
-        """Laplace noise for one question, of which one trajectory moves the sums by at most `resolution` in L1.
+        """Add Laplace noise to the sums of a question that one trajectory changes by at most `resolution` in L1.
 
-        One unit moves them by at most `sensitivity` times that: by default as often as it has trajectories.
+        One unit changes them by at most `sensitivity` times that; the default is its largest number of trajectories.
         """
         assert self.cost.rho is None
         share = self.cost.budget[name]

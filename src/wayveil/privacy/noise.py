@@ -20,7 +20,7 @@ MOST_THREADS = 4
 
 @dataclass(frozen=True, eq=False)
 class Noisy:
-    """Sums with noise added, and what the mechanism says that they cost."""
+    """Noisy sums and their privacy cost, as computed by the mechanism."""
 
     values: NDArray[np.int64]
     scale: float
@@ -173,7 +173,7 @@ def _draw(mechanism: Any, sums: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _opendp() -> Any:
-    # Not opendp.prelude: it brings along polars and scikit-learn where they are installed.
+    # Not opendp.prelude: it imports polars and scikit-learn if they are installed.
 
     from opendp import domains, measurements, metrics, mod
 

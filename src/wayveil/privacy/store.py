@@ -107,7 +107,7 @@ def _check_kind(path: Path) -> None:
         )
     if found.st_nlink > 1:
         # SQLite finds its journal by name: a crash under one name could not be rolled back under the other.
-        raise InputError(f"The ledger '{path.name}' has a second name (a hard link); remove that one first.")
+        raise InputError(f"The ledger '{path.name}' has a second name (a hard link); remove that link first.")
     if any(map(os.path.lexists, ledger_paths.journal_files(path))):
         return  # In use, or to be recovered after a crash: the transaction checks it.
     # Immutable: SQLite reads the header and creates no lock, journal or shared memory.
@@ -118,7 +118,7 @@ def _check_kind(path: Path) -> None:
         except sqlite3.DatabaseError as error:
             if error.sqlite_errorcode == sqlite3.SQLITE_NOTADB:
                 raise
-            return  # Changed while it was read, or damaged: the transaction tells which.
+            return  # changed while it was read, or damaged: the transaction finds out which
     if kind != APPLICATION_ID:
         raise _not_a_ledger(path)
 
@@ -142,8 +142,8 @@ def _create(path: Path) -> None:
     part = ledger_paths.new_file(path)
     if os.path.lexists(ledger_paths.journal_files(path)[0]):
         raise InputError(
-            f"The journal of an earlier ledger '{path.name}' is here without it; put the ledger back, or move the "
-            "journal away."
+            f"The journal of an earlier ledger '{path.name}' exists, but the ledger itself is missing; put it back, "
+            "or move the journal away."
         )
     try:
         for stale in (part, *ledger_paths.journal_files(part)):

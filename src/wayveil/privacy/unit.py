@@ -45,7 +45,7 @@ class Unit:
         if not 1 <= self.max_per_user <= MOST_PER_USER:
             raise InputError(f"max_per_user= must be from 1 to {MOST_PER_USER}.")  # the number may have 5,000 digits
         if self.kind == "trajectory" and self.max_per_user != 1:
-            raise InputError("max_per_user= belongs to unit='user'; leave it out with unit='trajectory'.")
+            raise InputError("max_per_user= applies only to unit='user'; leave it out with unit='trajectory'.")
 
     @classmethod
     def trajectory(cls) -> "Unit":
@@ -88,10 +88,10 @@ def parse_unit(text: str, max_per_user: int | None = None) -> Unit:
     kind = text.strip().lower() if isinstance(text, str) else ""
     if kind == "trajectory":
         if max_per_user is not None:
-            raise InputError("max_per_user= belongs to unit='user'; leave it out with unit='trajectory'.")
+            raise InputError("max_per_user= applies only to unit='user'; leave it out with unit='trajectory'.")
         return Unit.trajectory()
     if kind == "user":
         if max_per_user is None:
-            raise InputError("unit='user' needs max_per_user=, the most trajectories that are used of one user.")
+            raise InputError("unit='user' needs max_per_user=, the largest number of trajectories used per user.")
         return Unit.user(max_per_user)
     raise InputError(f"Unit '{text}' is unknown; use unit='trajectory' or unit='user'.")

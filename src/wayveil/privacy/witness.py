@@ -6,7 +6,7 @@ fewer entries than a witness, or another chain at the witness's entry, was rolle
 elsewhere.
 
 What this cannot notice: the ledger and both witnesses set back together (a restored home folder or machine image);
-a copy used by another account or on another machine; a whole folder deleted and begun anew; and anybody who edits
+a copy used by another account or on another machine; a whole folder deleted and created again; and anybody who edits
 all of them on purpose, since they belong to the owner whom they remind.
 """
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
+from wayveil.core.optional import needed
 from wayveil.errors import InputError
 
 LATTICE_VARIANCE = 9
@@ -66,8 +67,4 @@ def integer_rho(rho: Fraction, bound: int) -> Fraction:
 
 
 def _gaussian_loss() -> Any:
-    try:
-        from dp_accounting.pld import privacy_loss_mechanism
-    except ImportError:
-        raise InputError("delta= needs dp-accounting; install it with: pip install 'wayveil[delta]'.") from None
-    return privacy_loss_mechanism.GaussianPrivacyLoss
+    return needed("dp_accounting.pld.privacy_loss_mechanism", "delta=").GaussianPrivacyLoss

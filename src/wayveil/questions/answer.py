@@ -15,7 +15,7 @@ from wayveil.questions.question import Question
 class Clipping:
     """How the contributions of units were clipped before they were added up (Gaussian mode).
 
-    Privacy: free (it has been paid for).
+    Privacy: free (its cost was charged when it was measured).
     """
 
     resolution: int
@@ -32,7 +32,7 @@ class Clipping:
 
 @dataclass(frozen=True, eq=False)
 class Centred:
-    """A second draw of the same question: of what units add beyond a centre that follows from the first draw.
+    """A second draw of the same question, for the difference between contributions and a centre from the first draw.
 
     Privacy: free (it has been paid for).
     """
@@ -97,7 +97,7 @@ class Answer:
 
     @property
     def resolution(self) -> float:
-        """Integer units per trajectory; with clipping, of what it has left of one on average."""
+        """Integer units per trajectory; with clipping, those of the part that clipping keeps on average."""
         if self.clipping is None:
             return self.question.resolution
         return self.clipping.resolution * self.clipping.kept

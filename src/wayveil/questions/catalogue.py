@@ -7,7 +7,7 @@ here.
 """
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -46,11 +46,14 @@ from wayveil.questions.top_speed import TopSpeed
 
 @dataclass(frozen=True)
 class Entry:
-    """One question and its shares of ε in thousandths: for a strong signal, and for a weak one."""
+    """One question with the weights of its share of ε: for a strong signal, and for a weak one.
+
+    Weights are relative, so the share of a new question comes from all others in proportion.
+    """
 
     question: type[Question]
-    per_mille: int
-    of_few: int
+    strong: int
+    weak: int
 
 
 CATALOGUE = (
@@ -79,8 +82,8 @@ CATALOGUE = (
     Entry(OriginDestination, 55, 50),
     Entry(EndPointHours, 0, 0),  # takes a ninth of the end points' ε, where that is enough
 )
-"""The shares add up to one; the optimum is flat (docs/explanation/method.md). Questions of one line divide its ε
-again once the noisy count is known (`divided`)."""
+"""The weights add up to 1,000, so they read as thousandths of ε; the optimum is flat (docs/explanation/method.md).
+Questions of one line divide its ε again once the noisy count is known (`divided`)."""
 
 PEOPLE_QUESTIONS: tuple[tuple[type[PersonQuestion], int], ...] = (
     (TripsPerPerson, 4),
@@ -99,15 +102,15 @@ PEOPLE_QUESTIONS: tuple[tuple[type[PersonQuestion], int], ...] = (
 
 LEAST_SIGNAL, FULL_SIGNAL = 3.0, 10.0
 """Noise units of the count up to which the shares for a weak signal apply, and from which on those for a strong one:
-N·ε/c of 300 and 1,000. Below that the shape of the lengths and of large blocks is all that stands out from the noise;
-speeds, tables and spikes do not, and their shares go to what does."""
+N·ε/c of 300 and 1,000. Below that, only the lengths and large blocks have a clear signal, and they get the shares of
+speeds, tables and spikes."""
 
 GAUSSIAN_POWERS = (4 / 3, 2 / 3)
 """Powers of a question's share of ε and of the guessed norm of a unit, to which its share of ρ is proportional."""
 
 USER_COUNT = 4
-"""Factor of the count's share at user level with Gaussian noise: all other totals are compared with the count, and a
-small share costs the other questions little."""
+"""Factor of the count's share at user level with Gaussian noise: all other totals are compared with the count, and it
+takes little from the other questions."""
 LINE_POWERS = (4 / 3, 1 / 3)
 """The same within one line. A coarse block has a larger norm than its fine cells, but their sum is
 informative about it, too. Between two values that were tried on simulated cities."""
@@ -122,7 +125,7 @@ QUESTIONS: Mapping[str, type[Question]] = {
 """All questions, those about people last."""
 
 PEOPLE_SHARE = Fraction(15, 100)
-"""Of what is left after the count, what the questions about people get together at user level."""
+"""Share of the budget after the count that all questions about people get together, at user level."""
 LEAST_PEOPLE = 8.0
 """Noise units that the number of people must be worth in a question about them with an average share; with fewer, none
 of them is asked."""
@@ -130,9 +133,14 @@ LEAST_PER_PERSON = 3
 """Least `max_per_user` with which people are asked about: with fewer there are no chains, and at trajectory level the
 measurement would cost more than ε (docs/explanation/method.md)."""
 
-SHARES: Mapping[str, Fraction] = {
-    entry.question.name: Fraction(entry.per_mille, 1000) for entry in CATALOGUE if entry.per_mille
-}
+
+def shares_of(entries: Sequence[Entry]) -> dict[str, Fraction]:
+    """Share of ε by question, for a strong signal; the shares add up to one."""
+    whole = sum(entry.strong for entry in entries)
+    return {entry.question.name: Fraction(entry.strong, whole) for entry in entries if entry.strong}
+
+
+SHARES: Mapping[str, Fraction] = shares_of(CATALOGUE)
 """Share of ε by question, for a strong signal."""
 
 
@@ -192,13 +200,15 @@ def for_signal(budget: Budget, signal: float) -> Budget:
     Privacy: free (post-processing of the noisy count); the total stays the same.
     """
     steps = math.log(FULL_SIGNAL / max(signal, LEAST_SIGNAL)) / math.log(FULL_SIGNAL / LEAST_SIGNAL)
-    few = Fraction(round(16 * min(max(steps, 0.0), 1.0)), 16)
-    if not few:
+    weakness = Fraction(round(16 * min(max(steps, 0.0), 1.0)), 16)
+    if not weakness:
         return budget
     left = budget.epsilon - budget[Count.name]
-    weights = {entry.question.name: entry.of_few for entry in CATALOGUE if entry.of_few and entry.question is not Count}
+    weights = {entry.question.name: entry.weak for entry in CATALOGUE if entry.weak and entry.question is not Count}
     whole = sum(weights.values())
-    shares = {name: (1 - few) * budget[name] + few * left * weight / whole for name, weight in weights.items()}
+    shares = {
+        name: (1 - weakness) * budget[name] + weakness * left * weight / whole for name, weight in weights.items()
+    }
     return Budget(budget.epsilon, {Count.name: budget[Count.name], **shares})
 
 
@@ -210,7 +220,7 @@ def with_people(
     Parameters
     ----------
     people
-        The number of people, as earlier noisy answers tell it.
+        The number of people, estimated from earlier noisy answers.
     noise
         The scale of the noise, in people, of a question about people with a given share.
     signal

@@ -1,7 +1,7 @@
 """What one trajectory is expected to add to each value of an answer, from noisy answers.
 
-At user level the second draw of a question is of what units add beyond this expectation. A poor expectation costs
-accuracy, never privacy.
+At user level the second draw of a question measures the difference between contributions and this expectation. A poor
+expectation costs accuracy, never privacy.
 
 Privacy: free (post-processing of noisy answers).
 """
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def expected_shares(first: Answer, count: float, earlier: Mapping[str, Answer]) -> Floats:
-    """The mean of φ(T)/R over all trajectories, as far as the first draw and earlier answers tell.
+    """The mean of φ(T)/R over all trajectories, estimated from the first draw and earlier answers.
 
     Parameters
     ----------

@@ -65,7 +65,7 @@ def coarse_parts(signal: float, cells: int) -> int:
 
 
 def fine_parts(coarse: NDArray[np.float64], cells: int, noise: float, rule: FineShare = FINE_SHARE) -> Parts:
-    """Of PARTS, how many go to the fine cells of each coarse block.
+    """How many of the PARTS the fine cells of each coarse block get.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def fine_parts(coarse: NDArray[np.float64], cells: int, noise: float, rule: Fine
     cells
         Fine cells in a whole block.
     noise
-        What the noise of a fine cell would be if it got all parts.
+        Noise of a fine cell that gets all parts.
     """
     units = np.maximum(coarse, 1e-9) / (cells * noise)
     step = np.log(units / rule.low) / np.log(rule.high / rule.low)
@@ -103,7 +103,7 @@ def unweigh(
 ) -> tuple[tuple[NDArray[np.float64], Parts], tuple[NDArray[np.float64], Parts]]:
     """The opposite of `weigh`: (sums, parts of each cell) of the middle level and of the fine one.
 
-    Noise of scale b on the long answer is noise of scale b / parts on the sums of a cell that got so many parts.
+    Noise of scale b on the long answer is noise of scale b / parts on the sums of a cell, given its number of parts.
 
     Privacy: free (post-processing).
     """

@@ -1,4 +1,4 @@
-"""How long trajectories take: in merged bins, and once more in narrow ones.
+"""How long trajectories take: in merged bins, and again in narrow ones.
 
 Recordings that are all cut at the hour are one narrow spike, which merged bins would hide.
 """
@@ -41,7 +41,7 @@ class DurationSpikes(Duration):
     """φ(T) = 1 at the narrowest bin of the duration (s)."""
 
     name: ClassVar[str] = "duration/spikes"
-    meaning: ClassVar[str] = "how long they take, once more in narrow bins"
+    meaning: ClassVar[str] = "how long they take, in narrow bins"
     line: ClassVar[str] = "duration/spikes"
     shared_norm: ClassVar[float] = 0.025
     merging: ClassVar[Merging] = NEVER

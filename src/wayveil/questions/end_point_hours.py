@@ -54,7 +54,7 @@ class EndPointHours(Flow):
     prior: ClassVar[Any] = priors.RegionalHours()
 
     groups: int
-    """Regions of the answer; the leaves of the tree of cuts are merged to so many."""
+    """Number of regions of the answer; the leaves of the tree of cuts are merged until it is reached."""
     parts: int
     """Parts of the day or week."""
     centre: tuple[int, int]

@@ -34,7 +34,7 @@ class _OfEndPoints(Field):
 
     @classmethod
     def choose_levels(cls, context: Context) -> Levels:
-        """The sides of the cells, for what is left of the line's signal beside the hours."""
+        """The sides of the cells, given the part of the line's signal that the hours leave."""
         signal = context.line_signals[cls.line]
         return field_levels(context.grid, float(1 - hours_part(signal)) * signal)
 

@@ -217,7 +217,7 @@ class Detail(Field):
 
 
 def field_levels(grid: Grid, signal: float, concentrated: float = USUALLY_CONCENTRATED) -> Levels:
-    """16f, 4f and f base cells (the coarsest at most 64), f the smallest of 1, 2, 4, 8 … that stands out from noise.
+    """16f, 4f and f base cells (the coarsest at most 64), f the smallest of 1, 2, 4, 8 … with a clear signal.
 
     That is where a cell of f × f has a signal of `CLEAR_UNITS` noise units in the places where trajectories are.
 
@@ -226,8 +226,8 @@ def field_levels(grid: Grid, signal: float, concentrated: float = USUALLY_CONCEN
     signal
         m̃·ε_v / c: the signal of the whole field in noise units, with c the unit's sensitivity.
     concentrated
-        How much busier the places of trajectories are than the average place, where another noisy answer tells. Less
-        than usual counts as usual: larger cells would be estimated better, and sums far away worse.
+        How much busier the places of trajectories are than the average place, if another noisy answer estimates it.
+        Values below the usual one are raised to it: larger cells would be estimated better, but distant sums worse.
     """
     fine = 1
     busier = max(concentrated, USUALLY_CONCENTRATED)

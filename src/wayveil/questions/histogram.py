@@ -33,7 +33,7 @@ class Merging:
 
 
 _RUNS = (1, 2, 4, 8, 16, 32, 64)
-"""How many neighbouring bins can become one."""
+"""How many neighbouring bins may be merged into one."""
 NEVER = Merging(fewest=1 << 30, least=1 << 30)
 """Bins that are never merged."""
 NARROW_SPIKES = Merging(units=0.5, fewest=12, least=12)
@@ -54,7 +54,7 @@ class Histogram(Question):
     @classmethod
     @abstractmethod
     def finest_bins(cls, scope: Scope) -> Bins:
-        """The narrowest bins in which the quantity is ever asked."""
+        """The narrowest bins that a release may have."""
 
     @classmethod
     def value_bins(cls, scope: Scope) -> Bins:

@@ -1,8 +1,8 @@
-"""How much one unit adds to an answer: norms of units, and the bound to which they are clipped.
+"""The norm of what one unit adds to an answer, and the bound to which it is clipped.
 
 In the Gaussian mode the noise of a question follows the L2 bound B_q on what one unit adds to its answer. The bound is
 chosen without the exact data: each unit adds one count to one logarithmic bin of its norm, a histogram of
-sensitivity 1 that gets noise of its own. Where that noise hides it, a guess from public values takes its place.
+sensitivity 1 that gets noise of its own. If that noise hides it, a guess from public values is used.
 """
 
 import math
@@ -31,31 +31,24 @@ class NormSettings:
     """How bounds are chosen; set by hand and checked on two simulated datasets with one or two draws each."""
 
     part: Fraction = Fraction(1, 32)
-    """Of a question's ρ, what the histogram of its norms gets."""
+    """Share of a question's ρ for the histogram of its norms."""
     part_of_count: Fraction = Fraction(1, 2)
     """The same for the count, whose norms are the numbers of trajectories a user has: all guesses follow from them."""
     bias: float = 0.2
-    """Error due to clipping, as a share of what clipping removes; for the count it is 1."""
+    """Error due to clipping, as a share of the clipped amount; for the count it is 1."""
     first: Fraction = Fraction(1, 4)
-    """Of a centred question's ρ, what the first draw gets with its norms. Noise in the centre adds to the norms of the
+    """Share of a centred question's ρ for the first draw and its norms. Noise in the centre adds to the norms of the
     second draw, so it must not be small."""
     left: float = 1 / 8
-    """Of `shared_norm`, what a centre leaves: between drivers who serve the same city (less) and people with places of
-    their own (more), both simulated."""
+    """Part of `shared_norm` that remains with a centre: between drivers who serve the same city (less) and people with
+    places of their own (more), both simulated."""
 
 
 SETTINGS = NormSettings()
 _STEPS = 4
 """Bins of norms per octave."""
 _LOWEST_OCTAVE = -6
-_LEAST_UNCLIPPED = 0.05
-"""Share of the units that is never clipped."""
-_SPREADS = (0.1, 0.4, 1.2)
-"""Scales, in octaves, with which the norms of units may spread to either side."""
-_OWN_OCTAVES, _SHARED_OCTAVES = 1.0, 1.0
-"""Standard deviations of the guesses of `own_norm` and `shared_norm`, in octaves."""
-_NUMBER_SD = 0.3
-"""Relative standard deviation of the number of units, where it is known from another answer."""
+"""The lowest edge is 2^-6 of a trajectory; smaller norms are in the first bin."""
 
 
 def clipped_resolution(question: Question) -> int:
@@ -72,27 +65,28 @@ def public_bound(question: type[Question] | Question, unit: Unit) -> float | Non
 
 
 def norms_part(question: type[Question] | Question, unit: Unit) -> Fraction:
-    """Of the question's ρ, what a histogram of its norms gets."""
+    """Share of the question's ρ for the histogram of its norms."""
     if public_bound(question, unit) is not None:
         return Fraction(0)
     return SETTINGS.part_of_count if question.name == Count.name else SETTINGS.part
 
 
 def is_centred(question: type[Question] | Question, unit: Unit, trajectories: float) -> bool:
-    """Whether units of so many trajectories are expected to have more in common than of their own.
+    """Whether the shared part of a contribution is expected to exceed the individual part, for units of `trajectories`.
 
-    The question is then drawn twice. The second draw is of what units add beyond a centre, which the first one tells.
+    The question is then measured twice: the second draw measures the difference from a centre that the first draw
+    gives.
     """
     return can_be_centred(question, unit) and (trajectories - 1) * question.shared_norm > question.own_norm
 
 
 def can_be_centred(question: type[Question] | Question, unit: Unit) -> bool:
-    """Whether the question may be drawn twice: not the count, which the centre is multiplied by, nor a difference."""
+    """Whether the question may be measured twice; not the count, a factor of the centre, and not a difference."""
     return unit.kind == "user" and question.adds_up and not question.about_people and question.name != Count.name
 
 
 def sums_part(question: type[Question] | Question, unit: Unit, centred: bool, second: bool = False) -> Fraction:
-    """Of the question's ρ, what a draw of its sums gets."""
+    """Share of the question's ρ for one draw of its sums."""
     whole = Fraction(1)
     if centred:
         whole = 1 - SETTINGS.first if second else SETTINGS.first
@@ -103,7 +97,7 @@ def guessed_norm(question: type[Question] | Question, trajectories: float, centr
     """sqrt(k·a + k·(k − 1)·b) for a unit of k trajectories, in trajectories.
 
     a is the usual squared norm of one trajectory, b the usual inner product of two trajectories of one user, or with a
-    centre what it leaves of that.
+    centre the part of it that remains.
     """
     if question.about_people:
         return 1.0
@@ -141,7 +135,7 @@ class NormBins:
 
     @cached_property
     def middles(self) -> Floats:
-        """What a unit of the bin has, about; of whole numbers the mean of those in the bin."""
+        """Typical norm in each bin; for whole numbers, their mean."""
         if self.whole:
             lower = np.floor(self.edges[:-1]) + 1
             return np.asarray((lower + self.edges[1:]) / 2)
@@ -198,7 +192,7 @@ class UnitQuery:
         return len(self.bins) if self.bound is None else size_of(self.question)
 
     def of(self, vectors: UnitVectors, trajectories: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The exact sum over the units, of which each has so many trajectories.
+        """The exact sum over the units; `trajectories` is the number of trajectories of each.
 
         Privacy: not private (trusted side only). One unit moves it by at most `bound` in L2, or by one count.
         """
@@ -207,147 +201,3 @@ class UnitQuery:
         if self.bound is None:
             return self.bins.histogram(vectors, clipped_resolution(self.question))
         return clip_l2(vectors, self.bound).sums(size_of(self.question))
-
-
-@dataclass(frozen=True, eq=False)
-class Norms:
-    """How many units have which norm, as far as the noisy histogram and public guesses tell.
-
-    Privacy: free (post-processing).
-    """
-
-    bins: NormBins
-    units: Floats
-    """Expected number of units in each bin."""
-    mass: Floats
-    """Expected number of trajectories of these units."""
-
-    def kept(self, bound: float) -> float:
-        """Share of the total that clipping leaves."""
-        left = np.minimum(bound / self.bins.middles, 1.0)
-        left[self.bins.edges[1:] <= bound * (1 + 1e-9)] = 1.0
-        return float(np.clip(self.mass @ left / self.mass.sum(), 0.01, 1.0))
-
-    def best_bound(self, noise: float, bias: float) -> float:
-        """The edge B with the least (noise·B/kept)² + (bias·(1 − kept))², in trajectories.
-
-        Parameters
-        ----------
-        noise
-            L2 norm of the noise on all values for a bound of 1, as a share of the number of trajectories.
-        bias
-            Error as a share of what clipping removes; dividing by the share kept gives other units more weight.
-        """
-        least = self.quantile(_LEAST_UNCLIPPED)  # with less, signal and noise shrink alike
-        edges = self.bins.edges[1:][self.bins.edges[1:] >= least]
-        kept = np.array([self.kept(edge) for edge in edges])
-        return float(edges[int(np.argmin((noise * edges / kept) ** 2 + (bias * (1 - kept)) ** 2))])
-
-    def quantile(self, share: float) -> float:
-        """The edge below which at least this share of the units lies, in trajectories."""
-        running = np.cumsum(self.units) / self.units.sum()
-        return float(self.bins.edges[1 + int(np.searchsorted(running, share - 1e-9))])
-
-
-@dataclass(frozen=True, eq=False)
-class Noisy:
-    """A noisy histogram and the standard deviation of its noise."""
-
-    counts: NDArray[np.int64]
-    sd: float
-
-
-def trajectories_per_unit(bins: NormBins, noisy: Noisy) -> Norms:
-    """How many units have how many trajectories: an asymmetric Laplace distribution of the logarithm.
-
-    Privacy: free (post-processing).
-    """
-    log_edges = np.log2(bins.edges)
-    centres = np.arange(log_edges[0] - 1, log_edges[-1] + 1 / 8, 1 / 8)
-    centre, left, right = (grid.ravel() for grid in np.meshgrid(centres, _SPREADS, _SPREADS, indexing="ij"))
-    shares = _laplace_shares(log_edges, centre, left, right)
-    units = _posterior(noisy, shares, np.zeros(len(shares)), None)
-    return Norms(bins, units, units * bins.middles)
-
-
-def one_trajectory_each(units: float) -> Norms:
-    """What is known where the unit is a trajectory."""
-    bins, number = NormBins(1, whole=True), np.array([max(units, 1.0)])
-    return Norms(bins, number, number)
-
-
-def estimate_norms(question: Question, bins: NormBins, noisy: Noisy, per_unit: Norms, centred: bool = False) -> Norms:
-    """The norms of a question, around sqrt(k·a + k·(k − 1)·b) for units of k trajectories.
-
-    `own_norm` a and `shared_norm` b are guesses; the noisy histogram corrects them as far as it stands out. A centre
-    leaves less of b.
-
-    Privacy: free (post-processing).
-    """
-    log_edges, known = np.log2(bins.edges), per_unit.units > 0
-    k, weight = per_unit.bins.middles[known], per_unit.units[known] / per_unit.units.sum()
-    factors = 2.0 ** np.arange(-3, 3.01, 0.25)
-    own, shared, left, right = (
-        grid.ravel()
-        for grid in np.meshgrid(
-            [1.0] if question.one_hot and not centred else factors,
-            [1.0] if k.max() <= 1 else factors,
-            _SPREADS if k.max() <= 1 else _SPREADS[:2],
-            _SPREADS if k.max() <= 1 else _SPREADS[:2],
-            indexing="ij",
-        )
-    )
-    in_common = question.shared_norm * (SETTINGS.left if centred else 1.0)
-    squared = np.outer(own, k * question.own_norm) + np.outer(shared, k * (k - 1) * in_common)
-    centre = np.log2(np.clip(np.sqrt(squared), bins.edges[0], np.maximum(k, bins.edges[0])))
-    # (shapes, numbers of trajectories, bins)
-    joint = weight[:, None] * np.stack(
-        [_laplace_shares(log_edges, centre[:, i], left, right) for i in range(len(k))], axis=1
-    )
-    shares = joint.sum(axis=1)
-    prior = -((np.log2(own) / _OWN_OCTAVES) ** 2 + (np.log2(shared) / _SHARED_OCTAVES) ** 2) / 2
-    units, of_shape = _posterior_with_weights(noisy, shares, prior, float(per_unit.units.sum()))
-    mass = np.einsum("s,skb,k->b", of_shape, joint, k) / np.maximum(of_shape @ shares, 1e-300)
-    return Norms(bins, units, units * mass)
-
-
-def _posterior(noisy: Noisy, shares: Floats, prior: Floats, number: float | None) -> Floats:
-    return _posterior_with_weights(noisy, shares, prior, number)[0]
-
-
-def _posterior_with_weights(
-    noisy: Noisy, shares: Floats, prior: Floats, expected: float | None
-) -> tuple[Floats, Floats]:
-    """The posterior mean number of units in each bin, and the posterior weight of each shape.
-
-    What no shape can explain is believed as far as it stands out from the noise. `expected` is the number of units
-    where something is known about it.
-    """
-    known, trust = (0.0, 0.0) if expected is None else (expected, 1 / (_NUMBER_SD * expected) ** 2)
-    precision = (shares**2).sum(axis=1) / noisy.sd**2 + trust
-    number = np.maximum((shares @ noisy.counts / noisy.sd**2 + known * trust) / precision, 1.0)
-    misfit = ((noisy.counts - number[:, None] * shares) ** 2).sum(axis=1) / noisy.sd**2 + trust * (number - known) ** 2
-    score = prior - (misfit + np.log(precision)) / 2
-    weight = np.exp(score - score.max())
-    weight /= weight.sum()
-    found = number[:, None] * shares
-    mean = weight @ found
-    # The mean of so many squares of the noise alone is hardly ever larger than this.
-    usual = noisy.sd**2 * (1 + 4 * math.sqrt(2 / len(mean)))
-    unexplained = max(float(((noisy.counts - mean) ** 2).mean()) - usual, 0.0)
-    variance = weight @ (found - mean) ** 2 + (0.3 * mean) ** 2 + unexplained
-    units = np.maximum(mean + (noisy.counts - mean) * variance / (variance + noisy.sd**2), 0.0)
-    return (units if units.sum() >= 1 else np.maximum(mean, 1e-9)), weight
-
-
-def _laplace_shares(log_edges: Floats, centre: Floats, left: Floats, right: Floats) -> Floats:
-    """Shares of the bins under asymmetric Laplace distributions, one per row; the outer bins hold what lies beyond."""
-    left, right = left[:, None], right[:, None]
-    away = log_edges[None, 1:-1] - centre[:, None]
-    running = np.where(
-        away < 0,
-        left * np.exp(np.minimum(away, 0) / left),
-        left - right * np.expm1(-np.maximum(away, 0) / right),
-    ) / (left + right)
-    result: Floats = np.diff(running, axis=1, prepend=0.0, append=1.0)
-    return result

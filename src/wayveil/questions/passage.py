@@ -55,7 +55,7 @@ class Passage(Blocks):
 
     @classmethod
     def sized(cls, context: Context) -> Self:
-        """The smallest blocks that stand out from the noise, if routes are about as concentrated as end points."""
+        """The smallest blocks with a clear signal, if routes are about as concentrated as end points."""
         ends = context.answers[EndPoints.name]
         assert isinstance(ends.question, EndPoints)
         busier = max(concentration(ends.counts, ends.question.side, ends.noise), USUALLY_CONCENTRATED)

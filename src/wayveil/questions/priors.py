@@ -47,7 +47,7 @@ class RoundSeconds:
 
     mean: str
     ratio: str
-    """The quantities that tell the mean intervals, and how close to the median the intervals of a recording are."""
+    """The quantities that give the mean intervals, and how close to the median the intervals of a recording are."""
 
 
 @dataclass(frozen=True)
@@ -78,16 +78,16 @@ class Plain:
 
 @dataclass(frozen=True)
 class Traffic:
-    """Where points lie, or where trips end: streets go on, and trips end where points lie."""
+    """Where points lie, or where trips end: streets continue, and trips end where points lie."""
 
 
 @dataclass(frozen=True)
 class Way:
-    """Where the way lies: about where the time is spent, with a pace that is smooth and depends on the road class."""
+    """Where distance is covered: about where time is spent, with a smooth pace that depends on the road class."""
 
     time: str
     ends: str
-    """The quantities that tell where time is spent, and where trips end."""
+    """The quantities that give where time is spent, and where trips end."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Question: what is asked of each trajectory, at a chosen size.
+"""Question: a quantity that is measured on each trajectory, at a chosen size.
 
 A question maps one trajectory T to a vector φ(T) of integers with ‖φ(T)‖₁ ≤ `resolution`. Its exact answer is Σ φ(T),
 so adding or removing one trajectory moves the answer by at most `resolution` in L1, however many cells, points or

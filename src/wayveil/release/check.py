@@ -24,7 +24,7 @@ def check_release(release: Release) -> None:
 
     Privacy: free (post-processing).
     """
-    # With one trajectory per user the noise is that of a trajectory: only the text tells which of the two was promised.
+    # With one trajectory per user the noise is that of a trajectory: only the text states which unit was protected.
     if release.neighbours != Unit(release.unit, release.max_per_user).describe():
         raise ReleaseError("The unit does not match the neighbouring relation; the release was altered.")
     _check_noise(release)
@@ -34,7 +34,7 @@ def check_complete(release: Release) -> None:
     """ReleaseError unless every answer that synthesis needs is there."""
     for name, question in QUESTIONS.items():
         if not question.optional and name not in release:
-            raise ReleaseError(f"The release has no answer '{name}'; it was made by another version of wayveil.")
+            raise ReleaseError(f"The release has no answer to '{name}'; it was made by another version of wayveil.")
 
 
 def _check_noise(release: Release) -> None:

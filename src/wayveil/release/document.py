@@ -135,7 +135,7 @@ def write_release(release: Release, path: str | Path, *, force: bool = False) ->
     path
         The file, by convention X.release.json.
     force
-        Whether an earlier release, which may have been paid for, is overwritten.
+        Whether an earlier release, for which budget may have been spent, is overwritten.
 
     Examples
     --------
@@ -144,7 +144,7 @@ def write_release(release: Release, path: str | Path, *, force: bool = False) ->
 
     Privacy
     -------
-    Free (its cost was paid when it was measured).
+    Free (its cost was charged when it was measured).
     """
     check_release_output(Path(path), force=force)
     write_text(path, release_to_json(release), private=False)
@@ -213,7 +213,7 @@ def release_from_json(text: str, origin: str = "release") -> Release:
             raise ReleaseError(another)
         if document.get("version") != VERSION:
             raise ReleaseError(
-                f"'{origin}' has another version; measure again, or use the matching version of wayveil."
+                f"'{origin}' has another format version; measure again, or use the matching version of wayveil."
             )
         release = _from_document(document, origin)
         check_release(release)
@@ -221,7 +221,7 @@ def release_from_json(text: str, origin: str = "release") -> Release:
     except ReleaseError:
         raise
     except InputError:
-        raise ReleaseError(f"'{origin}' makes an impossible promise; it was altered.") from None
+        raise ReleaseError(f"'{origin}' states an impossible guarantee; it was altered.") from None
     except ValidationError:
         raise ReleaseError(f"The scope of '{origin}' is damaged.") from None
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError, ZeroDivisionError):
@@ -276,7 +276,7 @@ def _exact(text: Any, plain: Any) -> Fraction:
 def _answer(view: dict[str, Any], epsilon: Fraction, frame: Frame) -> Answer:
     name = _text(view["name"])
     if name not in QUESTIONS:
-        raise ReleaseError(f"The release has an answer '{name}' that this version of wayveil does not know.")
+        raise ReleaseError(f"The release answers a question '{name}' that this version of wayveil does not know.")
     if any(type(side) is not int for side in view["shape"]) or type(view["resolution"]) is not int:
         raise ValueError("shape")
     size = math.prod(view["shape"])

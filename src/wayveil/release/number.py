@@ -47,7 +47,7 @@ def estimate_number(release: Release) -> Number:
     """
     counts = [_total(answer) for answer in release.answers if _counts_all(answer)]
     first = _mean(counts)
-    # The error of rounding is a share of the number, which a first mean tells.
+    # The rounding error is a share of the number, which a first mean estimates.
     missing = ROUNDED_OFF * positive_mean(first.value, first.sd)
     rounded = [answer.question.resolution >= _FINE for answer in release.answers if _counts_all(answer)]
     last = _mean([Number(one.value, math.hypot(one.sd, missing if off else 0.0)) for one, off in zip(counts, rounded)])

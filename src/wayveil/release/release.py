@@ -63,7 +63,7 @@ class Release:
         for answer in self.answers:
             if answer.name == name:
                 return answer
-        raise ReleaseError(f"The release has no answer '{name}'; it was made by another version of wayveil.")
+        raise ReleaseError(f"The release has no answer to '{name}'; it was made by another version of wayveil.")
 
     def __contains__(self, name: str) -> bool:
         return any(answer.name == name for answer in self.answers)

@@ -93,7 +93,7 @@ def _inner(progress: Progress, number: int, of: int, weight: int = 1) -> Progres
 
 
 def shown(epsilons: list[float]) -> list[float]:
-    """At most nine of the epsilons, evenly on a logarithmic scale, so that a legend can name them."""
+    """At most nine of the epsilons, evenly spaced on a logarithmic scale, so that a legend can list them."""
     if len(epsilons) <= MOST_SHOWN:
         return epsilons
     wanted = np.geomspace(epsilons[0], epsilons[-1], MOST_SHOWN)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from wayveil.core.scope import Scope
+from wayveil.core.week import DAY_S
 from wayveil.errors import RuleError
 from wayveil.rules.area import Area
 from wayveil.rules.hours import ALWAYS
@@ -32,7 +33,6 @@ OPPOSED_DEPTH = 0.4
 """How deep in the width of a one-way line, and how much against it, the middle of a piece must be to oppose it."""
 OPPOSED_SHARE = 0.5
 """Share of a line's length that must oppose another line for both to close the street."""
-_DAY_S = 86_400.0
 _MOST_PAIRS = 20_000
 """Number of pairs of drawn one-way lines that are compared; bounds the time."""
 
@@ -75,7 +75,7 @@ def _refuse_all_closed(rules: list[Rule], free: Any, scope: Scope) -> None:
     shapes = [area.shape.intersection(free) for rule in rules if (area := rule.closed_area()) is not None]
     hours = [rule.closed_hours() or ALWAYS for rule in rules]
     sizes = np.array([shape.area for shape in shapes])
-    marks = {day * _DAY_S for day in range(8)}
+    marks = {day * DAY_S for day in range(8)}
     for when in hours:
         marks.update(mark % WEEK_S for window in when.windows for mark in window)
     # Nothing changes between two boundaries, so one instant represents each interval of the week.
@@ -91,7 +91,7 @@ def _refuse_all_closed(rules: list[Rule], free: Any, scope: Scope) -> None:
         return bool(free.difference(union).area > SMALL_SHARE * free.area)
 
     is_open = np.array([leaves_room(pattern) for pattern in patterns])[which.ravel()]
-    is_open &= np.isin(instants // _DAY_S, weekdays(scope))
+    is_open &= np.isin(instants // DAY_S, weekdays(scope))
     longest_s = _longest_stretch(is_open, np.diff(edges))
     if longest_s == 0:
         raise RuleError(

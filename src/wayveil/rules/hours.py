@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
+from wayveil.core.week import DAY_S
 from wayveil.errors import RuleError
 from wayveil.rules.days import DAYS, days_of
 from wayveil.rules.motion import WEEK_S, Array
 
-_DAY_S = 86_400.0
 _EARLY_S = 1.0
 """Seconds by which a window begins early, so that "from 07:00" also forbids a point at 07:00:00."""
 _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9])(?::([0-5][0-9]))?")
@@ -21,7 +21,7 @@ _CLOCK = re.compile(r"([0-9]{1,2}):([0-5][0-9])(?::([0-5][0-9]))?")
 class Hours:
     """Windows (start, end) in seconds since Monday 00:00, merged; one may run past midnight on Sunday.
 
-    No window at all means that the rule holds at all times.
+    Without windows the rule holds at all times.
     """
 
     windows: tuple[tuple[float, float], ...]
@@ -56,7 +56,7 @@ def clock_seconds(text: str) -> float:
     """Return the seconds after midnight of "07:00" or "07:00:30"; "24:00" is the end of the day."""
     match = _CLOCK.fullmatch(text.strip()) if isinstance(text, str) and len(text) < 20 else None
     seconds = -1.0 if match is None else sum(int(part or 0) * unit for part, unit in zip(match.groups(), (3600, 60, 1)))
-    if not 0 <= seconds <= _DAY_S:
+    if not 0 <= seconds <= DAY_S:
         raise RuleError('A time of day must be written like "07:00", from "00:00" to "24:00".')
     return seconds
 
@@ -85,14 +85,14 @@ def hours(start: str | None = None, end: str | None = None, days: str | Sequence
     """
     indices = list(range(7)) if days is None else days_of(days)
     first = clock_seconds(start) if start is not None else 0.0
-    last = clock_seconds(end) if end is not None else _DAY_S
-    if first in (last, _DAY_S):
-        raise RuleError("'from' and 'to' name the same time; leave both out to mean the whole day.")
+    last = clock_seconds(end) if end is not None else DAY_S
+    if first in (last, DAY_S):
+        raise RuleError("'from' and 'to' are the same time; leave both out to mean the whole day.")
     if last == 0.0:
-        last = _DAY_S
+        last = DAY_S
     if last <= first:
-        last += _DAY_S
-    windows = _merge([(index * _DAY_S + first, index * _DAY_S + last) for index in indices])
+        last += DAY_S
+    windows = _merge([(index * DAY_S + first, index * DAY_S + last) for index in indices])
     if windows and windows[-1][1] - windows[0][0] >= WEEK_S and len(windows) == 1:
         return ALWAYS
     on = "every day" if len(indices) == 7 else "on " + ", ".join(DAYS[index].capitalize() for index in indices)

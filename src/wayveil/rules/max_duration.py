@@ -43,7 +43,7 @@ class MaxDuration(Rule):
         return at_last_point(xp.maximum(self._excess_s(motion, self.margin, xp), 0.0), motion, xp)
 
     def violations(self, motion: Motion) -> np.ndarray:
-        """Return the last points of trajectories that take too long."""
+        """Return whether each point is the last point of a trajectory that takes too long."""
         result: np.ndarray = at_last_point(self._excess_s(motion, 0.0, np) > 0, motion, np)
         return result
 

@@ -41,7 +41,7 @@ class Motion:
     offsets: Array
     """(trajectories + 1,) first point of each trajectory, and n at the end."""
     ground: Array
-    """(n,) metres on the ground that a metre of x is at the point's latitude; in a city about 1."""
+    """(n,) metres on the ground per metre of x at the point's latitude; about 1 in a city."""
 
     def moved(self, x_m: Array, y_m: Array, t_s: Array | None = None) -> Motion:
         """Return the same trajectories at other positions and, if given, other elapsed times; `week_s` follows them."""
@@ -135,7 +135,8 @@ def step_lengths(motion: Motion, xp: ModuleType) -> tuple[Array, Array, Array, A
 def ground_lengths(motion: Motion, xp: ModuleType) -> tuple[Array, Array]:
     """Return length on the ground (m) and duration (s) of each of the n - 1 steps, for speeds.
 
-    The projection is true to scale at the middle latitude of the box only; in a tall box the error is a few per cent.
+    The projection is true to scale at the middle latitude of the box only; without the correction, the error in a tall
+    box is a few per cent.
     """
     dx, dy, _, dt = step_lengths(motion, xp)
     dx = dx * (motion.ground[1:] + motion.ground[:-1]) / 2
@@ -149,7 +150,7 @@ def safe_sqrt(square: Array, xp: ModuleType) -> Array:
 
 
 def at_later_point(step_values: Array, motion: Motion, xp: ModuleType) -> Array:
-    """(n,) from (n - 1,): a step's value stands at its later point, 0 at each first point."""
+    """(n,) from (n - 1,): a step's value is assigned to its later point; 0 at each first point."""
     if motion.x_m.shape[0] == 0:
         return xp.zeros(0, dtype=step_values.dtype)
     zero = xp.zeros(1, dtype=step_values.dtype)
@@ -157,7 +158,7 @@ def at_later_point(step_values: Array, motion: Motion, xp: ModuleType) -> Array:
 
 
 def at_last_point(values: Array, motion: Motion, xp: ModuleType) -> Array:
-    """(n,) from (trajectories,): a trajectory's value stands at its last point, 0 at all others."""
+    """(n,) from (trajectories,): a trajectory's value is assigned to its last point; 0 at all others."""
     if motion.x_m.shape[0] == 0:
         return xp.zeros(0, dtype=values.dtype)
     last = xp.concatenate([~xp.asarray(motion.joins), xp.ones(1, dtype=bool)])

@@ -31,7 +31,7 @@ _DAYS = (
 _RECORDED_TAIL = 0.9
 """Exponent of the number of recorded days: half of the people have one or two, a few have all."""
 _PERSON_SD_H, _DEPARTURE_SD_H, _MOST_H = 0.4, 0.2, 0.45
-"""Spread of a person's usual hours, of a single departure around them, and the most that both may be early or late."""
+"""Spread of a person's usual hours, of a single departure around them, and the largest deviation of both."""
 
 
 def draw_diaries(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:

@@ -66,7 +66,7 @@ def drive(
     wait = np.where(main & (rng.random(len(edge)) < 0.25), rng.gamma(2.0, 9.0, len(edge)), 2.0)
     wait[streets.road_class[edge] == 0] = 0.0
 
-    # Every arc adds its vertices except the first, and its last vertex once more after the wait.
+    # Every arc adds its vertices except the first, and its last vertex again after the wait.
     count = np.diff(streets.offsets)[edge]
     arc, k = ragged.owners(count), ragged.ranks(count)
     vertex = np.where(back[arc], streets.offsets[edge[arc] + 1] - 1 - k, streets.offsets[edge[arc]] + k)
@@ -102,7 +102,7 @@ def traffic_share(
 def sample(drives: Drives, which: NDArray[np.int64], rng: np.random.Generator, dense: bool = False) -> Fixes:
     """The GPS points of the trips `which`, at whole seconds.
 
-    `dense` samples a point every few seconds instead of at the device's own interval.
+    With `dense`, points are a few seconds apart instead of at the device's own interval.
     """
     begin = drives.at_s[drives.offsets[which]]
     duration = drives.duration_s[which]
@@ -152,7 +152,7 @@ def positions(
 def drift(
     owner: NDArray[np.int64], at: NDArray[np.float64], n: int, rng: np.random.Generator
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """GPS error that drifts: normal at knots every 25 s, linear in between, at most a street's width."""
+    """Drifting GPS error: normal at knots every 25 s, linear in between, clipped to a street's width."""
     sigma = _NOISE_M * np.exp(rng.normal(-0.1, 0.35, n))
     knot = np.floor(at / _KNOT_S).astype(np.int64)
     share = at / _KNOT_S - knot

@@ -49,7 +49,7 @@ class District:
     angle: float
     along_m: float
     across_m: float
-    grown: float
+    irregularity: float
     """0 = straight grid, 1 = crooked lanes with many gaps."""
 
 
@@ -210,9 +210,9 @@ def _districts(
             use = "works" if draw[0] > 0.86 else "homes"
         if i == park:
             use = "park"
-        grown = {"grid": 0.0, "organic": 0.6 + 0.4 * draw[1], "mixed": float(draw[1]) if far[i] > 0.2 else 0.1}
+        irregularity = {"grid": 0.0, "organic": 0.6 + 0.4 * draw[1], "mixed": float(draw[1]) if far[i] > 0.2 else 0.1}
         angle = main_angle if far[i] < 0.2 or draw[2] < 0.35 else main_angle + rng.uniform(-0.7, 0.7)
         size = style.block_m * (0.8 + 0.95 * far[i]) * (1.6 if use == "works" else 1.0)
         along = size * rng.uniform(1.0, 1.5)
-        found.append(District(cell, use, angle, along, size * rng.uniform(0.7, 1.0), grown[style.pattern]))
+        found.append(District(cell, use, angle, along, size * rng.uniform(0.7, 1.0), irregularity[style.pattern]))
     return tuple(found)

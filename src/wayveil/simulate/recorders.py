@@ -57,7 +57,7 @@ def record(drives: Drives, which: NDArray[np.int64], user: NDArray[np.int64], rn
     duration_s = np.floor(drives.duration_s[which])
     offsets, clock, metres, length_m = _ways(drives, which)
     by_distance = distance_m > 0
-    # Numbers of fixes: after the first, every so many seconds or metres, and one at the end.
+    # Numbers of fixes: the first, one per interval of time or distance, and one at the end.
     wanted = np.where(by_distance, length_m / np.maximum(distance_m, 1), duration_s / np.maximum(interval_s, 1))
     count = np.clip(np.floor(wanted), 1, MOST_POINTS - 2).astype(np.int64) + 1
     owner, rank = ragged.owners(count), ragged.ranks(count)

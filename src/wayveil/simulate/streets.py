@@ -95,7 +95,8 @@ def _district_lines(district: District, style: Style, rng: np.random.Generator) 
         return []
     middle = np.array([district.polygon.centroid.x, district.polygon.centroid.y])
     reach = math.sqrt(district.polygon.area) * 1.6
-    one_way = district.grown < 0.5 and district.use in ("centre", "homes") and rng.random() < 0.4 + style.oneway_share
+    regular = district.irregularity < 0.5 and district.use in ("centre", "homes")
+    one_way = regular and rng.random() < 0.4 + style.oneway_share
     found = []
     for family, spacing in enumerate((district.along_m, district.across_m)):
         spacing = spacing * 3.2 if district.use == "park" else spacing
@@ -103,7 +104,7 @@ def _district_lines(district: District, style: Style, rng: np.random.Generator) 
         ahead, aside = np.array([math.cos(angle), math.sin(angle)]), np.array([-math.sin(angle), math.cos(angle)])
         phase, flip = rng.uniform(-0.5, 0.5), int(rng.random() < 0.5)
         for k in range(-int(reach / spacing), int(reach / spacing) + 1):
-            jitter = rng.normal(0, 0.12 * district.grown)
+            jitter = rng.normal(0, 0.12 * district.irregularity)
             at = middle + aside * (k + phase + jitter) * spacing
             sense = 1 if (k + flip) % 2 else -1  # neighbouring one-way streets have opposite directions
             line = shapely.linestrings([at - sense * reach * ahead, at + sense * reach * ahead])
@@ -195,9 +196,9 @@ def _gaps(lines: list[NDArray[np.float64]], road_class: NDArray[np.int8], plan: 
     line_of, district_of = shapely.STRtree([district.polygon for district in plan.districts]).query(
         middles, predicate="intersects"
     )
-    grown = np.zeros(len(lines))
-    grown[line_of] = np.array([0.03 + 0.27 * district.grown for district in plan.districts])[district_of]
-    return np.where(road_class >= ROAD_CLASSES.index("residential"), grown, 0.0)
+    irregularity = np.zeros(len(lines))
+    irregularity[line_of] = np.array([0.03 + 0.27 * district.irregularity for district in plan.districts])[district_of]
+    return np.where(road_class >= ROAD_CLASSES.index("residential"), irregularity, 0.0)
 
 
 def _connected(

@@ -31,7 +31,7 @@ def wanted_count(release: Release, n: int | None) -> int:
 
 
 def default_count(release: Release) -> int:
-    """The number of trajectories that the release tells, at least one."""
+    """The number of trajectories that the release implies, at least one."""
     return min(max(round(estimate_number(release).value), 1), _MOST_TRAJECTORIES)
 
 
@@ -67,7 +67,7 @@ def wanted_seed(seed: int | None) -> int | None:
         return None
     chosen = _whole(seed)
     if chosen is None or chosen < 0:
-        raise InputError("seed must be a whole number of at least 0; leave it out to have one drawn.")
+        raise InputError("seed must be a whole number of at least 0; leave it out for a random one.")
     return chosen
 
 

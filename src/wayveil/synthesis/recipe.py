@@ -54,14 +54,14 @@ from wayveil.synthesis.single_points import draw_single_points, mixed
 from wayveil.synthesis.trips.candidates import Trips, draw_trips, timed_again
 from wayveil.synthesis.trips.departures import departures
 from wayveil.synthesis.trips.draw import systematic, within_groups
-from wayveil.synthesis.trips.pairs import whole_trips
+from wayveil.synthesis.trips.pairs import integer_trips
 
 _DRAWING = "drawing trajectories"
 
 
 @dataclass(frozen=True, eq=False)
 class Synthesis:
-    """Synthetic trajectories, and what is known about their quality; the result of `wayveil.synthesize`.
+    """Synthetic trajectories and diagnostics of their quality; the result of `wayveil.synthesize`.
 
     Examples
     --------
@@ -260,13 +260,13 @@ class _Fitted:
 
 def _fit_pool(model: Model, pool: Pool, random: np.random.Generator, progress: Progress) -> _Fitted:
     """Durations for the actual lengths of the routes, then the pace by place, then the weights of the candidates."""
-    _, evenly = _evenly_seen(model.estimates, pool, random)
-    recorded_m = final_lengths(pool.trips, pool.course, evenly)
+    _, steady = _at_constant_speed(model.estimates, pool, random)
+    recorded_m = final_lengths(pool.trips, pool.course, steady)
     trips = timed_again(model.estimates, pool.trips, recorded_m, random)
     pool = replace(pool, trips=trips, course=with_speeds(pool.course, recorded_m / trips.duration_s))
-    fixes, evenly = _evenly_seen(model.estimates, pool, random)
+    fixes, steady = _at_constant_speed(model.estimates, pool, random)
     points = pool.trips.points
-    estimates = _with_routes(model.estimates, histogram(evenly, model.estimates.grid, points))
+    estimates = _with_routes(model.estimates, histogram(steady, model.estimates.grid, points))
     progress(_DRAWING, 0.32)
     slowness = fit_slowness(pool.course, points, fixes.offsets, fixes.way, estimates.occupancy, estimates.grid)
     placed = place(pool.course.lines, slowness_weight(pool.course, slowness), fixes.offsets, fixes.way)
@@ -289,7 +289,7 @@ def _draw_pool(model: Model, count: int, random: np.random.Generator, progress: 
     return Pool(trips, course_of(lines, estimates.grid), departures(estimates, len(trips), random))
 
 
-def _evenly_seen(estimates: Estimates, pool: Pool, random: np.random.Generator) -> tuple[Fixes, Polylines]:
+def _at_constant_speed(estimates: Estimates, pool: Pool, random: np.random.Generator) -> tuple[Fixes, Polylines]:
     """Return the times of some fixes of each candidate, and their positions at a constant speed."""
     fixes = fixes_of(estimates, np.minimum(pool.trips.points, SETTINGS.pool_points), pool.trips.interval, random)
     return fixes, place(pool.course.lines, pool.course.step_m, fixes.offsets, fixes.way)
@@ -319,6 +319,6 @@ def _forbidden(model: Model, placed: Polylines, elapsed: NDArray[np.float64], po
 
 def _resample(fit: Fit, trips: Trips, count: int, random: np.random.Generator) -> NDArray[np.int64]:
     """Return the chosen candidates: a whole number for each pair of zones, and within a pair by weight."""
-    each = whole_trips(trips.pair, fit.weight, count, random)
+    each = integer_trips(trips.pair, fit.weight, count, random)
     pair_of_each = ragged.owners(each)
     return random.permutation(within_groups(fit.weight, trips.pair, pair_of_each, len(each), random))

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from wayveil.core.optional import gis
 from wayveil.errors import InputError
 from wayveil.io.atomic import atomic_path, write_text
-from wayveil.io.extras import gis
 from wayveil.io.outputs import check_output, check_outputs
 from wayveil.traffic.table import Table
 

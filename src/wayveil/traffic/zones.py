@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.grid import base_grid
+from wayveil.core.optional import gis
 from wayveil.core.scope import Scope
 from wayveil.errors import InputError
-from wayveil.io.extras import gis
 from wayveil.io.inputs import TooLargeError, read_text
 from wayveil.io.readers.crs import to_degrees
 from wayveil.questions.flow import Flow

@@ -1,7 +1,7 @@
-"""plan: how large the errors of a measurement will be, before anything is read or spent.
+"""Expected errors of a measurement, before anything is read or spent.
 
-The noise of every question follows from the promise alone. How large the errors are that it causes in the finished data
-was found once on simulated cities, as a table by the size of the city and the signal, N·ε with Laplace noise for single
+The noise of every question follows from the promise alone. The errors that it causes in the finished data were measured
+on simulated cities. A table stores them by the size of the city and the signal, N·ε with Laplace noise for single
 trajectories (research/benchmarks/plan_errors.py). Any other promise is looked up at the signal at which such a release
 would have the same noise. Looking the errors up takes no time; simulating a city would take minutes.
 
@@ -32,9 +32,9 @@ from wayveil.release.kinds import KINDS
 TABLE = Path(__file__).with_name("expected_errors.json")
 """Written by research/benchmarks/plan_errors.py."""
 OTHER_DELTA = "1e-6"
-"""The δ that is proposed where none was given."""
+"""The δ that is proposed if none was given."""
 MOST_TRIPS = 10**12
-"""Larger numbers are typing errors."""
+"""Larger numbers are probably typing errors."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +98,8 @@ class Plan(Setting):
 
     def sentence(self) -> str:
         """One sentence about all kinds of results."""
-        told = (f"{KINDS[one.kind].title} {one.word} (about {_percent(one.error)} off)" for one in self.results)
-        return f"Expected from simulated cities: {', '.join(told)}."
+        parts = (f"{KINDS[one.kind].title} {one.word} (about {_percent(one.error)} off)" for one in self.results)
+        return f"Expected from simulated cities: {', '.join(parts)}."
 
 
 def plan(

@@ -50,8 +50,8 @@ def synthesize(
     n
         Number of trajectories; by default the noisy count of the release.
     people
-        Number of people instead, with as many trips as the release tells. Trips then have a `user`. They also have one
-        without this argument if the release, measured with unit="user", answers questions about people.
+        Number of people instead, with as many trips as the release implies. Trips then have a `user`. They also have
+        one without this argument if the release, measured with unit="user", answers questions about people.
     seed
         The same seed gives the same trajectories. It does not affect the noise of the release.
     estimator

@@ -175,7 +175,7 @@ def _unit_of(unit: Unit | str, max_per_user: int | None) -> Unit:
     if kind not in ("trajectory", "user"):
         raise InputError("unit must be 'trajectory', or 'user' with max_per_user=, or a wayveil.Unit.")
     if kind == "trajectory" and max_per_user is not None:
-        raise InputError("max_per_user= belongs to unit='user'; leave it out with unit='trajectory'.")
+        raise InputError("max_per_user= applies only to unit='user'; leave it out with unit='trajectory'.")
     if kind == "user" and max_per_user is None:
         raise InputError("unit='user' needs max_per_user=, the largest number of trajectories used per user.")
     try:

@@ -68,7 +68,7 @@ def _cells(run: Run, x_m: Floats, y_m: Floats, count: float, step: int) -> TwoLe
 
 
 def _points(run: Run, paths: Ints, levels: list[Level], grids: list[TwoLevelGrid]) -> Trajectories:
-    """A point of each step; a path that the tree cuts short goes on in any leaf that the step's counts know.
+    """A point of each step; a path that the tree cuts short continues in a random leaf of that step's counts.
 
     Privacy: free (post-processing).
     """

@@ -27,7 +27,7 @@ CELLS = ACROSS**2
 LENGTHS = 24
 """Longer trajectories are counted as this length, in cells."""
 QUANTILE = 0.9
-"""A device reports as many moves as this share of the devices has at most, by the noisy lengths."""
+"""Quantile of the noisy lengths that sets how many moves each device reports."""
 _SHARES = {"lengths": "0.1", "starts": "0.4", "ends": "0.2", "moves": "0.3"}
 
 

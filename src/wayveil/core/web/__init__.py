@@ -18,7 +18,7 @@ from wayveil.core.scope import Scope
 UNITS = 65_535
 """Coordinates on a page are 16-bit integers across the box, from the south-west corner."""
 _MOST_ROAD_VERTICES = 70_000
-"""Vertices of the roads on a page; keeps them below half a megabyte."""
+"""Largest number of road vertices on a page; keeps them below half a megabyte."""
 
 
 def asset(name: str) -> str:
@@ -40,7 +40,7 @@ def encoded(values: NDArray[Any]) -> str:
 
 
 def positions(lon: NDArray[np.float64], lat: NDArray[np.float64], scope: Scope) -> str:
-    """Positions as pairs of 16-bit integers across the box; positions outside it move to its border."""
+    """Positions as pairs of 16-bit integers across the box; positions outside it are moved to its border."""
     x, y = scope.to_metres(lon, lat)
     share = np.column_stack([x / scope.width_m, y / scope.height_m])
     return encoded(np.round(np.clip(share, 0, 1) * UNITS).astype("<u2"))
@@ -50,7 +50,7 @@ def road_lines(roads: RoadMap, scope: Scope) -> dict[str, Any]:
     """The roads inside the box, the most important classes first, as many as fit on a page.
 
     `rank` is the index into ROAD_CLASSES, with unknown classes as residential. `name` is 0 for a street without a name,
-    or else the place of its name in `names`, counted from 1.
+    and otherwise 1 + the index of its name in `names`.
 
     Privacy: free (the map is public).
     """

@@ -50,8 +50,8 @@ class PeopleReport:
     jumps: int
     """Synthetic trips that start where the person cannot be in time at the scope's top speed."""
     classifier: float | None
-    """Area under the curve of a classifier that tells real people from synthetic ones: 0.5 cannot, 1 always can. None
-    without scikit-learn."""
+    """Area under the curve of a classifier of real and synthetic people: 0.5 = indistinguishable, 1 = always
+    distinguished. None without scikit-learn."""
 
 
     def to_dict(self) -> dict[str, Any]:
@@ -67,7 +67,7 @@ class PeopleReport:
         lines += [f"{'Zipf exponent (real, synthetic)':<{wide}}  {real:7.2f}  {made:7.2f}"]
         lines += [f"{'overlapping trips, jumps':<{wide}}  {self.overlaps:7d}  {self.jumps:7d}"]
         if self.classifier is not None:
-            lines += [f"{'classifier (0.5 cannot tell)':<{wide}}  {self.classifier:7.2f}"]
+            lines += [f"{'classifier (0.5 is best)':<{wide}}  {self.classifier:7.2f}"]
         return "\n".join(lines)
 
 

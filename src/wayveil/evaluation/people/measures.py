@@ -1,7 +1,7 @@
-"""Measures of people, each a value per person, per stay, per visit or per day, by the formulas of the field.
+"""Measures of people: values per person, stay, visit or day, by the usual formulas of mobility science.
 
 The radius of gyration, waiting times, location frequencies and the uncorrelated entropy follow scikit-mobility; a place
-is a square of 500 m, where that library takes a tessellation. Tests compare them with its formulas.
+is a square of 500 m, where that library uses a tessellation. Tests compare them with its formulas.
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure: what it is, its values, each with its person, and the edges of the bins in which it is compared."""
+    """A measure: its description, its values with their persons, and the edges of the bins in which it is compared."""
 
     title: str
     values: Callable[[PeopleTrips], tuple[NDArray[np.int64], Floats]]

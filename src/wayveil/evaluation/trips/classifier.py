@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.errors import InputError
+from wayveil.core.optional import needed
 from wayveil.evaluation.trips.features import Features
 from wayveil.evaluation.trips.result import TellingFeature
 from wayveil.evaluation.trips.settings import SETTINGS
@@ -16,10 +16,7 @@ Floats = NDArray[np.float64]
 
 def require_sklearn() -> None:
     """InputError with the command to install scikit-learn, if it is missing."""
-    try:
-        import sklearn.ensemble  # noqa: F401
-    except ImportError:
-        raise InputError("trips=True needs scikit-learn; install it with: pip install 'wayveil[evaluate]'.") from None
+    needed("sklearn.ensemble", "trips=True")
 
 
 def one_thread() -> AbstractContextManager[Any]:
@@ -31,7 +28,7 @@ def one_thread() -> AbstractContextManager[Any]:
 
 
 def area_under_curve(real: dict[str, Features], synthetic: dict[str, Features], seed: int = 0) -> float:
-    """AUC of gradient boosting on single trips, by cross-validation: 0.5 = not told apart, 1 = always."""
+    """AUC of gradient boosting on single trips, by cross-validation: 0.5 = indistinguishable."""
     from sklearn.ensemble import HistGradientBoostingClassifier
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
@@ -75,7 +72,7 @@ def telling_features(
 ) -> tuple[TellingFeature, ...]:
     """The features that differ most, each with what it is in the real and in the synthetic trips.
 
-    Of features that say the same (a high rank correlation), only the most telling one is listed.
+    Of features with a high rank correlation, only the one that differs most is listed.
     """
     found: list[tuple[float, str, str]] = []
     for group in real:

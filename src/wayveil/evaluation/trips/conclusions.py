@@ -48,7 +48,7 @@ def _alike(what: str, advice: str) -> Measure:
         f"{what}: mean Kolmogorov–Smirnov distance of its features",
         "The distance of the distributions is {value:.2f}, between two real halves {floor:.2f}",
         f"{what} is as in real trips",
-        f"{what} differs somewhat, so look at the most telling features",
+        f"{what} differs somewhat, so look at the features that differ most",
         advice,
         slack=0.02,
     )
@@ -56,7 +56,7 @@ def _alike(what: str, advice: str) -> Measure:
 
 MEASURES: dict[str, Measure] = {
     "auc": Measure(
-        "real and synthetic trips, told apart by a classifier (AUC; 0.5 = not at all)",
+        "real against synthetic trips, by a classifier (AUC; 0.5 = indistinguishable)",
         "The classifier has an AUC of {value:.2f}, on two real halves {floor:.2f}",
         "single synthetic trips pass for real ones",
         "many single trips are recognised, so test a model of single trips on real data before use",
@@ -116,7 +116,7 @@ MEASURES: dict[str, Measure] = {
         "mean speed by 500 m cell: mean error",
         "Speeds by place are off by {value:.1f} km/h, between two real halves {floor:.1f}",
         "speeds by place can be used",
-        "fast and slow districts can be told apart",
+        "fast and slow districts can be distinguished",
         "do not use speeds by place",
         unit="km/h",
         slack=0.5,
@@ -125,7 +125,7 @@ MEASURES: dict[str, Measure] = {
         "mean speed by hour of the day: mean error",
         "Speeds by hour are off by {value:.1f} km/h, between two real halves {floor:.1f}",
         "speeds by hour can be used",
-        "peak and quiet hours can be told apart",
+        "peak and quiet hours can be distinguished",
         "do not use speeds by hour",
         unit="km/h",
         slack=0.5,

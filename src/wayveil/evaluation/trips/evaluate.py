@@ -119,7 +119,7 @@ def _sides(sets: Sets) -> tuple[Paths, Paths, Paths]:
 def _features(
     sets: Sets, matched: tuple[Matched, ...] | None, with_time: bool, progress: Progress
 ) -> tuple[Pairs, tuple[TellingFeature, ...]]:
-    """The classifier and the distances of features by group, and the most telling features."""
+    """The classifier and the distances of features by group, and the features that differ most."""
     real, synthetic, other = _feature_tables(sets, matched, with_time)
     progress("trips", 0.35)
     pairs: Pairs = {}

@@ -53,7 +53,7 @@ class TripEvaluation:
         for name, score in self.scores.items():
             lines.append(f"{name:<{wide}}  {score.value:7.3f}  {score.floor:7.3f}  {score.conclusion}")
         if self.telling:
-            lines.append("most telling features (median real, median synthetic, distance):")
+            lines.append("features that differ most (median real, median synthetic, distance):")
         for feature in self.telling:
             medians = f"{feature.real_median:.3g} {feature.synthetic_median:.3g}"
             lines.append(f"  {feature.name} {medians} {feature.distance:.2f}")

@@ -13,7 +13,7 @@ from wayveil.evaluation.trips.settings import SETTINGS
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _DIGITS = 5
-"""Decimals of a degree (about a metre): both sides are rounded alike, so that precision does not tell them apart."""
+"""Decimals of a degree (about a metre): both sides are rounded alike, so that precision does not distinguish them."""
 
 
 @dataclass(frozen=True, eq=False)

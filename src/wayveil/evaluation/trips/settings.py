@@ -16,9 +16,11 @@ class Settings:
     fewest: int = 20
     """Fewer trips of a side than this say nothing about a population."""
     folds: int = 5
+    """Folds of the cross-validation of the classifier."""
     cell_m: float = 500.0
     """Side of the cells for the next move and for speeds: a few blocks."""
     density_cell_m: float = 1_000.0
+    """Side of the cells in which starts and ends around a trip are counted: a district."""
     stretch_m: float = 250.0
     """Length of a stretch of street, about two blocks."""
     on_road_m: float = 40.0
@@ -34,10 +36,11 @@ class Settings:
     fewest_synthetic_steps: int = 5
     """Steps that it needs of the compared trips."""
     stay_m: float = 100.0
+    """Radius of a stay around its first point."""
     stay_s: float = 300.0
-    """A stay is five minutes within 100 m of its first point."""
+    """Least duration of a stay."""
     telling: int = 8
-    """Features listed as the most telling ones."""
+    """Number of features listed as those that differ most."""
     alike: float = 0.9
     """Features with a higher rank correlation say the same; only the more telling one is listed."""
 

@@ -41,7 +41,7 @@ class Steps:
 
 @dataclass(frozen=True, eq=False)
 class Line:
-    """Trips as polylines with one point each at equal distances or times."""
+    """Trips resampled at equal distances or times."""
 
     offsets: Ints
     x_m: Floats

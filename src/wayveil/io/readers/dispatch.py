@@ -67,7 +67,7 @@ def _format_of_file(path: Path) -> str:
     if kind not in FORMATS:
         raise InputError(f"'{path.name}' is a file for a traffic simulator, which wayveil writes but does not read.")
     if path.name != name and kind not in PACKED and not (kind == "shp" and path.name.lower().endswith(".zip")):
-        raise InputError(f"'{path.name}' is a packed {kind} file, which is read only unpacked; unpack it first.")
+        raise InputError(f"'{path.name}' is a compressed {kind} file, which wayveil cannot read; decompress it first.")
     return kind
 
 

@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 from xml.sax.saxutils import unescape
 
+from wayveil.core.optional import gis
 from wayveil.errors import InputError
-from wayveil.io.extras import gis
 from wayveil.io.inputs import open_regular
 from wayveil.io.readers.packed import is_packed, open_text
 

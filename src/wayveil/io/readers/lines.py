@@ -179,7 +179,7 @@ def _shapes_of_column(column: pa.ChunkedArray, origin: str) -> Shapes:
     if pa.types.is_null(kind):
         return shapes_of_lists([None] * len(column), np.zeros(len(column), bool))
     if not is_text(kind):
-        raise InputError(f"The line column of '{origin}' holds neither WKT, WKB nor lists of positions; check line=.")
+        raise InputError(f"The line column of '{origin}' contains no WKT, WKB or lists of positions; check line=.")
     texts = _texts(column)
     if not any(text is not None and text.startswith("[") for text in texts):
         return shapes_of_geometries(shapely.from_wkt(np.array(texts, object), on_invalid="ignore"))

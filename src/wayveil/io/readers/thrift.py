@@ -1,4 +1,4 @@
-"""Thrift's compact protocol, as far as Parquet's footers and page headers use it."""
+"""The part of Thrift's compact protocol that Parquet's footers and page headers use."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ def _list(data: bytes, at: int, depth: int) -> tuple[list[Any], int]:
     if size == 15:
         size, at = _varint(data, at)
     items = []
-    for _ in range(size):  # every item takes a byte at least, so the data bounds the loop
+    for _ in range(size):  # every item takes at least one byte, so the length of the data bounds the loop
         item, at = _value(data, at, kind, depth + 1)
         items.append(item)
         if at > len(data):

@@ -64,7 +64,7 @@ def times_of(column: pa.ChunkedArray, timezone: str | None, origin: str, dayfirs
         return Times(seconds_of_numbers(float_column(column)))
     if pa.types.is_null(kind):
         return Times(np.full(len(column), np.nan))
-    raise InputError(f"The time column of '{origin}' contains neither numbers, timestamps nor text; check time=.")
+    raise InputError(f"The time column of '{origin}' contains no numbers, timestamps or text; check time=.")
 
 
 def iso_dates(column: pa.ChunkedArray, dayfirst: bool) -> pa.ChunkedArray:

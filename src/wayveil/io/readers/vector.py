@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from wayveil.core.optional import gis
 from wayveil.errors import InputError
-from wayveil.io.extras import gis
 from wayveil.io.inputs import open_regular
 from wayveil.io.layouts import Layout, resolve_layout
 from wayveil.io.options import ReadOptions
@@ -60,7 +60,7 @@ def _layer(pyogrio: Any, place: str, origin: str) -> str:
     layers = [str(name) for name, kind in pyogrio.list_layers(place) if kind is not None]
     if len(layers) != 1:
         what = "no layer" if not layers else "several layers"
-        raise InputError(f"'{origin}' has {what} with geometries; export the layer of the trips to a file of its own.")
+        raise InputError(f"'{origin}' has {what} with geometries; export the layer with the trips to its own file.")
     return layers[0]
 
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
+from wayveil.core.optional import gis
 from wayveil.core.tables import whole_seconds
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
-from wayveil.io.extras import gis
 from wayveil.io.options import WRITABLE, writing_format
 from wayveil.io.writers import csvfile, features, gpx, parquet, trips
 

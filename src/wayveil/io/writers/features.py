@@ -12,11 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from wayveil.core.optional import gis
 from wayveil.core.tables import user_column, whole_seconds
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.atomic import atomic_path
-from wayveil.io.extras import gis
 from wayveil.io.writers.stamps import iso_times
 
 Times = Literal["iso", "unix"]

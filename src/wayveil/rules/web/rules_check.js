@@ -107,7 +107,7 @@ function windowsOf({ from, to, days }, definition) {
   const indices = days === undefined ? [0, 1, 2, 3, 4, 5, 6] : daysOf(days, definition);
   const first = from === undefined ? 0 : clockSeconds(from);
   let last = to === undefined ? DAY_S : clockSeconds(to);
-  if (first === last || first === DAY_S) throw new Fault("'from' and 'to' name the same time; leave both out to mean the whole day.");
+  if (first === last || first === DAY_S) throw new Fault("'from' and 'to' are the same time; leave both out to mean the whole day.");
   if (last === 0) last = DAY_S;
   if (last <= first) last += DAY_S;
   const merged = [];

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from wayveil.core.bins import Bins
 from wayveil.synthesis.estimate.curves import Total
-from wayveil.synthesis.estimate.histogram import estimate_among
+from wayveil.synthesis.estimate.histogram import ShapePrior, estimate_among
 from wayveil.synthesis.estimate.settings import GAP_RATIOS
 
 
@@ -24,7 +24,8 @@ def estimate_gap_ratio(
     """Shares of each bin of gap / interval, adding up to one, never zero."""
     edges = np.asarray(bins.edges)
     middles = (edges[1:] + edges[:-1]) / 2
-    return estimate_among(counts, noise, middles, total, _shapes(bins), doubt=GAP_RATIOS.curve_nats, gaussian=gaussian)
+    prior = ShapePrior(_shapes(bins), curve_nats=GAP_RATIOS.curve_nats)
+    return estimate_among(counts, noise, middles, total, prior, gaussian=gaussian)
 
 
 @cache

@@ -7,6 +7,7 @@ Privacy: free (post-processing).
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,49 +55,62 @@ def estimate_histogram(
     return result
 
 
+@dataclass(frozen=True, eq=False)
+class ShapePrior:
+    """Prior of a quantity whose distribution usually is one of some shapes, and otherwise a smooth curve.
+
+    Shapes distinguish a peak from noise if the signal is weak; curves are better if it is strong.
+    """
+
+    shapes: NDArray[np.float64]
+    """(shapes, bins) shares of the bins."""
+    kind: Kind = from_bin_to_bin
+    """Families of smooth curves."""
+    curve_nats: float = 0.0
+    """How much lower the log prior of the smooth curves is."""
+    log_prior: NDArray[np.float64] | None = None
+    """Log prior of each shape; uniform if None."""
+    log_mean: tuple[float, float] | None = None
+    """Prior mean and standard deviation of the mean logarithm of a curve's values."""
+    curved_share: float = 0.0
+    """Share of the estimate that comes from smooth curves alone, because no quantity follows the shapes exactly."""
+
+
 def estimate_among(
     counts: NDArray[np.float64],
     noise: float,
     middles: NDArray[np.float64],
     total: Total,
-    shapes: NDArray[np.float64],
-    kind: Kind = from_bin_to_bin,
-    doubt: float = 0.0,
+    prior: ShapePrior,
+    *,
     long_tails: bool = False,
     gaussian: bool = False,
-    log_prior: NDArray[np.float64] | None = None,
-    usual: tuple[float, float] | None = None,
-    curved_share: float = 0.0,
 ) -> NDArray[np.float64]:
-    """Shares of each bin of a quantity whose distribution usually is one of the given `shapes` (rows of shares).
+    """Shares of each bin under a prior of typical shapes; never zero, adding up to one.
 
-    The prior is uniform over the shapes unless `log_prior` is given; smooth curves are also possible, with a log prior
-    that is lower by `doubt` nats. Shapes distinguish a peak from noise if the signal is weak; curves are better if it
-    is strong. With `long_tails` the likelihood is that of Laplace noise. Otherwise it is that of Gaussian noise with
-    the same variance, under which large deviations are stronger evidence. With `gaussian` the noise is that Gaussian.
-    `usual` is the mean logarithm of a curve's values that is usual, with its prior standard deviation. No quantity
-    follows the shapes exactly: `curved_share` of the estimate comes from smooth curves alone.
+    With `long_tails` the likelihood is that of Laplace noise. Otherwise it is that of Gaussian noise with the same
+    variance, under which large deviations are stronger evidence. With `gaussian` the noise is that Gaussian.
     """
     noisy = np.asarray(counts, float)
-    expected = total.count * shapes
+    expected = total.count * prior.shapes
     likely = -((noisy - expected) ** 2).sum(axis=1) / (4 * noise**2)
-    curves, evidence = smooth_curves(noisy, noise, kind(middles), total)
+    curves, evidence = smooth_curves(noisy, noise, prior.kind(middles), total)
     curved = averaged(curves, evidence)
-    if usual is not None:
+    if prior.log_mean is not None:
         log_mean = curves @ np.log(middles) / curves.sum(axis=1)
-        evidence = evidence - 0.5 * ((log_mean - usual[0]) / usual[1]) ** 2
+        evidence = evidence - 0.5 * ((log_mean - prior.log_mean[0]) / prior.log_mean[1]) ** 2
     if long_tails and not gaussian:
         evidence, likely = (laplace_evidence(noisy, noise, *of) for of in ((curves, evidence), (expected, likely)))
-    likely = likely - np.log(len(shapes)) if log_prior is None else likely + log_prior
-    odds = np.r_[evidence - np.log(len(curves)) - doubt, likely]
+    likely = likely - np.log(len(prior.shapes)) if prior.log_prior is None else likely + prior.log_prior
+    odds = np.r_[evidence - np.log(len(curves)) - prior.curve_nats, likely]
     result = np.zeros(len(noisy))
     for share, smooth in (
-        (1 - curved_share, averaged(np.concatenate([curves, expected]), odds)),
-        (curved_share, curved),
+        (1 - prior.curved_share, averaged(np.concatenate([curves, expected]), odds)),
+        (prior.curved_share, curved),
     ):
         if share:
-            prior = np.maximum(smooth, 1e-9 * smooth.sum())
-            estimate = posterior_mean(noisy, prior, noise, groups=1, gaussian=gaussian)
+            mean = np.maximum(smooth, 1e-9 * smooth.sum())
+            estimate = posterior_mean(noisy, mean, noise, groups=1, gaussian=gaussian)
             result += share * estimate / estimate.sum()
     return result
 

@@ -4,7 +4,7 @@ Trips are long where the city is large: half of them are longer than about a fif
 factor of two or so, and single lengths spread around that by a similar factor. Some trips go to one remote place, such
 as an airport or the next town, or use a faster mode. So lognormal shapes around the scope's size, alone or with a
 second, narrower one at longer lengths, are candidates besides the smooth curves of `curves.py`. A trip is a little
-longer than its displacement, so the answer about one of the two quantities tells about the shape of the other.
+longer than its displacement, so the answer about one of the two quantities is informative about the other.
 
 No city follows these shapes exactly, so the estimate that they take part in is averaged with smooth curves alone. The
 more noise units the answer is worth, the less weight the shapes have.
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.synthesis.estimate.curves import Kind, Total, log_likelihood
-from wayveil.synthesis.estimate.histogram import estimate_among
+from wayveil.synthesis.estimate.histogram import ShapePrior, estimate_among
 from wayveil.synthesis.estimate.settings import LENGTHS
 
 Floats = NDArray[np.float64]
@@ -57,20 +57,15 @@ class NoisyLengths:
 def estimate_lengths(own: NoisyLengths, other: NoisyLengths, middles: Floats, total: Total, kind: Kind) -> Floats:
     """Shares of each bin, adding up to one, never zero; `other` is the answer about the related quantity."""
     signal = total.count / own.noise
-    return estimate_among(
-        own.counts,
-        own.noise,
-        middles,
-        total,
+    prior = ShapePrior(
         own.shapes,
         kind,
-        doubt=LENGTHS.curve_nats,
-        long_tails=True,
-        gaussian=own.gaussian,
+        curve_nats=LENGTHS.curve_nats,
         log_prior=_log_prior(other, total),
-        usual=(float(np.log(own.usual_km)), LENGTHS.usual_spread),
+        log_mean=(float(np.log(own.usual_km)), LENGTHS.usual_spread),
         curved_share=signal / (signal + LENGTHS.trust_units),
     )
+    return estimate_among(own.counts, own.noise, middles, total, prior, long_tails=True, gaussian=own.gaussian)
 
 
 def _log_prior(other: NoisyLengths, total: Total) -> Floats:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.synthesis.estimate.curves import Total, about_lognormal
-from wayveil.synthesis.estimate.histogram import estimate_among
+from wayveil.synthesis.estimate.histogram import ShapePrior, estimate_among
 from wayveil.synthesis.estimate.settings import SPEEDS
 
 
@@ -24,8 +24,8 @@ def estimate_speeds(
     gaussian: bool = False,
 ) -> NDArray[np.float64]:
     """Shares of each bin, adding up to one, never zero; `long_tails` and `gaussian` as in `estimate_among`."""
-    middles, shapes = (edges[1:] + edges[:-1]) / 2, lognormal_shapes(edges)
-    return estimate_among(counts, noise, middles, total, shapes, about_lognormal, 0.0, long_tails, gaussian)
+    middles, prior = (edges[1:] + edges[:-1]) / 2, ShapePrior(lognormal_shapes(edges), about_lognormal)
+    return estimate_among(counts, noise, middles, total, prior, long_tails=long_tails, gaussian=gaussian)
 
 
 def lognormal_shapes(edges: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -69,7 +69,7 @@ def fit_views(estimates: Estimates, trips: Trips, course: Course, placed: Polyli
 
 
 def _known_noise(noise: float, count: float, distribution: Distribution) -> float:
-    """The noise, but at most the mean of a bin: what is known in advance about lengths limits their error."""
+    """The noise, but at most the mean of a bin: prior knowledge about lengths limits their error."""
     return min(noise, count / len(distribution.bins))
 
 

@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from wayveil.core.polylines import Polylines
 from wayveil.core.scope import Scope
+from wayveil.core.week import DAY_S
 from wayveil.rules.hours import Hours
 from wayveil.rules.motion import WEEK_S
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.obey.settings import DEPARTURES
 from wayveil.synthesis.place.track_columns import Tracks
-
-_DAY_S = 86_400.0
 
 
 def exchanged_departures(
@@ -168,8 +167,8 @@ def _shifts(
     near = np.broadcast_to(minutes, (len(start_utc), len(minutes)))
     drawn = pool_utc[random.integers(0, len(pool_utc), (len(start_utc), 2 * draws))]
     same_day, any_day = np.rint(drawn[:, :draws]), np.rint(drawn[:, draws:])
-    clock = scope.local_seconds(same_day.ravel()).reshape(same_day.shape) % _DAY_S
-    same_day = clock - (scope.local_seconds(start_utc) % _DAY_S)[:, None]
+    clock = scope.local_seconds(same_day.ravel()).reshape(same_day.shape) % DAY_S
+    same_day = clock - (scope.local_seconds(start_utc) % DAY_S)[:, None]
     any_day = any_day - start_utc[:, None]
     steps = np.arange(1, int(WEEK_S / 2 / grid_s) + 1)
     round_week = np.repeat(steps, 2) * np.tile([grid_s, -grid_s], len(steps))

@@ -5,7 +5,7 @@
 λ grows from round to round, so that the rules win in the end. w is larger at the ends of a trajectory. A is a density
 that attracts points to places where people are. Only the points around a violation take part. They are processed in
 windows of a fixed size, so that one program is compiled: a track that obeys after a round leaves its window, and the
-next one in the queue enters.
+next one in the queue takes its place.
 
 Privacy: free (post-processing).
 """
@@ -38,6 +38,14 @@ _Prepared = tuple[tuple[Array, ...], ...]
 
 
 @dataclass(frozen=True, eq=False)
+class Attraction:
+    """A density over a grid that attracts moved points to places where people are."""
+
+    density: Field
+    grid: Grid
+
+
+@dataclass(frozen=True, eq=False)
 class Descent:
     """The positions after the descent."""
 
@@ -56,7 +64,7 @@ class _Problem:
     joins: NDArray[np.bool_]
     """(n,) whether each takes part together with the next one."""
     pace: NDArray[np.float64]
-    """Metres of a step of Adam; zero for points that stay."""
+    """Step size of Adam in metres; zero for fixed points."""
     stay: NDArray[np.float64]
     """Weight of each squared displacement."""
     rules: tuple[Rule, ...]
@@ -68,8 +76,7 @@ def descend(
     scope: Scope,
     broken: Judge,
     random: np.random.Generator,
-    attraction: Field | None = None,
-    grid: Grid | None = None,
+    attraction: Attraction | None = None,
     progress: Progress = quiet,
 ) -> Descent:
     """Move the points around each violation until their tracks obey, in at most rounds × steps steps.
@@ -87,7 +94,7 @@ def descend(
         return Descent(x, y)
     sizes = np.diff(problem.first)
     shape = _padded(min(int(sizes.sum()), DESCENT.windows[-1]), int(sizes.max()))
-    field = _potential(attraction, grid)
+    field = _potential(attraction)
     inner = (problem.pace > 0) & (problem.stay < DESCENT.stay_weight_end)
     moved = random.normal(0, DESCENT.jitter_m, (2, len(problem.points))) * inner
     mean, square = np.zeros_like(moved), np.zeros_like(moved)
@@ -265,11 +272,11 @@ def _bilinear(field: Any, column: Any, row: Any) -> Any:
     return (1 - v) * ((1 - u) * field[r, c] + u * field[r, c1]) + v * ((1 - u) * field[r1, c] + u * field[r1, c1])
 
 
-def _potential(attraction: Field | None, grid: Grid | None) -> tuple[NDArray[np.float32], float] | None:
-    if attraction is None or grid is None or not attraction.max() > 0:
+def _potential(attraction: Attraction | None) -> tuple[NDArray[np.float32], float] | None:
+    if attraction is None or not attraction.density.max() > 0:
         return None
-    floor = DESCENT.density_floor * attraction.max()
-    return np.log(np.maximum(attraction, 0.0) + floor).astype(np.float32), grid.cell_m
+    floor = DESCENT.density_floor * attraction.density.max()
+    return np.log(np.maximum(attraction.density, 0.0) + floor).astype(np.float32), attraction.grid.cell_m
 
 
 def _near(wrong: NDArray[np.bool_], joins: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -18,8 +18,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
-from wayveil.core.grid import Grid
-from wayveil.core.pyramid import Field
 from wayveil.core.scope import Scope
 from wayveil.progress import Progress, part, quiet
 from wayveil.rules.bounds import with_scope_bounds
@@ -27,7 +25,7 @@ from wayveil.rules.counting import unique_names
 from wayveil.rules.motion import Motion
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.obey.departures import exchanged_departures, open_departures
-from wayveil.synthesis.obey.descent import descend
+from wayveil.synthesis.obey.descent import Attraction, descend
 from wayveil.synthesis.obey.repair import project, search
 from wayveil.synthesis.obey.settings import REFINE
 from wayveil.synthesis.obey.times import legal_times
@@ -44,7 +42,7 @@ Counts = dict[str, dict[str, int]]
 
 @dataclass(frozen=True, eq=False)
 class Refined:
-    """Trajectories with the same numbers of points as before, and what was done to them."""
+    """Trajectories with unchanged numbers of points, and a summary of the changes."""
 
     x_m: NDArray[np.float64]
     y_m: NDArray[np.float64]
@@ -54,7 +52,7 @@ class Refined:
     moved: int
     """Number of trajectories with a point that moved by more than 5 cm."""
     retimed: int
-    """Number of trajectories with another time."""
+    """Number of trajectories whose times changed."""
     unresolved: NDArray[np.int64]
     """Indices of trajectories that still break a rule; they are unchanged."""
 
@@ -70,40 +68,32 @@ class _Task:
     pool_utc: NDArray[np.float64]
     """Departures of all trajectories."""
     random: np.random.Generator
-    attraction: Field | None
-    grid: Grid | None
+    attraction: Attraction | None
     progress: Progress
 
 
 def refine(
-    offsets: NDArray[np.int64],
-    x_m: NDArray[np.float64],
-    y_m: NDArray[np.float64],
-    t_utc: NDArray[np.float64],
+    tracks: Tracks,
     rules: Iterable[Rule],
     scope: Scope,
     *,
     random: np.random.Generator,
-    attraction: Field | None = None,
-    grid: Grid | None = None,
+    attraction: Attraction | None = None,
     progress: Progress = quiet,
 ) -> Refined:
     """Return trajectories that obey: argmin of displacement² + roughness, subject to no violation.
 
     Parameters
     ----------
-    offsets, x_m, y_m, t_utc
-        Trajectory i owns the points `offsets[i]:offsets[i + 1]`, in the scope's metres and Unix seconds.
+    tracks
+        Trajectories in the scope's metres and Unix seconds.
     rules
         The rules to obey; the scope's bounds are always added.
-    attraction, grid
-        A density that attracts moved points to places where people are, and its grid.
 
     Privacy: free (post-processing).
     """
-    given = Tracks(
-        np.asarray(offsets, np.int64), np.asarray(x_m, float), np.asarray(y_m, float), np.asarray(t_utc, float)
-    )
+    columns = (np.asarray(column, float) for column in (tracks.x_m, tracks.y_m, tracks.t_utc))
+    given = Tracks(np.asarray(tracks.offsets, np.int64), *columns)
     rules = with_scope_bounds(rules, scope)
     progress("obeying rules", 0.0)
     before, broken = _judge_written(given, rules, scope)
@@ -121,7 +111,7 @@ def refine(
         return Refined(given.x_m, given.y_m, exchanged.t_utc, before, 0, retimed, which)
     original = as_written(take_tracks(exchanged, which), scope)
     pool_utc = np.rint(given.t_utc[given.offsets[:-1]])
-    task = _Task(rules, strict, scope, pool_utc, random, attraction, grid, progress)
+    task = _Task(rules, strict, scope, pool_utc, random, attraction, progress)
     part, left = _cure(original, task)
     part = put_tracks(part, left, take_tracks(take_tracks(given, which), left))
     result = put_tracks(exchanged, which, part)
@@ -173,7 +163,7 @@ def _descended(tracks: Tracks, left: NDArray[np.int64], task: _Task) -> Tracks:
         return _judge(retimed(index, x, y), strict, scope)[1]
 
     descending = part(task.progress, "obeying rules", 0.1, 0.9)
-    found = descend(moving, task.rules, scope, broken, task.random, task.attraction, task.grid, descending)
+    found = descend(moving, task.rules, scope, broken, task.random, task.attraction, descending)
     return put_tracks(tracks, left, retimed(np.arange(len(moving)), found.x_m, found.y_m))
 
 

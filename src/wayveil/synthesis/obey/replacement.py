@@ -13,6 +13,7 @@ from wayveil.errors import RuleError
 from wayveil.progress import Progress, quiet
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.estimate.estimate import Estimates
+from wayveil.synthesis.obey.descent import Attraction
 from wayveil.synthesis.obey.refine import Counts, Refined, refine
 from wayveil.synthesis.obey.settings import REPLACEMENTS
 from wayveil.synthesis.place.caps import within_caps
@@ -83,18 +84,8 @@ def _refined(
     random: np.random.Generator,
     progress: Progress = quiet,
 ) -> Refined:
-    return refine(
-        tracks.offsets,
-        tracks.x_m,
-        tracks.y_m,
-        tracks.t_utc,
-        rules,
-        estimates.scope,
-        random=random,
-        attraction=estimates.occupancy,
-        grid=estimates.grid,
-        progress=progress,
-    )
+    attraction = Attraction(estimates.occupancy, estimates.grid)
+    return refine(tracks, rules, estimates.scope, random=random, attraction=attraction, progress=progress)
 
 
 def _without(tracks: Tracks, index: NDArray[np.int64]) -> Tracks:

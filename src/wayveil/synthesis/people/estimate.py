@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.questions.answer import Answer
-from wayveil.questions.norms import Noisy, NormBins, trajectories_per_unit
+from wayveil.questions.norm_estimates import Noisy, trajectories_per_unit
+from wayveil.questions.norms import NormBins
 from wayveil.questions.people import PEOPLE_PREFIX, PersonQuestion
 from wayveil.questions.people.places import PLACES_SHARE
 from wayveil.questions.people.rhythm import TRIPS

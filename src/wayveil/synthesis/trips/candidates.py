@@ -29,7 +29,7 @@ from wayveil.synthesis.estimate.estimate import Estimates
 from wayveil.synthesis.place.caps import fastest_mps
 from wayveil.synthesis.place.sampling import with_sampling_intervals
 from wayveil.synthesis.trips.draw import rows_of, systematic, within_bins, within_groups
-from wayveil.synthesis.trips.pairs import whole_trips, zone_pairs
+from wayveil.synthesis.trips.pairs import integer_trips, zone_pairs
 from wayveil.synthesis.trips.settings import TRIPS
 
 
@@ -139,7 +139,7 @@ def _draw_ends(
         np.ones(many), views, TRIPS.ends_rounds, total=None, most_factor=TRIPS.most_factor, bounds=TRIPS.weight_bounds
     )
     pair = zone_pairs(origin, destination, grid)
-    each = candidates * whole_trips(pair, weight, count, random)
+    each = candidates * integer_trips(pair, weight, count, random)
     kept = within_groups(weight, pair, ragged.owners(each), len(each), random)
     kept = kept[np.argsort(flow[kept], kind="stable")]
     return flow[kept], pair[kept], origin[kept], destination[kept]

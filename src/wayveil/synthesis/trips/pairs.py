@@ -22,7 +22,7 @@ def zone_pairs(origin: NDArray[np.int64], destination: NDArray[np.int64], grid: 
     return np.unique(_morton([axis // TRIPS.zone_cells for axis in axes]), return_inverse=True)[1]
 
 
-def whole_trips(
+def integer_trips(
     pair: NDArray[np.int64], weight: NDArray[np.float64], count: int, random: np.random.Generator
 ) -> NDArray[np.int64]:
     """Whole numbers of trips for each pair, `count` in total, in proportion to the weights of its trips."""

@@ -78,11 +78,11 @@ def sentence(found: tuple[Verdict, ...]) -> str:
     groups = {word: [_named(one) for one in found if one.word == word] for word in ("good", "rough", "noise")}
     if not groups["good"] and not groups["rough"]:
         return "This data is noise: do not use it for anything but testing software."
-    told = [f"good for {_list(groups['good'])}"] if groups["good"] else []
-    told += [f"rough for {_list(groups['rough'])}"] if groups["rough"] else []
-    told += [f"noise for {_list(groups['noise'])}"] if groups["noise"] else []
+    parts = [f"good for {_list(groups['good'])}"] if groups["good"] else []
+    parts += [f"rough for {_list(groups['rough'])}"] if groups["rough"] else []
+    parts += [f"noise for {_list(groups['noise'])}"] if groups["noise"] else []
     advice = " Do not use it for what is noise." if groups["noise"] else ""
-    return f"This data is {'; '.join(told)}.{advice}"
+    return f"This data is {'; '.join(parts)}.{advice}"
 
 
 def _named(one: Verdict) -> str:
