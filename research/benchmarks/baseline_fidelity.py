@@ -36,12 +36,12 @@ NOT_HERE = {
 }
 REASONS = {
     "adatrace": "`relation` only; cause not found (its three defences, which read the raw data, are not built)",
-    "privtrace": "`relation`, three `length`, one `trip_1000`: no setting of the walk's open constants comes near it",
+    "privtrace": "`relation`, three `length`, one `trip_1000`: the program's grid seems finer",
     "dpstar": "`relation`, one `length`: our median lengths are for pairs of coarse cells, not of leaves",
     "ldptrace": "–",
     "dpapt2": "`relation`, two `length`: what the program does with paths cut by the tree is not described",
     "dpapt4": "as with two points",
-    "cnoise": "`relation`: the program's noise is smaller than the map, ours has the map's size",
+    "cnoise": "`relation`: ours has noise of the map's size, and the program's score suggests less",
     "dptrajpm": "`relation` only: how much a trajectory weighs in the moves is our reading",
 }
 ALLOWED = 0.25

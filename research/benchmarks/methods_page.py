@@ -24,7 +24,10 @@ Key = tuple[str, str, float]
 
 
 def read_cells(folders: list[Path]) -> tuple[dict[Key, list[dict[str, Any]]], dict[Key, str], dict[str, Any]]:
-    """The runs of each (dataset, method, ε), why others have none, and the largest floor file of each dataset."""
+    """The runs of each (dataset, method, ε), why others have none, and the largest floor file of each dataset.
+
+    "smaller" has the floors of every size, for methods that make fewer trajectories than the data has.
+    """
     runs: dict[Key, list[dict[str, Any]]] = {}
     failed: dict[Key, str] = {}
     floors: dict[str, Any] = {}
@@ -33,8 +36,10 @@ def read_cells(folders: list[Path]) -> tuple[dict[Key, list[dict[str, Any]]], di
         for path in sorted((folder / "cells").glob("*.json")):
             cell, parts = json.loads(path.read_text()), path.stem.split("__")
             if parts[1] == "floor":
-                size, kept = int(parts[2]), floors.get(parts[0], {"size": 0})
-                floors[parts[0]] = {"size": size, **cell["values"]} if size >= kept["size"] else kept
+                size, kept = int(parts[2]), floors.setdefault(parts[0], {"size": 0, "smaller": {}})
+                kept["smaller"][size] = cell["values"]
+                if size >= kept["size"]:
+                    kept |= {"size": size, **cell["values"]}
             elif "failed" in cell:
                 none[parts[0], parts[1], float(parts[2].removeprefix("eps"))] = cell["failed"]
             else:
@@ -83,11 +88,21 @@ def tables(runs: dict[Key, list[dict[str, Any]]], failed: dict[Key, str], floors
             cells = [runs.get((dataset, method, e)) for e in epsilons]
             if any(cells):
                 row = (" / ".join(mean(found, metric) for found in cells) for metric in METRICS)
+                lines += fewer(next(filter(None, cells)), floors[dataset])
                 lines.append(f"| {method} | " + " | ".join(row) + " |")
         lines.append("")
     lines += [*cost(runs, methods, datasets, epsilons), "", *ahead(runs), ""]
     lines += [f"- No result for {NAMES.get(d, d)}, {m}, ε = {e:g}: {why}." for (d, m, e), why in sorted(failed.items())]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def fewer(cells: list[dict[str, Any]], floor: dict[str, Any]) -> list[str]:
+    """The row of a floor of its own, for a method that makes fewer trajectories than the data has."""
+    size = cells[0]["trajectories"]
+    if not 0 < size < floor["size"] or size not in floor["smaller"]:
+        return []
+    shown = (show(floor["smaller"][size][metric]) for metric in METRICS)
+    return [f"| *floor of {size:,} trajectories, for the next row* | " + " | ".join(shown) + " |"]
 
 
 def cost(

@@ -7,11 +7,12 @@ from wayveil.baselines import load, names
 from wayveil.baselines.bridges import bridge
 from wayveil.baselines.conformance import SCOPE, NoNoise, walks
 from wayveil.baselines.mechanism import PublishedMechanism, SoundMechanism
+from wayveil.baselines.methods.generalised import GROUPS, PARTITIONS, _k_means
 from wayveil.baselines.methods.rejection import STUCK_ROUNDS, regenerate, rejection_with
 from wayveil.baselines.methods.safepath import _decode, _encode
 from wayveil.baselines.records import waypoints
 from wayveil.baselines.sequences import direction, neighbour_table, padded
-from wayveil.baselines.simplify import characteristic
+from wayveil.baselines.simplify import _segment_bits, characteristic
 from wayveil.baselines.trees import draw_paths, make_level
 from wayveil.core.trajectories import concatenate, select
 from wayveil.evaluation import METRICS
@@ -67,6 +68,37 @@ def test_each_polyline_is_simplified_on_its_own():
     one = characteristic(np.array([0, 12]), x[84:96], y[84:96])
     part = slice(together[0][7], together[0][8])
     assert np.array_equal(together[1][part], one[1])
+
+
+@pytest.mark.parametrize("last", [3, 7, 11])
+def test_a_segment_costs_what_the_paper_says(last):
+    """log2 of the segment, and for each step log2 of the perpendicular and of the angular distance to the segment."""
+    x, y = np.random.default_rng(last).normal(0, 300, (2, 12))
+    segment = np.array([x[last] - x[0], y[last] - y[0]])
+    length = np.hypot(*segment)
+    expected = np.log2(1 + length)
+    for k in range(last):
+        step = np.array([x[k + 1] - x[k], y[k + 1] - y[k]])
+        one, other = (abs(np.linalg.det([[x[i] - x[0], y[i] - y[0]], segment])) / length for i in (k, k + 1))
+        cosine = step @ segment / (np.hypot(*step) * length)
+        angular = np.hypot(*step) * (np.sqrt(1 - cosine**2) if cosine >= 0 else 1.0)
+        expected += np.log2(1 + (one**2 + other**2) / (one + other)) + np.log2(1 + angular)
+    assert _segment_bits(x, y, np.array([0]), np.array([last])) == pytest.approx([expected])
+
+
+def test_k_means_lowers_the_distance_to_the_centres():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(0, 1000, (2, 400))
+    index = np.random.default_rng(5).integers(0, 400, (PARTITIONS, GROUPS))
+    centre_x, centre_y = _k_means(x, y, np.random.default_rng(5))
+
+    def error(some_x, some_y):
+        return ((x[:, None] - some_x) ** 2 + (y[:, None] - some_y) ** 2).min(1).mean()
+
+    before = np.array([error(x[some], y[some]) for some in index])
+    after = np.array([error(*some) for some in zip(centre_x, centre_y)])
+    assert (after < before).all() and after.mean() < 0.85 * before.mean()
+    assert len(np.unique(np.round(after))) > PARTITIONS / 2  # the candidates differ
 
 
 def test_waypoints_are_at_equal_arc_length():

@@ -15,8 +15,8 @@ LONGEST = 12
 def characteristic(offsets: Ints, x_m: Floats, y_m: Floats) -> tuple[Ints, Floats, Floats]:
     """The polylines reduced to the points where one segment would describe them worse than the points do.
 
-    A segment costs log2 of its length, and log2 of the distances and turns of the points that it replaces; the points
-    cost log2 of their steps. Each polyline depends on its own points only.
+    A segment costs log2 of its length and, for each step that it replaces, log2 of the perpendicular and of the angular
+    distance; the points cost log2 of their steps. Each polyline depends on its own points only.
 
     Privacy: not private (trusted side only).
     """
@@ -41,20 +41,26 @@ def characteristic(offsets: Ints, x_m: Floats, y_m: Floats) -> tuple[Ints, Float
 
 
 def _segment_bits(x_m: Floats, y_m: Floats, a: Ints, c: Ints) -> Floats:
-    """Cost of the segments from a to c, with the points between them."""
+    """Cost of the segments from a to c, with the steps that they replace: log2(1 + d) of every length and distance.
+
+    The perpendicular distance of a step is the contraharmonic mean of those of its two points; its angular distance is
+    its own length times the sine of the angle, or its whole length if it goes back.
+    """
     east, north = x_m[c] - x_m[a], y_m[c] - y_m[a]
     length = np.hypot(east, north)
     safe = np.maximum(length, 1e-9)
-    away, turned = np.zeros(len(a)), np.zeros(len(a))
-    for k in range(1, LONGEST):
-        at = np.minimum(a + k, c)
-        inside = a + k < c
+    bits: Floats = np.log2(1.0 + length)
+    left = np.zeros(len(a))
+    for k in range(LONGEST):
+        here, after = np.minimum(a + k, c), np.minimum(a + k + 1, c)
+        inside = here < c
         if not inside.any():
             break
-        dx, dy = x_m[at] - x_m[a], y_m[at] - y_m[a]
-        away += np.where(inside, np.abs(dx * north - dy * east) / safe, 0.0)
-        back = np.maximum(at - 1, a)
-        step_x, step_y = x_m[at] - x_m[back], y_m[at] - y_m[back]
-        turned += np.where(inside, np.abs(step_x * north - step_y * east) / safe, 0.0)
-    cost: Floats = np.log2(1.0 + length) + np.log2(1.0 + away) + np.log2(1.0 + turned)
-    return cost
+        right = np.abs((x_m[after] - x_m[a]) * north - (y_m[after] - y_m[a]) * east) / safe
+        away = (left**2 + right**2) / np.maximum(left + right, 1e-9)
+        step_x, step_y = x_m[after] - x_m[here], y_m[after] - y_m[here]
+        across = np.abs(step_x * north - step_y * east) / safe
+        turned = np.where(step_x * east + step_y * north >= 0, across, np.hypot(step_x, step_y))
+        bits += np.where(inside, np.log2(1.0 + away) + np.log2(1.0 + turned), 0.0)
+        left = right
+    return bits

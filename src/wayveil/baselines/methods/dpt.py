@@ -3,10 +3,11 @@
 Grids of several resolutions: each step of a trajectory belongs to the finest grid in which it goes to a touching cell,
 that is, to the grid of its speed. Each grid has a prefix tree of moves (the next one of eight directions, a change to
 another grid, or the end); grids with few noisy steps are dropped; nodes of the tree below the noise are cut. Walks go
-from move to move, and prefer the direction of the move before.
+from move to move: by the two last moves where the tree knows them, otherwise by the place and, as a weight, the
+direction of the move before.
 
-The authors tune the height and the set of grids on noisy counts; here the height is two moves, and the set is chosen by
-the noisy number of steps of each grid.
+The authors choose the height and the set of grids by noisy scores; here the height is two moves, and the set is chosen
+by the noisy number of steps of each grid. They weight every move by its direction.
 """
 
 import numpy as np

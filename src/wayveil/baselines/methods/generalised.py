@@ -1,11 +1,12 @@
 """Generalised trajectories (Hua, Gao, Zhong: INFOCOM 2015), our own code from the paper.
 
-Each trajectory is reduced to its place at three time steps. At each step the places are merged into groups (k-means,
-chosen by the exponential mechanism), and the sequences of groups are counted with noise. Trajectories are drawn from
-the counts, with a place of each group.
+Each trajectory is reduced to its place at three time steps. At each step the places are merged into groups: the
+exponential mechanism chooses one of several results of k-means. The sequences of groups are counted with noise, and
+trajectories are drawn from the counts, with a place of each group.
 
-The authors' candidate partitions are made from the data, and only sequences that occur are given noise. The default
-mode's candidates are drawn from the public box, and every sequence of groups has noise.
+The authors' candidate partitions are made from the data (here: k-means from random places of the data), and only
+sequences that occur are given noise. k-means on private places would cost part of epsilon in each round, so the default
+mode's candidates are centres drawn from the public box, and every sequence of groups has noise.
 """
 
 import numpy as np
@@ -25,6 +26,8 @@ GROUPS = 12
 """Groups of places at each step."""
 PARTITIONS = 48
 """Candidate partitions at each step."""
+ROUNDS = 4
+"""Rounds of k-means for each candidate; few, so that the candidates differ."""
 _PLACES = 20_000
 """Public places from which the members of a group are drawn."""
 
@@ -52,8 +55,7 @@ def _partition(run: Run, x_m: Floats, y_m: Floats, name: str) -> tuple[Floats, F
     """
     box, diameter_m = run.box, float(np.hypot(run.box.width_m, run.box.height_m))
     if run.published:
-        index = run.rng.integers(0, len(x_m), (PARTITIONS, GROUPS))
-        centre_x, centre_y = x_m[index], y_m[index]
+        centre_x, centre_y = _k_means(x_m, y_m, run.rng)
     else:
         centre_x, centre_y = _uniform(box, (PARTITIONS, GROUPS), run.rng)
     score = np.zeros((1, PARTITIONS), np.int64)
@@ -62,6 +64,23 @@ def _partition(run: Run, x_m: Floats, y_m: Floats, name: str) -> tuple[Floats, F
         score[0, candidate] = -np.minimum(apart_m / diameter_m * 1000.0, 1000.0).astype(np.int64).sum()
     best = int(run.mechanism.choose(name, score, 1000)[0])
     return centre_x[best], centre_y[best]
+
+
+def _k_means(x_m: Floats, y_m: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """(PARTITIONS, GROUPS) centres, each partition from other random places.
+
+    Privacy: not private (trusted side only).
+    """
+    index = rng.integers(0, len(x_m), (PARTITIONS, GROUPS))
+    centre_x, centre_y = x_m[index], y_m[index]
+    for some_x, some_y in zip(centre_x, centre_y):
+        for _ in range(ROUNDS):
+            group = _nearest(x_m, y_m, some_x, some_y)
+            size = np.bincount(group, minlength=GROUPS)
+            full = size > 0
+            some_x[full] = np.bincount(group, x_m, GROUPS)[full] / size[full]
+            some_y[full] = np.bincount(group, y_m, GROUPS)[full] / size[full]
+    return centre_x, centre_y
 
 
 def _uniform(box: Box, shape: tuple[int, ...], rng: np.random.Generator) -> tuple[Floats, Floats]:

@@ -4,8 +4,10 @@ Trajectories are sequences of cells, cut at a public length, with an end symbol.
 cells with noise l_max/ε of the level; nodes below the threshold are cut; children are made to add up to their parent.
 Sequences grow from the longest gram that matches their last cells.
 
-The published mode shares what is left of ε at a node by its predicted height, log(count/θ), as the authors do. The
-default mode has the same share for each level, so that the ledger's lines are known before any data is read.
+The published mode shares what is left of ε at a node by its predicted height, as the authors do: the number of levels
+after which its count, divided equally among the symbols on each, is no larger than the noise. (That the children are
+equal is our simplification.) The default mode has the same share for each level, so that the ledger's lines are known
+before any data is read.
 """
 
 import numpy as np

@@ -5,7 +5,8 @@ Trajectories are sequences of cells. Below each node of the tree, the next place
 nodes below 2√2/ε are cut; children are made to add up to their parent; paths are read out of the tree.
 
 The authors take the height from the longest trajectory. Here it is a public constant in both modes, because a height of
-a hundred leaves nothing but noise; longer trajectories are cut.
+a hundred leaves nothing but noise; longer trajectories are cut. Their constrained inference also corrects the specific
+counts by the general ones; here general counts only decide which districts are looked into.
 """
 
 import numpy as np

@@ -4,8 +4,9 @@ A two-level grid, a first-order Markov chain with virtual start and end, second-
 matter, the distribution of trips by a convex fit of the noisy margins, and walks that mix both orders.
 
 The paper's text leaves the visits a leaf should have, the start of the convex fit and the walk's pull towards its end
-open (or we read it so). These three constants (80; 0.7 and 0.5 in `chain`) were chosen so that the published mode
+open (or we read it so). These three constants (80; 0.7 and 0.5 in `markov`) were chosen so that the published mode
 scores like the authors' own code on public data; `research/benchmarks/baseline_fidelity.py` shows how near it comes.
+Only `relation` stays far from it; a finer coarse grid, sized by the number of points, comes nearer but not near.
 """
 
 import numpy as np
