@@ -1,4 +1,4 @@
-"""Plans of people, before trips are chosen: how many trips each makes, on which days, and between how many places.
+"""Plans of people, before trips are chosen: how many trips each makes, and on which days.
 
 Privacy: free (post-processing).
 """
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from wayveil.core import ragged
 from wayveil.core.bins import Bins
-from wayveil.questions.people.places import PLACES_SHARE
 from wayveil.questions.people.question import TRIP_CLASSES
 from wayveil.questions.people.rhythm import DAY_TRIPS, DAYS_SHARE
 from wayveil.synthesis.people.estimate import Habits, PeopleModel, trip_numbers
@@ -27,10 +26,6 @@ class Plans:
     """Planned trips of all people; person i owns the trips `offsets[i]:offsets[i + 1]`, in order of time."""
 
     offsets: Integers
-    places: Integers
-    """Number of places that each person is to visit."""
-    new_places: NDArray[np.float64]
-    """Share of each person's starts and ends at a new place if trips are assigned at random."""
     date: Integers
     """Number of each trip's day among the days of the scope."""
     rank: Integers
@@ -41,6 +36,11 @@ class Plans:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def trips(self) -> Integers:
+        """Number of trips of each person."""
+        return np.diff(self.offsets)
+
 
 def draw_plans(
     trips: Integers,
@@ -48,26 +48,31 @@ def draw_plans(
     date_weight: NDArray[np.float64],
     random: np.random.Generator,
 ) -> Plans:
-    """Plans of people with these numbers of trips; days are drawn in proportion to their weights."""
-    of_class = TRIP_CLASSES.index(trips.astype(np.float64))
-    share = _drawn(habits.days[of_class], DAYS_SHARE, random)
-    days = np.clip(np.rint(share * trips), 1, np.minimum(trips, len(date_weight))).astype(np.int64)
-    places = _drawn(habits.places[of_class], PLACES_SHARE, random) * 2 * trips
-    date, rank, size = [], [], []
-    chance = date_weight / date_weight.sum()
-    least = np.maximum(chance, 1e-12) / np.maximum(chance, 1e-12).sum()
-    for number, active in zip(trips.tolist(), days.tolist()):
-        sizes = _day_sizes(habits, number, active, random)
-        when = np.sort(random.choice(len(least), active, replace=False, p=least))
-        date.append(np.repeat(when, sizes))
-        rank.append(ragged.ranks(sizes))
-        size.append(np.repeat(sizes, sizes))
-    return Plans(
-        ragged.offsets_of(trips),
-        np.clip(np.rint(places), 1, 2 * trips).astype(np.int64),
-        habits.new_places[of_class],
-        *(np.concatenate(column) for column in (date, rank, size)),
-    )
+    """Plans of people with these numbers of trips; days are drawn in proportion to their weights.
+
+    Each trip gets a day by itself. People whose number of active days must change get other days.
+    """
+    chance = np.maximum(date_weight / date_weight.sum(), 1e-12)
+    chance /= chance.sum()
+    days = len(chance)
+    by_itself = random.choice(days, int(trips.sum()), p=chance)
+    when, sizes = np.unique(ragged.owners(trips) * days + by_itself, return_counts=True)
+    active = np.bincount(when // days, minlength=len(trips))
+    offsets = ragged.offsets_of(active)
+    bins = DAYS_SHARE.index(active / trips)
+    wanted = habits.days.bins(TRIP_CLASSES.index(trips.astype(np.float64)), bins, random)
+    share = value_in(DAYS_SHARE, wanted, random)
+    number = np.clip(np.rint(share * trips), 1, np.minimum(trips, days)).astype(np.int64)
+    plans = []
+    for k, changes in enumerate((wanted != bins).tolist()):
+        if changes:
+            dates = np.sort(random.choice(days, number[k], replace=False, p=chance))
+            plans.append((dates, _day_sizes(habits, int(trips[k]), int(number[k]), random)))
+        else:
+            own = slice(offsets[k], offsets[k + 1])
+            plans.append((when[own] % days, sizes[own]))
+    date, size = (np.concatenate(column) for column in zip(*plans))
+    return Plans(ragged.offsets_of(trips), np.repeat(date, size), ragged.ranks(size), np.repeat(size, size))
 
 
 def numbers_of_trips(model: PeopleModel, count: int, people: int, random: np.random.Generator) -> Integers:
@@ -99,11 +104,8 @@ def _day_sizes(habits: Habits, trips: int, days: int, random: np.random.Generato
     return sizes
 
 
-def _drawn(shares: NDArray[np.float64], bins: Bins, random: np.random.Generator) -> NDArray[np.float64]:
-    """A value for each row of shares: a bin drawn by its share, then a uniform value in that bin."""
+def value_in(bins: Bins, bin_of: Integers, random: np.random.Generator) -> NDArray[np.float64]:
+    """A uniform value in each bin of shares, at most one."""
     edges = np.minimum(np.asarray(bins.edges), 1.0)
-    running = np.cumsum(shares, axis=1)
-    bin_of = (running < random.random(len(shares))[:, None] * running[:, -1:]).sum(axis=1)
-    bin_of = np.minimum(bin_of, len(bins) - 1)
-    result: NDArray[np.float64] = edges[bin_of] + random.random(len(shares)) * (edges[bin_of + 1] - edges[bin_of])
+    result: NDArray[np.float64] = edges[bin_of] + random.random(len(bin_of)) * (edges[bin_of + 1] - edges[bin_of])
     return result

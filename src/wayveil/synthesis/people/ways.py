@@ -43,8 +43,9 @@ def moved_ways(
         ([one.start for one in assigned], first, along),
         ([one.end for one in assigned], last, whole[owner] - along),
     ):
-        goal = np.array(places) + random.normal(0, _JITTER_M, (len(at), 2))
-        dx, dy = goal[:, 0] - x[at], goal[:, 1] - y[at]
+        moved = np.array(places).reshape(-1, 2) - np.column_stack([x[at], y[at]])
+        moved += np.where(moved.any(axis=1, keepdims=True), random.normal(0, _JITTER_M, (len(at), 2)), 0.0)
+        dx, dy = moved.T
         reach = np.minimum(np.maximum(_TAPER * np.hypot(dx, dy) + _TAPER_M, 1.0), np.maximum(whole, 1.0))
         fade = np.clip(1 - from_there / reach[owner], 0.0, 1.0)
         x, y = x + fade * dx[owner], y + fade * dy[owner]
