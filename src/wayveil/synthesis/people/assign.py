@@ -7,6 +7,7 @@ for a leg that the person has travelled before, that leg replaces another trip o
 Privacy: free (post-processing).
 """
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from wayveil.progress import Progress, quiet
 from wayveil.questions.people.chains import GAPS_H, part_of_day
 from wayveil.questions.people.places import PLACES_SHARE
 from wayveil.questions.people.question import TRIP_CLASSES
-from wayveil.questions.people.trips_of_people import DAY_S, PLACE_M
+from wayveil.questions.people.trips_of_people import CONTINUOUS_M, DAY_S, PLACE_M
 from wayveil.synthesis.people.estimate import Habits
 from wayveil.synthesis.people.plan import Plans, value_in
 
@@ -33,7 +34,7 @@ Integers = NDArray[np.int64]
 class AssignSettings:
     """Settings of the assignment; set by hand on the simulated city."""
 
-    snap_m: float = 600.0
+    snap_m: float = float(__import__("os").environ.get("SNAP","600"))
     """A start or end is moved by at most this much to the place where the person is or goes."""
     hour_m: float = 500.0
     """Distance that is as bad as a departure one hour too early or too late."""
@@ -311,7 +312,7 @@ class Assignment:
         gap = GAPS_H.index(np.maximum(gap_s, 0.0) / 3600)
         refused = begun & ~self._in_time(trip, midnight, free, here)
         part = part_of_day((arrived - midnight) % DAY_S)
-        drawn = self._habits.stays.bins(part, gap, self._random, room, refused)
+        drawn = self._habits.stays.bins(part, gap, self._random, room)
         new = begun & ((drawn != gap) | refused)
         from_s, to_s = np.maximum(edges[drawn], low), np.minimum(edges[drawn + 1], high)
         stay_s = from_s + self._random.random(len(trip)) * np.maximum(to_s - from_s, 0.0)
@@ -388,7 +389,12 @@ class Assignment:
         if kind in ("both", "end"):
             away = np.hypot(trips.x1[trip] - wishes.there[:, :1], trips.y1[trip] - wishes.there[:, 1:])
             near &= away <= SETTINGS.snap_m
-        repeats = (wishes.own[:, None] >= 0) if kind == "both" else False
+        repeats = np.zeros(trip.shape, bool)
+        if kind == "both":
+            import os
+            R = float(os.environ.get("RR", 1e9))
+            apart = np.hypot(trips.x0[trip] - here[..., 0], trips.y0[trip] - here[..., 1])
+            repeats = (wishes.own[:, None] >= 0) & (np.maximum(apart, away) <= R)
         return good & (trips.weekend[trip] == wishes.weekend[:, None]) & (near | repeats), near
 
     def _take(self, wishes: Wishes, row: int, trip: int, kind: str) -> None:
@@ -397,24 +403,37 @@ class Assignment:
         depart = float(wishes.midnight[row] + trips.tod_s[trip])
         way = int(wishes.own[row]) if kind == "repeat" else trip
         reverse = kind == "repeat" and (person.at, wanted) not in person.legs
+        start = float(trips.x0[trip]), float(trips.y0[trip])
+        end = float(trips.x1[trip]), float(trips.y1[trip])
         if kind in ("both", "start", "repeat"):
-            origin, start = person.at, person.here
+            origin, start = person.at, _beside(person.here, start)
         else:
-            start = float(trips.x0[trip]), float(trips.y0[trip])
             origin = person.place_at(*start)
             person.visits[origin] += 1
+        here = end
         if kind in ("both", "end", "repeat"):
-            target, end = wanted, person.places[wanted]
+            target, here = wanted, person.places[wanted]
+            end = _beside(here, end)
         else:
-            end = float(trips.x1[trip]), float(trips.y1[trip])
             target = person.place_at(*end)
         person.visits[target] += 1
         if kind != "repeat":
             person.legs.setdefault((origin, target), way)
-        person.at, person.here = target, end
+        person.at, person.here = target, here
         person.free_utc = depart + float(trips.duration_s[way])
         self._left[trip] = False
         self.assigned.append(Assigned(number, trip, way, reverse, start, end, depart))
+
+
+def _beside(place: tuple[float, float], wanted: tuple[float, float]) -> tuple[float, float]:
+    """A position near a place, in its square, towards the wanted one: two such positions are at most 300 m apart."""
+    apart = math.hypot(wanted[0] - place[0], wanted[1] - place[1])
+    share = CONTINUOUS_M / 2 / (CONTINUOUS_M / 2 + apart)
+    x, y = (
+        min(max(here + share * (there - here), here // PLACE_M * PLACE_M + 1), here // PLACE_M * PLACE_M + PLACE_M - 1)
+        for here, there in zip(place, wanted)
+    )
+    return x, y
 
 
 def _dealt(weekend_of_slot: Floats, weekend_of_trip: Floats, random: np.random.Generator) -> Integers:

@@ -90,20 +90,13 @@ class Coupling:
         bin_of: Integers,
         random: np.random.Generator,
         room: Floats | None = None,
-        refused: NDArray[np.bool_] | None = None,
     ) -> Integers:
-        """The new bin of each value, which is the old one where the value is kept.
-
-        `room` is the possible share of each bin; `refused` are values that cannot be kept if there is room elsewhere.
-        """
+        """The new bin of each value, which is the old one where the value is kept; `room` is the possible share of bins."""
         shares = [table[row] if room is None else table[row] * room for table in (self.chance, self.wanted)]
         chance, wanted = (share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300) for share in shares)
         at = np.arange(len(row))
         kept = random.random(len(row)) * chance[at, bin_of] <= wanted[at, bin_of]
         weight = np.maximum(wanted - chance, 0.0)
-        if refused is not None:
-            kept &= ~refused
-            weight[refused] = wanted[refused]
         running = np.cumsum(weight, axis=1)
         drawn = (running <= random.random(len(row))[:, None] * running[:, -1:]).sum(axis=1)
         return np.where(kept | (running[:, -1] <= 0), bin_of, np.minimum(drawn, weight.shape[1] - 1))
@@ -189,11 +182,14 @@ def trip_numbers(most: int) -> list[NDArray[np.int64]]:
 
 
 def drawn_towards(answer: Answer, expected: Floats) -> Floats:
-    """The noisy counts, shrunk towards the expected ones; not negative, with the total of the expected ones."""
+    """The noisy counts, shrunk towards the expected ones; not negative, with the total of the expected ones.
+
+    The signal is the mean square difference beyond the noise's and two standard errors of it.
+    """
     noisy, total = answer.counts.ravel(), float(expected.sum())
     prior, variance = expected.ravel(), 2 * answer.noise**2
     beyond = noisy - prior
-    differs = max(float((beyond**2).mean()) - variance, 0.0)
+    differs = max(float((beyond**2).mean()) - variance * (1 + 2 * np.sqrt(2 / len(beyond))), 0.0)
     return _projected(prior + beyond * differs / (differs + variance), total).reshape(answer.shape)
 
 

@@ -15,10 +15,11 @@ from wayveil.questions.people.rhythm import DAY_TRIPS, DAYS_SHARE
 from wayveil.synthesis.people.estimate import Habits, PeopleModel, trip_numbers
 from wayveil.synthesis.trips.draw import systematic
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _LARGEST_DAY = 14
-"""Maximum number of trips drawn for a day in the last, open bin."""
+"""Maximum number of trips of a day, unless a person has too many trips for that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,17 +62,13 @@ def draw_plans(
     offsets = ragged.offsets_of(active)
     bins = DAYS_SHARE.index(active / trips)
     wanted = habits.days.bins(TRIP_CLASSES.index(trips.astype(np.float64)), bins, random)
-    share = value_in(DAYS_SHARE, wanted, random)
-    number = np.clip(np.rint(share * trips), 1, np.minimum(trips, days)).astype(np.int64)
-    plans = []
-    for k, changes in enumerate((wanted != bins).tolist()):
-        if changes:
-            dates = np.sort(random.choice(days, number[k], replace=False, p=chance))
-            plans.append((dates, _day_sizes(habits, int(trips[k]), int(number[k]), random)))
-        else:
-            own = slice(offsets[k], offsets[k + 1])
-            plans.append((when[own] % days, sizes[own]))
-    date, size = (np.concatenate(column) for column in zip(*plans))
+    other = np.flatnonzero(wanted != bins)
+    planned = dict(zip(other.tolist(), _day_sizes(trips[other], wanted[other], days, habits.day_trips, random)))
+    dates = np.split(when % days, offsets[1:-1])
+    each = np.split(sizes, offsets[1:-1])
+    for who, of_day in planned.items():
+        dates[who], each[who] = np.sort(random.choice(days, len(of_day), replace=False, p=chance)), of_day
+    date, size = np.concatenate(dates), np.concatenate(each)
     return Plans(ragged.offsets_of(trips), np.repeat(date, size), ragged.ranks(size), np.repeat(size, size))
 
 
@@ -91,17 +88,52 @@ def numbers_of_trips(model: PeopleModel, count: int, people: int, random: np.ran
     return drawn
 
 
-def _day_sizes(habits: Habits, trips: int, days: int, random: np.random.Generator) -> Integers:
-    """Numbers of trips on each day from the estimated distribution, adjusted in steps of one until the sum fits."""
-    edges = np.asarray(DAY_TRIPS.edges, np.int64)
-    bins = random.choice(len(DAY_TRIPS), days, p=habits.day_trips)
-    low, high = edges[bins], np.minimum(edges[bins + 1], _LARGEST_DAY + 1)
-    sizes = low + (random.random(days) * (high - low)).astype(np.int64)
-    while (left := trips - int(sizes.sum())) != 0:
-        able = np.arange(days) if left > 0 else np.flatnonzero(sizes > 1)
-        some = random.permutation(able)[: abs(left)]
-        sizes[some] += 1 if left > 0 else -1
-    return sizes
+def _day_sizes(
+    trips: Integers, share_bin: Integers, days: int, day_trips: Floats, random: np.random.Generator
+) -> list[Integers]:
+    """Numbers of trips on each active day of people with these numbers of trips and bins of `DAYS_SHARE`.
+
+    Days have independent numbers of trips, given that their sum is the person's number. The number of days is drawn in
+    proportion to the probability of that sum.
+    """
+    if len(trips) == 0:
+        return []
+    of_day = _sizes_of_day(day_trips, max(_LARGEST_DAY, -(-int(trips.max()) // days)))
+    most = min(int(trips.max()), days)
+    sums = np.zeros((most + 1, int(trips.max()) + 1))  # sums[d, k]: probability that d days have k trips
+    sums[0, 0] = 1.0
+    for d in range(most):
+        sums[d + 1] = np.convolve(sums[d], of_day)[: sums.shape[1]]
+    number = np.arange(most + 1)
+    weight = sums[:, trips].T
+    inside = DAYS_SHARE.index(np.minimum(number / trips[:, None], 1.0)) == share_bin[:, None]
+    fits = np.where(inside, weight, 0.0)
+    left_days = _drawn(np.where(fits.sum(axis=1, keepdims=True) > 0, fits, weight), random)
+    left, sizes = trips.copy(), [[] for _ in trips]
+    while len(some := np.flatnonzero(left_days)):
+        rest = left[some, None] - np.arange(len(of_day))
+        weight = of_day * np.where(rest >= 0, sums[left_days[some, None] - 1, np.maximum(rest, 0)], 0.0)
+        size = _drawn(weight, random)
+        for who, one in zip(some.tolist(), size.tolist()):
+            sizes[who].append(one)
+        left[some] -= size
+        left_days[some] -= 1
+    return [np.array(of_person, np.int64) for of_person in sizes]
+
+
+def _sizes_of_day(day_trips: Floats, most: int) -> Floats:
+    """Probability of each number of trips on a day, from 0 to `most`; none from 1 on is impossible."""
+    edges = np.minimum(np.asarray(DAY_TRIPS.edges, np.int64), most + 1)
+    wide = np.diff(edges)
+    chance = np.r_[0.0, np.repeat(day_trips / np.maximum(wide, 1), wide)]
+    chance[1:] += 1e-6
+    return np.asarray(chance / chance.sum())
+
+
+def _drawn(weight: Floats, random: np.random.Generator) -> Integers:
+    """A column of each row, drawn by its weight."""
+    running = np.cumsum(weight, axis=1)
+    return np.asarray((running <= random.random(len(weight))[:, None] * running[:, -1:]).sum(axis=1))
 
 
 def value_in(bins: Bins, bin_of: Integers, random: np.random.Generator) -> NDArray[np.float64]:

@@ -44,7 +44,6 @@ def moved_ways(
         ([one.end for one in assigned], last, whole[owner] - along),
     ):
         moved = np.array(places).reshape(-1, 2) - np.column_stack([x[at], y[at]])
-        moved += np.where(moved.any(axis=1, keepdims=True), random.normal(0, _JITTER_M, (len(at), 2)), 0.0)
         dx, dy = moved.T
         reach = np.minimum(np.maximum(_TAPER * np.hypot(dx, dy) + _TAPER_M, 1.0), np.maximum(whole, 1.0))
         fade = np.clip(1 - from_there / reach[owner], 0.0, 1.0)
