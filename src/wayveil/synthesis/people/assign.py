@@ -34,9 +34,11 @@ Integers = NDArray[np.int64]
 class AssignSettings:
     """Settings of the assignment; set by hand on the simulated city."""
 
-    snap_m: float = float(__import__("os").environ.get("SNAP","600"))
+    snap_m: float = 600.0
     """A start or end is moved by at most this much to the place where the person is or goes."""
-    hour_m: float = 500.0
+    repeat_m: float = 1_500.0
+    """A leg that the person has travelled before replaces a trip whose start and end are at most this far away."""
+    hour_m: float = 1_000.0
     """Distance that is as bad as a departure one hour too early or too late."""
     other_kind_of_day_m: float = 30_000.0
     """Distance that is as bad as a working-day trip on a weekend, or the reverse."""
@@ -376,25 +378,21 @@ class Assignment:
     def _possible(self, wishes: Wishes, trip: Integers, kind: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """Which trips the people can make, and whose ends are near enough to be moved.
 
-        A leg that the person has travelled before may replace any trip.
+        A leg that the person has travelled before may replace a trip farther away.
         """
         trips = self._trips
         here, midnight, free = wishes.here[:, None], wishes.midnight[:, None], wishes.free_utc[:, None]
-        near = np.ones(trip.shape, bool)
+        apart = np.zeros(trip.shape)
         if kind in ("both", "start"):
-            near &= np.hypot(trips.x0[trip] - here[..., 0], trips.y0[trip] - here[..., 1]) <= SETTINGS.snap_m
+            apart = np.hypot(trips.x0[trip] - here[..., 0], trips.y0[trip] - here[..., 1])
             good = midnight + trips.tod_s[trip] >= free + SETTINGS.least_stay_s
         else:
             good = self._in_time(trip, midnight, free, here)
         if kind in ("both", "end"):
             away = np.hypot(trips.x1[trip] - wishes.there[:, :1], trips.y1[trip] - wishes.there[:, 1:])
-            near &= away <= SETTINGS.snap_m
-        repeats = np.zeros(trip.shape, bool)
-        if kind == "both":
-            import os
-            R = float(os.environ.get("RR", 1e9))
-            apart = np.hypot(trips.x0[trip] - here[..., 0], trips.y0[trip] - here[..., 1])
-            repeats = (wishes.own[:, None] >= 0) & (np.maximum(apart, away) <= R)
+            apart = np.maximum(apart, away)
+        near = apart <= SETTINGS.snap_m
+        repeats = (wishes.own[:, None] >= 0) & (apart <= SETTINGS.repeat_m) & (kind == "both")
         return good & (trips.weekend[trip] == wishes.weekend[:, None]) & (near | repeats), near
 
     def _take(self, wishes: Wishes, row: int, trip: int, kind: str) -> None:
