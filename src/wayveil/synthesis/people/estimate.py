@@ -59,6 +59,8 @@ class PeopleModel:
             near, first = _share_of_second(asked["continuity"]), _first_at_end(asked["anchors"])
         else:
             asked = {**unrelated, **{name: np.array(table) for name, table in GUESSED_TABLES.items()}}
+            # At most `most_trips` of a person are known, so days of people with more have lost trips; nobody knows which.
+            asked["days"] = (_rows(asked["days"]) + _rows(unrelated["days"])) / 2
             near, first = np.array(GUESSED_CONTINUITY), GUESSED_ENDS_AT_FIRST
         return Habits(
             days=Coupling(_rows(unrelated["days"]), _rows(asked["days"])),
