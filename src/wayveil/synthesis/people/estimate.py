@@ -186,13 +186,17 @@ def trip_numbers(most: int) -> list[NDArray[np.int64]]:
 def drawn_towards(answer: Answer, expected: Floats) -> Floats:
     """The noisy counts, shrunk towards the expected ones; not negative, with the total of the expected ones.
 
-    The signal is the mean square difference beyond the noise's and two standard errors of it.
+    A count is assumed to differ from the expected one with a variance proportional to the expected one plus the mean.
+    The factor is what the squared differences exceed the noise by, less two of their standard errors: differences that
+    noise explains are ignored.
     """
     noisy, total = answer.counts.ravel(), float(expected.sum())
-    prior, variance = expected.ravel(), 2 * answer.noise**2
-    beyond = noisy - prior
-    differs = max(float((beyond**2).mean()) - variance * (1 + 2 * np.sqrt(2 / len(beyond))), 0.0)
-    return _projected(prior + beyond * differs / (differs + variance), total).reshape(answer.shape)
+    prior, noise = expected.ravel(), 2 * answer.noise**2
+    weight, beyond = prior + prior.mean(), noisy - prior
+    squares = float((weight**2).sum())
+    signal = float((weight * (beyond**2 - noise)).sum()) - 2 * noise * np.sqrt(2 * squares)
+    variance = weight * max(signal, 0.0) / max(squares, 1e-300)
+    return _projected(prior + beyond * variance / (variance + noise), total).reshape(answer.shape)
 
 
 def _trips_from_norms(release: Release) -> Floats:
