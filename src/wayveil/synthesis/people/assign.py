@@ -37,7 +37,7 @@ class AssignSettings:
     snap_m: float = 600.0
     """A start or end is moved by at most this much to the place where the person is or goes."""
     repeat_m: float = 1_500.0
-    """A leg that the person has travelled before replaces a trip whose start and end are at most this far away."""
+    """A leg that the person has travelled before rather replaces a trip whose ends are at most this far away."""
     hour_m: float = 1_000.0
     """Distance that is as bad as a departure one hour too early or too late."""
     other_kind_of_day_m: float = 30_000.0
@@ -221,6 +221,7 @@ class Assignment:
         for kind, asks in (
             ("both", wishes.continues & (wishes.target >= 0)),
             ("start", wishes.continues),
+            ("repeat", wishes.continues & (wishes.own >= 0)),
             ("end", wishes.target >= 0),
         ):
             self._match(wishes, waiting, asks, kind)
@@ -341,7 +342,7 @@ class Assignment:
         if len(rows) == 0 or not self._left.any():
             return
         some = wishes.take(rows)
-        tree, which = self._tree(kind)
+        tree, which = self._tree("both" if kind == "repeat" else kind)
         number = min(SETTINGS.nearest * (4 if kind == "any" else 1), len(which))
         distance, found = tree.query(self._query(some, kind), k=np.arange(1, number + 1))
         trip = which[found]
@@ -383,16 +384,17 @@ class Assignment:
         trips = self._trips
         here, midnight, free = wishes.here[:, None], wishes.midnight[:, None], wishes.free_utc[:, None]
         apart = np.zeros(trip.shape)
-        if kind in ("both", "start"):
+        if kind in ("both", "start", "repeat"):
             apart = np.hypot(trips.x0[trip] - here[..., 0], trips.y0[trip] - here[..., 1])
             good = midnight + trips.tod_s[trip] >= free + SETTINGS.least_stay_s
         else:
             good = self._in_time(trip, midnight, free, here)
-        if kind in ("both", "end"):
+        if kind in ("both", "end", "repeat"):
             away = np.hypot(trips.x1[trip] - wishes.there[:, :1], trips.y1[trip] - wishes.there[:, 1:])
             apart = np.maximum(apart, away)
         near = apart <= SETTINGS.snap_m
-        repeats = (wishes.own[:, None] >= 0) & (apart <= SETTINGS.repeat_m) & (kind == "both")
+        farthest = {"both": SETTINGS.repeat_m, "repeat": np.inf}.get(kind, 0.0)
+        repeats = (wishes.own[:, None] >= 0) & (apart <= farthest)
         return good & (trips.weekend[trip] == wishes.weekend[:, None]) & (near | repeats), near
 
     def _take(self, wishes: Wishes, row: int, trip: int, kind: str) -> None:
@@ -447,8 +449,8 @@ def _dealt(weekend_of_slot: Floats, weekend_of_trip: Floats, random: np.random.G
 def _features(tod_s: Floats, weekend: Floats, start: Floats, end: Floats, kind: str) -> Floats:
     """Columns in metres, in which trips of one kind are searched."""
     columns = [(tod_s / 3600 * SETTINGS.hour_m)[:, None], (weekend * SETTINGS.other_kind_of_day_m)[:, None]]
-    if kind in ("both", "start"):
+    if kind in ("both", "start", "repeat"):
         columns.append(start)
-    if kind in ("both", "end"):
+    if kind in ("both", "end", "repeat"):
         columns.append(end)
     return np.hstack(columns)

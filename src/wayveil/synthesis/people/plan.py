@@ -109,7 +109,8 @@ def _day_sizes(
     inside = DAYS_SHARE.index(np.minimum(number / trips[:, None], 1.0)) == share_bin[:, None]
     fits = np.where(inside, weight, 0.0)
     left_days = _drawn(np.where(fits.sum(axis=1, keepdims=True) > 0, fits, weight), random)
-    left, sizes = trips.copy(), [[] for _ in trips]
+    left = trips.copy()
+    sizes: list[list[int]] = [[] for _ in trips]
     while len(some := np.flatnonzero(left_days)):
         rest = left[some, None] - np.arange(len(of_day))
         weight = of_day * np.where(rest >= 0, sums[left_days[some, None] - 1, np.maximum(rest, 0)], 0.0)
