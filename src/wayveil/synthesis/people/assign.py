@@ -172,6 +172,7 @@ class Assignment:
         self._trips, self._plans, self._habits, self._random = trips, plans, habits, random
         self._midnight, self._weekend, self._fastest_mps = midnight, weekend.astype(np.float64), fastest_mps
         self._left = np.ones(len(trips), bool)
+        self._sorted_tod = np.sort(trips.tod_s)
         self._trip = _dealt(self._weekend[plans.date], trips.weekend, random)
         self._slot = np.argsort(self._trip)
         self._places, self._new_places = self._wanted_places()
@@ -279,7 +280,7 @@ class Assignment:
         people = [self.people[one] for one in who.tolist()]
         here = np.array([person.here for person in people])
         free = np.array([person.free_utc for person in people])
-        tod_s, on_time, gap = self._hours(self._trip[slot], midnight, free, here)
+        tod_s, on_time, gap = self._hours(self._trip[slot], midnight, free, here, plans.size[slot] - plans.rank[slot])
         begun = np.isfinite(free)
         continues = begun & (random.random(len(who)) < self._habits.continuous[gap])
         remaining = plans.offsets[who + 1] - slot
@@ -302,25 +303,35 @@ class Assignment:
         return Wishes(who, slot, midnight, tod_s, weekend, free, here, continues, target, there, own, on_time)
 
     def _hours(
-        self, trip: Integers, midnight: Floats, free: Floats, here: Floats
+        self, trip: Integers, midnight: Floats, free: Floats, here: Floats, remaining: Integers
     ) -> tuple[Floats, NDArray[np.bool_], Integers]:
-        """Time of day of the next departure, whether the dealt trip has it, and the bin of the stay before it."""
+        """Time of day of the next departure, whether the dealt trip has it, and the bin of the stay before it.
+
+        `remaining` is the number of trips that are planned for the rest of the day.
+        """
         tod_s, begun = self._trips.tod_s[trip], np.isfinite(free)
         arrived = np.where(begun, free, midnight)
-        low, high = np.maximum(midnight - arrived, 0.0), midnight + DAY_S - arrived
-        edges = np.asarray(GAPS_H.edges) * 3600
-        inside = np.minimum(edges[1:], high[:, None]) - np.maximum(edges[:-1], low[:, None])
-        room = np.clip(inside / np.diff(edges), 0.0, 1.0)
+        edges = (arrived - midnight)[:, None] + np.asarray(GAPS_H.edges) * 3600
+        supply = self._departures(edges)
+        # The first of n departures drawn at random is before the q-th quantile with probability 1 − (1 − q)ⁿ.
+        inside = 1 - (1 - np.clip(supply, 0.0, 1.0)) ** remaining[:, None]
+        room = np.diff(inside) / np.maximum(np.diff(supply) * remaining[:, None], 1e-300)
         gap_s = midnight + tod_s - arrived
         gap = GAPS_H.index(np.maximum(gap_s, 0.0) / 3600)
         refused = begun & ~self._in_time(trip, midnight, free, here)
         part = part_of_day((arrived - midnight) % DAY_S)
         drawn = self._habits.stays.bins(part, gap, self._random, room)
         new = begun & ((drawn != gap) | refused)
-        from_s, to_s = np.maximum(edges[drawn], low), np.minimum(edges[drawn + 1], high)
-        stay_s = from_s + self._random.random(len(trip)) * np.maximum(to_s - from_s, 0.0)
-        tod_s = np.where(new, np.clip(arrived + stay_s - midnight, 0.0, DAY_S), tod_s)
+        at = np.arange(len(trip))
+        first = inside[at, drawn] + self._random.random(len(trip)) * (inside[at, drawn + 1] - inside[at, drawn])
+        rank = ((1 - (1 - first) ** (1 / remaining)) * len(self._sorted_tod)).astype(np.int64)
+        tod_s = np.where(new, self._sorted_tod[np.minimum(rank, len(self._sorted_tod) - 1)], tod_s)
         return tod_s, ~new, np.where(begun, drawn, 0)
+
+    def _departures(self, since_midnight_s: Floats) -> Floats:
+        """Share of the trips of a day that depart before these times; one more for each day."""
+        days, tod_s = np.divmod(since_midnight_s, DAY_S)
+        return np.asarray(days + np.searchsorted(self._sorted_tod, tod_s) / len(self._sorted_tod))
 
     def _in_time(self, trip: Integers, midnight: Floats, free: Floats, here: Floats) -> NDArray[np.bool_]:
         """Whether people can make trips as they are: they arrive at the start early enough."""
