@@ -8,7 +8,7 @@ Privacy: free (post-processing).
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +22,7 @@ from wayveil.questions.people.question import TRIP_CLASSES
 from wayveil.questions.people.trips_of_people import CONTINUOUS_M, DAY_S, PLACE_M
 from wayveil.synthesis.people.estimate import Habits
 from wayveil.synthesis.people.plan import Plans, value_in
+from wayveil.synthesis.people.state import Assigned, Person, TripTable, Wishes
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
@@ -37,7 +38,7 @@ class AssignSettings:
     snap_m: float = 600.0
     """A start or end is moved by at most this much to the place where the person is or goes."""
     repeat_m: float = 1_500.0
-    """A leg that the person has travelled before rather replaces a trip whose ends are at most this far away."""
+    """A leg that the person has travelled before replaces a trip whose start and end are at most this far away."""
     hour_m: float = 1_000.0
     """Distance that is as bad as a departure one hour too early or too late."""
     other_kind_of_day_m: float = 30_000.0
@@ -53,107 +54,6 @@ class AssignSettings:
 
 
 SETTINGS = AssignSettings()
-
-
-@dataclass(frozen=True, eq=False)
-class TripTable:
-    """The trips of a shard: starts and ends in metres, times of day, and kind of day."""
-
-    x0: Floats
-    y0: Floats
-    x1: Floats
-    y1: Floats
-    tod_s: Floats
-    """Seconds between the local midnight before the departure and the departure."""
-    duration_s: Floats
-    weekend: Floats
-
-    def __len__(self) -> int:
-        return len(self.x0)
-
-
-@dataclass
-class Person:
-    """Where a person is and has been, during the assignment."""
-
-    places: list[tuple[float, float]] = field(default_factory=list)
-    visits: list[int] = field(default_factory=list)
-    legs: dict[tuple[int, int], int] = field(default_factory=dict)
-    """The trip that first went from one place to another."""
-    cells: dict[tuple[int, int], int] = field(default_factory=dict)
-    """Place number by square of the grid of places."""
-    at: int = -1
-    here: tuple[float, float] = (np.nan, np.nan)
-    """Where the last trip ended."""
-    free_utc: float = -np.inf
-    """Earliest time at which the person can leave again."""
-
-    def place_at(self, x: float, y: float) -> int:
-        """The number of the place at this position, which may be new."""
-        number = self.cells.setdefault((int(x // PLACE_M), int(y // PLACE_M)), len(self.places))
-        if number == len(self.places):
-            self.places.append((x, y))
-            self.visits.append(0)
-        return number
-
-    def some_place(self, drawn: float) -> int:
-        """A known place other than the current one, drawn by its visits; -1 if there is none. `drawn` is in [0, 1)."""
-        whole = sum(self.visits) - self.visits[self.at]
-        at = drawn * whole
-        for k, visits in enumerate(self.visits):
-            if k != self.at and visits:
-                at -= visits
-                if at < 0:
-                    return k
-        return -1
-
-
-@dataclass(frozen=True)
-class Assigned:
-    """One trip of a person: its departure, its route, and its start and end."""
-
-    person: int
-    trip: int
-    """The trip that gives the departure, and the route unless it repeats a leg."""
-    way: int
-    """The trip that gives the route."""
-    reverse: bool
-    start: tuple[float, float]
-    end: tuple[float, float]
-    depart_utc: float
-
-
-@dataclass(frozen=True, eq=False)
-class Wishes:
-    """What people want to do next, one row per person."""
-
-    person: Integers
-    slot: Integers
-    """The planned trip."""
-    midnight: Floats
-    tod_s: Floats
-    """Hour of departure, in seconds."""
-    weekend: Floats
-    free_utc: Floats
-    here: Floats
-    """(n, 2) where the person is; NaN before the first trip."""
-    continues: NDArray[np.bool_]
-    """Whether the trip must start here."""
-    target: Integers
-    """The known place to go to, or -1."""
-    there: Floats
-    """(n, 2) its position; NaN if there is none."""
-    own: Integers
-    """The person's earlier trip between these places, in either direction, or -1."""
-    on_time: NDArray[np.bool_]
-    """Whether the dealt trip has the wanted hour."""
-
-    def __len__(self) -> int:
-        return len(self.person)
-
-    def take(self, rows: NDArray[np.generic]) -> "Wishes":
-        """Some of the rows."""
-        return Wishes(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
 
 
 class Assignment:
@@ -222,7 +122,6 @@ class Assignment:
         for kind, asks in (
             ("both", wishes.continues & (wishes.target >= 0)),
             ("start", wishes.continues),
-            ("repeat", wishes.continues & (wishes.own >= 0)),
             ("end", wishes.target >= 0),
         ):
             self._match(wishes, waiting, asks, kind)
@@ -353,7 +252,7 @@ class Assignment:
         if len(rows) == 0 or not self._left.any():
             return
         some = wishes.take(rows)
-        tree, which = self._tree("both" if kind == "repeat" else kind)
+        tree, which = self._tree(kind)
         number = min(SETTINGS.nearest * (4 if kind == "any" else 1), len(which))
         distance, found = tree.query(self._query(some, kind), k=np.arange(1, number + 1))
         trip = which[found]
@@ -395,17 +294,16 @@ class Assignment:
         trips = self._trips
         here, midnight, free = wishes.here[:, None], wishes.midnight[:, None], wishes.free_utc[:, None]
         apart = np.zeros(trip.shape)
-        if kind in ("both", "start", "repeat"):
+        if kind in ("both", "start"):
             apart = np.hypot(trips.x0[trip] - here[..., 0], trips.y0[trip] - here[..., 1])
             good = midnight + trips.tod_s[trip] >= free + SETTINGS.least_stay_s
         else:
             good = self._in_time(trip, midnight, free, here)
-        if kind in ("both", "end", "repeat"):
+        if kind in ("both", "end"):
             away = np.hypot(trips.x1[trip] - wishes.there[:, :1], trips.y1[trip] - wishes.there[:, 1:])
             apart = np.maximum(apart, away)
         near = apart <= SETTINGS.snap_m
-        farthest = {"both": SETTINGS.repeat_m, "repeat": np.inf}.get(kind, 0.0)
-        repeats = (wishes.own[:, None] >= 0) & (apart <= farthest)
+        repeats = (wishes.own[:, None] >= 0) & (apart <= SETTINGS.repeat_m) & (kind == "both")
         return good & (trips.weekend[trip] == wishes.weekend[:, None]) & (near | repeats), near
 
     def _take(self, wishes: Wishes, row: int, trip: int, kind: str) -> None:
@@ -460,8 +358,8 @@ def _dealt(weekend_of_slot: Floats, weekend_of_trip: Floats, random: np.random.G
 def _features(tod_s: Floats, weekend: Floats, start: Floats, end: Floats, kind: str) -> Floats:
     """Columns in metres, in which trips of one kind are searched."""
     columns = [(tod_s / 3600 * SETTINGS.hour_m)[:, None], (weekend * SETTINGS.other_kind_of_day_m)[:, None]]
-    if kind in ("both", "start", "repeat"):
+    if kind in ("both", "start"):
         columns.append(start)
-    if kind in ("both", "end", "repeat"):
+    if kind in ("both", "end"):
         columns.append(end)
     return np.hstack(columns)

@@ -59,7 +59,7 @@ class PeopleModel:
             near, first = _share_of_second(asked["continuity"]), _first_at_end(asked["anchors"])
         else:
             asked = {**unrelated, **{name: np.array(table) for name, table in GUESSED_TABLES.items()}}
-            # At most `most_trips` of a person are known, so days of people with more have lost trips; nobody knows which.
+            # People may have made more trips than were used, so that some of their days have lost trips.
             asked["days"] = (_rows(asked["days"]) + _rows(unrelated["days"])) / 2
             near, first = np.array(GUESSED_CONTINUITY), GUESSED_ENDS_AT_FIRST
         return Habits(
@@ -93,7 +93,7 @@ class Coupling:
         random: np.random.Generator,
         room: Floats | None = None,
     ) -> Integers:
-        """The new bin of each value, which is the old one where the value is kept; `room` is the possible share of bins."""
+        """The new bin of each value, the old one where it is kept; `room` is the share of each bin that is possible."""
         shares = [table[row] if room is None else table[row] * room for table in (self.chance, self.wanted)]
         chance, wanted = (share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300) for share in shares)
         at = np.arange(len(row))

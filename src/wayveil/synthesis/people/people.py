@@ -24,9 +24,10 @@ from wayveil.questions.question import size_of
 from wayveil.rules import with_scope_bounds
 from wayveil.rules.counting import violating_trajectories
 from wayveil.rules.rule import Rule
-from wayveil.synthesis.people.assign import Assigned, Assignment, TripTable
+from wayveil.synthesis.people.assign import Assignment
 from wayveil.synthesis.people.estimate import PeopleModel
 from wayveil.synthesis.people.plan import draw_plans, numbers_of_trips
+from wayveil.synthesis.people.state import Assigned, TripTable
 from wayveil.synthesis.people.ways import moved_ways, possible_sequence
 from wayveil.synthesis.place.caps import fastest_mps
 from wayveil.synthesis.place.track_columns import Tracks, motion_of_tracks, take_tracks, written_degrees
@@ -68,7 +69,7 @@ def with_people(
     x_m, y_m = scope.to_metres(made.lon, made.lat)
     tracks = Tracks(made.offsets, x_m, y_m, made.t_utc)
     assigned = _assigned(tracks, model, scope, random, people, progress)
-    changed = _as_written(moved_ways(tracks, assigned, scope.width_m, scope.height_m, random), scope)
+    changed = _as_written(moved_ways(tracks, assigned, scope.width_m, scope.height_m), scope)
     person = np.array([one.person for one in assigned], np.int64)
     trip = np.array([one.trip for one in assigned], np.int64)
     broken = violating_trajectories(with_scope_bounds(rules, scope), motion_of_tracks(changed, scope))
