@@ -166,7 +166,7 @@ def people_model(release: Release) -> PeopleModel | None:
     if not answers:
         return PeopleModel(trips, most, {}, 0.0)
     number = _number_of_people(release, answers)
-    trips = _shares(drawn_towards(answers["trips"], number * trips))
+    trips = _shares(np.where(_possible_numbers(most), drawn_towards(answers["trips"], number * trips), 0.0))
     return PeopleModel(trips, most, answers, number)
 
 
@@ -215,8 +215,12 @@ def _trips_from_norms(release: Release) -> Floats:
         }
         told = np.array([sum(per_number.get(int(number), 0.0) for number in some) for some in numbers])
         weight = told if told.sum() > 0 else weight
-    weight = np.where([low <= release.max_per_user for low in TRIPS.edges[:-1]], weight, 0.0)
-    return _shares(weight)
+    return _shares(np.where(_possible_numbers(release.max_per_user), weight, 0.0))
+
+
+def _possible_numbers(most: int) -> NDArray[np.bool_]:
+    """Which bins of `TRIPS` hold a number of trips that can be used."""
+    return np.asarray(TRIPS.edges[:-1]) <= most
 
 
 def _number_of_people(release: Release, answers: Mapping[str, Answer]) -> float:
