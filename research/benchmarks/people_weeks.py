@@ -40,7 +40,7 @@ def draw(sides: dict[str, Trajectories], scope: Scope, seed: int, picture: Path)
             place.plot(ends[:, :2].T, ends[:, 2:].T, "o-", lw=0.8, ms=3, alpha=0.6)
             place.set(xlim=(0, scope.width_m / 1000), ylim=(0, scope.height_m / 1000), aspect="equal")
             place.set_title(f"{name}: {len(own)} trips", fontsize=8)
-            day = np.rint((trips.t0[own] - trips.t0[own].min()) // 86_400)
+            day = trips.day[own] - trips.day[own].min()
             hours = trips.local0_s[own] % 86_400 / 3600
             lasts = np.maximum((trips.t1[own] - trips.t0[own]) / 3600, 0.1)
             line.barh(day, lasts, left=hours, height=0.7)
