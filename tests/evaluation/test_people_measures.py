@@ -7,7 +7,7 @@ from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.evaluation.people import evaluate_people
-from wayveil.evaluation.people.evaluate import divergence
+from wayveil.evaluation.people.evaluate import PeopleScore, divergence
 from wayveil.evaluation.people.measures import MEASURES, people_trips, zipf_exponent
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.simulate.generate import Behaviour
@@ -86,6 +86,22 @@ def test_equal_people_score_the_floor_and_randomly_assigned_trips_do_not():
     assert sum(bad.value > 3 * good.value + 0.02 for good, bad in zip(same.scores, chance.scores)) >= 5
     assert same.classifier < 0.65 < chance.classifier
     assert "classifier" in str(same) and same.to_dict()["people"] == same.people
+    assert same.verdict.startswith("People: good") and chance.verdict.startswith("People: poor")
+    assert str(same).startswith(same.verdict)
+
+
+def test_the_columns_of_the_table_of_people_are_aligned():
+    one, other = (simulate_trajectories(CITY, 100, seed=seed, behaviour=Behaviour(diaries=True)) for seed in (1, 2))
+    head, *rows = str(evaluate_people(one, other, CITY.scope)).splitlines()[2:]
+    ends = [head.index(name) + len(name) for name in ("value", "floor", "dealt")]
+    for row in filter(None, rows):
+        assert all(end >= len(row) or row[end : end + 1] == " " for end in ends), row
+        assert len(row) in ends, row
+
+
+def test_a_measure_is_good_near_the_floor_and_poor_above_dealt_trips():
+    words = [PeopleScore("x", "x", value, 0.02, 0.3).word for value in (0.04, 0.09, 0.11, 0.29, 0.31)]
+    assert words == ["good", "good", "rough", "rough", "poor"]
 
 
 def test_sides_without_users_are_refused():

@@ -14,6 +14,7 @@ from wayveil.questions import catalogue
 from wayveil.rules import motion_of, violating_trajectories
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.simulate.generate import Behaviour
+from wayveil.synthesis.people.estimate import Coupling
 from wayveil.synthesis.people.sequence import impossible_trips
 
 CITY = simulate_city(0, size_km=(5, 5))
@@ -152,3 +153,29 @@ def test_no_user_column_is_one_sentence():
     data = simulate_trajectories(CITY, 20, seed=1)
     with pytest.raises(InputError, match='unit="user" needs a user column'):
         released(Trajectories(data.offsets, data.lon, data.lat, data.t_utc))
+
+
+def test_nobody_has_more_trips_than_were_used_per_person(release, made):
+    assert np.unique(made.user, return_counts=True)[1].max() <= release.max_per_user
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_a_coupling_reaches_the_wanted_shares_and_keeps_what_it_can(spread):
+    rng = np.random.default_rng(0)
+    chance, wanted = np.array([[0.5, 0.3, 0.2, 0.0]]), np.array([[0.5, 0.3, 0.2, 0.0]])
+    wanted = (1 - spread) * wanted + spread * np.array([[0.1, 0.1, 0.3, 0.5]])
+    bins = rng.choice(4, 40_000, p=chance[0])
+    new = Coupling(chance, wanted).bins(np.zeros(40_000, int), bins, rng)
+    assert np.allclose(np.bincount(new, minlength=4) / 40_000, wanted, atol=0.01)
+    assert (new != bins).mean() == pytest.approx(np.abs(wanted - chance).sum() / 2, abs=0.01)
+
+
+def test_noise_alone_leaves_dealt_trips_as_they_are():
+    """Users dealt at random: numbers per person are kept, and hardly any trip moves in space."""
+    data = simulate_trajectories(CITY, 1500, seed=1)
+    users = np.random.default_rng(0).integers(0, 100, len(data))
+    dealt = released(Trajectories(data.offsets, data.lon, data.lat, data.t_utc, users), epsilon=5)
+    people = wayveil.synthesize(dealt, n=1200, seed=1, estimator="bayes").trajectories
+    trips = people_trips(people, SCOPE)
+    assert (trips.trips == 1).mean() < 0.1
+    assert (trips.apart_m <= 300).mean() < 0.1

@@ -19,18 +19,29 @@ from wayveil.synthesis.people.sequence import impossible_trips
 
 _SPLITS = 5
 """Random halves of the real people whose divergence is the floor; their mean is given."""
+_GOOD = 1 / 3
+"""Largest share of the divergence of dealt trips that is called good."""
 _FEWEST = 4
 """People on each side without whom there is nothing to compare."""
 
 
 @dataclass(frozen=True)
 class PeopleScore:
-    """One measure: the divergence of synthetic from real people, and of two halves of the real people."""
+    """One measure: the divergence of synthetic from real people, and two divergences to compare it with."""
 
     name: str
     title: str
     value: float
     floor: float
+    dealt: float
+    """Divergence of the synthetic trips when they are dealt to as many people at random."""
+
+    @property
+    def word(self) -> str:
+        """`good`: at most a third of dealt trips, or twice the floor; `poor`: worse than dealt trips; else `rough`."""
+        if self.value <= max(self.dealt * _GOOD, 2 * self.floor):
+            return "good"
+        return "rough" if self.value <= self.dealt else "poor"
 
 
 @dataclass(frozen=True)
@@ -53,22 +64,36 @@ class PeopleReport:
     """Area under the curve of a classifier of real and synthetic people: 0.5 = indistinguishable, 1 = always
     distinguished. None without scikit-learn."""
 
+    @property
+    def verdict(self) -> str:
+        """One sentence: how many measures are good, rough or poor, and whether people do what is impossible."""
+        words = [score.word for score in self.scores]
+        poor = [score.title for score in self.scores if score.word == "poor"]
+        impossible = self.overlaps + self.jumps
+        word = "poor" if poor or impossible else "rough" if "rough" in words else "good"
+        return (
+            f"People: {word}. {words.count('good')} of {len(words)} measures are good: at most a third of the score of "
+            f"the same trips dealt to people at random, or near the floor. Worse than dealt trips: "
+            f"{', '.join(poor) or 'none'}." + (f" {impossible:,} trips are impossible." if impossible else "")
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
-        return asdict(self)
+        return {**asdict(self), "verdict": self.verdict}
 
     def __str__(self) -> str:
-        """One line per measure: divergence and floor."""
-        wide = max(len(score.title) for score in self.scores)
-        lines = [f"{'people':<{wide}}    value    floor"]
-        lines += [f"{score.title:<{wide}}  {score.value:7.4f}  {score.floor:7.4f}" for score in self.scores]
-        real, made = self.zipf
-        lines += [f"{'Zipf exponent (real, synthetic)':<{wide}}  {real:7.2f}  {made:7.2f}"]
-        lines += [f"{'overlapping trips, jumps':<{wide}}  {self.overlaps:7d}  {self.jumps:7d}"]
+        """The verdict, and one line per measure: divergence, floor, and that of dealt trips."""
+        rows: list[tuple[str, ...]] = [("people", "value", "floor", "dealt")]
+        rows += [(one.title, *(f"{x:.4f}" for x in (one.value, one.floor, one.dealt))) for one in self.scores]
+        rows += [("", "", "", ""), ("", "real", "synthetic", "")]
+        rows += [("number of people", f"{self.people:d}", f"{self.synthetic_people:d}", "")]
+        rows += [("Zipf exponent", *(f"{x:.2f}" for x in self.zipf), "")]
+        rows += [("overlapping trips", "", f"{self.overlaps:d}", ""), ("jumps", "", f"{self.jumps:d}", "")]
         if self.classifier is not None:
-            lines += [f"{'classifier (0.5 is best)':<{wide}}  {self.classifier:7.2f}"]
-        return "\n".join(lines)
+            rows += [("classifier (0.5 is best)", "", f"{self.classifier:.2f}", "")]
+        wide = max(len(row[0]) for row in rows)
+        lines = [f"{title:<{wide}}" + "".join(f"{cell:>11}" for cell in cells) for title, *cells in rows]
+        return "\n".join([self.verdict, "", *(line.rstrip() for line in lines)])
 
 
 def evaluate_people(real: Trajectories, synthetic: Trajectories, scope: Scope, seed: int = 0) -> PeopleReport:
@@ -86,11 +111,13 @@ def evaluate_people(real: Trajectories, synthetic: Trajectories, scope: Scope, s
         raise InputError(f"Comparing people needs at least {_FEWEST} on each side.")
     random = np.random.default_rng(seed)
     halves = [_half(sides[0].people, random) for _ in range(_SPLITS)]
+    dealt = _dealt(sides[1], scope, random)
     scores = []
     for name, measure in MEASURES.items():
         value = divergence(*(measure.counts(side) for side in sides))
         floor = [divergence(measure.counts(sides[0], half), measure.counts(sides[0], 1.0 - half)) for half in halves]
-        scores.append(PeopleScore(name, measure.title, value, float(np.mean(floor))))
+        chance = divergence(measure.counts(sides[0]), measure.counts(dealt))
+        scores.append(PeopleScore(name, measure.title, value, float(np.mean(floor)), chance))
     overlaps, jumps = impossible_trips(sides[1], scope)
     return PeopleReport(
         sides[0].people, sides[1].people, tuple(scores), (zipf_exponent(sides[0]), zipf_exponent(sides[1])),
@@ -135,6 +162,12 @@ def classify(sides: Sequence[PeopleTrips], seed: int) -> float | None:
     folds = min(5, most)
     scores = cross_val_score(model, np.vstack(rows), np.repeat([0, 1], most), cv=folds, scoring="roc_auc")
     return float(scores.mean())
+
+
+def _dealt(trips: PeopleTrips, scope: Scope, random: np.random.Generator) -> PeopleTrips:
+    """The same trips, each of a person drawn at random."""
+    person = random.integers(0, trips.people, len(trips))
+    return PeopleTrips.sorted(trips.people, person, trips.x0, trips.y0, trips.x1, trips.y1, trips.t0, trips.t1, scope)
 
 
 def _half(people: int, random: np.random.Generator) -> NDArray[np.float64]:

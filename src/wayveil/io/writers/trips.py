@@ -20,8 +20,10 @@ from wayveil.io.atomic import atomic_path
 from wayveil.io.writers.stamps import check_times, iso_times
 
 _DAY_S = 86_400
-_HOME_DEG = 0.005
+_SQUARE_DEG = 0.005
 """Side of the squares of which the most frequent is a user's home: about 500 m."""
+_HOME_DEG = 0.003
+"""Largest distance from a user's home at which an activity is at home, on each axis: about 300 m."""
 _ROUTES = "http://sumo.dlr.de/xsd/routes_file.xsd"
 _POPULATION = "http://www.matsim.org/files/dtd/population_v6.dtd"
 
@@ -129,11 +131,10 @@ def _plans(trajectories: Trajectories, start: float) -> Iterator[str]:
     lon, lat, t_utc = trajectories.lon, trajectories.lat, trajectories.t_utc
     for user, trips in zip(users, np.split(order, np.cumsum(count)[:-1])):
         where = [int(k) for k in (*first[trips], last[trips[-1]])]
-        squares = [(round(lon[k] / _HOME_DEG), round(lat[k] / _HOME_DEG)) for k in (*first[trips], *last[trips])]
-        home = max(dict.fromkeys(squares), key=squares.count)
+        at_home = _at_home(lon, lat, np.r_[first[trips], last[trips]])
         yield f'<person id={quoteattr(str(user))}><plan selected="yes">'
         for k, i in zip(where, (*trips.tolist(), None)):
-            kind = "home" if (round(lon[k] / _HOME_DEG), round(lat[k] / _HOME_DEG)) == home else "other"
+            kind = "home" if k in at_home else "other"
             activity = f'<activity type="{kind}" x="{_digits(lon[k])}" y="{_digits(lat[k])}"'
             if i is None:
                 yield activity + "/>"
@@ -141,6 +142,14 @@ def _plans(trajectories: Trajectories, start: float) -> Iterator[str]:
                 leaves, lasts = _clock(t_utc[first[i]] - start), _clock(t_utc[last[i]] - t_utc[first[i]])
                 yield f'{activity} end_time="{leaves}"/><leg mode="car" dep_time="{leaves}" trav_time="{lasts}"/>'
         yield "</plan></person>\n"
+
+
+def _at_home(lon: NDArray[np.float64], lat: NDArray[np.float64], points: NDArray[np.int64]) -> set[int]:
+    """The points around the middle of the square that has most of them."""
+    degrees = np.column_stack([lon[points], lat[points]])
+    _, square, count = np.unique(np.rint(degrees / _SQUARE_DEG), axis=0, return_inverse=True, return_counts=True)
+    middle = np.median(degrees[square.ravel() == count.argmax()], axis=0)
+    return set(points[(np.abs(degrees - middle) <= _HOME_DEG).all(axis=1)].tolist())
 
 
 def _first_midnight(trajectories: Trajectories) -> float:

@@ -7,17 +7,22 @@ for a leg that the person has travelled before, that leg replaces another trip o
 Privacy: free (post-processing).
 """
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core import ragged
 from wayveil.progress import Progress, quiet
 from wayveil.questions.people.chains import GAPS_H, part_of_day
-from wayveil.questions.people.trips_of_people import DAY_S, PLACE_M
+from wayveil.questions.people.places import PLACES_SHARE
+from wayveil.questions.people.question import TRIP_CLASSES
+from wayveil.questions.people.trips_of_people import CONTINUOUS_M, DAY_S, PLACE_M
 from wayveil.synthesis.people.estimate import Habits
-from wayveil.synthesis.people.plan import Plans
+from wayveil.synthesis.people.plan import Plans, value_in
+from wayveil.synthesis.people.state import Assigned, Person, TripTable, Wishes
 
 if TYPE_CHECKING:
     from scipy.spatial import cKDTree
@@ -32,10 +37,10 @@ class AssignSettings:
 
     snap_m: float = 600.0
     """A start or end is moved by at most this much to the place where the person is or goes."""
-    hour_m: float = 500.0
+    repeat_m: float = 1_500.0
+    """A leg that the person has travelled before replaces a trip whose start and end are at most this far away."""
+    hour_m: float = 1_000.0
     """Distance that is as bad as a departure one hour too early or too late."""
-    octave_m: float = 800.0
-    """Distance that is as bad as half or twice the length, where a repeated leg replaces another trip."""
     other_kind_of_day_m: float = 30_000.0
     """Distance that is as bad as a working-day trip on a weekend, or the reverse."""
     nearest: int = 16
@@ -51,104 +56,8 @@ class AssignSettings:
 SETTINGS = AssignSettings()
 
 
-@dataclass(frozen=True, eq=False)
-class TripTable:
-    """The trips of a shard: starts and ends in metres, times of day, and kind of day."""
-
-    x0: Floats
-    y0: Floats
-    x1: Floats
-    y1: Floats
-    tod_s: Floats
-    """Seconds between the local midnight before the departure and the departure."""
-    duration_s: Floats
-    weekend: Floats
-
-    def __len__(self) -> int:
-        return len(self.x0)
-
-
-@dataclass
-class Person:
-    """Where a person is and has been, during the assignment."""
-
-    places: list[tuple[float, float]] = field(default_factory=list)
-    visits: list[int] = field(default_factory=list)
-    legs: dict[tuple[int, int], int] = field(default_factory=dict)
-    """The trip that first went from one place to another."""
-    cells: dict[tuple[int, int], int] = field(default_factory=dict)
-    """Place number by square of the grid of places."""
-    at: int = -1
-    here: tuple[float, float] = (np.nan, np.nan)
-    """Where the last trip ended."""
-    free_utc: float = -np.inf
-    """Earliest time at which the person can leave again."""
-
-    def place_at(self, x: float, y: float) -> int:
-        """The number of the place at this position, which may be new."""
-        number = self.cells.setdefault((int(x // PLACE_M), int(y // PLACE_M)), len(self.places))
-        if number == len(self.places):
-            self.places.append((x, y))
-            self.visits.append(0)
-        return number
-
-    def some_place(self, drawn: float) -> int:
-        """A known place other than the current one, drawn by its visits; -1 if there is none. `drawn` is in [0, 1)."""
-        whole = sum(self.visits) - self.visits[self.at]
-        at = drawn * whole
-        for k, visits in enumerate(self.visits):
-            if k != self.at and visits:
-                at -= visits
-                if at < 0:
-                    return k
-        return -1
-
-
-@dataclass(frozen=True)
-class Assigned:
-    """One trip of a person: its departure, its route, and its start and end."""
-
-    person: int
-    trip: int
-    """The trip that gives the departure, and the route unless it repeats a leg."""
-    way: int
-    """The trip that gives the route."""
-    reverse: bool
-    start: tuple[float, float]
-    end: tuple[float, float]
-    depart_utc: float
-
-
-@dataclass(frozen=True, eq=False)
-class Wishes:
-    """What people want to do next, one row per person."""
-
-    person: Integers
-    midnight: Floats
-    tod_s: Floats
-    weekend: Floats
-    free_utc: Floats
-    here: Floats
-    """(n, 2) where the person is; NaN before the first trip."""
-    continues: NDArray[np.bool_]
-    """Whether the trip must start here."""
-    target: Integers
-    """The known place to go to, or -1."""
-    there: Floats
-    """(n, 2) its position; NaN if there is none."""
-    own: Integers
-    """The person's earlier trip between these places, in either direction, or -1."""
-
-    def __len__(self) -> int:
-        return len(self.person)
-
-    def take(self, rows: NDArray[np.generic]) -> "Wishes":
-        """Some of the rows."""
-        return Wishes(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
-
-
 class Assignment:
-    """The assignment, in rounds; in each, every person with planned trips left gets one."""
+    """The exchanges, in rounds; each round settles at most one trip of each person."""
 
     def __init__(
         self,
@@ -164,174 +73,238 @@ class Assignment:
         self._midnight, self._weekend, self._fastest_mps = midnight, weekend.astype(np.float64), fastest_mps
         self._left = np.ones(len(trips), bool)
         self._sorted_tod = np.sort(trips.tod_s)
-        self._length = np.log2(np.maximum(np.hypot(trips.x1 - trips.x0, trips.y1 - trips.y0), 50.0))
+        self._trip = _dealt(self._weekend[plans.date], trips.weekend, random)
+        self._slot = np.argsort(self._trip)
+        self._places, self._new_places = self._wanted_places()
         mean_day = float(len(plans.size) / max(int((plans.rank == 0).sum()), 1))
         self._p_home_last = min(habits.ends_at_first * mean_day, 1.0)
         self._trees: dict[str, tuple[cKDTree, Integers]] = {}
         self.people = [Person() for _ in range(len(plans))]
         self.assigned: list[Assigned] = []
 
-    @property
-    def left(self) -> Integers:
-        """The trips that are not assigned yet."""
-        return np.flatnonzero(self._left)
-
     def run(self, progress: Progress = quiet) -> None:
-        """All rounds, in the order of each person's trips."""
-        each = np.diff(self._plans.offsets)
-        for round_ in range(int(each.max(initial=0))):
-            if not self._left.any():
-                break
-            self._round(self._random.permutation(np.flatnonzero(each > round_)), round_)
-            progress("people", 1 - float(self._left.mean()))
+        """All rounds, in the order of each person's trips; everybody begins in the first and ends in the last."""
+        each = self._plans.trips
+        rounds = int(each.max(initial=0))
+        share = (ragged.ranks(each) + np.repeat(self._random.random(len(each)), each)) / np.repeat(each, each)
+        round_of = np.minimum((share * rounds).astype(np.int64), rounds - 1)
+        order = self._random.permutation(len(round_of))
+        order = order[np.argsort(round_of[order], kind="stable")]
+        last = np.cumsum(np.bincount(round_of, minlength=rounds))
+        for number, slots in enumerate(np.split(order, last[:-1])):
+            self._round(slots)
+            progress("people", (number + 1) / rounds)
+        self._insert_the_rest()
 
-    def _round(self, active: Integers, round_: int) -> None:
-        leg = self._plans.offsets[active] + round_
-        wishes = self._wishes(active, leg, self._plans.date[leg])
-        waiting = self._serve(wishes)
-        # A person without a trip on that day travels on the next day, if nothing is planned for it.
-        following = np.where(
-            leg + 1 < self._plans.offsets[active + 1],
-            self._plans.date[np.minimum(leg + 1, len(self._plans.date) - 1)],
-            len(self._midnight),
-        )
-        late = np.flatnonzero(waiting & (self._plans.date[leg] + 1 < following))
-        if len(late):
-            self._serve(self._wishes(active[late], leg[late], self._plans.date[leg[late]] + 1, late=True))
+    def _wanted_places(self) -> tuple[Floats, Floats]:
+        """Number of places that each person is to visit, infinite if it need not be less; and the share of new places.
 
-    def _serve(self, wishes: Wishes) -> NDArray[np.bool_]:
-        """Try all kinds of match in turn; return whether each person is still without a trip."""
+        The share is that of starts and ends at a new place among the dealt trips.
+        """
+        trips, each = self._trips, self._plans.trips
+        of_end = [
+            np.r_[one[self._trip], other[self._trip]] // PLACE_M
+            for one, other in ((trips.x0, trips.x1), (trips.y0, trips.y1))
+        ]
+        person = np.tile(ragged.owners(each), 2)
+        different = np.unique(np.column_stack([person, *of_end]), axis=0)[:, 0].astype(np.int64)
+        share = np.bincount(different, minlength=len(each)) / (2 * each)
+        bins = PLACES_SHARE.index(share)
+        wanted = self._habits.places.bins(TRIP_CLASSES.index(each.astype(np.float64)), bins, self._random)
+        places = np.maximum(np.rint(value_in(PLACES_SHARE, wanted, self._random) * 2 * each), 1.0)
+        return np.where(wanted < bins, places, np.inf), share
+
+    def _round(self, slots: Integers) -> None:
+        self._put_earliest_first(slots)
+        wishes = self._wishes(slots)
         waiting = np.ones(len(wishes), bool)
-        for kind in ("both", "repeat", "start", "end", "any"):
-            rows = np.flatnonzero(waiting & self._wants(wishes, kind))
-            if len(rows) and self._left.any():
-                waiting[rows[self._match(wishes.take(rows), kind)]] = False
-        return waiting
+        self._keep(wishes, waiting, wishes.on_time & ~wishes.continues & (wishes.target < 0))
+        for kind, asks in (
+            ("both", wishes.continues & (wishes.target >= 0)),
+            ("start", wishes.continues),
+            ("end", wishes.target >= 0),
+        ):
+            self._match(wishes, waiting, asks, kind)
+        self._keep(wishes, waiting, wishes.on_time)
+        self._match(wishes, waiting, waiting.copy(), "any")
+        self._keep(wishes, waiting, waiting.copy())
 
-    def _wishes(self, active: Integers, leg: Integers, date: Integers, late: bool = False) -> Wishes:
+    def _insert_the_rest(self) -> None:
+        """Put trips that people could not make in order of time between their other trips, on any day with room."""
+        plans, trips = self._plans, self._trips
+        slots = np.flatnonzero(self._left[self._trip])
+        owner = np.searchsorted(plans.offsets, slots, side="right") - 1
+        made: dict[int, list[Assigned]] = {who: [] for who in owner.tolist()}
+        for one in self.assigned:
+            if one.person in made:
+                made[one.person].append(one)
+        for who, slot in zip(owner.tolist(), slots.tolist()):
+            trip = int(self._trip[slot])
+            start, end = (trips.x0[trip], trips.y0[trip]), (trips.x1[trip], trips.y1[trip])
+            days = np.flatnonzero(self._weekend == trips.weekend[trip])
+            days = np.r_[plans.date[slot], self._random.permutation(days)]
+            leave = self._midnight[days] + trips.tod_s[trip]
+            room = np.ones(len(days), bool)
+            for one in made[who]:
+                back = one.depart_utc + trips.duration_s[one.way]
+                before = leave + trips.duration_s[trip] + self._between_s(end, one.start) <= one.depart_utc
+                room &= before | (leave >= back + self._between_s(one.end, start))
+            if room.any():
+                one = Assigned(who, trip, trip, False, start, end, float(leave[room.argmax()]))
+                made[who].append(one)
+                self.assigned.append(one)
+
+    def _between_s(self, here: tuple[float, float], there: tuple[float, float]) -> float:
+        """Minimum time between the end of one trip and the start of the next."""
+        return SETTINGS.least_stay_s + 2 * float(np.hypot(there[0] - here[0], there[1] - here[1])) / self._fastest_mps
+
+    def _put_earliest_first(self, slots: Integers) -> None:
+        """Let each person make the earliest of the trips that were dealt to the rest of the day."""
+        number = self._plans.size[slots] - self._plans.rank[slots]
+        of_day = np.repeat(slots, number) + ragged.ranks(number)
+        order = np.lexsort((self._trips.tod_s[self._trip[of_day]], ragged.owners(number)))
+        for slot, trip in zip(slots.tolist(), self._trip[of_day[order[np.cumsum(number) - number]]].tolist()):
+            self._exchange(slot, trip)
+
+    def _exchange(self, slot: int, trip: int) -> None:
+        """Give the trip to the slot, and the slot's trip to the one that had it."""
+        other, given = self._slot[trip], self._trip[slot]
+        self._trip[slot], self._trip[other] = trip, given
+        self._slot[trip], self._slot[given] = slot, other
+
+    def _wishes(self, slot: Integers) -> Wishes:
         plans, random = self._plans, self._random
-        rank, size = (0 * plans.rank[leg] if late else plans.rank[leg]), plans.size[leg]
-        midnight = self._midnight[date]
-        people = [self.people[one] for one in active.tolist()]
+        who = np.searchsorted(plans.offsets, slot, side="right") - 1
+        midnight = self._midnight[plans.date[slot]]
+        people = [self.people[one] for one in who.tolist()]
+        here = np.array([person.here for person in people])
         free = np.array([person.free_utc for person in people])
-        at = random.beta(rank + 1, np.maximum(size - rank, 1))
-        tod_s = self._sorted_tod[(at * len(self._sorted_tod)).astype(np.int64) % len(self._sorted_tod)]
-        again = np.flatnonzero((rank > 0) & (free >= midnight))  # not if the previous planned trip was not assigned
-        tod_s[again] = self._next_hours(free[again] - midnight[again], tod_s[again])
-        gap_h = np.maximum(midnight + tod_s - free, 0.0) / 3600
+        tod_s, on_time, gap = self._hours(self._trip[slot], midnight, free, here, plans.size[slot] - plans.rank[slot])
         begun = np.isfinite(free)
-        gap = GAPS_H.index(np.where(begun, gap_h, 0.0))
-        continues = begun & (random.random(len(active)) < self._habits.continuous[gap])
-        remaining = plans.offsets[active + 1] - leg
-        new = plans.places[active] - np.array([len(person.places) for person in people])
-        p_new = new / (remaining * np.where(continues, 1.0, 2.0) * np.maximum(plans.new_places[active], 0.05))
-        last, drawn = rank == size - 1, random.random((3, len(active)))
-        target = np.full(len(active), -1)
+        continues = begun & (random.random(len(who)) < self._habits.continuous[gap])
+        remaining = plans.offsets[who + 1] - slot
+        new = self._places[who] - np.array([len(person.places) for person in people])
+        p_new = new / (remaining * np.where(continues, 1.0, 2.0) * self._new_places[who])
+        last, drawn = plans.rank[slot] == plans.size[slot] - 1, random.random((3, len(who)))
+        target, own = np.full((2, len(who)), -1)
+        there = np.full((len(who), 2), np.nan)
         for k in np.flatnonzero(begun).tolist():
             person = people[k]
             if last[k] and person.at != 0 and drawn[0, k] < self._p_home_last:
                 target[k] = 0
             elif drawn[1, k] >= p_new[k]:
                 target[k] = person.some_place(drawn[2, k])
-        here, there = np.full((2, len(active), 2), np.nan)
-        own = np.full(len(active), -1)
-        for k in np.flatnonzero(begun).tolist():
-            person = people[k]
-            here[k] = person.here
             if target[k] >= 0:
                 there[k] = person.places[target[k]]
                 legs, between = person.legs, (person.at, int(target[k]))
                 own[k] = legs.get(between, legs.get(between[::-1], -1))
-        return Wishes(active, midnight, tod_s, self._weekend[date], free, here, continues, target, there, own)
+        weekend = self._weekend[plans.date[slot]]
+        return Wishes(who, slot, midnight, tod_s, weekend, free, here, continues, target, there, own, on_time)
 
-    def _next_hours(self, arrived_s: Floats, usual_s: Floats) -> Floats:
-        """Departures after stays of estimated lengths that end on the same day; the usual ones where none does."""
-        edges = np.asarray(GAPS_H.edges) * 3600
-        room = np.clip((DAY_S - arrived_s[:, None] - edges[:-1]) / np.diff(edges), 0.0, 1.0)
-        weight = self._habits.stays[part_of_day(arrived_s % DAY_S)] * room
-        running = np.cumsum(weight, axis=1)
-        known = running[:, -1] > 0
-        one = (running <= self._random.random(len(arrived_s))[:, None] * running[:, -1:]).sum(axis=1)
-        one = np.minimum(one, len(edges) - 2)
-        last = np.minimum(edges[one + 1], DAY_S - arrived_s)
-        stay_s = edges[one] + self._random.random(len(arrived_s)) * np.maximum(last - edges[one], 0.0)
-        return np.where(known, arrived_s + stay_s, np.maximum(usual_s, arrived_s))
+    def _hours(
+        self, trip: Integers, midnight: Floats, free: Floats, here: Floats, remaining: Integers
+    ) -> tuple[Floats, NDArray[np.bool_], Integers]:
+        """Time of day of the next departure, whether the dealt trip has it, and the bin of the stay before it.
 
-    def _wants(self, wishes: Wishes, kind: str) -> NDArray[np.bool_]:
-        if kind == "both":
-            return wishes.continues & (wishes.target >= 0)
-        if kind == "repeat":
-            return wishes.continues & (wishes.own >= 0)
-        if kind == "start":
-            return wishes.continues
-        return wishes.target >= 0 if kind == "end" else np.ones(len(wishes), bool)
+        `remaining` is the number of trips that are planned for the rest of the day.
+        """
+        tod_s, begun = self._trips.tod_s[trip], np.isfinite(free)
+        arrived = np.where(begun, free, midnight)
+        edges = (arrived - midnight)[:, None] + np.asarray(GAPS_H.edges) * 3600
+        supply = self._departures(edges)
+        # The first of n departures drawn at random is before the q-th quantile with probability 1 − (1 − q)ⁿ.
+        inside = 1 - (1 - np.clip(supply, 0.0, 1.0)) ** remaining[:, None]
+        room = np.diff(inside) / np.maximum(np.diff(supply) * remaining[:, None], 1e-300)
+        gap_s = midnight + tod_s - arrived
+        gap = GAPS_H.index(np.maximum(gap_s, 0.0) / 3600)
+        refused = begun & ~self._in_time(trip, midnight, free, here)
+        part = part_of_day((arrived - midnight) % DAY_S)
+        drawn = self._habits.stays.bins(part, gap, self._random, room)
+        new = begun & ((drawn != gap) | refused)
+        at = np.arange(len(trip))
+        first = inside[at, drawn] + self._random.random(len(trip)) * (inside[at, drawn + 1] - inside[at, drawn])
+        rank = ((1 - (1 - first) ** (1 / remaining)) * len(self._sorted_tod)).astype(np.int64)
+        tod_s = np.where(new, self._sorted_tod[np.minimum(rank, len(self._sorted_tod) - 1)], tod_s)
+        return tod_s, ~new, np.where(begun, drawn, 0)
 
-    def _match(self, wishes: Wishes, kind: str) -> Integers:
-        """Match as many of these people as possible to trips of one kind, best first; return the matched rows."""
+    def _departures(self, since_midnight_s: Floats) -> Floats:
+        """Share of the trips of a day that depart before these times; one more for each day."""
+        days, tod_s = np.divmod(since_midnight_s, DAY_S)
+        return np.asarray(days + np.searchsorted(self._sorted_tod, tod_s) / len(self._sorted_tod))
+
+    def _in_time(self, trip: Integers, midnight: Floats, free: Floats, here: Floats) -> NDArray[np.bool_]:
+        """Whether people can make trips as they are: they arrive at the start early enough."""
+        apart = np.nan_to_num(np.hypot(self._trips.x0[trip] - here[..., 0], self._trips.y0[trip] - here[..., 1]))
+        early = free + SETTINGS.least_stay_s + 2 * apart / self._fastest_mps
+        return np.asarray(midnight + self._trips.tod_s[trip] >= early)
+
+    def _keep(self, wishes: Wishes, waiting: NDArray[np.bool_], asks: NDArray[np.bool_]) -> None:
+        """Let waiting people make the trips they were dealt, where they can."""
+        trip = self._trip[wishes.slot]
+        possible = self._in_time(trip, wishes.midnight, wishes.free_utc, wishes.here)
+        for row in np.flatnonzero(waiting & asks & possible).tolist():
+            self._take(wishes, row, int(trip[row]), "any")
+            waiting[row] = False
+
+    def _match(self, wishes: Wishes, waiting: NDArray[np.bool_], asks: NDArray[np.bool_], kind: str) -> None:
+        """Exchange trips of as many waiting people as possible for trips of one kind, best first."""
+        rows = np.flatnonzero(waiting & asks)
+        if len(rows) == 0 or not self._left.any():
+            return
+        some = wishes.take(rows)
         tree, which = self._tree(kind)
         number = min(SETTINGS.nearest * (4 if kind == "any" else 1), len(which))
-        distance, found = tree.query(self._query(wishes, kind), k=np.arange(1, number + 1))
+        distance, found = tree.query(self._query(some, kind), k=np.arange(1, number + 1))
         trip = which[found]
-        possible = self._possible(wishes, trip, kind)
-        done = np.zeros(len(wishes), bool)
+        possible, near = self._possible(some, trip, kind)
         for _ in range(SETTINGS.tries):
-            free = possible & self._left[trip]
-            rows = np.flatnonzero(~done & free.any(axis=1))
-            if len(rows) == 0:
+            free = possible & self._left[trip] & waiting[rows, None]
+            able = np.flatnonzero(free.any(axis=1))
+            if len(able) == 0:
                 break
-            best = free[rows].argmax(axis=1)
-            order = np.argsort(distance[rows, best], kind="stable")
-            for row, column in zip(rows[order].tolist(), best[order].tolist()):
-                one = int(trip[row, column])
+            best = free[able].argmax(axis=1)
+            for k in np.argsort(distance[able, best], kind="stable").tolist():
+                row, one = int(able[k]), int(trip[able[k], best[k]])
                 if self._left[one]:
-                    self._take(wishes, row, one, kind)
-                    done[row] = True
-        return np.flatnonzero(done)
+                    self._exchange(int(some.slot[row]), one)
+                    self._take(some, row, one, kind if near[row, best[k]] else "repeat")
+                    waiting[rows[row]] = False
 
     def _tree(self, kind: str) -> "tuple[cKDTree, Integers]":
-        """A search tree of the unassigned trips; it is rebuilt only when many of its trips have been taken."""
+        """A search tree of the unsettled trips; it is rebuilt only when many of its trips are settled."""
         from scipy.spatial import cKDTree
 
         known = self._trees.get(kind)
         if known is None or self._left[known[1]].mean() < SETTINGS.stale:
-            left = self.left
-            known = self._trees[kind] = cKDTree(self._features(left, kind)), left
+            left = np.flatnonzero(self._left)
+            trips = self._trips
+            start, end = (np.column_stack(pair)[left] for pair in ((trips.x0, trips.y0), (trips.x1, trips.y1)))
+            columns = _features(trips.tod_s[left], trips.weekend[left], start, end, kind)
+            known = self._trees[kind] = cKDTree(columns), left
         return known
 
-    def _features(self, which: Integers, kind: str) -> Floats:
-        trips = self._trips
-        columns = [trips.tod_s[which] / 3600 * SETTINGS.hour_m, trips.weekend[which] * SETTINGS.other_kind_of_day_m]
-        if kind in ("both", "start"):
-            columns += [trips.x0[which], trips.y0[which]]
-        if kind in ("both", "end"):
-            columns += [trips.x1[which], trips.y1[which]]
-        if kind == "repeat":
-            columns += [self._length[which] * SETTINGS.octave_m]
-        return np.column_stack(columns)
-
     def _query(self, wishes: Wishes, kind: str) -> Floats:
-        columns = [wishes.tod_s / 3600 * SETTINGS.hour_m, wishes.weekend * SETTINGS.other_kind_of_day_m]
-        if kind in ("both", "start"):
-            columns += [wishes.here[:, 0], wishes.here[:, 1]]
-        if kind in ("both", "end"):
-            columns += [wishes.there[:, 0], wishes.there[:, 1]]
-        if kind == "repeat":
-            columns += [self._length[wishes.own] * SETTINGS.octave_m]
-        return np.column_stack(columns)
+        return _features(wishes.tod_s, wishes.weekend, wishes.here, wishes.there, kind)
 
-    def _possible(self, wishes: Wishes, trip: Integers, kind: str) -> NDArray[np.bool_]:
-        """Which trips the people can make: those that leave late enough, with ends that are near enough to be moved."""
+    def _possible(self, wishes: Wishes, trip: Integers, kind: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Which trips the people can make, and whose ends are near enough to be moved.
+
+        A leg that the person has travelled before may replace a trip farther away.
+        """
         trips = self._trips
-        depart = wishes.midnight[:, None] + trips.tod_s[trip]
-        apart = np.hypot(trips.x0[trip] - wishes.here[:, :1], trips.y0[trip] - wishes.here[:, 1:])
-        ride_s = 0.0 if kind in ("both", "start", "repeat") else 2 * np.nan_to_num(apart) / self._fastest_mps
-        good = depart >= wishes.free_utc[:, None] + SETTINGS.least_stay_s + ride_s
+        here, midnight, free = wishes.here[:, None], wishes.midnight[:, None], wishes.free_utc[:, None]
+        apart = np.zeros(trip.shape)
         if kind in ("both", "start"):
-            good &= apart <= SETTINGS.snap_m
+            apart = np.hypot(trips.x0[trip] - here[..., 0], trips.y0[trip] - here[..., 1])
+            good = midnight + trips.tod_s[trip] >= free + SETTINGS.least_stay_s
+        else:
+            good = self._in_time(trip, midnight, free, here)
         if kind in ("both", "end"):
             away = np.hypot(trips.x1[trip] - wishes.there[:, :1], trips.y1[trip] - wishes.there[:, 1:])
-            good &= away <= SETTINGS.snap_m
-        return np.asarray(good)
+            apart = np.maximum(apart, away)
+        near = apart <= SETTINGS.snap_m
+        repeats = (wishes.own[:, None] >= 0) & (apart <= SETTINGS.repeat_m) & (kind == "both")
+        return good & (trips.weekend[trip] == wishes.weekend[:, None]) & (near | repeats), near
 
     def _take(self, wishes: Wishes, row: int, trip: int, kind: str) -> None:
         trips, number = self._trips, int(wishes.person[row])
@@ -339,21 +312,54 @@ class Assignment:
         depart = float(wishes.midnight[row] + trips.tod_s[trip])
         way = int(wishes.own[row]) if kind == "repeat" else trip
         reverse = kind == "repeat" and (person.at, wanted) not in person.legs
+        start = float(trips.x0[trip]), float(trips.y0[trip])
+        end = float(trips.x1[trip]), float(trips.y1[trip])
         if kind in ("both", "start", "repeat"):
-            origin, start = person.at, person.here
+            origin, start = person.at, _beside(person.here, start)
         else:
-            start = float(trips.x0[trip]), float(trips.y0[trip])
             origin = person.place_at(*start)
             person.visits[origin] += 1
+        here = end
         if kind in ("both", "end", "repeat"):
-            target, end = wanted, person.places[wanted]
+            target, here = wanted, person.places[wanted]
+            end = _beside(here, end)
         else:
-            end = float(trips.x1[trip]), float(trips.y1[trip])
             target = person.place_at(*end)
         person.visits[target] += 1
         if kind != "repeat":
             person.legs.setdefault((origin, target), way)
-        person.at, person.here = target, end
+        person.at, person.here = target, here
         person.free_utc = depart + float(trips.duration_s[way])
         self._left[trip] = False
         self.assigned.append(Assigned(number, trip, way, reverse, start, end, depart))
+
+
+def _beside(place: tuple[float, float], wanted: tuple[float, float]) -> tuple[float, float]:
+    """A position near a place, in its square, towards the wanted one: two such positions are at most 300 m apart."""
+    apart = math.hypot(wanted[0] - place[0], wanted[1] - place[1])
+    share = CONTINUOUS_M / 2 / (CONTINUOUS_M / 2 + apart)
+    x, y = (
+        min(max(here + share * (there - here), here // PLACE_M * PLACE_M + 1), here // PLACE_M * PLACE_M + PLACE_M - 1)
+        for here, there in zip(place, wanted)
+    )
+    return x, y
+
+
+def _dealt(weekend_of_slot: Floats, weekend_of_trip: Floats, random: np.random.Generator) -> Integers:
+    """A trip for each planned trip, at random; on the same kind of day, as far as there are enough."""
+    slots, trips = random.permutation(len(weekend_of_slot)), random.permutation(len(weekend_of_trip))
+    slots = slots[np.argsort(weekend_of_slot[slots], kind="stable")]
+    trips = trips[np.argsort(weekend_of_trip[trips], kind="stable")]
+    result = np.empty(len(slots), np.int64)
+    result[slots] = trips
+    return result
+
+
+def _features(tod_s: Floats, weekend: Floats, start: Floats, end: Floats, kind: str) -> Floats:
+    """Columns in metres, in which trips of one kind are searched."""
+    columns = [(tod_s / 3600 * SETTINGS.hour_m)[:, None], (weekend * SETTINGS.other_kind_of_day_m)[:, None]]
+    if kind in ("both", "start"):
+        columns.append(start)
+    if kind in ("both", "end"):
+        columns.append(end)
+    return np.hstack(columns)

@@ -17,11 +17,11 @@ from wayveil.questions.answer import Answer
 from wayveil.questions.norm_estimates import Noisy, trajectories_per_unit
 from wayveil.questions.norms import NormBins
 from wayveil.questions.people import PEOPLE_PREFIX, PersonQuestion
-from wayveil.questions.people.places import PLACES_SHARE
 from wayveil.questions.people.rhythm import TRIPS
 from wayveil.release import Release
 
 Floats = NDArray[np.float64]
+Integers = NDArray[np.int64]
 Tables = Mapping[str, Floats]
 """Tables of the questions about people, by the name of the question."""
 
@@ -54,51 +54,71 @@ class PeopleModel:
 
     def habits(self, unrelated: Tables) -> "Habits":
         """How people travel; `unrelated` are the tables of trips assigned to people at random."""
-        if not self.measured:
-            return Habits(
-                days=np.array(GUESSED_DAYS),
-                day_trips=np.array(GUESSED_DAY_TRIPS),
-                continuous=np.array(GUESSED_CONTINUITY),
-                stays=np.array(GUESSED_STAYS),
-                places=np.array(GUESSED_PLACES),
-                new_places=_new_places(unrelated["places"]),
-                ends_at_first=GUESSED_ENDS_AT_FIRST,
-                tables=unrelated,
-            )
-        found = {
-            **unrelated,
-            **{name: drawn_towards(answer, unrelated[name]) for name, answer in self.answers.items()},
-        }
-        chance, near = (_share_of_second(tables["continuity"]) for tables in (unrelated, found))
-        first = [_first_at_end(tables["anchors"]) for tables in (unrelated, found)]
+        found = {name: drawn_towards(answer, unrelated[name]) for name, answer in self.answers.items()}
+        if self.measured:
+            asked = {**unrelated, **found}
+            near, first = _share_of_second(asked["continuity"]), _first_at_end(asked["anchors"])
+        else:
+            asked = {**unrelated, **{name: np.array(table) for name, table in GUESSED_TABLES.items()}}
+            # People may have made more trips than were used, so that some of their days have lost trips.
+            asked["days"] = (_rows(asked["days"]) + _rows(unrelated["days"])) / 2
+            near, first = np.array(GUESSED_CONTINUITY), GUESSED_ENDS_AT_FIRST
         return Habits(
-            days=_rows(found["days"]),
-            day_trips=_shares(found["day_trips"]),
-            continuous=_beyond(near, chance),
-            stays=_rows(found["stays"]),
-            places=_rows(found["places"]),
-            new_places=_new_places(unrelated["places"]),
-            ends_at_first=float(_beyond(np.array(first[1]), np.array(first[0]))),
-            tables=found,
+            days=Coupling(_rows(unrelated["days"]), _rows(asked["days"])),
+            day_trips=_shares(asked["day_trips"]),
+            continuous=_beyond(near, _share_of_second(unrelated["continuity"])),
+            stays=Coupling(_rows(unrelated["stays"]), _rows(asked["stays"])),
+            places=Coupling(_rows(unrelated["places"]), _rows(asked["places"])),
+            ends_at_first=float(_beyond(np.array(first), np.array(_first_at_end(unrelated["anchors"])))),
+            tables=asked,
         )
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """How values of unrelated trips change so that their distribution becomes the wanted one (a maximal coupling).
+
+    A value is kept with probability min(1, wanted/chance) and otherwise drawn from what is still missing. So no more
+    values change than must, and none where the two distributions agree.
+    """
+
+    chance: Floats
+    """Shares of each bin among unrelated trips, in rows."""
+    wanted: Floats
+    """Shares of each bin among people, in the same rows."""
+
+    def bins(
+        self,
+        row: Integers,
+        bin_of: Integers,
+        random: np.random.Generator,
+        room: Floats | None = None,
+    ) -> Integers:
+        """The new bin of each value, the old one where it is kept; `room` is the share of each bin that is possible."""
+        shares = [table[row] if room is None else table[row] * room for table in (self.chance, self.wanted)]
+        chance, wanted = (share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300) for share in shares)
+        at = np.arange(len(row))
+        kept = random.random(len(row)) * chance[at, bin_of] <= wanted[at, bin_of]
+        weight = np.maximum(wanted - chance, 0.0)
+        running = np.cumsum(weight, axis=1)
+        drawn = (running <= random.random(len(row))[:, None] * running[:, -1:]).sum(axis=1)
+        return np.where(kept | (running[:, -1] <= 0), bin_of, np.minimum(drawn, weight.shape[1] - 1))
 
 
 @dataclass(frozen=True, eq=False)
 class Habits:
     """How people travel; every row of shares adds up to one."""
 
-    days: Floats
+    days: Coupling
     """(classes of trips, `DAYS_SHARE`) active days divided by trips."""
     day_trips: Floats
     """Shares of active days by number of trips (`DAY_TRIPS`)."""
     continuous: Floats
     """Probability that a trip is made to start where the previous one ended, by gap (`GAPS_H`)."""
-    stays: Floats
-    """(parts of the day, `GAPS_H`) shares of gaps."""
-    places: Floats
+    stays: Coupling
+    """(parts of the day, `GAPS_H`) gaps."""
+    places: Coupling
     """(classes of trips, `PLACES_SHARE`) places divided by starts and ends."""
-    new_places: Floats
-    """By class of trips, the share of starts and ends at a new place if trips have nothing in common."""
     ends_at_first: float
     """Share of trips that are made to end at the person's first place."""
     tables: Tables
@@ -128,6 +148,9 @@ GUESSED_PLACES = (
     (0.35, 0.3, 0.2, 0.1, 0.05, 0.0, 0.0, 0.0),
 )
 GUESSED_ENDS_AT_FIRST = 0.35
+GUESSED_TABLES: Mapping[str, tuple[object, ...]] = {
+    "days": GUESSED_DAYS, "day_trips": GUESSED_DAY_TRIPS, "stays": GUESSED_STAYS, "places": GUESSED_PLACES,
+}  # fmt: skip
 """Where nothing was asked: round numbers in the range of travel surveys."""
 
 
@@ -144,7 +167,7 @@ def people_model(release: Release) -> PeopleModel | None:
     if not answers:
         return PeopleModel(trips, most, {}, 0.0)
     number = _number_of_people(release, answers)
-    trips = _shares(drawn_towards(answers["trips"], number * trips))
+    trips = _shares(np.where(_possible_numbers(most), drawn_towards(answers["trips"], number * trips), 0.0))
     return PeopleModel(trips, most, answers, number)
 
 
@@ -162,21 +185,27 @@ def trip_numbers(most: int) -> list[NDArray[np.int64]]:
 
 
 def drawn_towards(answer: Answer, expected: Floats) -> Floats:
-    """The noisy counts, shrunk towards the expected ones; not negative, with the total of the expected ones."""
+    """The noisy counts, shrunk towards the expected ones; not negative, with the total of the expected ones.
+
+    A count is assumed to differ from the expected one with a variance proportional to the expected one plus the mean.
+    The factor is what the squared differences exceed the noise by, less two of their standard errors: differences that
+    noise explains are ignored.
+    """
     noisy, total = answer.counts.ravel(), float(expected.sum())
-    prior, variance = expected.ravel(), 2 * answer.noise**2
-    beyond = noisy - prior
-    differs = max(float((beyond**2).mean()) - variance, 0.0)
-    return _projected(prior + beyond * differs / (differs + variance), total).reshape(answer.shape)
+    prior, noise = expected.ravel(), 2 * answer.noise**2
+    weight, beyond = prior + prior.mean(), noisy - prior
+    squares = float((weight**2).sum())
+    signal = float((weight * (beyond**2 - noise)).sum()) - 2 * noise * np.sqrt(2 * squares)
+    variance = weight * max(signal, 0.0) / max(squares, 1e-300)
+    return _projected(prior + beyond * variance / (variance + noise), total).reshape(answer.shape)
 
 
 def _trips_from_norms(release: Release) -> Floats:
     """Trips per person from the norms of the count, if there are any; else a broad guess."""
     numbers = trip_numbers(release.max_per_user)
     clipping = release["count"].clipping
-    if clipping is None or clipping.norms is None or clipping.norms_scale is None:
-        weight = np.array([sum(1 / number for number in some) for some in numbers])
-    else:
+    weight = np.array([sum(1 / number for number in some) for some in numbers])
+    if clipping is not None and clipping.norms is not None and clipping.norms_scale is not None:
         bins = NormBins(release.max_per_user, whole=True)
         units = trajectories_per_unit(bins, Noisy(clipping.norms, clipping.norms_scale)).units
         edges = bins.edges
@@ -185,9 +214,14 @@ def _trips_from_norms(release: Release) -> Floats:
             for k in range(len(units))
             for number in range(int(edges[k]) + 1, int(edges[k + 1]) + 1)
         }
-        weight = np.array([sum(per_number.get(int(number), 0.0) for number in some) for some in numbers])
-    weight = np.where([low <= release.max_per_user for low in TRIPS.edges[:-1]], weight, 0.0)
-    return _shares(weight)
+        told = np.array([sum(per_number.get(int(number), 0.0) for number in some) for some in numbers])
+        weight = told if told.sum() > 0 else weight
+    return _shares(np.where(_possible_numbers(release.max_per_user), weight, 0.0))
+
+
+def _possible_numbers(most: int) -> NDArray[np.bool_]:
+    """Which bins of `TRIPS` hold a number of trips that can be used."""
+    return np.asarray(TRIPS.edges[:-1]) <= most
 
 
 def _number_of_people(release: Release, answers: Mapping[str, Answer]) -> float:
@@ -233,12 +267,7 @@ def _beyond(share: Floats, chance: Floats) -> Floats:
     return np.asarray(np.clip((share - chance) / np.maximum(1 - chance, 1e-3), 0.0, 1.0))
 
 
-def _new_places(places: Floats) -> Floats:
-    """Mean number of places divided by starts and ends, by class of trips."""
-    edges = np.minimum(np.asarray(PLACES_SHARE.edges), 1.0)
-    middle, whole = (edges[1:] + edges[:-1]) / 2, places.sum(axis=1)
-    return np.asarray(np.where(whole > 0, places @ middle / np.maximum(whole, 1e-300), 1.0))
-
-
 def _shares(weight: Floats) -> Floats:
-    return np.asarray(weight / weight.sum())
+    """Shares of a whole; equal ones if there is nothing."""
+    whole = float(weight.sum())
+    return np.asarray(weight / whole if whole > 0 else np.full(weight.shape, 1 / weight.size))

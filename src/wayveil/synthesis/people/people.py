@@ -24,16 +24,14 @@ from wayveil.questions.question import size_of
 from wayveil.rules import with_scope_bounds
 from wayveil.rules.counting import violating_trajectories
 from wayveil.rules.rule import Rule
-from wayveil.synthesis.people.assign import Assigned, Assignment, TripTable
+from wayveil.synthesis.people.assign import Assignment
 from wayveil.synthesis.people.estimate import PeopleModel
 from wayveil.synthesis.people.plan import draw_plans, numbers_of_trips
+from wayveil.synthesis.people.state import Assigned, TripTable
 from wayveil.synthesis.people.ways import moved_ways, possible_sequence
 from wayveil.synthesis.place.caps import fastest_mps
 from wayveil.synthesis.place.track_columns import Tracks, motion_of_tracks, take_tracks, written_degrees
 from wayveil.synthesis.trips.departures import midnights
-
-_WAVES = 4
-"""Waves of planning; each plans new people for the trips that are still unassigned."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +69,7 @@ def with_people(
     x_m, y_m = scope.to_metres(made.lon, made.lat)
     tracks = Tracks(made.offsets, x_m, y_m, made.t_utc)
     assigned = _assigned(tracks, model, scope, random, people, progress)
-    changed = _as_written(moved_ways(tracks, assigned, scope.width_m, scope.height_m, random), scope)
+    changed = _as_written(moved_ways(tracks, assigned, scope.width_m, scope.height_m), scope)
     person = np.array([one.person for one in assigned], np.int64)
     trip = np.array([one.trip for one in assigned], np.int64)
     broken = violating_trajectories(with_scope_bounds(rules, scope), motion_of_tracks(changed, scope))
@@ -97,7 +95,7 @@ def _assigned(
     wanted: int | None,
     progress: Progress,
 ) -> list[Assigned]:
-    """Trips of people, in several waves: each plans people for the trips that the previous one left unassigned."""
+    """Plans of people, and the trips assigned to them."""
     calendar = Calendar.of(scope)
     first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
     start = tracks.t_utc[first]
@@ -107,29 +105,14 @@ def _assigned(
         start - calendar.midnight[day], tracks.t_utc[last] - start, calendar.weekend[day].astype(np.float64),
     )  # fmt: skip
     habits = model.habits(_unrelated(tracks, model, scope, random))
-    left, found, people = np.arange(len(table)), [], 0
-    for wave in range(_WAVES):
-        if len(left) == 0:
-            break
-        some = TripTable(*(getattr(table, name)[left] for name in TripTable.__dataclass_fields__))
-        number = int(np.clip(round(len(left) / model.mean_trips), 1, len(left)))
-        if wave == 0 and wanted is not None:
-            number = min(wanted, len(left))
-        weight = np.bincount(day[left], minlength=len(calendar.midnight)).astype(np.float64)
-        plans = draw_plans(numbers_of_trips(model, len(left), number, random), habits, weight, random)
-        assignment = Assignment(some, plans, habits, calendar.midnight, calendar.weekend, fastest_mps(scope), random)
-        assignment.run(progress if wave == 0 else quiet)
-        found += [
-            Assigned(
-                people + one.person, int(left[one.trip]), int(left[one.way]), one.reverse, one.start, one.end,
-                one.depart_utc,
-            )
-            for one in assignment.assigned
-        ]  # fmt: skip
-        people += len(plans)
-        left = left[assignment.left]
+    number = int(np.clip(round(len(table) / model.mean_trips), 1, len(table))) if wanted is None else wanted
+    trips = numbers_of_trips(model, len(table), min(number, len(table)), random)
+    weight = np.bincount(day, minlength=len(calendar.midnight)).astype(np.float64)
+    plans = draw_plans(trips, habits, weight, random)
+    assignment = Assignment(table, plans, habits, calendar.midnight, calendar.weekend, fastest_mps(scope), random)
+    assignment.run(progress)
     # Sorted by person and time, as the checks expect.
-    return sorted(found, key=lambda one: (one.person, one.depart_utc))
+    return sorted(assignment.assigned, key=lambda one: (one.person, one.depart_utc))
 
 
 def _unrelated(

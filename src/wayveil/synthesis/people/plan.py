@@ -1,4 +1,4 @@
-"""Plans of people, before trips are chosen: how many trips each makes, on which days, and between how many places.
+"""Plans of people, before trips are chosen: how many trips each makes, and on which days.
 
 Privacy: free (post-processing).
 """
@@ -10,16 +10,16 @@ from numpy.typing import NDArray
 
 from wayveil.core import ragged
 from wayveil.core.bins import Bins
-from wayveil.questions.people.places import PLACES_SHARE
 from wayveil.questions.people.question import TRIP_CLASSES
 from wayveil.questions.people.rhythm import DAY_TRIPS, DAYS_SHARE
 from wayveil.synthesis.people.estimate import Habits, PeopleModel, trip_numbers
 from wayveil.synthesis.trips.draw import systematic
 
+Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _LARGEST_DAY = 14
-"""Maximum number of trips drawn for a day in the last, open bin."""
+"""Maximum number of trips of a day, unless a person has too many trips for that."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,10 +27,6 @@ class Plans:
     """Planned trips of all people; person i owns the trips `offsets[i]:offsets[i + 1]`, in order of time."""
 
     offsets: Integers
-    places: Integers
-    """Number of places that each person is to visit."""
-    new_places: NDArray[np.float64]
-    """Share of each person's starts and ends at a new place if trips are assigned at random."""
     date: Integers
     """Number of each trip's day among the days of the scope."""
     rank: Integers
@@ -41,6 +37,11 @@ class Plans:
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
+    @property
+    def trips(self) -> Integers:
+        """Number of trips of each person."""
+        return np.diff(self.offsets)
+
 
 def draw_plans(
     trips: Integers,
@@ -48,26 +49,27 @@ def draw_plans(
     date_weight: NDArray[np.float64],
     random: np.random.Generator,
 ) -> Plans:
-    """Plans of people with these numbers of trips; days are drawn in proportion to their weights."""
-    of_class = TRIP_CLASSES.index(trips.astype(np.float64))
-    share = _drawn(habits.days[of_class], DAYS_SHARE, random)
-    days = np.clip(np.rint(share * trips), 1, np.minimum(trips, len(date_weight))).astype(np.int64)
-    places = _drawn(habits.places[of_class], PLACES_SHARE, random) * 2 * trips
-    date, rank, size = [], [], []
-    chance = date_weight / date_weight.sum()
-    least = np.maximum(chance, 1e-12) / np.maximum(chance, 1e-12).sum()
-    for number, active in zip(trips.tolist(), days.tolist()):
-        sizes = _day_sizes(habits, number, active, random)
-        when = np.sort(random.choice(len(least), active, replace=False, p=least))
-        date.append(np.repeat(when, sizes))
-        rank.append(ragged.ranks(sizes))
-        size.append(np.repeat(sizes, sizes))
-    return Plans(
-        ragged.offsets_of(trips),
-        np.clip(np.rint(places), 1, 2 * trips).astype(np.int64),
-        habits.new_places[of_class],
-        *(np.concatenate(column) for column in (date, rank, size)),
-    )
+    """Plans of people with these numbers of trips; days are drawn in proportion to their weights.
+
+    Each trip gets a day by itself. People whose number of active days must change get other days.
+    """
+    chance = np.maximum(date_weight / date_weight.sum(), 1e-12)
+    chance /= chance.sum()
+    days = len(chance)
+    by_itself = random.choice(days, int(trips.sum()), p=chance)
+    when, sizes = np.unique(ragged.owners(trips) * days + by_itself, return_counts=True)
+    active = np.bincount(when // days, minlength=len(trips))
+    offsets = ragged.offsets_of(active)
+    bins = DAYS_SHARE.index(active / trips)
+    wanted = habits.days.bins(TRIP_CLASSES.index(trips.astype(np.float64)), bins, random)
+    other = np.flatnonzero(wanted != bins)
+    planned = dict(zip(other.tolist(), _day_sizes(trips[other], wanted[other], days, habits.day_trips, random)))
+    dates = np.split(when % days, offsets[1:-1])
+    each = np.split(sizes, offsets[1:-1])
+    for who, of_day in planned.items():
+        dates[who], each[who] = np.sort(random.choice(days, len(of_day), replace=False, p=chance)), of_day
+    date, size = np.concatenate(dates), np.concatenate(each)
+    return Plans(ragged.offsets_of(trips), np.repeat(date, size), ragged.ranks(size), np.repeat(size, size))
 
 
 def numbers_of_trips(model: PeopleModel, count: int, people: int, random: np.random.Generator) -> Integers:
@@ -86,24 +88,57 @@ def numbers_of_trips(model: PeopleModel, count: int, people: int, random: np.ran
     return drawn
 
 
-def _day_sizes(habits: Habits, trips: int, days: int, random: np.random.Generator) -> Integers:
-    """Numbers of trips on each day from the estimated distribution, adjusted in steps of one until the sum fits."""
-    edges = np.asarray(DAY_TRIPS.edges, np.int64)
-    bins = random.choice(len(DAY_TRIPS), days, p=habits.day_trips)
-    low, high = edges[bins], np.minimum(edges[bins + 1], _LARGEST_DAY + 1)
-    sizes = low + (random.random(days) * (high - low)).astype(np.int64)
-    while (left := trips - int(sizes.sum())) != 0:
-        able = np.arange(days) if left > 0 else np.flatnonzero(sizes > 1)
-        some = random.permutation(able)[: abs(left)]
-        sizes[some] += 1 if left > 0 else -1
-    return sizes
+def _day_sizes(
+    trips: Integers, share_bin: Integers, days: int, day_trips: Floats, random: np.random.Generator
+) -> list[Integers]:
+    """Numbers of trips on each active day of people with these numbers of trips and bins of `DAYS_SHARE`.
+
+    Days have independent numbers of trips, given that their sum is the person's number. The number of days is drawn in
+    proportion to the probability of that sum.
+    """
+    if len(trips) == 0:
+        return []
+    of_day = _sizes_of_day(day_trips, max(_LARGEST_DAY, -(-int(trips.max()) // days)))
+    most = min(int(trips.max()), days)
+    sums = np.zeros((most + 1, int(trips.max()) + 1))  # sums[d, k]: probability that d days have k trips
+    sums[0, 0] = 1.0
+    for d in range(most):
+        sums[d + 1] = np.convolve(sums[d], of_day)[: sums.shape[1]]
+    number = np.arange(most + 1)
+    weight = sums[:, trips].T
+    inside = DAYS_SHARE.index(np.minimum(number / trips[:, None], 1.0)) == share_bin[:, None]
+    fits = np.where(inside, weight, 0.0)
+    left_days = _drawn(np.where(fits.sum(axis=1, keepdims=True) > 0, fits, weight), random)
+    left = trips.copy()
+    sizes: list[list[int]] = [[] for _ in trips]
+    while len(some := np.flatnonzero(left_days)):
+        rest = left[some, None] - np.arange(len(of_day))
+        weight = of_day * np.where(rest >= 0, sums[left_days[some, None] - 1, np.maximum(rest, 0)], 0.0)
+        size = _drawn(weight, random)
+        for who, one in zip(some.tolist(), size.tolist()):
+            sizes[who].append(one)
+        left[some] -= size
+        left_days[some] -= 1
+    return [np.array(of_person, np.int64) for of_person in sizes]
 
 
-def _drawn(shares: NDArray[np.float64], bins: Bins, random: np.random.Generator) -> NDArray[np.float64]:
-    """A value for each row of shares: a bin drawn by its share, then a uniform value in that bin."""
+def _sizes_of_day(day_trips: Floats, most: int) -> Floats:
+    """Probability of each number of trips on a day, from 0 to `most`; none from 1 on is impossible."""
+    edges = np.minimum(np.asarray(DAY_TRIPS.edges, np.int64), most + 1)
+    wide = np.diff(edges)
+    chance = np.r_[0.0, np.repeat(day_trips / np.maximum(wide, 1), wide)]
+    chance[1:] += 1e-6
+    return np.asarray(chance / chance.sum())
+
+
+def _drawn(weight: Floats, random: np.random.Generator) -> Integers:
+    """A column of each row, drawn by its weight."""
+    running = np.cumsum(weight, axis=1)
+    return np.asarray((running <= random.random(len(weight))[:, None] * running[:, -1:]).sum(axis=1))
+
+
+def value_in(bins: Bins, bin_of: Integers, random: np.random.Generator) -> NDArray[np.float64]:
+    """A uniform value in each bin of shares, at most one."""
     edges = np.minimum(np.asarray(bins.edges), 1.0)
-    running = np.cumsum(shares, axis=1)
-    bin_of = (running < random.random(len(shares))[:, None] * running[:, -1:]).sum(axis=1)
-    bin_of = np.minimum(bin_of, len(bins) - 1)
-    result: NDArray[np.float64] = edges[bin_of] + random.random(len(shares)) * (edges[bin_of + 1] - edges[bin_of])
+    result: NDArray[np.float64] = edges[bin_of] + random.random(len(bin_of)) * (edges[bin_of + 1] - edges[bin_of])
     return result

@@ -9,20 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
-from wayveil.synthesis.people.assign import Assigned
+from wayveil.synthesis.people.state import Assigned
 from wayveil.synthesis.place.track_columns import Tracks
 
-_JITTER_M = 12.0
-"""Standard deviation of a start or end around its place, on each axis: parking, doors, and GPS errors."""
 _TAPER, _TAPER_M = 5.0, 200.0
 """A shift of d metres fades out over 5·d + 200 m of the route, so that steps become at most a fifth longer."""
 _EDGE_M = 1.0
 """Minimum distance from the edge of the box."""
 
 
-def moved_ways(
-    tracks: Tracks, assigned: Sequence[Assigned], width_m: float, height_m: float, random: np.random.Generator
-) -> Tracks:
+def moved_ways(tracks: Tracks, assigned: Sequence[Assigned], width_m: float, height_m: float) -> Tracks:
     """The tracks of the assigned trips, in their order."""
     way = np.array([one.way for one in assigned], np.int64)
     reverse = np.array([one.reverse for one in assigned], bool)
@@ -43,8 +39,8 @@ def moved_ways(
         ([one.start for one in assigned], first, along),
         ([one.end for one in assigned], last, whole[owner] - along),
     ):
-        goal = np.array(places) + random.normal(0, _JITTER_M, (len(at), 2))
-        dx, dy = goal[:, 0] - x[at], goal[:, 1] - y[at]
+        moved = np.array(places).reshape(-1, 2) - np.column_stack([x[at], y[at]])
+        dx, dy = moved.T
         reach = np.minimum(np.maximum(_TAPER * np.hypot(dx, dy) + _TAPER_M, 1.0), np.maximum(whole, 1.0))
         fade = np.clip(1 - from_there / reach[owner], 0.0, 1.0)
         x, y = x + fade * dx[owner], y + fade * dy[owner]
