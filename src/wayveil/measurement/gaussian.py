@@ -26,7 +26,7 @@ from wayveil.privacy.mechanism import Mechanism, NoisySums
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer, Centred, Clipping
-from wayveil.questions.catalogue import QUESTIONS, divided, with_people
+from wayveil.questions.catalogue import PEOPLE_SHARES_OF_RHO, QUESTIONS, divided, with_people
 from wayveil.questions.centre import expected_shares
 from wayveil.questions.count import Count
 from wayveil.questions.norms import (
@@ -119,7 +119,8 @@ def _with_people(mechanism: Mechanism, people: float) -> Mechanism:
     def noise(share: Fraction) -> float:
         return 1 / (2 * math.sqrt(rho * share / epsilon))
 
-    return replace(mechanism, cost=replace(cost, budget=with_people(cost.budget, mechanism.unit, people, noise)))
+    budget = with_people(cost.budget, mechanism.unit, people, noise, parts=PEOPLE_SHARES_OF_RHO)
+    return replace(mechanism, cost=replace(cost, budget=budget))
 
 
 def _summed(units: Units, queries: list[UnitQuery]) -> dict[UnitQuery, NDArray[np.int64]]:
