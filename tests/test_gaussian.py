@@ -6,6 +6,7 @@ import warnings
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -16,8 +17,11 @@ from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.engine.units import UserUnits
 from wayveil.errors import ReleaseError
 from wayveil.measurement import measure
+from wayveil.measurement.gaussian import centre_is_clear
 from wayveil.privacy.noise import OpenDPNoise, SeededNoise
+from wayveil.privacy.unit import Unit
 from wayveil.privacy.zcdp import LATTICE_VARIANCE, rho_for
+from wayveil.questions.catalogue import measurement_cost
 from wayveil.release import release_to_json
 from wayveil.release.describe import describe
 from wayveil.release.document import release_from_json
@@ -60,11 +64,15 @@ def seeded(unit):
 
 
 def moved_too_far(data, extra, unit, epsilon="1"):
-    """Which draws of the whole measurement the extra unit moves by more than the noise was scaled to."""
+    """Which draws of the whole measurement the extra unit moves by more than the noise was scaled to.
+
+    Questions are centred, however few units there are.
+    """
     notes = Noted()
-    quiet(data, epsilon=epsilon, noise=notes, **UNITS[unit])
-    replay = Noted(notes.given)
-    quiet(concatenate([data, extra]), epsilon=epsilon, noise=replay, **UNITS[unit])
+    with mock.patch("wayveil.measurement.gaussian.LEAST_CENTRED", 0.0):
+        quiet(data, epsilon=epsilon, noise=notes, **UNITS[unit])
+        replay = Noted(notes.given)
+        quiet(concatenate([data, extra]), epsilon=epsilon, noise=replay, **UNITS[unit])
     assert len(notes.asked) == len(replay.asked) > 20
     far = []
     for number, ((old, bound), (new, same)) in enumerate(zip(notes.asked, replay.asked, strict=True)):
@@ -253,6 +261,13 @@ def test_an_altered_second_draw_is_refused(change):
     view["centred"] = ALTERED_SECOND[change](view["centred"])
     with pytest.raises(ReleaseError):
         release_from_json(json.dumps(document))
+
+
+@pytest.mark.parametrize(("units", "clear"), [(141, False), (400, True)])
+def test_few_units_get_no_centre_because_it_would_be_noise(units, clear):
+    cost = measurement_cost(Fraction(1), Fraction("1e-6"), Unit.user(50))
+    assert centre_is_clear(cost, units) == clear
+    assert not any(answer.centred for answer in quiet(DATA, epsilon=1, noise=SeededNoise(1), **UNITS["user"]).answers)
 
 
 def test_a_second_draw_has_less_noise_and_the_total_of_the_count():

@@ -1,7 +1,8 @@
 """The table of expected errors that `wayveil plan` reads, from simulated cities.
 
 usage: plan_errors.py [--sides 4,12] [--trips 1000] [--signals 50,500,5000,50000] [--noises 2] [-o TABLE.json]
-       plan_errors.py --compare SHARED    # what `wayveil plan` says about the trial data, beside what comes out
+       plan_errors.py --compare SHARED [--datasets a,b] [--epsilons 0.1,1] [--per-user C]
+           # for the trial data: what `wayveil plan` says, what the data sheet says, and what comes out
 
 Each cell is the mean over the noises of the error of a release and the data made from it, with as many trips as the
 real data or 4,000, so that their own randomness matters little. Along the signal N·ε an error may not grow, so that
@@ -12,9 +13,11 @@ import argparse
 import json
 import time
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from pyarrow.parquet import read_table
 
 import wayveil
 from wayveil.core.scope import Scope
@@ -22,10 +25,14 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.evaluation.paths import Paths, as_measured, project
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
+from wayveil.privacy.unit import Unit
+from wayveil.release import Release
 from wayveil.release.kinds import KINDS
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.synthesis.arguments import default_count
 from wayveil.synthesis.recipe import synthesize
+from wayveil.synthesis.uncertainty.uncertainty import uncertainty
+from wayveil.synthesis.uncertainty.verdict import verdicts
 from wayveil.workflow.plan import TABLE
 
 SIGNALS = (50, 500, 5_000, 50_000)
@@ -84,9 +91,12 @@ def cells_of(paths: Paths, cell_m: float = 100.0) -> np.ndarray:
     return np.clip(y / cell_m, 0, paths.height_m / cell_m).astype(int) * columns + column
 
 
-def errors_of(data: Trajectories, scope: Scope, seed: int, **promise: object) -> dict[str, float]:
+def released(data: Trajectories, scope: Scope, seed: int, **promise: object) -> Release:
+    return measure(data, scope, noise=SeededNoise(seed), accept_low_signal=True, **promise)  # type: ignore[arg-type]
+
+
+def errors_of(data: Trajectories, scope: Scope, seed: int, release: Release) -> dict[str, float]:
     """The error of each kind of result in one release and the data made from it."""
-    release = measure(data, scope, noise=SeededNoise(seed), accept_low_signal=True, **promise)  # type: ignore[arg-type]
     made = synthesize(release, n=max(len(data), FEWEST_MADE), seed=seed).trajectories
     return {"number": abs(default_count(release) / len(data) - 1), **errors_between(data, made, scope)}
 
@@ -110,7 +120,10 @@ def tabulate(chosen: argparse.Namespace) -> dict[str, object]:
                 # Few trips at a small signal differ most from draw to draw.
                 noises = chosen.noises if signal <= 1_000 or count <= 1_000 else 1
                 rows = [
-                    errors_of(data, city.scope, seed, epsilon=signal / count, unit="trajectory")
+                    errors_of(
+                        data, city.scope, seed,
+                        released(data, city.scope, seed, epsilon=signal / count, unit="trajectory"),
+                    )
                     for seed in range(1, noises + 1)
                 ]
                 errors[:, s, t, k] = [np.mean([row[kind] for row in rows]) for kind in KINDS]
@@ -124,19 +137,34 @@ def tabulate(chosen: argparse.Namespace) -> dict[str, object]:
     }  # fmt: skip
 
 
-def compare(shared: Path, names: list[str], epsilons: list[str], noises: int) -> None:
-    titles = " | ".join(f"{kind}: plan, then" for kind in KINDS)
+def compare(shared: Path, names: list[str], epsilons: list[str], noises: int, per_user: int | None) -> None:
+    """With `per_user`, at user level with δ = 1e-6; users of the trial data are those of its table of trips."""
+    titles = " | ".join(f"{kind}: plan, sheet, then" for kind in KINDS)
     print(f"| data | trips | ε | {titles} |\n|" + "---|" * (3 + len(KINDS)))
     for name in names:
-        data, scope = wayveil.read(shared / "data" / f"{name}.parquet"), wayveil.read_scope(SCOPES[name])
+        data, scope = with_users(shared / "data", name), wayveil.read_scope(SCOPES[name])
+        promise = {"unit": Unit.user(per_user), "delta": "1e-6"} if per_user else {"unit": "trajectory"}
+        users = {"users": len(np.unique(data.user))} if per_user else {}
         for epsilon in epsilons:
-            expected = wayveil.plan(trips=len(data), epsilon=epsilon, unit="trajectory", scope=scope)
-            rows = [errors_of(data, scope, seed, epsilon=epsilon, unit="trajectory") for seed in range(1, noises + 1)]
+            expected = wayveil.plan(trips=len(data), epsilon=epsilon, scope=scope, **promise, **users)
+            releases = {seed: released(data, scope, seed, epsilon=epsilon, **promise) for seed in range(1, noises + 1)}
+            rows = [errors_of(data, scope, seed, release) for seed, release in releases.items()]
+            sheets = [{one.kind: one.error for one in verdicts(uncertainty(release))} for release in releases.values()]
             told = " | ".join(
-                f"{100 * result.error:.0f} %, {100 * np.mean([row[result.kind] for row in rows]):.0f} %"
+                ", ".join(f"{100 * error:.0f} %" for error in (
+                    result.error, np.mean([sheet[result.kind] for sheet in sheets]),
+                    np.mean([row[result.kind] for row in rows]),
+                ))
                 for result in expected.results
-            )
+            )  # fmt: skip
             print(f"| {name} | {len(data):,} | {epsilon} | {told} |", flush=True)
+
+
+def with_users(folder: Path, name: str) -> Trajectories:
+    """The trial data with the users of its table of trips; both are sorted by trajectory."""
+    trips = read_table(folder / f"{name}_trips.parquet").sort_by("traj_id")
+    _, codes = np.unique(trips["user_id"].to_numpy(zero_copy_only=False), return_inverse=True)
+    return replace(wayveil.read(folder / f"{name}.parquet"), user=codes)
 
 
 def main() -> None:
@@ -148,11 +176,12 @@ def main() -> None:
     parser.add_argument("--compare", type=Path)
     parser.add_argument("--datasets", default=",".join(SCOPES))
     parser.add_argument("--epsilons", default="0.1,1")
+    parser.add_argument("--per-user", type=int)
     parser.add_argument("-o", "--output", type=Path, default=TABLE)
     chosen = parser.parse_args()
     warnings.simplefilter("ignore")
     if chosen.compare:
-        compare(chosen.compare, chosen.datasets.split(","), chosen.epsilons.split(","), chosen.noises)
+        compare(chosen.compare, chosen.datasets.split(","), chosen.epsilons.split(","), chosen.noises, chosen.per_user)
         return
     chosen.output.write_text(json.dumps(tabulate(chosen), indent=1) + "\n", encoding="utf-8")
     print(f"table: {chosen.output}")

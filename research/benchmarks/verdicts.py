@@ -14,12 +14,10 @@ At the end: how often the words agree, by kind of result. The noise is seeded: n
 import argparse
 import warnings
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from plan_errors import FEWEST_MADE, SCOPES, city_of, errors_between
-from pyarrow.parquet import read_table
+from plan_errors import FEWEST_MADE, SCOPES, city_of, errors_between, with_users
 
 import wayveil
 from wayveil.core.scope import Scope
@@ -70,12 +68,6 @@ def checks(shared: Path | None, datasets: str, epsilons: str) -> Iterator[Case]:
         how = {"epsilon": "1", "delta": "1e-6", "unit": "user", "max_per_user": 20}
         yield f"{name}, users, ε = 1, δ = 1e-6", rides, scope, how
 
-
-def with_users(folder: Path, name: str) -> Trajectories:
-    """The trial data with the users of its table of trips; both are sorted by trajectory."""
-    trips = read_table(folder / f"{name}_trips.parquet").sort_by("traj_id")
-    _, codes = np.unique(trips["user_id"].to_numpy(zero_copy_only=False), return_inverse=True)
-    return replace(wayveil.read(folder / f"{name}.parquet"), user=codes)
 
 
 def _trip_level(epsilon: object) -> dict[str, object]:

@@ -21,7 +21,7 @@ from wayveil.privacy.clipping import clip_l2, squared_norms
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.questions import catalogue
-from wayveil.questions.catalogue import PEOPLE_QUESTIONS, PEOPLE_SHARE, SHARES, with_people
+from wayveil.questions.catalogue import PEOPLE_QUESTIONS, PEOPLE_SHARE, PEOPLE_SHARES_OF_RHO, SHARES, with_people
 from wayveil.questions.norms import NormBins, UnitQuery, clipped_resolution
 from wayveil.questions.people.trips_of_people import PeopleTrips
 from wayveil.questions.question import size_of
@@ -115,6 +115,20 @@ def test_the_part_for_people_keeps_the_total_and_the_count():
     asked = sum(share for name, share in more.shares.items() if name.startswith("people/"))
     assert sum(more.shares.values(), Fraction(0)) == budget.epsilon and more["count"] == budget["count"]
     assert asked == PEOPLE_SHARE * (1 - budget["count"]) <= Fraction(15, 100)
+
+
+def test_people_get_the_first_part_with_which_they_are_heard():
+    budget, unit = Budget.split(1, SHARES), Unit.user(50)
+
+    def part(people):
+        more = with_people(budget, unit, people, lambda share: 0.5 / float(share) ** 0.5, parts=PEOPLE_SHARES_OF_RHO)
+        asked = sum(share for name, share in more.shares.items() if name.startswith("people/"))
+        assert sum(more.shares.values(), Fraction(0)) == budget.epsilon
+        return asked / (1 - budget["count"])
+
+    # 8 noise units of 0.5 / sqrt(.99 · part / 10) people
+    fewer_and_fewer = [part(people) for people in (1e6, 58.0, 56.0, 41.0, 39.0, 33.0, 32.0)]
+    assert fewer_and_fewer == [Fraction(number, 100) for number in (5, 5, 10, 10, 15, 15, 0)]
 
 
 @pytest.mark.parametrize(("unit", "people"), [(Unit.trajectory(), 1e9), (Unit.user(2), 1e9), (Unit.user(5), 100.0)])

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from wayveil.core import posterior
-from wayveil.core.density import NoisyLevel, estimate_field, reconcile
+from wayveil.core import density, posterior
+from wayveil.core.density import NoisyLevel, estimate_field, posterior_rates, reconcile
 from wayveil.core.grid import Grid
 from wayveil.core.nonnegative import nonnegative_fit
 from wayveil.core.posterior import posterior_mean
@@ -65,14 +65,38 @@ def test_the_posterior_mean_errs_less_than_the_count_and_less_than_the_prior():
     assert found.mean() == pytest.approx(truth.mean(), rel=0.05)
 
 
+def test_a_weak_signal_of_few_cells_does_not_make_the_estimate_worse_than_its_prior():
+    random = np.random.default_rng(1)
+    grid = np.full((2, 2), 250.0)
+    own = averaged = 0.0
+    for _ in range(100):
+        truth = grid * np.exp(random.normal(0, 0.3, grid.shape))
+        level = NoisyLevel(truth + random.laplace(0, 95, grid.shape), 16, 95.0)
+        own += np.abs(posterior_mean(level.counts, grid, level.noise) - truth).sum()
+        averaged += np.abs(posterior_rates(level, grid, unclear=True) - truth).sum()
+    prior = 100 * np.abs(250 * np.exp(random.normal(0, 0.3, 100_000)) - 250).mean() * grid.size
+    assert averaged < 0.8 * own and averaged < 1.1 * prior
+
+
+@pytest.mark.parametrize(("trips", "clear"), [(1_000, False), (100_000, True)])
+def test_a_clear_signal_decides_the_spread_by_itself(monkeypatch, trips, clear):
+    random = np.random.default_rng(2)
+    counts = np.full((8, 8), trips / 64) * np.exp(random.normal(0, 0.5, (8, 8)))
+    asked = []
+    monkeypatch.setattr(density, "posterior_mean", lambda seen, mean, *_, **how: asked.append(how) or mean)
+    estimate_field([NoisyLevel(counts, 16, 50.0)], trips, np.ones((128, 128)))
+    assert asked and all(how.get("averaged", False) != clear for how in asked)
+
+
 @few
 @given(st.lists(st.floats(-1e9, 1e9), min_size=1, max_size=30), st.floats(0.01, 1e6), st.floats(1e-6, 1e6))
 def test_a_posterior_is_finite_ordered_and_zero_where_the_prior_is(seen, noise, prior):
     seen = np.sort(np.array([0.0, *seen]))
     means = np.full(len(seen), prior)
-    found = posterior_mean(seen, means, noise, groups=1)
-    assert np.isfinite(found).all() and (found > 0).all()
-    assert (np.diff(found) >= -1e-4 * found[1:]).all()
+    for averaged in (False, True):
+        found = posterior_mean(seen, means, noise, groups=1, averaged=averaged)
+        assert np.isfinite(found).all() and (found > 0).all()
+        assert (np.diff(found) >= -1e-4 * found[1:]).all()
     means[::2] = 0.0
     assert (posterior_mean(seen, means, noise)[::2] == 0).all()
 
@@ -86,7 +110,8 @@ def test_one_noise_for_each_cell_is_the_noise_of_that_cell(monkeypatch):
             posterior_mean(seen, prior, np.full(prior.shape, noise)), posterior_mean(seen, prior, noise)
         )
     # Given the spread, which cells settle together, each is heard as among cells with its own noise.
-    monkeypatch.setattr(posterior, "_best_spread", lambda *_: 0.8)
+    scores = np.where(np.array(posterior._SPREADS) == 0.8, 0.0, -np.inf)
+    monkeypatch.setattr(posterior, "_spread_scores", lambda *_: scores)
     noises = np.where(random.random(prior.shape) < 0.5, 2.0, 30.0)
     mixed = posterior_mean(seen, prior, noises)
     alone = {noise: posterior_mean(seen, prior, noise) for noise in (2.0, 30.0)}

@@ -90,3 +90,14 @@ def test_a_verdict_has_the_words_of_the_plan():
         assert [Verdict(kind, error).word for error in (about.good, about.rough, about.rough + 0.01)] == [
             "good", "rough", "noise",
         ]  # fmt: skip
+
+
+def test_answers_about_people_do_not_matter_for_trips():
+    city = simulate_city(0, size_km=(4, 4))
+    rides = simulate_trajectories(city, 400, seed=3)
+    release = measure(
+        rides, city.scope, epsilon=100, delta="1e-6", unit="user", max_per_user=5, noise=SeededNoise(4),
+        accept_low_signal=True,
+    )  # fmt: skip
+    assert "people/trips" in release
+    assert {one.kind for one in verdicts(uncertainty(release))} == set(KINDS)

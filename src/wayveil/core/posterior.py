@@ -13,6 +13,8 @@ _LOG_FLOOR = float(np.log(1e-300))
 """Least log likelihood of a cell, so that a single outlier does not determine σ."""
 _LEAST_EXPONENT = np.float32(-80.0)
 """exp of anything smaller is 0 in float32."""
+_LEAST_WEIGHT = 0.01
+"""Least weight of a candidate for σ that is averaged over, as a share of the largest."""
 _SAMPLE = 4000
 """Largest number of cells from which σ is estimated."""
 _BLOCK = 1 << 13
@@ -26,6 +28,7 @@ def posterior_mean(
     groups: int = 4,
     usual_spread: float = np.inf,
     gaussian: bool = False,
+    averaged: bool = False,
 ) -> NDArray[np.float64]:
     """E[λ | y] for y = λ + Laplace(noise), λ lognormal with mean `prior_mean` and spread σ.
 
@@ -33,7 +36,8 @@ def posterior_mean(
 
     σ is found by marginal likelihood, separately in `groups` groups of cells of similar prior mean (empirical Bayes).
     Its prior is proportional to e^(−σ / `usual_spread`), so that a single outlier among few cells does not decide it.
-    Cells whose prior mean is zero stay zero.
+    With `averaged`, it is averaged over by its posterior, because a weak signal hardly tells it. Cells whose prior mean
+    is zero stay zero.
 
     Privacy: free (post-processing).
     """
@@ -45,12 +49,16 @@ def posterior_mean(
     scale = np.broadcast_to(noise, result.shape).ravel()[possible]
     edges = np.quantile(mean, np.linspace(0, 1, groups + 1)[1:-1])
     group = np.searchsorted(edges, mean, side="right")
-    estimate = np.empty_like(mean)
+    estimate = np.zeros_like(mean)
     for k in range(groups):
         member = np.flatnonzero(group == k)
         if len(member):
-            factors = _factors(_best_spread(y[member], mean[member], scale[member], usual_spread, gaussian))
-            estimate[member] = _mean_given(y[member], mean[member], scale[member], factors, gaussian)
+            known = y[member], mean[member], scale[member]
+            score = _spread_scores(*known, usual_spread, gaussian)
+            weight = np.exp(score - score.max())
+            likely = weight > _LEAST_WEIGHT if averaged else np.arange(len(weight)) == weight.argmax()
+            for spread, share in zip(np.array(_SPREADS)[likely], weight[likely] / weight[likely].sum()):
+                estimate[member] += share * _mean_given(*known, _factors(float(spread)), gaussian)
     result.ravel()[possible] = estimate
     return result
 
@@ -62,9 +70,10 @@ def _factors(spread: float) -> NDArray[np.float64]:
     return result
 
 
-def _best_spread(
+def _spread_scores(
     y: NDArray[np.float64], mean: NDArray[np.float64], noise: NDArray[np.float64], usual: float, gaussian: bool
-) -> float:
+) -> NDArray[np.float64]:
+    """The logarithm of the posterior of each candidate for σ, up to a constant."""
     if len(y) > _SAMPLE:  # an even subsample: the likelihood of 4,000 cells is enough to choose σ
         keep = np.linspace(0, len(y) - 1, _SAMPLE).astype(int)
         y, mean, noise = y[keep], mean[keep], noise[keep]
@@ -86,7 +95,7 @@ def _best_spread(
         # A floor, so that a few cells far from their prior mean do not decide the spread of all cells.
         return float(np.logaddexp(np.log(likelihood) - least.astype(float), _LOG_FLOOR).sum())
 
-    return max(_SPREADS, key=lambda spread: log_likelihood(spread) - spread / usual)
+    return np.array([log_likelihood(spread) - spread / usual for spread in _SPREADS])
 
 
 def _mean_given(

@@ -22,11 +22,11 @@ from wayveil.engine.serial import Kept
 from wayveil.engine.units import TripUnits, Units, UserUnits
 from wayveil.measurement.draw import line_signals, release_of
 from wayveil.privacy.digest import ContentDigest
-from wayveil.privacy.mechanism import Mechanism, NoisySums
+from wayveil.privacy.mechanism import Cost, Mechanism, NoisySums
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer, Centred, Clipping
-from wayveil.questions.catalogue import QUESTIONS, divided, with_people
+from wayveil.questions.catalogue import PEOPLE_SHARES_OF_RHO, QUESTIONS, divided, with_people
 from wayveil.questions.centre import expected_shares
 from wayveil.questions.count import Count
 from wayveil.questions.norm_estimates import Noisy, Norms, estimate_norms, one_trajectory_each, trajectories_per_unit
@@ -47,6 +47,11 @@ from wayveil.release import Release
 
 FINER = 1.5
 """Factor on the signal when the cell sizes of a field are chosen; 3 was no better on simulated cities."""
+LEAST_CENTRED = 30.0
+"""Least number of units times the square root of ρ for which questions are drawn around a centre. The noise of the
+first draw goes into the centre and from there into every unit's difference: its square, relative to what units share,
+is x = 2·K / (ρ_q·units²) for K values, of which at most x / (1 + x) is left. A quarter of ρ for it pays while
+1/8 + x / (1 + x) < 3/4. This is the limit for 64 values with 9 % of ρ, a coarse field."""
 _KEPT_SD = 0.15
 """Relative standard deviation of the share that clipping keeps, as estimated from the norms."""
 
@@ -75,7 +80,8 @@ def draw_clipped_release(
     count = max(float(opening.answers[Count.name].counts[0]), 1.0)
     per_unit = opening.per_unit if unit.kind == "user" else one_trajectory_each(count)
     usual = per_unit.quantile(0.5)
-    centred = {name for name, question in QUESTIONS.items() if is_centred(question, unit, usual)}
+    clear = centre_is_clear(mechanism.cost, float(per_unit.units.sum()))
+    centred = {name for name, question in QUESTIONS.items() if clear and is_centred(question, unit, usual)}
     guesses = {name: guessed_norm(question, usual, name in centred) for name, question in QUESTIONS.items()}
     mechanism = _with_people(mechanism, float(per_unit.units.sum()))
     signals = line_signals(mechanism, count, guesses)
@@ -106,6 +112,15 @@ def draw_clipped_release(
     return release_of(scope, answers, replace(mechanism, cost=cost))
 
 
+def centre_is_clear(cost: Cost, units: float) -> bool:
+    """Whether so many units give a first draw that is clear enough to be a centre.
+
+    Privacy: free (post-processing of the noisy number of units).
+    """
+    assert cost.rho is not None
+    return math.sqrt(cost.rho) * units >= LEAST_CENTRED
+
+
 def _with_people(mechanism: Mechanism, people: float) -> Mechanism:
     """The mechanism with a part of its budget for the questions about people, where there are enough."""
     cost = mechanism.cost
@@ -115,7 +130,8 @@ def _with_people(mechanism: Mechanism, people: float) -> Mechanism:
     def noise(share: Fraction) -> float:
         return 1 / (2 * math.sqrt(rho * share / epsilon))
 
-    return replace(mechanism, cost=replace(cost, budget=with_people(cost.budget, mechanism.unit, people, noise)))
+    budget = with_people(cost.budget, mechanism.unit, people, noise, parts=PEOPLE_SHARES_OF_RHO)
+    return replace(mechanism, cost=replace(cost, budget=budget))
 
 
 def _summed(units: Units, queries: list[UnitQuery]) -> dict[UnitQuery, NDArray[np.int64]]:

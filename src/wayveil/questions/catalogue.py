@@ -126,6 +126,9 @@ QUESTIONS: Mapping[str, type[Question]] = {
 
 PEOPLE_SHARE = Fraction(15, 100)
 """Share of the budget after the count that all questions about people get together, at user level."""
+PEOPLE_SHARES_OF_RHO = (Fraction(5, 100), Fraction(10, 100), Fraction(15, 100))
+"""The same with Gaussian noise: the first with which people are heard (`LEAST_PEOPLE`). What a person adds has norm 1
+in questions about people and several times that in the others, so a share of ρ costs the others more."""
 LEAST_PEOPLE = 8.0
 """Noise units that the number of people must be worth in a question about them with an average share; with fewer, none
 of them is asked."""
@@ -213,7 +216,12 @@ def for_signal(budget: Budget, signal: float) -> Budget:
 
 
 def with_people(
-    budget: Budget, unit: Unit, people: float, noise: Callable[[Fraction], float], signal: float = math.inf
+    budget: Budget,
+    unit: Unit,
+    people: float,
+    noise: Callable[[Fraction], float],
+    signal: float = math.inf,
+    parts: Sequence[Fraction] = (PEOPLE_SHARE,),
 ) -> Budget:
     """The same budget with a part for the questions about people, where the number of people allows it.
 
@@ -225,21 +233,21 @@ def with_people(
         The scale of the noise, in people, of a question about people with a given share.
     signal
         Noise units of the noisy count; where the shares for little signal apply, people are not asked about.
+    parts
+        What they may get of what is left after the count; they get the first with which they are heard.
 
     Privacy: free (post-processing of noisy answers); the total stays the same.
     """
     if unit.kind != "user" or unit.max_per_user < LEAST_PER_PERSON or signal < FULL_SIGNAL:
         return budget
-    left = PEOPLE_SHARE * (budget.epsilon - budget[Count.name])
-    whole = sum(weight for _, weight in PEOPLE_QUESTIONS)
-    if people < LEAST_PEOPLE * noise(left / len(PEOPLE_QUESTIONS)):
+    left = budget.epsilon - budget[Count.name]
+    part = next((part for part in parts if people >= LEAST_PEOPLE * noise(part * left / len(PEOPLE_QUESTIONS))), None)
+    if part is None:
         return budget
-    shares = {
-        name: share if name == Count.name else share * (1 - PEOPLE_SHARE) for name, share in budget.shares.items()
-    }
-    return Budget(
-        budget.epsilon, {**shares, **{question.name: left * weight / whole for question, weight in PEOPLE_QUESTIONS}}
-    )
+    shares = {name: share if name == Count.name else share * (1 - part) for name, share in budget.shares.items()}
+    whole = sum(weight for _, weight in PEOPLE_QUESTIONS)
+    about_people = {question.name: part * left * weight / whole for question, weight in PEOPLE_QUESTIONS}
+    return Budget(budget.epsilon, {**shares, **about_people})
 
 
 def divided(budget: Budget, line_signals: Mapping[str, float], grid: Grid, gaussian_unit: Unit | None = None) -> Budget:

@@ -35,6 +35,7 @@ from wayveil.questions.passage import Passage
 from wayveil.release import Release
 from wayveil.release.number import estimate_number
 from wayveil.synthesis.estimate.estimate import Estimates, estimate
+from wayveil.synthesis.people.estimate import without_people
 from wayveil.synthesis.uncertainty.parts import Pieces
 
 Floats = NDArray[np.float64]
@@ -255,6 +256,7 @@ def uncertainty(release: Release, estimates: Estimates | None = None, progress: 
 
     Privacy: free (post-processing).
     """
+    release = without_people(release)
     return Uncertainty(release, estimate(release, progress=progress) if estimates is None else estimates)
 
 
