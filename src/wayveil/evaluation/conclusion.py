@@ -111,10 +111,10 @@ def conclude(scores: Mapping[str, Scored], purpose: Purpose) -> Conclusion | Non
     word = _word(sum(known.values()) / len(known))
     words = {name: _word(away) for name, away in known.items()}
     good = sum(said == "good" for said in words.values())
-    weak = [f"{name} is {words[name]}" for name in sorted(known, key=known.__getitem__, reverse=True)[:2]
+    weak = [f"{name} ({words[name]})" for name in sorted(known, key=known.__getitem__, reverse=True)[:2]
             if words[name] != "good"]  # fmt: skip
     told = f"{good} of {len(words)} metrics that matter are close to their floors"
-    return Conclusion(purpose, word, words, f"{told}; {', '.join(weak)}" if weak else told)
+    return Conclusion(purpose, word, words, f"{told}; furthest: {', '.join(weak)}" if weak else told)
 
 
 def conclusion_line(

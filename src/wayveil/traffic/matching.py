@@ -334,16 +334,16 @@ def _search(network: _Network, steps: _Steps, labels: _Labels) -> Iterator[tuple
     at_once = max(SETTINGS.labels_at_once // len(near), 1)
     for start in range(0, len(steps), at_once):
         part = np.arange(start, min(start + at_once, len(steps)))
-        chosen, own = steps.take(part), [_Ends(place[ends.node[:, part]], ends.metres[:, part]) for ends in (out, into)]
-        total, entry, previous = _shortest(local, network.place[near], chosen, *own, labels)
+        chosen = steps.take(part)
+        begin, end = (_Ends(place[ends.node[:, part]], ends.metres[:, part]) for ends in (out, into))
+        total, entry, previous = _shortest(local, network.place[near], chosen, begin, end, labels)
         good = np.flatnonzero(total <= chosen.limit_m)
-        left, walked = _walk_back(previous, good, own[1].node[entry[good], good])
-        at, before, after = walked
+        left, (at, before, after) = _walk_back(previous, good, end.node[entry[good], good])
         code = network.link_between(near[before], near[after])
         step = chosen.number[good]
         yield part[good], [
-            (step, chosen.here[good], left == 0, own[0].metres[left, good]),
-            (step, chosen.there[good], entry[good] == 0, own[1].metres[entry[good], good]),
+            (step, chosen.here[good], left == 0, begin.metres[left, good]),
+            (step, chosen.there[good], entry[good] == 0, end.metres[entry[good], good]),
             (step[at], code // 2, code % 2 == 0, network.length_m[code // 2]),
         ]
 
@@ -358,7 +358,8 @@ def _shortest(
     of (steps, junctions), valid until the next search.
     """
     count, size = len(steps), len(place)
-    metres, previous, slot = (of[: count * size] for of in (labels.metres, labels.previous, labels.slot))
+    metres, slot = labels.metres[: count * size], labels.slot
+    previous = labels.previous[: count * size]
     row, each = size * np.arange(count), np.arange(count)
     frontier = np.zeros(0, np.int64)
     for end in range(2):
