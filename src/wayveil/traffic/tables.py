@@ -190,8 +190,8 @@ def _summary(basis: Basis, notes: dict[str, str], marked: bool, zones: Zones, ma
     ]
     if zones.overlaps:
         said.append(
-            f"{zones.overlaps} zones overlap: a place in several counts for the first of them in the file, so the later "
-            "ones have too few trips."
+            f"{zones.overlaps} zones overlap: a place in several counts for the first of them in the file, so the "
+            "later ones have too few trips."
         )
     if len(zones) > COMPLETE_UP_TO:
         said.append("Pairs of zones without a synthetic trip are not listed.")

@@ -42,7 +42,7 @@ class Zones:
 
     @property
     def overlaps(self) -> int:
-        """How many zones share more than a thousandth of their area with another: drawn borders often cross a little."""
+        """How many zones share more than a thousandth of their area with another; borders often cross a little."""
         import shapely
 
         if len(self) == 0:
