@@ -56,7 +56,7 @@ def describe(release: Release | str | os.PathLike[str]) -> str:
         _section("The promise", facts["promise"]),
         _section("Not promised", facts["not_promised"]),
         _section("What was used", _frame_text(facts)),
-        "What it cost (rounded; the exact lines, in --json, add up to the total)\n" + _table(facts),
+        "What it cost (rounded; the exact lines add up to the total)\n" + _table(facts),
     ]
     return "\n\n".join(part if "\n" in part else textwrap.fill(part, 100) for part in parts) + "\n"
 
