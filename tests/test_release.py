@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import sqlite3
 import stat
 from dataclasses import replace
@@ -18,6 +19,7 @@ from wayveil.questions.detail_weights import FEWEST, MOST
 from wayveil.questions.median_interval import MedianInterval
 from wayveil.release import read_release, release_from_json, release_to_json, write_release
 from wayveil.release.check import check_complete
+from wayveil.release.describe import describe
 from wayveil.simulate import simulate_city, simulate_trajectories
 
 COUNT = 317
@@ -296,3 +298,13 @@ def test_infinity_and_a_missing_file_are_refused(release, tmp_path):
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(ReleaseError):
         read_release(tmp_path / "binary.json")
+
+
+def test_descriptions_have_readable_costs():
+    """Rounded decimals and shares for readers; exact fractions stay in the plain values."""
+    city = simulate_city(size_km=(3, 3))
+    rides = simulate_trajectories(city, 50)
+    release = measure(rides, city.scope, epsilon="0.7", unit="trajectory")
+    costs = describe(release).split("What it cost")[1].splitlines()[1:-1]
+    assert len(costs) == len(release.answers)
+    assert all(re.match(r"  \S+ +[\d.e-]{1,8} +[\d.]+%  \S", line) for line in costs), costs

@@ -275,7 +275,7 @@ def test_describe_and_synthesize(wayveil, folder):
     lines = Path("s.csv").read_text().splitlines()
     assert lines[0] == "traj_id,lat,lon,t" and len({line.split(",")[0] for line in lines[1:]}) == 12
     notes = json.loads(Path("s.csv.meta.json").read_text())
-    assert notes["private"] == "true" and notes["epsilon"] == "1" and "synthetic" in notes["origin"]
+    assert notes["differentially_private"] == "true" and notes["epsilon"] == "1" and "synthetic" in notes["origin"]
     for words, message in {
         ("-o", "s.doc"): "extension",
         ("-o", "none/s.csv"): "choose another output",

@@ -46,7 +46,7 @@ def test_report_refuses_private_data_as_synthetic(wayveil, released, ending):
 
 def test_notes_of_a_replaced_csv_are_ignored(wayveil, released):
     assert wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").code == 0
-    assert wv.io.files.read_metadata("s.csv")["private"] == "true"
+    assert wv.io.files.read_metadata("s.csv")["differentially_private"] == "true"
     shutil.copy("rides.csv", "s.csv")
     assert wv.io.files.read_metadata("s.csv") == {}
     said = wayveil("report", "x.release.json", "s.csv", "-o", "page.html")

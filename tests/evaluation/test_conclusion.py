@@ -51,7 +51,7 @@ def test_words_follow_the_distance_from_the_floor(name, given, word):
 def test_the_conclusion_names_the_weakest_metrics():
     scores = {"start_hour": score(0.05), "trip_1000": score(0.5), "length": score(0.11)}
     found = conclude(scores, "planning")
-    assert found.word == "rough" and "trip_1000 is poor, length is rough" in found.details
+    assert found.word == "rough" and "furthest: trip_1000 (poor), length (rough)" in found.details
     assert conclusion_line(scores, False, (), "planning").startswith("This data is rough for planning: 1 of 3")
     every_use = conclusion_line(scores, False, ())
     assert all(use in every_use for use in ("planning", "simulation", "research"))

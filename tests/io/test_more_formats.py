@@ -416,6 +416,54 @@ def test_plans_of_users_are_chains_with_a_home(tmp_path):
     assert lines[0].endswith("user_id,trip_number") and [line[-1] for line in lines[1:]] == ["1", "2", "1"]
 
 
+def declarations(dtd):
+    """Content and attributes of every element of a DTD."""
+
+    def content(node):
+        if node is None:
+            return None
+        return node.name, node.type, node.occur, content(node.left), content(node.right)
+
+    return {
+        one.name: (
+            content(one.content),
+            {(a.name, a.type, a.default, a.default_value, tuple(a.values())) for a in one.attributes()},
+        )
+        for one in dtd.elements()
+    }
+
+
+def test_the_dtd_declares_what_the_public_one_does():
+    """Compared with the original where MATSIM_POPULATION_DTD names it; and every declared name can be used."""
+    own = declarations(etree.DTD(str(SCHEMAS / "matsim_population.dtd")))
+    assert set(own) == {"population", "person", "attributes", "attribute", "plan", "activity", "leg", "route"}
+    if original := os.environ.get("MATSIM_POPULATION_DTD"):
+        assert own == declarations(etree.DTD(original))
+
+
+@pytest.mark.parametrize("name", ["x.rou.xml", "x.plans.xml"])
+def test_simulators_count_local_time(tmp_path, name):
+    """From local midnight, in the zone of the release, of --timezone, or UTC; an hour stays the same hour in summer."""
+
+    def departures(file):
+        tree = etree.parse(file)
+        found = [(one.get("depart") or one.get("dep_time")).split(":") for one in tree.iter("trip", "leg")]
+        return [sum(float(part) * 60**k for k, part in enumerate(reversed(one))) for one in found]
+
+    saturday = pd.Timestamp("2024-03-30 08:00", tz="Europe/Paris").timestamp()
+    sunday = pd.Timestamp("2024-03-31 08:00", tz="Europe/Paris").timestamp()  # the clocks went forward at 2:00
+    assert sunday - saturday == 23 * 3600
+    days = Trajectories([0, 2, 4], [2.3] * 4, [48.8] * 4, [saturday, saturday + 60, sunday, sunday + 60])
+    write(days, tmp_path / name, extra_metadata={"timezone": "Europe/Paris"})
+    assert departures(tmp_path / name) == [8 * 3600, 32 * 3600]
+    assert "midnight of 2024-03-30 in the time zone Europe/Paris" in (tmp_path / name).read_text()
+    write(days, tmp_path / name, force=True)
+    assert departures(tmp_path / name) == [7 * 3600, 30 * 3600]
+    write(days, tmp_path / "days.parquet")
+    wayveil.convert(tmp_path / "days.parquet", tmp_path / name, timezone="America/New_York", force=True)
+    assert departures(tmp_path / name) == [3 * 3600, 26 * 3600]
+
+
 def test_convert_goes_by_the_ending(tmp_path):
     write(rides(), tmp_path / "x.parquet")
     for name in ("y.geojson", "y.gpkg", "y.fgb", "y.rou.xml", "y.plans.xml", "y.trips.csv", "y.kepler.json", "y.gpx"):

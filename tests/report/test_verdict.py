@@ -80,7 +80,7 @@ def test_the_internal_report_begins_with_a_verdict_by_use(small_release, small_s
     places = [page.index(part) for part in parts]
     assert places == sorted(places)
     assert page.index(">Places and streets<") < page.index(">Trips between places<") < page.index(">Hours<")
-    assert "Floors differ." in page and "trip_1000 is poor" in page
+    assert "Floors differ." in page and "trip_1000 (poor)" in page
     assert page.count('class="word poor"') >= 2 and 'class="differences"' in page and "<circle" in page
 
 

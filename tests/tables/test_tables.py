@@ -290,3 +290,15 @@ def test_no_trip_inside_the_scope(release):
     far = Trajectories([0, 1], [0.0], [0.0], [0.0])
     with pytest.raises(InputError, match="No synthetic trip"):
         wayveil.tables(release, far, allow_unmarked=True)
+
+
+def test_overlapping_zones_are_named(release, made):
+    """The summary and the command say so; zones that only touch do not overlap."""
+    scope = release.scope
+    touching = halves(scope)
+    assert not any("overlap" in note for note in wayveil.tables(release, made, zones=touching).summary["notes"])
+    wide = touching.copy()
+    middle = (scope.west + scope.east) / 2
+    wide.loc[1, "geometry"] = shapely.box((scope.west + middle) / 2, scope.south, scope.east, scope.north)
+    (said,) = [note for note in wayveil.tables(release, made, zones=wide).summary["notes"] if "overlap" in note]
+    assert said.startswith("2 zones overlap")

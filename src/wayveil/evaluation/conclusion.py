@@ -112,10 +112,10 @@ def conclude(scores: Mapping[str, Scored], purpose: Purpose) -> Conclusion | Non
     word = _word(sum(known.values()) / len(known))
     words = {name: _word(away) for name, away in known.items()}
     good = sum(said == "good" for said in words.values())
-    weak = [f"{name} is {words[name]}" for name in sorted(known, key=known.__getitem__, reverse=True)[:2]
+    weak = [f"{name} ({words[name]})" for name in sorted(known, key=known.__getitem__, reverse=True)[:2]
             if words[name] != "good"]  # fmt: skip
     summary = f"{good} of {len(words)} metrics that matter are close to their floors"
-    return Conclusion(purpose, word, words, f"{summary}; {', '.join(weak)}" if weak else summary)
+    return Conclusion(purpose, word, words, f"{summary}; furthest: {', '.join(weak)}" if weak else summary)
 
 
 def conclusion_line(

@@ -71,7 +71,7 @@ def convert(
     if split_minutes is not None:
         notes = {**notes, SPLIT_NOTE: f"{split_minutes:g}"}
         trips = _split(source, split_minutes, ReadOptions(**options), progress)
-        write_trajectories(trips, path, kind, notes, private=True, times=times)
+        write_trajectories(trips, path, kind, notes, private=True, times=times, timezone=options.get("timezone"))
     elif isinstance(opened, ParquetSource) and kind in ("parquet", "geoparquet"):
         whole = all(whole_seconds(part.t_utc) for part in opened.batches(progress))
         geo = kind == "geoparquet"
@@ -81,7 +81,7 @@ def convert(
         )
     else:
         everything = concatenate(list(opened.batches(progress)))
-        write_trajectories(everything, path, kind, notes, private=True, times=times)
+        write_trajectories(everything, path, kind, notes, private=True, times=times, timezone=options.get("timezone"))
 
 
 def _split(source: str | os.PathLike[str], minutes: float, options: ReadOptions, progress: Progress) -> Trajectories:

@@ -6,6 +6,7 @@ Privacy: free (post-processing).
 import math
 import os
 import textwrap
+from fractions import Fraction
 from typing import Any
 
 from wayveil.privacy.budget import decimal_text
@@ -55,7 +56,7 @@ def describe(release: Release | str | os.PathLike[str]) -> str:
         _section("The promise", facts["promise"]),
         _section("Not promised", facts["not_promised"]),
         _section("What was used", _frame_text(facts)),
-        "What it cost (the lines add up to the total)\n" + _table(facts),
+        "What it cost (rounded; the exact lines add up to the total)\n" + _table(facts),
     ]
     return "\n\n".join(part if "\n" in part else textwrap.fill(part, 100) for part in parts) + "\n"
 
@@ -111,9 +112,13 @@ def _section(title: str, sentences: list[str]) -> str:
 
 
 def _table(facts: dict[str, Any]) -> str:
-    rows = [(line["name"], line["epsilon"], line["asks"]) for line in facts["ledger"]]
-    wide, cost = (max(len(row[k]) for row in rows) for k in (0, 1))
-    lines = [f"  {name:<{wide}}  {epsilon:<{cost}}  {asks}".rstrip() for name, epsilon, asks in rows]
+    costs = [float(Fraction(line["epsilon"])) for line in facts["ledger"]]
+    rows = [
+        (line["name"], f"{cost:.3g}", f"{cost / sum(costs):.1%}", line["asks"])
+        for line, cost in zip(facts["ledger"], costs)
+    ]
+    wide, cost, share = (max(len(row[k]) for row in rows) for k in (0, 1, 2))
+    lines = [f"  {name:<{wide}}  {spent:<{cost}}  {part:>{share}}  {asks}".rstrip() for name, spent, part, asks in rows]
     delta = (
         f" and delta = {facts['delta']:g}; the lines are parts of rho, and only the total is a guarantee"
         if facts["delta"]

@@ -107,12 +107,13 @@ def origin_notes(release: Release) -> dict[str, str]:
     """
     return {
         "origin": f"{SYNTHETIC}, made by {release.software} from noisy counts; these are not real trips",
-        "private": "true" if release.private else "false",
+        "differentially_private": "true" if release.private else "false",
         "epsilon": decimal_text(release.epsilon),
         "delta": f"{release.delta:g}",
         "unit": release.unit,
         "neighbours": release.neighbours,
         "scope": release.scope.name,
+        "timezone": release.scope.timezone,
         "release": hashlib.sha256(release_to_json(release).encode()).hexdigest(),
     }
 

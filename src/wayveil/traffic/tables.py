@@ -28,7 +28,7 @@ from wayveil.traffic.table import Table
 from wayveil.traffic.trips import Trips
 from wayveil.traffic.uncertainty import Scale
 from wayveil.traffic.write import write_tables
-from wayveil.traffic.zones import zones_of
+from wayveil.traffic.zones import Zones, zones_of
 
 UNMARKED = (
     "The synthetic data is not marked as made from a release: do not publish these tables unless you made it from this "
@@ -149,7 +149,7 @@ def tables(
     lengths, durations, hours = distribution_tables(basis)
     progress("counting", 1.0)
     streets, matched = (None, None) if roadmap is None else street_table(basis, roadmap, progress)
-    summary = _summary(basis, notes, marked, len(areas), matched)
+    summary = _summary(basis, notes, marked, areas, matched)
     return TrafficTables(by_pair, by_zone, lengths, durations, hours, streets, summary, marked and released.private)
 
 
@@ -180,7 +180,7 @@ def _check_mark(notes: dict[str, str], what: str, release: Release, allow_unmark
     )
 
 
-def _summary(basis: Basis, notes: dict[str, str], marked: bool, zones: int, matched: float | None) -> dict[str, Any]:
+def _summary(basis: Basis, notes: dict[str, str], marked: bool, zones: Zones, matched: float | None) -> dict[str, Any]:
     scope, release, scale = basis.trips.scope, basis.uncertainty.release, basis.scale
     days = None if scope.first_day is None else [str(scope.first_day), str(scope.last_day)]
     said = [
@@ -188,7 +188,12 @@ def _summary(basis: Basis, notes: dict[str, str], marked: bool, zones: int, matc
         "sd is the standard error; the true figure lies between low_90 and high_90 with a probability of about 90 %.",
         "Errors of different rows are not independent: do not add variances.",
     ]
-    if zones > COMPLETE_UP_TO:
+    if zones.overlaps:
+        said.append(
+            f"{zones.overlaps} zones overlap: a place in several counts for the first of them in the file, so the "
+            "later ones have too few trips."
+        )
+    if len(zones) > COMPLETE_UP_TO:
         said.append("Pairs of zones without a synthetic trip are not listed.")
     if matched is not None:
         said.append(
@@ -201,8 +206,8 @@ def _summary(basis: Basis, notes: dict[str, str], marked: bool, zones: int, matc
     said += [] if release.private else ["Not private: the noise of the release came from a seed."]
     return {
         "scope": scope.name, "timezone": scope.timezone, "days": days, "parts_of_day": list(basis.parts.names),
-        "epsilon": decimal_text(release.epsilon), "unit": release.unit, "private": release.private,
+        "epsilon": decimal_text(release.epsilon), "unit": release.unit, "differentially_private": release.private,
         "marked": marked, "release": notes.get("release"), "trips": round(scale.number, 1),
-        "trips_sd": round(scale.number_sd, 1), "synthetic_trips": len(basis.trips), "zones": zones,
+        "trips_sd": round(scale.number_sd, 1), "synthetic_trips": len(basis.trips), "zones": len(zones),
         "matched_share": None if matched is None else round(matched, 4), "notes": said,
     }  # fmt: skip

@@ -40,6 +40,18 @@ class Zones:
     shapes: NDArray[np.object_]
     """(n,) shapely polygons or multipolygons, WGS 84."""
 
+    @property
+    def overlaps(self) -> int:
+        """How many zones share more than a thousandth of their area with another; borders often cross a little."""
+        import shapely
+
+        if len(self) == 0:
+            return 0
+        one, other = shapely.STRtree(self.shapes).query(self.shapes, predicate="intersects")
+        one, other = one[one != other], other[one != other]
+        shared = shapely.area(shapely.intersection(self.shapes[one], self.shapes[other]))
+        return len(np.unique(one[shared > 1e-3 * shapely.area(self.shapes[one])]))
+
     def __len__(self) -> int:
         return len(self.names)
 

@@ -22,10 +22,12 @@ def write_trajectories(
     *,
     private: bool,
     times: str | None = None,
+    timezone: str | None = None,
 ) -> None:
     """Write in the format `wanted`, or by the file's extension; a `private` file is readable by its owner alone.
 
-    `times` is "iso" or "unix", None for the default of the format.
+    `times` is "iso" or "unix", None for the default of the format. Simulators count time on the clock of `timezone`, by
+    default that of the note `timezone`, else UTC.
     """
     kind = writing_format(path, wanted, "format")
     check_writable(kind, times)
@@ -42,7 +44,7 @@ def write_trajectories(
         features.write_vector(trajectories, path, kind, extra_metadata, private=private, times=stamps)
     elif kind in ("sumo", "matsim"):
         write = trips.write_sumo if kind == "sumo" else trips.write_matsim
-        write(trajectories, path, extra_metadata, private=private)
+        write(trajectories, path, extra_metadata, private=private, timezone=timezone)
     else:
         parquet.write_parts(
             iter([trajectories]), path, geo=kind == "geoparquet", extra_metadata=extra_metadata,

@@ -5,18 +5,22 @@ between them.
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 from xml.sax.saxutils import escape, quoteattr
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
+from wayveil.core.clocks import offsets_s
 from wayveil.core.tables import user_column, whole_seconds
 from wayveil.core.trajectories import Trajectories
 from wayveil.io.atomic import atomic_path
+from wayveil.io.options import zone_named
 from wayveil.io.writers.stamps import check_times, iso_times
 
 _DAY_S = 86_400
@@ -74,23 +78,28 @@ def _by_user(trajectories: Trajectories) -> tuple[list[Any], NDArray[np.int64], 
     return list(codes), order, np.bincount(code, minlength=len(codes))
 
 
-def write_sumo(trajectories: Trajectories, path: Path, notes: dict[str, str] | None, *, private: bool) -> None:
-    """Write SUMO trips in the order of departure; departures count from midnight (UTC) of the first day."""
-    start, order = _first_midnight(trajectories), _by_departure(trajectories)
+def write_sumo(
+    trajectories: Trajectories, path: Path, notes: dict[str, str] | None, *, private: bool, timezone: str | None = None
+) -> None:
+    """Write SUMO trips in the order of departure; departures count from local midnight of the first day."""
+    clock = _Clock.of(trajectories, notes, timezone)
+    leaves = clock.seconds(trajectories.t_utc[trajectories.offsets[:-1]])
     with atomic_path(path, private=private) as part, open(part, "w", encoding="utf-8") as out:
         out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
-        out.writelines(_comments(notes, f"Departures are seconds after {iso_times(np.array([start]))[0]}."))
+        out.writelines(_comments(notes, f"Departures are seconds after {clock}."))
         out.write('<routes xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" ')
         out.write(f'xsi:noNamespaceSchemaLocation="{_ROUTES}">\n')
-        for i in order.tolist():
+        for i in np.argsort(leaves, kind="stable").tolist():
             first, last = trajectories.offsets[i], trajectories.offsets[i + 1] - 1
-            depart = f"{trajectories.t_utc[first] - start:.2f}"
+            depart = f"{leaves[i]:.2f}"
             places = [f"{_digits(trajectories.lon[k])},{_digits(trajectories.lat[k])}" for k in (first, last)]
             out.write(f'  <trip id="{i}" depart="{depart}" fromLonLat="{places[0]}" toLonLat="{places[1]}"/>\n')
         out.write("</routes>\n")
 
 
-def write_matsim(trajectories: Trajectories, path: Path, notes: dict[str, str] | None, *, private: bool) -> None:
+def write_matsim(
+    trajectories: Trajectories, path: Path, notes: dict[str, str] | None, *, private: bool, timezone: str | None = None
+) -> None:
     """Write a MATSim population: one person per trajectory, who leaves an origin and drives to a destination.
 
     With users it is one person per user, with an activity before, between and after the trips: `home` where most of the
@@ -98,17 +107,19 @@ def write_matsim(trajectories: Trajectories, path: Path, notes: dict[str, str] |
 
     Coordinates are degrees, which the attribute `coordinateReferenceSystem` says; MATSim reprojects them.
     """
-    start, order = _first_midnight(trajectories), _by_departure(trajectories)
+    clock = _Clock.of(trajectories, notes, timezone)
+    leaves_s = clock.seconds(trajectories.t_utc[trajectories.offsets[:-1]])
+    order = np.argsort(leaves_s, kind="stable")
     with atomic_path(path, private=private) as part, open(part, "w", encoding="utf-8") as out:
         out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE population SYSTEM "{_POPULATION}">\n')
-        out.writelines(_comments(notes, f"Hours count from {iso_times(np.array([start]))[0]}."))
+        out.writelines(_comments(notes, f"Hours count from {clock}."))
         out.write('<population>\n<attributes>\n<attribute name="coordinateReferenceSystem" class="java.lang.String">')
         out.write("EPSG:4326</attribute>\n</attributes>\n")
         if trajectories.user is not None:
-            out.writelines(_plans(trajectories, start))
+            out.writelines(_plans(trajectories, leaves_s))
         for i in order.tolist() if trajectories.user is None else ():
             first, last = trajectories.offsets[i], trajectories.offsets[i + 1] - 1
-            leaves = _clock(trajectories.t_utc[first] - start)
+            leaves = _clock(leaves_s[i])
             lasts = _clock(trajectories.t_utc[last] - trajectories.t_utc[first])
             (x, y), (x_to, y_to) = ((_digits(trajectories.lon[k]), _digits(trajectories.lat[k])) for k in (first, last))
             out.write(
@@ -120,7 +131,7 @@ def write_matsim(trajectories: Trajectories, path: Path, notes: dict[str, str] |
         out.write("</population>\n")
 
 
-def _plans(trajectories: Trajectories, start: float) -> Iterator[str]:
+def _plans(trajectories: Trajectories, leaves_s: NDArray[np.float64]) -> Iterator[str]:
     """One person per user.
 
     An activity is where the next trip starts; the last one where the last trip ends. A user who starts elsewhere than
@@ -139,7 +150,7 @@ def _plans(trajectories: Trajectories, start: float) -> Iterator[str]:
             if i is None:
                 yield activity + "/>"
             else:
-                leaves, lasts = _clock(t_utc[first[i]] - start), _clock(t_utc[last[i]] - t_utc[first[i]])
+                leaves, lasts = _clock(leaves_s[i]), _clock(t_utc[last[i]] - t_utc[first[i]])
                 yield f'{activity} end_time="{leaves}"/><leg mode="car" dep_time="{leaves}" trav_time="{lasts}"/>'
         yield "</plan></person>\n"
 
@@ -152,15 +163,33 @@ def _at_home(lon: NDArray[np.float64], lat: NDArray[np.float64], points: NDArray
     return set(points[(np.abs(degrees - middle) <= _HOME_DEG).all(axis=1)].tolist())
 
 
-def _first_midnight(trajectories: Trajectories) -> float:
-    check_times(trajectories.t_utc)
-    if not len(trajectories.t_utc):
-        return 0.0
-    return float(np.floor(trajectories.t_utc.min() / _DAY_S) * _DAY_S)
+@dataclass(frozen=True)
+class _Clock:
+    """Seconds on the local clock since midnight of the first day, as simulators count time.
 
+    Where the clocks change within the data, later times follow the clock, so that 8:00 stays 8:00.
+    """
 
-def _by_departure(trajectories: Trajectories) -> NDArray[np.int64]:
-    return np.argsort(trajectories.t_utc[trajectories.offsets[:-1]], kind="stable")
+    zone: ZoneInfo
+    midnight: float
+    """Local midnight of the first day, in seconds of the local calendar since 1970."""
+
+    @classmethod
+    def of(cls, trajectories: Trajectories, notes: dict[str, str] | None, timezone: str | None) -> "_Clock":
+        """The clock of `timezone`, of the note `timezone`, or UTC."""
+        check_times(trajectories.t_utc)
+        found = cls(zone_named(timezone or (notes or {}).get("timezone", "UTC")), 0.0)
+        if not len(trajectories.t_utc):
+            return found
+        first = float(found.seconds(trajectories.t_utc[trajectories.offsets[:-1]]).min())
+        return replace(found, midnight=float(np.floor(first / _DAY_S) * _DAY_S))
+
+    def seconds(self, t_utc: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Seconds since midnight of the first day."""
+        return t_utc + offsets_s(t_utc, self.zone) - self.midnight
+
+    def __str__(self) -> str:
+        return f"midnight of {str(iso_times(np.array([self.midnight]))[0])[:10]} in the time zone {self.zone.key}"
 
 
 def _comments(notes: dict[str, str] | None, *lines: str) -> Iterator[str]:
