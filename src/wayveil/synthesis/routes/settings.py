@@ -27,7 +27,7 @@ class RouteSettings:
 
     hub_depth: int = 8
     """Depth of the cuts into 2^8 = 256 regions of equal mass with a hub each. A quarter was faster but rejected."""
-    rounds: int = 8
+    rounds: int = 4
     """Rounds of balancing, each with its part of the hubs and its own costs. Thus trips between the same places take
     several routes."""
     cost_spread: float = 0.2
