@@ -171,7 +171,8 @@ def test_routes_go_around_a_disc_that_a_user_closed(small_release, small_city):
     rule = NoEntry(scope.width_m / 2, scope.height_m / 2, 350.0)
     free = made(small_release, None, roads=small_city.roadmap).trajectories
     found = made(small_release, [rule], roads=small_city.roadmap)
-    assert broken([rule], free, scope) > 50 and broken([rule], found.trajectories, scope) == 0
+    inside = broken([rule], free, scope)
+    assert inside > 50 and broken([rule], found.trajectories, scope) == 0
     assert found.diagnostics["violations_after"]["no entry"]["points"] == 0
 
     def across(trajectories):
@@ -180,7 +181,7 @@ def test_routes_go_around_a_disc_that_a_user_closed(small_release, small_city):
 
     # Only the route hooks keep trips from jumping across with no point inside.
     assert across(found.trajectories) < 0.2 * across(free)
-    assert found.diagnostics["changed"]["moved"] < 10, "routes avoid the disc, so that few points have to move"
+    assert found.diagnostics["changed"]["moved"] < 0.1 * inside, "routes avoid the disc, so few points move"
 
 
 def test_routes_avoid_a_toll_by_its_cost(small_release):

@@ -14,7 +14,7 @@ from wayveil.core import ragged
 from wayveil.core.grid import Grid
 from wayveil.core.polylines import Polylines
 from wayveil.core.pyramid import Field, pool
-from wayveil.synthesis.routes.settings import GRAPH
+from wayveil.synthesis.routes.settings import GRAPH, ROUTES
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +111,31 @@ class RouteGraph:
             self._matrix.T.tocsr(), directed=True, indices=roots, return_predecessors=True, limit=furthest
         )[1]
         return result
+
+
+def cost_per_metre(graph: RouteGraph) -> float:
+    """The median over edges."""
+    length = np.hypot(graph.x_m[graph.head] - graph.x_m[graph.tail], graph.y_m[graph.head] - graph.y_m[graph.tail])
+    return float(np.median(graph.cost / (length + 1.0)))
+
+
+def streets_of(graph: RouteGraph) -> NDArray[np.int64]:
+    """A number for each edge, the same for edges in line with each other: independent costs of edges make zigzags.
+
+    Edges of about the same direction are grouped by rectangles of `street_m`, long in that direction and narrow across.
+    """
+    across, along = (at[graph.head] - at[graph.tail] for at in (graph.x_m, graph.y_m))
+    middle_x, middle_y = (0.5 * (at[graph.head] + at[graph.tail]) for at in (graph.x_m, graph.y_m))
+    axis = np.rint(np.arctan2(along, across) / np.pi * ROUTES.directions).astype(np.int64) % ROUTES.directions
+    cos, sin = np.cos(axis * np.pi / ROUTES.directions), np.sin(axis * np.pi / ROUTES.directions)
+    long_m, wide_m = ROUTES.street_m
+    lengthwise = np.floor((middle_x * cos + middle_y * sin) / long_m).astype(np.int64)
+    crosswise = np.floor((middle_y * cos - middle_x * sin) / wide_m).astype(np.int64)
+    key = axis
+    for part in (lengthwise, crosswise):
+        part -= part.min(initial=0)
+        key = key * (part.max(initial=0) + 1) + part
+    return np.asarray(np.unique(key, return_inverse=True)[1], np.int64)
 
 
 def edge_lines(graph: RouteGraph) -> Polylines:

@@ -1,4 +1,4 @@
-"""Route costs, balanced on a sample of trips so that routes reproduce the passage, the density of the way.
+"""Trees of cheapest paths, balanced on a sample of trips so that routes reproduce the passage, the density of the way.
 
 Privacy: free (post-processing).
 """
@@ -11,10 +11,11 @@ from numpy.typing import NDArray
 from wayveil.core.grid import Grid, level_shape
 from wayveil.core.polylines import Polylines, lengths, place, steps
 from wayveil.core.pyramid import Field, interpolate, pool
+from wayveil.core.regions import cut_regions, label_regions
 from wayveil.synthesis.estimate.estimate import Estimates
-from wayveil.synthesis.routes.graph import RouteGraph
+from wayveil.synthesis.routes.graph import RouteGraph, cost_per_metre, streets_of
 from wayveil.synthesis.routes.road_shapes import with_short_steps
-from wayveil.synthesis.routes.routes import Hubs, choose_vias, find_hubs, route
+from wayveil.synthesis.routes.routes import Hubs, choose_vias, route
 from wayveil.synthesis.routes.settings import BALANCE, ROUTES
 from wayveil.synthesis.trips.candidates import Trips, take_trips
 from wayveil.synthesis.trips.draw import within_blocks
@@ -22,7 +23,7 @@ from wayveil.synthesis.trips.draw import within_blocks
 
 @dataclass(frozen=True, eq=False)
 class Router:
-    """A graph with balanced costs, its hubs, and the ratio of path length to straight-line distance."""
+    """A graph, its hubs with balanced trees, and the ratio of path length to straight-line distance."""
 
     graph: RouteGraph
     hubs: Hubs
@@ -30,44 +31,65 @@ class Router:
 
 
 def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random: np.random.Generator) -> Router:
-    """Balance costs such that the density of routes is about the passage.
+    """Trees of cheapest paths such that the density of the routes along them is about the passage.
 
-    In each round a sample of trips is routed. In blocks with too many routes, travel becomes more expensive and detours
-    less likely; in blocks with too few, the opposite. If the last step makes the misfit larger than before, only half
-    of the step is taken.
+    This is traffic assignment by successive averages: a part of the hubs gets its trees in each round, with costs of
+    its own. Then a sample of trips is routed along all trees so far. In blocks with too many routes, travel becomes
+    more expensive for the next rounds, in blocks with too few cheaper. All trees stay in use, so the density is an
+    average over rounds, which does not oscillate, and trips between neighbouring places take different routes.
     """
     grid = estimates.grid
     side = max(1, round(BALANCE.block_m / grid.cell_m))
     target = pool(estimates.passage, side)
     target = target / target.sum()
-    ends = estimates.starts + estimates.ends
-
-    def tried(router: Router) -> tuple[Field, float]:
-        """Density of the routes of a sample, and the ratio of their length to the straight line."""
-        some = take_trips(trips, random.permutation(len(trips))[: BALANCE.sample_trips])
-        lines, vias, _ = _routes(router, some, random)
-        return pool(_way_shares(lines, grid), side), _detour(lines, vias, some)
-
-    def built(crowding: Field, depth: int, detour: float) -> Router:
-        fine = interpolate(crowding, side, estimates.passage.shape)
-        balanced = graph.reweighted(grid, fine)
-        hubs = find_hubs(balanced, grid, estimates.passage, ends, random, depth)
-        at_hub = fine.ravel()[grid.index(hubs.x_m, hubs.y_m)]
-        return Router(balanced, replace(hubs, mass=hubs.mass / at_hub**BALANCE.hub_power), detour)
-
-    router = Router(
-        graph, find_hubs(graph, grid, estimates.passage, ends, random, BALANCE.trial_hub_depth), BALANCE.usual_detour
-    )
-    crowding = before = np.ones_like(target)
-    gap, detour = np.inf, router.detour
-    for left in reversed(range(BALANCE.rounds)):
-        seen, detour = tried(router)
-        gap = np.abs(seen - target).sum()
-        before, crowding = crowding, np.clip(crowding * _crowding(seen, target), *BALANCE.factor_bounds)
-        router = built(crowding, BALANCE.trial_hub_depth if left else ROUTES.hub_depth, detour)
-    if np.abs(tried(router)[0] - target).sum() > gap:
-        return built(np.sqrt(before * crowding), ROUTES.hub_depth, detour)
+    node, mass = _hub_nodes(graph, grid, estimates.passage, estimates.starts + estimates.ends)
+    rounds = min(ROUTES.rounds, len(node))
+    router, crowding = None, np.ones_like(target)
+    for number in range(rounds):
+        if router is not None:
+            some = take_trips(trips, random.permutation(len(trips))[: BALANCE.sample_trips])
+            lines, vias, _ = _routes(router, some, random)
+            router = replace(router, detour=_detour(lines, vias, some))
+            change = _crowding(pool(_way_shares(lines, grid), side), target)
+            crowding = np.clip(crowding * change, *BALANCE.factor_bounds)
+        costs = graph.reweighted(grid, interpolate(crowding, side, estimates.passage.shape))
+        some_hubs = slice(number, None, rounds)
+        added = _with_trees(costs, node[some_hubs], mass[some_hubs], random)
+        router = (
+            Router(graph, added, BALANCE.usual_detour)
+            if router is None
+            else replace(router, hubs=router.hubs.and_more(added))
+        )
+    assert router is not None  # there is at least one hub
     return router
+
+
+def _hub_nodes(
+    graph: RouteGraph, grid: Grid, passage: Field, ends: Field
+) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+    """The busiest cell of each of 256 regions of equal mass, as nodes of the graph, and the passage of its region."""
+    mass = passage / passage.sum() + ends / ends.sum()
+    depth = min(ROUTES.hub_depth, max(1, int(np.log2(max(2, min(grid.cells, graph.nodes) // 4)))))
+    region = label_regions(grid, cut_regions(mass, depth)).ravel()
+    busiest = np.zeros(2**depth)
+    np.maximum.at(busiest, region, mass.ravel())
+    found = np.flatnonzero(mass.ravel() == busiest[region])
+    cell = found[np.unique(region[found], return_index=True)[1]]
+    x, y = (cell % grid.columns + 0.5) * grid.cell_m, (cell // grid.columns + 0.5) * grid.cell_m
+    node, member = np.unique(graph.nearest(x, y), return_inverse=True)
+    share = np.bincount(region, passage.ravel(), minlength=2**depth)[region[cell]]
+    return node, np.asarray(np.bincount(member, share), np.float64) + 1e-12
+
+
+def _with_trees(
+    graph: RouteGraph, node: NDArray[np.int64], mass: NDArray[np.float64], random: np.random.Generator
+) -> Hubs:
+    """Hubs with trees of cheapest paths; the costs of streets have random factors, because drivers differ."""
+    street = streets_of(graph)
+    factor = np.exp(ROUTES.cost_spread * random.standard_normal(street.max(initial=0) + 1))[street]
+    drivers = replace(graph, cost=graph.cost * factor)
+    nearby = None if graph.blocks is not None else drivers.trees_to(node, ROUTES.nearby_m * cost_per_metre(graph))
+    return Hubs(node, graph.x_m[node], graph.y_m[node], mass, drivers.trees_from(node), nearby)
 
 
 def _crowding(seen: Field, target: Field) -> Field:
@@ -115,7 +137,7 @@ def _way_shares(lines: Polylines, grid: Grid) -> Field:
 def _detour(lines: Polylines, vias: NDArray[np.int64], trips: Trips) -> float:
     """Ratio of a cheapest path to the straight line: the median over trips without a detour."""
     straight = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1])
-    direct = (vias.max(axis=1) < 0) & (straight > BALANCE.detour_least_m)
+    direct = (vias < 0) & (straight > BALANCE.detour_least_m)
     if direct.sum() < BALANCE.detour_trips:
         return BALANCE.usual_detour
     return float(np.clip(np.median(lengths(lines)[direct] / straight[direct]), *BALANCE.detour_bounds))

@@ -1,19 +1,16 @@
-"""Routes: cheapest paths between drawn ends, with detours through hubs if the drawn length is longer.
+"""Routes: cheapest paths between drawn ends, with a detour through a hub if the drawn length is longer.
 
 Privacy: free (post-processing).
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
-from wayveil.core.grid import Grid
 from wayveil.core.polylines import Polylines, joined, step_lengths
-from wayveil.core.pyramid import Field
-from wayveil.core.regions import cut_regions, label_regions
 from wayveil.synthesis.routes.graph import RouteGraph
 from wayveil.synthesis.routes.settings import ROUTES
 
@@ -31,6 +28,20 @@ class Hubs:
     successor: NDArray[np.int32] | None = None
     """(hubs, nodes) trees of cheapest paths to each hub from places nearby; None if all edges go both ways."""
 
+    def and_more(self, others: "Hubs") -> "Hubs":
+        """These hubs, then the others."""
+        successor = None
+        if self.successor is not None and others.successor is not None:
+            successor = np.concatenate([self.successor, others.successor])
+        return Hubs(
+            np.concatenate([self.node, others.node]),
+            np.concatenate([self.x_m, others.x_m]),
+            np.concatenate([self.y_m, others.y_m]),
+            np.concatenate([self.mass, others.mass]),
+            np.concatenate([self.predecessor, others.predecessor]),
+            successor,
+        )
+
     @cached_property
     def trees(self) -> NDArray[np.int32]:
         """`predecessor` and, below it, `successor`."""
@@ -44,67 +55,6 @@ class Hubs:
         return hub + np.where(reached, len(self.node), 0)
 
 
-def find_hubs(
-    graph: RouteGraph,
-    grid: Grid,
-    passage: Field,
-    ends: Field,
-    random: np.random.Generator,
-    most_depth: int = ROUTES.hub_depth,
-) -> Hubs:
-    """The busiest cell of each of 2^depth (256) regions of equal mass, as nodes of the graph, with their trees."""
-    mass = passage / passage.sum() + ends / ends.sum()
-    depth = min(most_depth, max(1, int(np.log2(max(2, min(grid.cells, graph.nodes) // 4)))))
-    region = label_regions(grid, cut_regions(mass, depth)).ravel()
-    busiest = np.zeros(2**depth)
-    np.maximum.at(busiest, region, mass.ravel())
-    found = np.flatnonzero(mass.ravel() == busiest[region])
-    cell = found[np.unique(region[found], return_index=True)[1]]
-    x, y = (cell % grid.columns + 0.5) * grid.cell_m, (cell // grid.columns + 0.5) * grid.cell_m
-    node, member = np.unique(graph.nearest(x, y), return_inverse=True)
-    share = np.bincount(region, passage.ravel(), minlength=2**depth)[region[cell]]
-    busy = np.asarray(np.bincount(member, share), np.float64) + 1e-12
-    trees = _perturbed_trees(graph, node, random)
-    nearby = None if graph.blocks is not None else graph.trees_to(node, ROUTES.nearby_m * _cost_per_metre(graph))
-    return Hubs(node, graph.x_m[node], graph.y_m[node], busy, trees, nearby)
-
-
-def _cost_per_metre(graph: RouteGraph) -> float:
-    """The median over edges."""
-    length = np.hypot(graph.x_m[graph.head] - graph.x_m[graph.tail], graph.y_m[graph.head] - graph.y_m[graph.tail])
-    return float(np.median(graph.cost / (length + 1.0)))
-
-
-def _perturbed_trees(graph: RouteGraph, roots: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int32]:
-    """Trees of cheapest paths; neighbouring roots have different random costs, because drivers differ."""
-    street = _streets(graph)
-    trees = np.empty((len(roots), graph.nodes), np.int32)
-    for field in range(min(ROUTES.cost_fields, len(roots))):
-        members = np.arange(field, len(roots), ROUTES.cost_fields)
-        factor = np.exp(ROUTES.cost_spread * random.standard_normal(street.max(initial=0) + 1))[street]
-        trees[members] = replace(graph, cost=graph.cost * factor).trees_from(roots[members])
-    return trees
-
-
-def _streets(graph: RouteGraph) -> NDArray[np.int64]:
-    """A number for each edge, the same for edges in line with each other: independent costs of edges make zigzags.
-
-    Edges of about the same direction are grouped by rectangles of `street_m`, long in that direction and narrow across.
-    """
-    across, along = (at[graph.head] - at[graph.tail] for at in (graph.x_m, graph.y_m))
-    middle_x, middle_y = (0.5 * (at[graph.head] + at[graph.tail]) for at in (graph.x_m, graph.y_m))
-    axis = np.rint(np.arctan2(along, across) / np.pi * ROUTES.directions).astype(np.int64) % ROUTES.directions
-    cos, sin = np.cos(axis * np.pi / ROUTES.directions), np.sin(axis * np.pi / ROUTES.directions)
-    long_m, wide_m = ROUTES.street_m
-    lengthwise = np.floor((middle_x * cos + middle_y * sin) / long_m).astype(np.int64)
-    crosswise = np.floor((middle_y * cos - middle_x * sin) / wide_m).astype(np.int64)
-    key = axis
-    for part in (lengthwise, crosswise):
-        part -= part.min(initial=0)
-        key = key * (part.max(initial=0) + 1) + part
-    return np.asarray(np.unique(key, return_inverse=True)[1], np.int64)
-
-
 def choose_vias(
     start: tuple[NDArray[np.float64], NDArray[np.float64]],
     end: tuple[NDArray[np.float64], NDArray[np.float64]],
@@ -113,69 +63,42 @@ def choose_vias(
     detour: float,
     random: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """(n, 3) hubs to pass through, −1 for none, so that the route has about the given length.
+    """(n,) hubs to pass through, −1 for none, so that the route has about the given length.
 
-    `detour` is the ratio of a cheapest path to the straight line. For a small excess length, one hub is drawn near an
-    ellipse around the ends; for a large one, two free hubs are drawn first.
+    Trips that are longer than a cheapest path pass a hub near an ellipse around their ends: a detour, or a round trip.
+    `detour` is the ratio of a cheapest path to the straight line.
     """
-    n = len(length_m)
-    vias = np.full((n, 3), -1, np.int64)
+    vias = np.full(len(length_m), -1, np.int64)
     straight = np.hypot(start[0] - end[0], start[1] - end[1])
     need = np.flatnonzero(length_m > ROUTES.detour_from * detour * straight + ROUTES.detour_from_m)
-    wander = need[length_m[need] > ROUTES.wander_from * detour * straight[need] + ROUTES.wander_from_m]
-    at_x, at_y, left = start[0].copy(), start[1].copy(), length_m.copy()
-    hub_x, hub_y = hubs.x_m.astype(np.float32), hubs.y_m.astype(np.float32)
     attraction = np.log(hubs.mass).astype(np.float32)
-
-    def reach(part: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float32]:
-        # Single precision: a hub's position matters to a few metres.
-        across = x[part, None].astype(np.float32) - hub_x
-        along = y[part, None].astype(np.float32) - hub_y
-        across *= across
-        along *= along
-        across += along
-        np.sqrt(across, out=across)
-        across *= np.float32(detour)
-        return across
-
-    def drawn(score: NDArray[np.float32]) -> NDArray[np.int64]:
-        """A hub for each row with probability ∝ mass · exp(score)."""
+    for first in range(0, len(need), ROUTES.hub_block):
+        part = need[first : first + ROUTES.hub_block]
+        goal = length_m[part, None].astype(np.float32)
+        score = _distances(hubs, start[0][part], start[1][part])
+        score += _distances(hubs, end[0][part], end[1][part])
+        score *= np.float32(detour)
+        score -= goal
+        score /= ROUTES.length_spread * goal + np.float32(ROUTES.length_spread_m)
+        score *= score
+        score *= np.float32(-0.5)
         score += attraction
         score -= score.max(axis=1, keepdims=True)
         np.exp(score, out=score)
         cumulative = np.cumsum(score, axis=1, out=score)
-        level = random.random(len(score), dtype=np.float32) * cumulative[:, -1]
-        result: NDArray[np.int64] = (cumulative <= level[:, None]).sum(axis=1).clip(max=len(attraction) - 1)
-        return result
-
-    for leg, share in enumerate(ROUTES.wander_shares):
-        for part in _chunks(wander):
-            out, back = reach(part, at_x, at_y), reach(part, end[0], end[1])
-            budget = left[part, None].astype(np.float32)
-            goal = budget * np.float32(share)
-            too_far = np.maximum(0, (out + back) / budget - np.float32(ROUTES.wander_most))
-            score = (
-                np.float32(-0.5) * ((out - goal) / (np.float32(ROUTES.wander_spread) * goal)) ** 2
-                - np.float32(ROUTES.wander_penalty) * too_far
-            )
-            via = drawn(score)
-            vias[part, leg] = via
-            left[part] -= out[np.arange(len(part)), via]
-            at_x[part], at_y[part] = hubs.x_m[via], hubs.y_m[via]
-    for part in _chunks(need):
-        score = reach(part, at_x, at_y)
-        score += reach(part, end[0], end[1])
-        goal = left[part, None]
-        score -= goal.astype(np.float32)
-        score /= (ROUTES.length_spread * np.abs(goal) + ROUTES.length_spread_m).astype(np.float32)
-        score *= score
-        score *= np.float32(-0.5)
-        vias[part, 2] = drawn(score)
+        level = random.random(len(part), dtype=np.float32) * cumulative[:, -1]
+        vias[part] = (cumulative <= level[:, None]).sum(axis=1).clip(max=len(attraction) - 1)
     return vias
 
 
-def _chunks(index: NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    return [index[k : k + ROUTES.hub_block] for k in range(0, len(index), ROUTES.hub_block)]
+def _distances(hubs: Hubs, x_m: NDArray[np.float64], y_m: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Metres from each position to each hub; single precision, because a hub's position matters to a few metres."""
+    across = x_m[:, None].astype(np.float32) - hubs.x_m.astype(np.float32)
+    along = y_m[:, None].astype(np.float32) - hubs.y_m.astype(np.float32)
+    across *= across
+    along *= along
+    across += along
+    return np.sqrt(across, out=across)
 
 
 def route(
@@ -185,32 +108,22 @@ def route(
     end: tuple[NDArray[np.float64], NDArray[np.float64]],
     vias: NDArray[np.int64],
 ) -> tuple[Polylines, NDArray[np.int64]]:
-    """Polylines from start to end along the trees of a hub near the start and of each via; the node at each vertex.
+    """Polylines from start to end along the trees of a hub near the start and of a via; the node at each vertex.
 
-    The legs of a route are the way from the start to its hub, from there to each via, and to the end. Where one leg
+    The legs of a route are the way from the start to its hub, from there to its via, and to the end. Where one leg
     turns back on the one before it, both are cut, so that a route branches off its trees and never goes to and fro. The
     node is −1 where a vertex is the start, the end, or inside an edge's shape.
     """
     n = len(vias)
     hub = _hub_on_the_way(hubs, start, end)
     around_m = ROUTES.around_hub * np.hypot(hubs.x_m[hub] - start[0], hubs.y_m[hub] - start[1])
-    near_start = graph.nearest(*start)
-    owners, trees, targets, legs = [np.arange(n)], [hubs.arrival(hub, near_start)], [near_start], [np.full(n, -1)]
-    at = hub.copy()
-    for leg in range(vias.shape[1]):
-        going = np.flatnonzero(vias[:, leg] >= 0)
-        owners.append(going)
-        trees.append(at[going])
-        targets.append(hubs.node[vias[going, leg]])
-        legs.append(np.full(len(going), leg))
-        at[going] = vias[going, leg]
-    owners.append(np.arange(n))
-    trees.append(at)
-    targets.append(graph.nearest(*end))
-    legs.append(np.full(n, vias.shape[1]))
-    owner, tree, target, turn = (np.concatenate(part) for part in (owners, trees, targets, legs))
-    order = np.lexsort((turn, owner))
-    owner, backwards = owner[order], turn[order] < 0
+    near_start, going = graph.nearest(*start), np.flatnonzero(vias >= 0)
+    # To the hub (backwards), to the via if there is one, to the end.
+    owner = np.r_[np.arange(n), going, np.arange(n)]
+    tree = np.r_[hubs.arrival(hub, near_start), hub[going], np.where(vias >= 0, vias, hub)]
+    target = np.r_[near_start, hubs.node[vias[going]], graph.nearest(*end)]
+    order = np.argsort(owner, kind="stable")
+    owner, backwards = owner[order], order < n
     offsets, nodes = _walk(hubs.trees, tree[order], target[order])
     count = np.diff(offsets)
     turned = np.flatnonzero(np.repeat(backwards, count))
@@ -232,16 +145,12 @@ def _hub_on_the_way(
     end: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> NDArray[np.int64]:
     """The hub h with the least a·|h − start| + |h − end|, a > 1: near the start, and on the way."""
-    hub_x, hub_y = hubs.x_m.astype(np.float32), hubs.y_m.astype(np.float32)
     best = np.empty(len(start[0]), np.int64)
     for first in range(0, len(best), ROUTES.hub_block):
         part = slice(first, first + ROUTES.hub_block)
-        near, far = (
-            np.hypot(x[part, None].astype(np.float32) - hub_x, y[part, None].astype(np.float32) - hub_y)
-            for x, y in (start, end)
-        )
-        near *= ROUTES.hub_nearness
-        near += far
+        near = _distances(hubs, start[0][part], start[1][part])
+        near *= np.float32(ROUTES.hub_nearness)
+        near += _distances(hubs, end[0][part], end[1][part])
         best[part] = near.argmin(axis=1)
     return best
 

@@ -27,8 +27,9 @@ class RouteSettings:
 
     hub_depth: int = 8
     """Depth of the cuts into 2^8 = 256 regions of equal mass with a hub each. A quarter was faster but rejected."""
-    cost_fields: int = 8
-    """Random copies of the costs. Each hub has one of them, so trips between the same places take several routes."""
+    rounds: int = 4
+    """Rounds of balancing, each with its part of the hubs and its own costs. Thus trips between the same places take
+    several routes."""
     cost_spread: float = 0.2
     """Standard deviation of the logarithm of the random factors on costs (research/log.md)."""
     directions: int = 8
@@ -52,20 +53,8 @@ class RouteSettings:
     """Ratio of the drawn length to that of a cheapest path above which the route passes a hub."""
     detour_from_m: float = 100.0
     """Metres that are added to that threshold."""
-    wander_from: float = 2.2
-    """Ratio of the drawn length to that of a cheapest path above which the route passes two more hubs first."""
-    wander_from_m: float = 6_000.0
-    """Metres that are added to that threshold."""
-    wander_shares: tuple[float, float] = (0.30, 0.35)
-    """Target shares of the remaining length for the paths to these two hubs."""
-    wander_spread: float = 0.25
-    """Standard deviation of the length of such a path, relative to its target."""
-    wander_most: float = 0.9
-    """Largest share of the remaining length for the path to a hub and from there to the end."""
-    wander_penalty: float = 50.0
-    """Penalty in nats per unit by which that share is exceeded."""
     length_spread: float = 0.04
-    """Standard deviation of the length with the last hub, relative to the remaining length."""
+    """Standard deviation of the length with that hub, relative to the drawn length."""
     length_spread_m: float = 50.0
     """Metres that are added to that standard deviation."""
     hub_block: int = 1 << 9
@@ -78,15 +67,11 @@ class RouteSettings:
 class BalanceSettings:
     """Balancing of costs, so that routes reproduce the passage."""
 
-    rounds: int = 2
-    """Rounds; a third one was unstable (research/log.md)."""
-    sample_trips: int = 4_000
-    """Trips that are routed to measure the density of routes."""
-    trial_hub_depth: int = 7
-    """Depth of the cuts for hubs while balancing: half of the hubs are enough to measure the density of routes."""
-    block_m: float = 800.0
+    sample_trips: int = 3_000
+    """Trips that are routed in a round to measure the density of routes."""
+    block_m: float = 400.0
     """Side in metres of the blocks that are balanced."""
-    district_blocks: int = 4
+    district_blocks: int = 8
     """Side of a district in blocks. Cheapest paths concentrate in the centre as a whole, which single blocks do not
     show; 3.2 km improved the relation metric on the trial data."""
     power: float = 0.5
@@ -95,8 +80,6 @@ class BalanceSettings:
     """Smallest and largest factor on a cost. With wider bounds, noise in the passage can send routes twice as far."""
     soft: float = 0.1
     """Share of the mean that is added to both sides of the ratio, so that it is finite in empty blocks."""
-    hub_power: float = 2.0
-    """Exponent of the factor by which a hub becomes less likely for detours."""
     usual_detour: float = 1.25
     """Default ratio of a cheapest path to the straight line, if too few trips show it."""
     detour_bounds: tuple[float, float] = (1.02, 1.6)
