@@ -53,13 +53,15 @@ _HARMLESS = "nothing; this is harmless"
 ADVICE = {
     DAMAGED: "left out of every measurement; repair them or remove them",
     **dict.fromkeys(_BAD, _LEFT_OUT),
+    "missing coordinate": f"{_LEFT_OUT}; if decimals are written with a comma, set decimal=",
     MALFORMED: "left out of every measurement; a row must be one line with as many values as the header, and "
     "quotation marks must be closed on the same line",
     UNTIMED: "left out of every measurement; a line needs M values, a list with as many times as positions, or a start "
     "time and interval_s=",
     "latitude and longitude swapped": "swap lat= and lon=",
     "time without a time zone": "set their time zone with timezone=; otherwise they are left out",
-    "missing or unreadable time": f"{_LEFT_OUT}; write Unix seconds or ISO 8601 text (2024-03-04 07:30:00)",
+    "missing or unreadable time": f"{_LEFT_OUT}; write Unix seconds or ISO 8601 text (2024-03-04 "
+    "07:30:00), or set dayfirst= for dates such as 31/12/2024",
     **dict.fromkeys(_BAD_USERS, 'left out with unit="user"; unit="trajectory" needs no users'),
     "time before the row above": "nothing; rows are sorted by time",
     "same time as the row above": _HARMLESS,

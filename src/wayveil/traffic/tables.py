@@ -188,6 +188,10 @@ def _summary(basis: Basis, notes: dict[str, str], marked: bool, zones: Zones, ma
         "sd is the standard error; the true figure lies between low_90 and high_90 with a probability of about 90 %.",
         "Errors of different rows are not independent: do not add variances.",
     ]
+    if release.unit == "user":
+        said.append(
+            f"Counts include at most {release.max_per_user} trips of each person; further trips are missing."
+        )
     if zones.overlaps:
         said.append(
             f"{zones.overlaps} zones overlap: a place in several counts for the first of them in the file, so the "
