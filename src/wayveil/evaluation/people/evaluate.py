@@ -40,7 +40,7 @@ class PeopleScore:
 
     @property
     def word(self) -> str:
-        """`good`: at most a third of `shuffled` or twice the floor; otherwise `poor` if above `shuffled`, else `rough`."""
+        """`good`: at most a third of `shuffled` or twice the floor; else `poor` if above `shuffled`; else `rough`."""
         if self.value <= max(self.shuffled * _GOOD, 2 * self.floor):
             return "good"
         return "rough" if self.value <= self.shuffled else "poor"
