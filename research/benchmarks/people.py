@@ -1,4 +1,4 @@
-"""Synthetic people against real ones, beside the same trips dealt to people at random.
+"""Synthetic people against real ones, beside the same trips shuffled among people.
 
     python research/benchmarks/people.py city
     python research/benchmarks/people.py cabspotting --data FOLDER
@@ -84,22 +84,22 @@ def main() -> None:
         people = wayveil.synthesize(release, people=number, seed=given.seed).trajectories
     cpu_people = time.process_time() - started
     who = np.random.default_rng(given.seed).integers(0, number, len(alone))
-    dealt = Trajectories(alone.offsets, alone.lon, alone.lat, alone.t_utc, who)
-    made, chance = (evaluate_people(used, side, scope) for side in (people, dealt))
+    shuffled = Trajectories(alone.offsets, alone.lon, alone.lat, alone.t_utc, who)
+    made, chance = (evaluate_people(used, side, scope) for side in (people, shuffled))
     scores = [headline(used, side, scope) for side in (alone, people)]
     print(f"{given.name}: asked about people: {asked}; {made.people} real and {made.synthetic_people} synthetic people")
-    print(f"{'measure':<30}{'people':>9}{'dealt':>9}{'ratio':>7}{'floor':>9}")
+    print(f"{'measure':<30}{'people':>9}{'shuffled':>9}{'ratio':>7}{'floor':>9}")
     for one, other in zip(made.scores, chance.scores):
         ratio = one.value / max(other.value, 1e-12)
         print(f"{one.title:<30}{one.value:9.4f}{other.value:9.4f}{ratio:7.2f}{one.floor:9.4f}")
-    print(f"classifier {made.classifier:.3f}, dealt {chance.classifier:.3f}")
-    print(f"Zipf exponent {made.zipf[1]:.2f}, dealt {chance.zipf[1]:.2f}, real {made.zipf[0]:.2f}")
+    print(f"classifier {made.classifier:.3f}, shuffled {chance.classifier:.3f}")
+    print(f"Zipf exponent {made.zipf[1]:.2f}, shuffled {chance.zipf[1]:.2f}, real {made.zipf[0]:.2f}")
     print(f"overlaps {made.overlaps}, jumps {made.jumps}")
     for name in scores[0]:
         print(f"{name:<30}{scores[1][name]:9.4f}{scores[0][name]:9.4f}{scores[1][name] / scores[0][name] - 1:+8.1%}")
     print(f"CPU of synthesis: {cpu_people:.1f} s with people, {cpu:.1f} s without, {cpu_people / cpu - 1:+.0%}")
     if given.out is not None:
-        given.out.write_text(json.dumps({"people": made.to_dict(), "dealt": chance.to_dict(), "headline": scores}))
+        given.out.write_text(json.dumps({"people": made.to_dict(), "shuffled": chance.to_dict(), "headline": scores}))
 
 
 if __name__ == "__main__":

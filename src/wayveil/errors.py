@@ -9,7 +9,7 @@ import warnings
 from dataclasses import dataclass
 
 CHARGED = "The ledger was charged before this happened and stays charged."
-"""Part of the message of every failure after the budget was spent, and a note on errors of other types."""
+"""Added to the message of every failure after the budget was spent, and as a note to errors of other types."""
 UNKNOWN_CHARGE = (
     "Whether the budget was spent is unknown, because the ledger cannot be read back; nothing was released, so check "
     "the disk and then look at wayveil.Ledger().table()."
@@ -31,11 +31,11 @@ class Remedy:
 
 
 HERE = "\0"
-"""Stands for the remedy in the message of an error. Names and values in messages are printable, so they lack it."""
+"""Placeholder for the remedy in messages. Names and values in messages are printable, so they never contain it."""
 
 
 class WayveilError(Exception):
-    """Anything that wayveil refuses or cannot do; `exit_code` is what the command line returns."""
+    """Base class: anything that wayveil refuses or cannot do. `exit_code` is what the command line returns."""
 
     exit_code = 1
 
@@ -86,11 +86,11 @@ class UnaccountedSpendWarning(UserWarning):
 
     Privacy
     -------
-    The measurement spends all the same.
+    The measurement spends privacy budget nevertheless.
     """
 
 
-# Each such call spends, so each one warns, not only the first one on its line. Filters set by the user take precedence.
+# Every such call spends budget, so every one warns, not only the first from its line. Filters of the user come first.
 warnings.filterwarnings("always", category=UnaccountedSpendWarning, append=True)
 
 

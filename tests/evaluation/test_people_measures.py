@@ -76,10 +76,10 @@ def test_divergences_are_zero_for_equal_and_one_for_disjoint_shares():
 
 def test_equal_people_score_the_floor_and_randomly_assigned_trips_do_not():
     one, other = (simulate_trajectories(CITY, 700, seed=seed, behaviour=Behaviour(diaries=True)) for seed in (1, 2))
-    dealt = Trajectories(
+    shuffled = Trajectories(
         other.offsets, other.lon, other.lat, other.t_utc, np.random.default_rng(0).permutation(other.user)
     )
-    same, chance = (evaluate_people(one, side, CITY.scope) for side in (other, dealt))
+    same, chance = (evaluate_people(one, side, CITY.scope) for side in (other, shuffled))
     assert same.overlaps == same.jumps == 0 and chance.overlaps + chance.jumps > 0
     for good in same.scores:
         assert good.value <= 3 * good.floor + 0.02, good.name
@@ -93,13 +93,13 @@ def test_equal_people_score_the_floor_and_randomly_assigned_trips_do_not():
 def test_the_columns_of_the_table_of_people_are_aligned():
     one, other = (simulate_trajectories(CITY, 100, seed=seed, behaviour=Behaviour(diaries=True)) for seed in (1, 2))
     head, *rows = str(evaluate_people(one, other, CITY.scope)).splitlines()[2:]
-    ends = [head.index(name) + len(name) for name in ("value", "floor", "dealt")]
+    ends = [head.index(name) + len(name) for name in ("value", "floor", "shuffled")]
     for row in filter(None, rows):
         assert all(end >= len(row) or row[end : end + 1] == " " for end in ends), row
         assert len(row) in ends, row
 
 
-def test_a_measure_is_good_near_the_floor_and_poor_above_dealt_trips():
+def test_a_measure_is_good_near_the_floor_and_poor_above_shuffled_trips():
     words = [PeopleScore("x", "x", value, 0.02, 0.3).word for value in (0.04, 0.09, 0.11, 0.29, 0.31)]
     assert words == ["good", "good", "rough", "rough", "poor"]
 

@@ -38,7 +38,14 @@ from wayveil.synthesis.routes.graph import (
     travel_cost,
 )
 from wayveil.synthesis.routes.prior import Prior
-from wayveil.synthesis.routes.router import _crowding, _hub_nodes, _with_trees, balance_routes, loosen, route_trips
+from wayveil.synthesis.routes.router import (
+    _crowding,
+    _hub_nodes,
+    _hubs_with_trees,
+    balance_routes,
+    route_trips,
+    spread_in_blocks,
+)
 from wayveil.synthesis.routes.routes import Hubs, choose_vias, route
 from wayveil.synthesis.trips.candidates import Trips, draw_trips, take_trips, timed_again
 from wayveil.synthesis.trips.draw import rows_of, shuffled, systematic, within_bins, within_groups
@@ -405,7 +412,7 @@ def test_hubs_are_busy_places_all_over_the_city():
 def test_hubs_and_more_hubs_keep_their_trees():
     graph = grid_graph(GRID, street())
     one, other = some_hubs(graph, np.array([5 * 20, 7])), some_hubs(graph, np.array([5 * 20 + 19]))
-    both = one.and_more(other)
+    both = one.followed_by(other)
     assert both.node.tolist() == [100, 7, 119] and both.x_m.tolist() == graph.x_m[both.node].tolist()
     np.testing.assert_array_equal(both.predecessor, graph.trees_from(both.node))
 
@@ -464,7 +471,7 @@ def test_a_route_begins_on_the_streets_although_its_hub_is_elsewhere():
 def test_streets_have_one_cost_and_drivers_differ():
     graph = grid_graph(GRID, np.ones((30, 40)))
     random = rng(3)
-    drivers = [_with_trees(graph, np.array([0]), np.ones(1), random) for _ in range(4)]
+    drivers = [_hubs_with_trees(graph, np.array([0]), np.ones(1), random) for _ in range(4)]
     assert len(np.unique(np.concatenate([each.predecessor for each in drivers]), axis=0)) == 4
     label = streets_of(graph)
     level = (graph.y_m[graph.tail] == graph.y_m[graph.head]) & (np.abs(graph.y_m[graph.tail] - 1100) < 1)
@@ -599,12 +606,12 @@ def test_loose_vertices_stay_in_their_blocks_and_prefer_busy_cells():
     node = np.r_[-1, 5 * 20 + np.arange(20), -1]
     x, y = np.r_[0.0, graph.x_m[node[1:-1]], 4000.0], np.r_[1.0, graph.y_m[node[1:-1]], 2.0]
     lines = Polylines(np.array([0, 22]), x, y)
-    moved = loosen(lines, node, graph, GRID, density, rng(18))
+    moved = spread_in_blocks(lines, node, graph, GRID, density, rng(18))
     assert (moved.x_m[0], moved.y_m[0], moved.x_m[-1], moved.y_m[-1]) == (0, 1, 4000, 2)
     np.testing.assert_array_equal(moved.x_m[1:-1] // 200, np.arange(20))
     assert ((moved.y_m[1:-1] >= 1100) & (moved.y_m[1:-1] < 1200)).all()  # row 11 of rows 10 and 11
     fixed = replace(graph, loose=None)
-    assert loosen(lines, node, fixed, GRID, density, rng(18)) is lines
+    assert spread_in_blocks(lines, node, fixed, GRID, density, rng(18)) is lines
 
 
 def test_speeds_have_their_shares_and_durations_keep_theirs(small_estimates):

@@ -56,8 +56,8 @@ def test_trips_start_where_the_last_one_ended_and_come_back(made):
     trips = people_trips(made, SCOPE)
     assert len(made) == 1500
     near = (trips.apart_m <= 300).mean()
-    dealt = np.random.default_rng(0).permutation(made.user)
-    chance = people_trips(Trajectories(made.offsets, made.lon, made.lat, made.t_utc, dealt), SCOPE)
+    shuffled = np.random.default_rng(0).permutation(made.user)
+    chance = people_trips(Trajectories(made.offsets, made.lon, made.lat, made.t_utc, shuffled), SCOPE)
     assert near > 0.8 > 4 * (chance.apart_m <= 300).mean()
     assert (trips.repeats > 0).mean() > 2 * (chance.repeats > 0).mean()
 
@@ -170,12 +170,12 @@ def test_a_coupling_reaches_the_wanted_shares_and_keeps_what_it_can(spread):
     assert (new != bins).mean() == pytest.approx(np.abs(wanted - chance).sum() / 2, abs=0.01)
 
 
-def test_noise_alone_leaves_dealt_trips_as_they_are():
-    """Users dealt at random: numbers per person are kept, and hardly any trip moves in space."""
+def test_noise_alone_leaves_shuffled_trips_as_they_are():
+    """Users assigned at random: numbers per person are kept, and hardly any trip moves in space."""
     data = simulate_trajectories(CITY, 1500, seed=1)
     users = np.random.default_rng(0).integers(0, 100, len(data))
-    dealt = released(Trajectories(data.offsets, data.lon, data.lat, data.t_utc, users), epsilon=5)
-    people = wayveil.synthesize(dealt, n=1200, seed=1, estimator="bayes").trajectories
+    shuffled = released(Trajectories(data.offsets, data.lon, data.lat, data.t_utc, users), epsilon=5)
+    people = wayveil.synthesize(shuffled, n=1200, seed=1, estimator="bayes").trajectories
     trips = people_trips(people, SCOPE)
     assert (trips.trips == 1).mean() < 0.1
     assert (trips.apart_m <= 300).mean() < 0.1

@@ -1,4 +1,4 @@
-"""The kind of question that counts each trajectory in one bin of one quantity, or spreads it over the bins."""
+"""Base class of questions that count each trajectory in one bin of one quantity, or spread it over the bins."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Merging:
-    """Neighbouring bins are merged until each has `units` noise units on average, or `fewest` or fewer are left.
+    """Neighbouring bins are merged until their mean is `units` noise units, or until at most `fewest` bins remain.
 
-    If not even these have `least_units` on average, more are merged, down to `least` bins. The lowest `apart` bins
-    count trajectories that have no value. They are never merged and are not counted.
+    If the mean is then still below `least_units`, merging goes on, down to `least` bins. The lowest `apart` bins count
+    trajectories that have no value; they are never merged and do not count as bins here.
     """
 
     units: float = 3.0
@@ -33,17 +33,17 @@ class Merging:
 
 
 _RUNS = (1, 2, 4, 8, 16, 32, 64)
-"""How many neighbouring bins may be merged into one."""
+"""Possible numbers of neighbouring bins that are merged into one."""
 NEVER = Merging(fewest=1 << 30, least=1 << 30)
 """Bins that are never merged."""
 NARROW_SPIKES = Merging(units=0.5, fewest=12, least=12)
-"""For devices that record at one or two intervals: merged bins blur a spike more than noise does, unless the noise
-hides it."""
+"""For devices that record at one or two fixed intervals: merging bins blurs such a spike more than noise does, unless
+the noise hides it."""
 
 
 @dataclass(frozen=True)
 class Histogram(Question):
-    """φ(T) = 1 at the bin of T's value, so the L1 norm is 1 by construction."""
+    """φ(T) = 1 in the bin of T's value and 0 elsewhere, so the L1 norm is 1 by construction."""
 
     bins: Bins
     resolution: ClassVar[int] = 1
@@ -100,7 +100,7 @@ class Histogram(Question):
 
 
 def merged_bins(bins: Bins, signal: float, merging: Merging) -> Bins:
-    """The bins in which a histogram with a signal of `signal` noise units is asked."""
+    """The bins of a histogram whose signal is `signal` noise units."""
     if len(bins) - merging.apart <= merging.fewest:
         return bins
     fewest = min(merging.fewest, max(merging.least, signal / merging.least_units))
@@ -108,7 +108,7 @@ def merged_bins(bins: Bins, signal: float, merging: Merging) -> Bins:
 
 
 def possible_bins(bins: Bins, merging: Merging) -> list[Bins]:
-    """All bins in which a histogram can be asked, whatever its signal."""
+    """All the bins that a histogram can have, whatever its signal."""
     values = len(bins) - merging.apart
     if values <= merging.fewest:
         return [bins]

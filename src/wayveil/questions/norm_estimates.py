@@ -1,4 +1,4 @@
-"""Norms of units as estimated from their noisy histogram, and the bound that suits them.
+"""Estimates of the norms of units from their noisy histogram, and the best clipping bound for them.
 
 Privacy: free (post-processing).
 """
@@ -14,12 +14,16 @@ from wayveil.questions.question import Question
 
 Floats = NDArray[np.float64]
 
-_LEAST_UNCLIPPED = 0.05
-"""Share of the units that is never clipped."""
+_MIN_UNCLIPPED = 0.05
+"""Minimum share of the units that the bound leaves unclipped."""
+_MIN_KEPT = 0.01
+"""Minimum estimate of the share that clipping leaves."""
+_MODEL_SD = 0.3
+"""Relative standard deviation of the true histogram around the fitted shape."""
 _SPREADS = (0.1, 0.4, 1.2)
-"""Scales, in octaves, with which the norms of units may spread to either side."""
+"""Scales, in octaves, on either side of the distribution of norms."""
 _OWN_OCTAVES, _SHARED_OCTAVES = 1.0, 1.0
-"""Standard deviations of the guesses of `own_norm` and `shared_norm`, in octaves."""
+"""Standard deviations, in octaves, of the guesses `own_norm` and `shared_norm`."""
 _NUMBER_SD = 0.3
 """Relative standard deviation of the number of units, where it is known from another answer."""
 
@@ -41,7 +45,7 @@ class Norms:
         """Share of the total that clipping leaves."""
         left = np.minimum(bound / self.bins.middles, 1.0)
         left[self.bins.edges[1:] <= bound * (1 + 1e-9)] = 1.0
-        return float(np.clip(self.mass @ left / self.mass.sum(), 0.01, 1.0))
+        return float(np.clip(self.mass @ left / self.mass.sum(), _MIN_KEPT, 1.0))
 
     def best_bound(self, noise: float, bias: float) -> float:
         """The edge B with the least (noise·B/kept)² + (bias·(1 − kept))², in trajectories.
@@ -51,9 +55,9 @@ class Norms:
         noise
             L2 norm of the noise on all values for a bound of 1, as a share of the number of trajectories.
         bias
-            Error as a share of the clipped amount; dividing by the share kept gives the other units more weight.
+            Error from clipping, as a share of the clipped amount: dividing by the share kept overweights other units.
         """
-        least = self.quantile(_LEAST_UNCLIPPED)  # with less, signal and noise shrink alike
+        least = self.quantile(_MIN_UNCLIPPED)  # with a lower bound, signal and noise shrink in the same proportion
         edges = self.bins.edges[1:][self.bins.edges[1:] >= least]
         kept = np.array([self.kept(edge) for edge in edges])
         return float(edges[int(np.argmin((noise * edges / kept) ** 2 + (bias * (1 - kept)) ** 2))])
@@ -73,7 +77,7 @@ class Noisy:
 
 
 def trajectories_per_unit(bins: NormBins, noisy: Noisy) -> Norms:
-    """How many units have how many trajectories: an asymmetric Laplace distribution of the logarithm.
+    """How many units have how many trajectories, with asymmetric Laplace distributions of the logarithm as shapes.
 
     Privacy: free (post-processing).
     """
@@ -86,7 +90,7 @@ def trajectories_per_unit(bins: NormBins, noisy: Noisy) -> Norms:
 
 
 def one_trajectory_each(units: float) -> Norms:
-    """What is known where the unit is a trajectory."""
+    """The norms if the unit is a trajectory: one for each."""
     bins, number = NormBins(1, whole=True), np.array([max(units, 1.0)])
     return Norms(bins, number, number)
 
@@ -94,8 +98,8 @@ def one_trajectory_each(units: float) -> Norms:
 def estimate_norms(question: Question, bins: NormBins, noisy: Noisy, per_unit: Norms, centred: bool = False) -> Norms:
     """The norms of a question, around sqrt(k·a + k·(k − 1)·b) for units of k trajectories.
 
-    `own_norm` a and `shared_norm` b are guesses; the noisy histogram corrects them, more the clearer its signal is.
-    With a centre, b is smaller.
+    `own_norm` a and `shared_norm` b are guesses, which the noisy histogram corrects: the clearer its signal, the more.
+    If units are clipped around a centre (`centred`), b is smaller.
 
     Privacy: free (post-processing).
     """
@@ -115,7 +119,7 @@ def estimate_norms(question: Question, bins: NormBins, noisy: Noisy, per_unit: N
     in_common = question.shared_norm * (SETTINGS.left if centred else 1.0)
     squared = np.outer(own, k * question.own_norm) + np.outer(shared, k * (k - 1) * in_common)
     centre = np.log2(np.clip(np.sqrt(squared), bins.edges[0], np.maximum(k, bins.edges[0])))
-    # (shapes, numbers of trajectories, bins)
+    # Axes: shapes, numbers of trajectories per unit, bins.
     joint = weight[:, None] * np.stack(
         [_laplace_shares(log_edges, centre[:, i], left, right) for i in range(len(k))], axis=1
     )
@@ -135,8 +139,8 @@ def _posterior_with_weights(
 ) -> tuple[Floats, Floats]:
     """The posterior mean number of units in each bin, and the posterior weight of each shape.
 
-    A residual that no shape explains is kept in proportion to its variance beyond the noise. `expected` is a prior
-    estimate of the number of units.
+    A residual that no shape explains is kept in proportion to its variance in excess of the noise. `expected` is a
+    prior estimate of the number of units, if there is one.
     """
     known, trust = (0.0, 0.0) if expected is None else (expected, 1 / (_NUMBER_SD * expected) ** 2)
     precision = (shares**2).sum(axis=1) / noisy.sd**2 + trust
@@ -147,10 +151,10 @@ def _posterior_with_weights(
     weight /= weight.sum()
     found = number[:, None] * shares
     mean = weight @ found
-    # Upper bound that the mean square of the noise alone hardly ever exceeds.
-    usual = noisy.sd**2 * (1 + 4 * math.sqrt(2 / len(mean)))
-    unexplained = max(float(((noisy.counts - mean) ** 2).mean()) - usual, 0.0)
-    variance = weight @ (found - mean) ** 2 + (0.3 * mean) ** 2 + unexplained
+    # Four standard errors above the mean square of the noise: noise alone hardly ever exceeds that.
+    noise_bound = noisy.sd**2 * (1 + 4 * math.sqrt(2 / len(mean)))
+    unexplained = max(float(((noisy.counts - mean) ** 2).mean()) - noise_bound, 0.0)
+    variance = weight @ (found - mean) ** 2 + (_MODEL_SD * mean) ** 2 + unexplained
     units = np.maximum(mean + (noisy.counts - mean) * variance / (variance + noisy.sd**2), 0.0)
     return (units if units.sum() >= 1 else np.maximum(mean, 1e-9)), weight
 

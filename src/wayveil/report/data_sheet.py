@@ -63,12 +63,12 @@ class Sheet:
     steps: tuple[str, ...]
     rules: tuple[RuleLine, ...]
     rules_missing: str | None
-    """A sentence if the rules of the page are not the rules that the data was made with."""
+    """A sentence if the rules on the page are not those that the data was made with; None otherwise."""
     roads_given: bool
     figures: tuple[str, ...]
     map: dict[str, Any]
     hours: str | None
-    """How the hours of the map may be compared; None for a map without hours."""
+    """Which comparisons between the hours of the map are valid; None for a map without hours."""
     verdict: VerdictSection | None
     """What the data is good for; None for a release that does not answer all questions."""
     errors: ChartErrors | None
@@ -89,8 +89,8 @@ def make_sheet(
 
     Parameters
     ----------
-    rules : rules as `wayveil.rules.read_rules` gives them; their violations in the synthetic data are counted.
-    notes : what the synthetic file says about itself (`wayveil.io.files.read_metadata`).
+    rules : rules from `wayveil.rules.read_rules`; their violations in the synthetic data are counted.
+    notes : the metadata of the synthetic file (`wayveil.io.files.read_metadata`).
 
     Privacy: free (post-processing).
     """
@@ -99,10 +99,10 @@ def make_sheet(
     scope = release.scope
     given = tuple(rules or ())
     lines = _rule_lines(given, synthetic, release)
-    noted = notes or {}
-    made = statements.number_of_rules(noted)
+    metadata = notes or {}
+    made_with = statements.number_of_rules(metadata)
     hours_closed: bool | None = any(rule.closed_hours() is not None for rule in given)
-    if not hours_closed and len(given) < (made if made is not None else 1):
+    if not hours_closed and len(given) < (made_with if made_with is not None else 1):
         hours_closed = None  # rules that this page does not know may have closed hours
     obeyed = bool(lines) and all(line.points == 0 for line in lines)
     found = uncertainty(release) if can_be_judged(release) else None
@@ -119,12 +119,12 @@ def make_sheet(
         trajectories=len(synthetic),
         points=len(synthetic.lon),
         promise=tuple(statements.promise(release)),
-        not_promised=(*statements.not_promised(release, hours_closed), *_rest(release)),
+        not_promised=(*statements.not_promised(release, hours_closed), *_rest_caveat(release)),
         ledger=_ledger(release),
         scope=_scope_rows(release),
-        steps=_steps(noted["roads"] == "true" if "roads" in noted else roads is not None, obeyed),
+        steps=_steps(metadata["roads"] == "true" if "roads" in metadata else roads is not None, obeyed),
         rules=lines,
-        rules_missing=statements.rules_statement(None if rules is None else len(given), made),
+        rules_missing=statements.rules_statement(None if rules is None else len(given), made_with),
         roads_given=roads is not None,
         figures=drawings,
         map=map_data(scope, {"Synthetic": synthetic}, roads, given, layer),
@@ -167,7 +167,7 @@ def _steps(with_roads: bool, obeyed: bool) -> tuple[str, ...]:
     route = " on a public road map" if with_roads else ""
     rules = " and obey the traffic rules above" if obeyed else ""
     return (
-        "Public frame: box, days and caps were chosen without looking at the data.",
+        "Scope: box, days and caps were chosen without looking at the data.",
         "Measure: each question of the ledger was answered once, as integer sums with integer noise. The scale of "
         "the noise follows from the question's sensitivity and its share of ε.",
         "Estimate: smooth, non-negative densities were estimated from the noisy answers.",
@@ -192,8 +192,8 @@ def _rule_lines(rules: tuple[Any, ...], synthetic: Trajectories, release: Releas
     )
 
 
-def _rest(release: Release) -> list[str]:
-    """How long the real trajectories stand still, which synthesis follows only roughly."""
+def _rest_caveat(release: Release) -> list[str]:
+    """A caveat about the time at rest, which synthesis reproduces only roughly; none if noise hides the real one."""
     answer = next((answer for answer in release.answers if isinstance(answer.question, RestShare)), None)
     if answer is None or answer.counts.sum() <= len(answer.counts) * answer.noise:
         return []

@@ -1,4 +1,4 @@
-"""Tolerances for lengths and positions, and the safety margins that cover them."""
+"""Tolerances and safety margins for lengths and positions."""
 
 ELLIPSOID_RATIO = 1.006
 """A length on the WGS 84 ellipsoid differs by at most 0.56 % from the length on the sphere that wayveil measures on."""
@@ -7,4 +7,4 @@ POSITION_RESERVE_M = 0.15
 """Metres of reserve in rules about streets: another projection of the same degrees moves a point by centimetres."""
 
 ROUND_OFF_M = 1e-6
-"""A length may be this much too long (metres) before it needs another whole second: floating-point round-off."""
+"""A length may exceed a limit by this much (metres) before it costs another whole second: floating-point round-off."""

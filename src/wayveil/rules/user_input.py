@@ -20,16 +20,16 @@ from wayveil.rules.rule import Rule
 RuleLike = Rule | Callable[[Any, Any, Any], Any]
 """A rule, or a function of (x, y, t) that is zero where the rule is obeyed (`wayveil.rules.custom`)."""
 Rules = RuleLike | Sequence[RuleLike] | Mapping[str, Any] | str | os.PathLike[str] | None
-"""Rules, GeoJSON, or the path of a GeoJSON file."""
+"""Rules, GeoJSON, or the path to a GeoJSON file."""
 
 _NO_RULES = (
     "rules must be wayveil.rules.Rule objects, functions of (x, y, t), a whole GeoJSON FeatureCollection, or the "
-    "path of one."
+    "path to such a file."
 )
 
 
 def as_rules(rules: Rules, scope: Scope, roadmap: RoadMap | None = None) -> tuple[Rule, ...]:
-    """Return the rules in the form that synthesis uses; a file is read, contradictions are refused.
+    """The rules as objects that synthesis can use; files are read, and contradictory rules are refused.
 
     Privacy: free (rules are public).
     """
@@ -54,7 +54,7 @@ def _as_rule(rule: object, scope: Scope) -> Rule:
 
 
 def _tested(rule: Rule, scope: Scope) -> Rule:
-    """Return the rule if its results have the right shapes on two short trajectories; raise a RuleError if not."""
+    """The rule, after a test on two short trajectories; RuleError if its results have a wrong shape or type."""
     motion = _trial(scope)
     points = motion.x_m.shape
     for what, values in (("penalty", rule.penalty(motion)), ("violations", rule.violations(motion))):

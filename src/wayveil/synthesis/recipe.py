@@ -284,7 +284,7 @@ def _draw_pool(model: Model, count: int, random: np.random.Generator, progress: 
     progress(_DRAWING, 0.05)
     lines = route_trips(estimates, model.router, trips, random)
     progress(_DRAWING, 0.15)
-    lines = prior.as_recorded(lines, trips.points, estimates, random)
+    lines = prior.with_offroad_visits(lines, trips.points, estimates, random)
     progress(_DRAWING, 0.2)
     return Pool(trips, course_of(lines, estimates.grid), departures(estimates, len(trips), random))
 

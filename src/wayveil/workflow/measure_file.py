@@ -20,7 +20,9 @@ from wayveil.progress import Progress, quiet
 from wayveil.release import Release, write_release
 from wayveil.release.document import check_release_output
 
-_ROOM_BYTES = 32 << 20  # a release has a few megabytes; a full disk after the spend would lose the release
+_ROOM_BYTES = 32 << 20
+"""Free disk space that is required. A release has a few megabytes; if the disk were full after the spend, it would be
+lost."""
 
 
 def measure_file(
@@ -41,7 +43,7 @@ def measure_file(
 ) -> Release:
     """Measure a file and write its release.
 
-    The caller checks whether the noise would hide the data.
+    Whether the noise would hide the data is not checked here, but by the caller.
 
     Privacy: spends ε of the dataset's budget; a refusal leaves no file behind.
     """

@@ -1,4 +1,4 @@
-"""Evaluation of people: how the trips of one person belong together, in real and in synthetic data."""
+"""Evaluation of people: how the trips of one person are related, in real and in synthetic data."""
 
 from wayveil.evaluation.people.evaluate import PeopleReport, evaluate_people
 

@@ -18,11 +18,13 @@ from wayveil.questions.people.trips_of_people import PeopleTrips
 from wayveil.synthesis.people.sequence import impossible_trips
 
 _SPLITS = 5
-"""Random halves of the real people whose divergence is the floor; their mean is given."""
+"""Number of random splits of the real people into halves; the floor is the mean divergence of the halves."""
 _GOOD = 1 / 3
-"""Largest share of the divergence of dealt trips that is called good."""
-_FEWEST = 4
-"""People on each side without whom there is nothing to compare."""
+"""Largest ratio to the divergence of shuffled trips that is called good."""
+_MIN_PEOPLE = 4
+"""Minimum number of people on each side."""
+_TREES, _MIN_LEAF, _FOLDS = 200, 3, 5
+"""Size of the random forest that tells real from synthetic people, and folds of its cross-validation."""
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,15 @@ class PeopleScore:
     title: str
     value: float
     floor: float
-    dealt: float
-    """Divergence of the synthetic trips when they are dealt to as many people at random."""
+    shuffled: float
+    """Divergence of the same synthetic trips when they are assigned to as many people at random."""
 
     @property
     def word(self) -> str:
-        """`good`: at most a third of dealt trips, or twice the floor; `poor`: worse than dealt trips; else `rough`."""
-        if self.value <= max(self.dealt * _GOOD, 2 * self.floor):
+        """`good`: at most a third of `shuffled` or twice the floor; else `poor` if above `shuffled`; else `rough`."""
+        if self.value <= max(self.shuffled * _GOOD, 2 * self.floor):
             return "good"
-        return "rough" if self.value <= self.dealt else "poor"
+        return "rough" if self.value <= self.shuffled else "poor"
 
 
 @dataclass(frozen=True)
@@ -59,21 +61,21 @@ class PeopleReport:
     overlaps: int
     """Synthetic trips that start before the same person's previous one has ended."""
     jumps: int
-    """Synthetic trips that start where the person cannot be in time at the scope's top speed."""
+    """Synthetic trips that start where the person could not arrive in time at the scope's top speed."""
     classifier: float | None
-    """Area under the curve of a classifier of real and synthetic people: 0.5 = indistinguishable, 1 = always
-    distinguished. None without scikit-learn."""
+    """Area under the ROC curve of a classifier of real and synthetic people: 0.5 if they are indistinguishable, 1 if
+    it is always right. None without scikit-learn."""
 
     @property
     def verdict(self) -> str:
-        """One sentence: how many measures are good, rough or poor, and whether people do what is impossible."""
+        """A few sentences: how many measures are good, which are poor, and how many trips are impossible."""
         words = [score.word for score in self.scores]
         poor = [score.title for score in self.scores if score.word == "poor"]
         impossible = self.overlaps + self.jumps
         word = "poor" if poor or impossible else "rough" if "rough" in words else "good"
         return (
             f"People: {word}. {words.count('good')} of {len(words)} measures are good: at most a third of the score of "
-            f"the same trips dealt to people at random, or near the floor. Worse than dealt trips: "
+            f"the same trips shuffled among people, or near the floor. Worse than shuffled trips: "
             f"{', '.join(poor) or 'none'}." + (f" {impossible:,} trips are impossible." if impossible else "")
         )
 
@@ -82,9 +84,9 @@ class PeopleReport:
         return {**asdict(self), "verdict": self.verdict}
 
     def __str__(self) -> str:
-        """The verdict, and one line per measure: divergence, floor, and that of dealt trips."""
-        rows: list[tuple[str, ...]] = [("people", "value", "floor", "dealt")]
-        rows += [(one.title, *(f"{x:.4f}" for x in (one.value, one.floor, one.dealt))) for one in self.scores]
+        """The verdict, and one line per measure: the divergence, its floor, and that of shuffled trips."""
+        rows: list[tuple[str, ...]] = [("people", "value", "floor", "shuffled")]
+        rows += [(one.title, *(f"{x:.4f}" for x in (one.value, one.floor, one.shuffled))) for one in self.scores]
         rows += [("", "", "", ""), ("", "real", "synthetic", "")]
         rows += [("number of people", f"{self.people:d}", f"{self.synthetic_people:d}", "")]
         rows += [("Zipf exponent", *(f"{x:.2f}" for x in self.zipf), "")]
@@ -107,16 +109,16 @@ def evaluate_people(real: Trajectories, synthetic: Trajectories, scope: Scope, s
         if side.user is None:
             raise InputError(f"The {name} trajectories have no users, so there are no people to compare.")
     sides = [people_trips(side, scope) for side in (real, synthetic)]
-    if min(side.people for side in sides) < _FEWEST:
-        raise InputError(f"Comparing people needs at least {_FEWEST} on each side.")
+    if min(side.people for side in sides) < _MIN_PEOPLE:
+        raise InputError(f"Comparing people needs at least {_MIN_PEOPLE} people on each side.")
     random = np.random.default_rng(seed)
     halves = [_half(sides[0].people, random) for _ in range(_SPLITS)]
-    dealt = _dealt(sides[1], scope, random)
+    shuffled = _shuffled(sides[1], scope, random)
     scores = []
     for name, measure in MEASURES.items():
         value = divergence(*(measure.counts(side) for side in sides))
         floor = [divergence(measure.counts(sides[0], half), measure.counts(sides[0], 1.0 - half)) for half in halves]
-        chance = divergence(measure.counts(sides[0]), measure.counts(dealt))
+        chance = divergence(measure.counts(sides[0]), measure.counts(shuffled))
         scores.append(PeopleScore(name, measure.title, value, float(np.mean(floor)), chance))
     overlaps, jumps = impossible_trips(sides[1], scope)
     return PeopleReport(
@@ -137,7 +139,7 @@ def divergence(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 
 def features(trips: PeopleTrips) -> NDArray[np.float64]:
-    """A row of features for each person: the measures, averaged where a person has several values."""
+    """A row of features for each person: the mean log1p of each measure, and the share of repeated legs."""
     columns = []
     for measure in MEASURES.values():
         person, values = measure.values(trips)
@@ -149,28 +151,29 @@ def features(trips: PeopleTrips) -> NDArray[np.float64]:
 
 
 def classify(sides: Sequence[PeopleTrips], seed: int) -> float | None:
-    """Cross-validated area under the curve of a classifier on the features of people."""
+    """Cross-validated area under the ROC curve of a classifier on the features of people."""
     try:
         from sklearn.ensemble import RandomForestClassifier
         from sklearn.model_selection import cross_val_score
     except ImportError:
         return None
     random = np.random.default_rng(seed)
-    most = min(side.people for side in sides)
-    rows = [features(side)[random.permutation(side.people)[:most]] for side in sides]
-    model = RandomForestClassifier(200, min_samples_leaf=3, random_state=seed)
-    folds = min(5, most)
-    scores = cross_val_score(model, np.vstack(rows), np.repeat([0, 1], most), cv=folds, scoring="roc_auc")
+    size = min(side.people for side in sides)
+    rows = [features(side)[random.permutation(side.people)[:size]] for side in sides]
+    model = RandomForestClassifier(_TREES, min_samples_leaf=_MIN_LEAF, random_state=seed)
+    folds = min(_FOLDS, size)
+    scores = cross_val_score(model, np.vstack(rows), np.repeat([0, 1], size), cv=folds, scoring="roc_auc")
     return float(scores.mean())
 
 
-def _dealt(trips: PeopleTrips, scope: Scope, random: np.random.Generator) -> PeopleTrips:
-    """The same trips, each of a person drawn at random."""
+def _shuffled(trips: PeopleTrips, scope: Scope, random: np.random.Generator) -> PeopleTrips:
+    """The same trips, each assigned to a person drawn at random."""
     person = random.integers(0, trips.people, len(trips))
     return PeopleTrips.sorted(trips.people, person, trips.x0, trips.y0, trips.x1, trips.y1, trips.t0, trips.t1, scope)
 
 
 def _half(people: int, random: np.random.Generator) -> NDArray[np.float64]:
+    """Weights of people: 1 for a random half, 0 for the others."""
     half = np.zeros(people)
     half[random.permutation(people)[: people // 2]] = 1.0
     return half

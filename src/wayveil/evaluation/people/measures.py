@@ -20,14 +20,14 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure: its description, its values with their persons, and the edges of the bins in which it is compared."""
+    """A measure: its title, a function that gives (person, value) pairs, and the edges of the bins for comparison."""
 
     title: str
     values: Callable[[PeopleTrips], tuple[NDArray[np.int64], Floats]]
     edges: tuple[float, ...]
 
     def counts(self, trips: PeopleTrips, weight_of_person: Floats | None = None) -> Floats:
-        """Shares by bin; each person has the weight of their values."""
+        """Number of values in each bin; with `weight_of_person`, the sum of the weights of their people."""
         person, values = self.values(trips)
         inner = np.asarray(self.edges)
         index = np.searchsorted(inner, values, side="right")
@@ -79,7 +79,7 @@ def _waiting_h(trips: PeopleTrips) -> tuple[NDArray[np.int64], Floats]:
 
 
 def _return_h(trips: PeopleTrips) -> tuple[NDArray[np.int64], Floats]:
-    """Time between the ends of two consecutive visits to the same place by trips that end there, in hours."""
+    """Time between two consecutive arrivals at the same place, in hours."""
     order = np.lexsort((trips.t1, trips.end_place, trips.person))
     person, place, t1 = trips.person[order], trips.end_place[order], trips.t1[order]
     again = 1 + np.flatnonzero((person[1:] == person[:-1]) & (place[1:] == place[:-1]))
@@ -87,7 +87,7 @@ def _return_h(trips: PeopleTrips) -> tuple[NDArray[np.int64], Floats]:
 
 
 def _visit_rank(trips: PeopleTrips) -> tuple[NDArray[np.int64], Floats]:
-    """Rank of the place of every start and end: location-visit frequencies, whose slope is the Zipf exponent."""
+    """Rank of the place of every start and end; the slope of these frequencies is the Zipf exponent."""
     ranked = trips.ranked
     return np.tile(trips.person, 2), (np.r_[ranked.start_rank, ranked.end_rank] + 1).astype(np.float64)
 
@@ -97,20 +97,23 @@ def _continuous(trips: PeopleTrips) -> tuple[NDArray[np.int64], Floats]:
 
 
 def _entropy_bits(trips: PeopleTrips) -> tuple[NDArray[np.int64], Floats]:
-    """Uncorrelated entropy: −Σ p·log2 p over the places of a person, p the share of visits."""
+    """Uncorrelated entropy: −Σ p·log2 p over the places of a person, where p is the share of visits."""
     ranked = trips.ranked
     share = ranked.visits / (2 * trips.trips[ranked.person])
     return _people(np.bincount(ranked.person, weights=-share * np.log2(share), minlength=trips.people))
 
 
-def zipf_exponent(trips: PeopleTrips, most: int = 10) -> float:
-    """s of f ∝ rank^−s, by least squares on the logarithms of the mean shares of the most frequent places."""
+def zipf_exponent(trips: PeopleTrips, ranks: int = 10) -> float:
+    """The exponent s of f ∝ rank^−s, by least squares on the logarithms of the mean shares of the `ranks` top places.
+
+    Only people with at least that many starts and ends count, because others cannot have so many places.
+    """
     ranked = trips.ranked
-    many = trips.trips[ranked.person] >= most / 2
+    many = trips.trips[ranked.person] >= ranks / 2
     rank = ranked.rank[many]
     share = (ranked.visits / (2 * trips.trips[ranked.person]))[many]
-    people = max(int((trips.trips >= most / 2).sum()), 1)
-    mean = np.bincount(rank, weights=share, minlength=most)[:most] / people
+    people = max(int((trips.trips >= ranks / 2).sum()), 1)
+    mean = np.bincount(rank, weights=share, minlength=ranks)[:ranks] / people
     known = mean > 0
     if known.sum() < 2:
         return float("nan")

@@ -1,8 +1,10 @@
 """Assignment of trips to the plans of people, in order of time.
 
-In each round, every person gets one more trip: an unassigned trip that starts where the person is, at a suitable hour,
-and ends at a place that the person is to visit, known or new. So trips are assigned, not invented. If no trip is left
-for a leg that the person has travelled before, that leg replaces another trip of similar length and hour.
+A slot is a planned trip of a person. At first, each slot holds a trip drawn at random. In rounds, each person makes one
+trip after the other: either the trip that the slot holds, or an unassigned trip in exchange for it that starts where
+the person is, at a suitable hour, and ends at a place that the person should visit, known or new. So trips are
+assigned, not invented. If no trip fits a leg that the person has travelled before, that leg replaces another trip of
+similar length and hour.
 
 Privacy: free (post-processing).
 """
@@ -36,9 +38,9 @@ class AssignSettings:
     """Settings of the assignment; set by hand on the simulated city."""
 
     snap_m: float = 600.0
-    """A start or end is moved by at most this much to the place where the person is or goes."""
+    """Maximum distance by which a start or end is moved, to the place where the person is or goes."""
     repeat_m: float = 1_500.0
-    """A leg that the person has travelled before replaces a trip whose start and end are at most this far away."""
+    """A leg that the person has travelled before may replace a trip whose start and end are at most this far away."""
     hour_m: float = 1_000.0
     """Distance that is as bad as a departure one hour too early or too late."""
     other_kind_of_day_m: float = 30_000.0
@@ -47,17 +49,19 @@ class AssignSettings:
     """Candidate trips for each leg."""
     tries: int = 4
     """Attempts to match a person, because another person may take the best candidate."""
-    stale: float = 0.7
-    """A search tree is rebuilt when less than this share of its trips is unassigned."""
-    least_stay_s: float = 60.0
+    min_unassigned: float = 0.7
+    """A search tree is rebuilt when a smaller share of its trips than this is still unassigned."""
+    min_stay_s: float = 60.0
     """Minimum time between two trips of a person."""
+    travel_reserve: float = 2.0
+    """Safety factor on the time that the straight line between two trips takes at top speed."""
 
 
 SETTINGS = AssignSettings()
 
 
 class Assignment:
-    """The exchanges, in rounds; each round settles at most one trip of each person."""
+    """Assigns trips in rounds, by exchanges; each round assigns at most one trip to each person."""
 
     def __init__(
         self,
@@ -71,19 +75,19 @@ class Assignment:
     ) -> None:
         self._trips, self._plans, self._habits, self._random = trips, plans, habits, random
         self._midnight, self._weekend, self._fastest_mps = midnight, weekend.astype(np.float64), fastest_mps
-        self._left = np.ones(len(trips), bool)
+        self._unassigned = np.ones(len(trips), bool)
         self._sorted_tod = np.sort(trips.tod_s)
-        self._trip = _dealt(self._weekend[plans.date], trips.weekend, random)
-        self._slot = np.argsort(self._trip)
-        self._places, self._new_places = self._wanted_places()
+        self._trip_of = _random_trips(self._weekend[plans.date], trips.weekend, random)
+        self._slot_of = np.argsort(self._trip_of)
+        self._places, self._share_of_new = self._wanted_places()
         mean_day = float(len(plans.size) / max(int((plans.rank == 0).sum()), 1))
-        self._p_home_last = min(habits.ends_at_first * mean_day, 1.0)
+        self._p_end_at_first = min(habits.ends_at_first * mean_day, 1.0)
         self._trees: dict[str, tuple[cKDTree, Integers]] = {}
         self.people = [Person() for _ in range(len(plans))]
         self.assigned: list[Assigned] = []
 
     def run(self, progress: Progress = quiet) -> None:
-        """All rounds, in the order of each person's trips; everybody begins in the first and ends in the last."""
+        """All rounds. The trips of a person are spread evenly over the rounds, in their order."""
         each = self._plans.trips
         rounds = int(each.max(initial=0))
         share = (ragged.ranks(each) + np.repeat(self._random.random(len(each)), each)) / np.repeat(each, each)
@@ -94,16 +98,17 @@ class Assignment:
         for number, slots in enumerate(np.split(order, last[:-1])):
             self._round(slots)
             progress("people", (number + 1) / rounds)
-        self._insert_the_rest()
+        self._insert_leftovers()
 
     def _wanted_places(self) -> tuple[Floats, Floats]:
-        """Number of places that each person is to visit, infinite if it need not be less; and the share of new places.
+        """How many places each person should visit, and the share of new places in the trips held at first.
 
-        The share is that of starts and ends at a new place among the dealt trips.
+        The number is infinite where the trips held at first have no more places than wanted. The share is that of
+        starts and ends at a place where the person has not been before.
         """
         trips, each = self._trips, self._plans.trips
         of_end = [
-            np.r_[one[self._trip], other[self._trip]] // PLACE_M
+            np.r_[one[self._trip_of], other[self._trip_of]] // PLACE_M
             for one, other in ((trips.x0, trips.x1), (trips.y0, trips.y1))
         ]
         person = np.tile(ragged.owners(each), 2)
@@ -119,92 +124,96 @@ class Assignment:
         wishes = self._wishes(slots)
         waiting = np.ones(len(wishes), bool)
         self._keep(wishes, waiting, wishes.on_time & ~wishes.continues & (wishes.target < 0))
-        for kind, asks in (
+        # Best first: trips that fit at both ends, at the start, at the end.
+        for kind, wanted in (
             ("both", wishes.continues & (wishes.target >= 0)),
             ("start", wishes.continues),
             ("end", wishes.target >= 0),
         ):
-            self._match(wishes, waiting, asks, kind)
+            self._match(wishes, waiting, wanted, kind)
         self._keep(wishes, waiting, wishes.on_time)
         self._match(wishes, waiting, waiting.copy(), "any")
         self._keep(wishes, waiting, waiting.copy())
 
-    def _insert_the_rest(self) -> None:
-        """Put trips that people could not make in order of time between their other trips, on any day with room."""
+    def _insert_leftovers(self) -> None:
+        """Insert each trip that a person could not make in order of time between other trips, on any day with room."""
         plans, trips = self._plans, self._trips
-        slots = np.flatnonzero(self._left[self._trip])
+        slots = np.flatnonzero(self._unassigned[self._trip_of])
         owner = np.searchsorted(plans.offsets, slots, side="right") - 1
-        made: dict[int, list[Assigned]] = {who: [] for who in owner.tolist()}
+        of_person: dict[int, list[Assigned]] = {who: [] for who in owner.tolist()}
         for one in self.assigned:
-            if one.person in made:
-                made[one.person].append(one)
+            if one.person in of_person:
+                of_person[one.person].append(one)
         for who, slot in zip(owner.tolist(), slots.tolist()):
-            trip = int(self._trip[slot])
+            trip = int(self._trip_of[slot])
             start, end = (trips.x0[trip], trips.y0[trip]), (trips.x1[trip], trips.y1[trip])
             days = np.flatnonzero(self._weekend == trips.weekend[trip])
             days = np.r_[plans.date[slot], self._random.permutation(days)]
             leave = self._midnight[days] + trips.tod_s[trip]
             room = np.ones(len(days), bool)
-            for one in made[who]:
-                back = one.depart_utc + trips.duration_s[one.way]
-                before = leave + trips.duration_s[trip] + self._between_s(end, one.start) <= one.depart_utc
-                room &= before | (leave >= back + self._between_s(one.end, start))
+            for one in of_person[who]:
+                arrives = one.depart_utc + trips.duration_s[one.route]
+                before = leave + trips.duration_s[trip] + self._min_gap_s(end, one.start) <= one.depart_utc
+                room &= before | (leave >= arrives + self._min_gap_s(one.end, start))
             if room.any():
                 one = Assigned(who, trip, trip, False, start, end, float(leave[room.argmax()]))
-                made[who].append(one)
+                of_person[who].append(one)
                 self.assigned.append(one)
 
-    def _between_s(self, here: tuple[float, float], there: tuple[float, float]) -> float:
+    def _min_gap_s(self, here: tuple[float, float], there: tuple[float, float]) -> float:
         """Minimum time between the end of one trip and the start of the next."""
-        return SETTINGS.least_stay_s + 2 * float(np.hypot(there[0] - here[0], there[1] - here[1])) / self._fastest_mps
+        apart = float(np.hypot(there[0] - here[0], there[1] - here[1]))
+        return SETTINGS.min_stay_s + SETTINGS.travel_reserve * apart / self._fastest_mps
 
     def _put_earliest_first(self, slots: Integers) -> None:
-        """Let each person make the earliest of the trips that were dealt to the rest of the day."""
+        """Give each of these slots the earliest of the trips that the slots of the rest of its day hold."""
         number = self._plans.size[slots] - self._plans.rank[slots]
         of_day = np.repeat(slots, number) + ragged.ranks(number)
-        order = np.lexsort((self._trips.tod_s[self._trip[of_day]], ragged.owners(number)))
-        for slot, trip in zip(slots.tolist(), self._trip[of_day[order[np.cumsum(number) - number]]].tolist()):
+        order = np.lexsort((self._trips.tod_s[self._trip_of[of_day]], ragged.owners(number)))
+        for slot, trip in zip(slots.tolist(), self._trip_of[of_day[order[np.cumsum(number) - number]]].tolist()):
             self._exchange(slot, trip)
 
     def _exchange(self, slot: int, trip: int) -> None:
-        """Give the trip to the slot, and the slot's trip to the one that had it."""
-        other, given = self._slot[trip], self._trip[slot]
-        self._trip[slot], self._trip[other] = trip, given
-        self._slot[trip], self._slot[given] = slot, other
+        """Give the trip to this slot, and the trip of this slot to the slot that held it."""
+        other, previous = self._slot_of[trip], self._trip_of[slot]
+        self._trip_of[slot], self._trip_of[other] = trip, previous
+        self._slot_of[trip], self._slot_of[previous] = slot, other
 
     def _wishes(self, slot: Integers) -> Wishes:
+        """What the person of each slot wants to do next: when, from where, and where to."""
         plans, random = self._plans, self._random
         who = np.searchsorted(plans.offsets, slot, side="right") - 1
         midnight = self._midnight[plans.date[slot]]
         people = [self.people[one] for one in who.tolist()]
         here = np.array([person.here for person in people])
         free = np.array([person.free_utc for person in people])
-        tod_s, on_time, gap = self._hours(self._trip[slot], midnight, free, here, plans.size[slot] - plans.rank[slot])
+        left_today = plans.size[slot] - plans.rank[slot]
+        tod_s, on_time, gap = self._hours(self._trip_of[slot], midnight, free, here, left_today)
         begun = np.isfinite(free)
         continues = begun & (random.random(len(who)) < self._habits.continuous[gap])
         remaining = plans.offsets[who + 1] - slot
         new = self._places[who] - np.array([len(person.places) for person in people])
-        p_new = new / (remaining * np.where(continues, 1.0, 2.0) * self._new_places[who])
+        p_new = new / (remaining * np.where(continues, 1.0, 2.0) * self._share_of_new[who])
         last, drawn = plans.rank[slot] == plans.size[slot] - 1, random.random((3, len(who)))
-        target, own = np.full((2, len(who)), -1)
+        target, earlier = np.full((2, len(who)), -1)
         there = np.full((len(who), 2), np.nan)
         for k in np.flatnonzero(begun).tolist():
             person = people[k]
-            if last[k] and person.at != 0 and drawn[0, k] < self._p_home_last:
+            if last[k] and person.at != 0 and drawn[0, k] < self._p_end_at_first:
                 target[k] = 0
             elif drawn[1, k] >= p_new[k]:
                 target[k] = person.some_place(drawn[2, k])
             if target[k] >= 0:
                 there[k] = person.places[target[k]]
                 legs, between = person.legs, (person.at, int(target[k]))
-                own[k] = legs.get(between, legs.get(between[::-1], -1))
+                earlier[k] = legs.get(between, legs.get(between[::-1], -1))
         weekend = self._weekend[plans.date[slot]]
-        return Wishes(who, slot, midnight, tod_s, weekend, free, here, continues, target, there, own, on_time)
+        return Wishes(who, slot, midnight, tod_s, weekend, free, here, continues, target, there, earlier, on_time)
 
     def _hours(
         self, trip: Integers, midnight: Floats, free: Floats, here: Floats, remaining: Integers
     ) -> tuple[Floats, NDArray[np.bool_], Integers]:
-        """Time of day of the next departure, whether the dealt trip has it, and the bin of the stay before it.
+        """Time of day of the next departure, whether it is that of the trip held, and the bin of the stay before it.
 
         `remaining` is the number of trips that are planned for the rest of the day.
         """
@@ -228,28 +237,31 @@ class Assignment:
         return tod_s, ~new, np.where(begun, drawn, 0)
 
     def _departures(self, since_midnight_s: Floats) -> Floats:
-        """Share of the trips of a day that depart before these times; one more for each day."""
+        """Share of a day's trips that depart before these times, plus one for each whole day."""
         days, tod_s = np.divmod(since_midnight_s, DAY_S)
         return np.asarray(days + np.searchsorted(self._sorted_tod, tod_s) / len(self._sorted_tod))
 
     def _in_time(self, trip: Integers, midnight: Floats, free: Floats, here: Floats) -> NDArray[np.bool_]:
-        """Whether people can make trips as they are: they arrive at the start early enough."""
+        """Whether people can make the trips as they are: whether they reach the start early enough."""
         apart = np.nan_to_num(np.hypot(self._trips.x0[trip] - here[..., 0], self._trips.y0[trip] - here[..., 1]))
-        early = free + SETTINGS.least_stay_s + 2 * apart / self._fastest_mps
-        return np.asarray(midnight + self._trips.tod_s[trip] >= early)
+        earliest = free + SETTINGS.min_stay_s + SETTINGS.travel_reserve * apart / self._fastest_mps
+        return np.asarray(midnight + self._trips.tod_s[trip] >= earliest)
 
-    def _keep(self, wishes: Wishes, waiting: NDArray[np.bool_], asks: NDArray[np.bool_]) -> None:
-        """Let waiting people make the trips they were dealt, where they can."""
-        trip = self._trip[wishes.slot]
+    def _keep(self, wishes: Wishes, waiting: NDArray[np.bool_], wanted: NDArray[np.bool_]) -> None:
+        """Let the waiting people who want that make the trips that their slots hold, where they can."""
+        trip = self._trip_of[wishes.slot]
         possible = self._in_time(trip, wishes.midnight, wishes.free_utc, wishes.here)
-        for row in np.flatnonzero(waiting & asks & possible).tolist():
+        for row in np.flatnonzero(waiting & wanted & possible).tolist():
             self._take(wishes, row, int(trip[row]), "any")
             waiting[row] = False
 
-    def _match(self, wishes: Wishes, waiting: NDArray[np.bool_], asks: NDArray[np.bool_], kind: str) -> None:
-        """Exchange trips of as many waiting people as possible for trips of one kind, best first."""
-        rows = np.flatnonzero(waiting & asks)
-        if len(rows) == 0 or not self._left.any():
+    def _match(self, wishes: Wishes, waiting: NDArray[np.bool_], wanted: NDArray[np.bool_], kind: str) -> None:
+        """Exchange the trips of as many of these people as possible for nearby ones, nearest first.
+
+        `kind` says what must be near the wish: "both" ends, the "start", the "end", or only the hour ("any").
+        """
+        rows = np.flatnonzero(waiting & wanted)
+        if len(rows) == 0 or not self._unassigned.any():
             return
         some = wishes.take(rows)
         tree, which = self._tree(kind)
@@ -258,25 +270,25 @@ class Assignment:
         trip = which[found]
         possible, near = self._possible(some, trip, kind)
         for _ in range(SETTINGS.tries):
-            free = possible & self._left[trip] & waiting[rows, None]
+            free = possible & self._unassigned[trip] & waiting[rows, None]
             able = np.flatnonzero(free.any(axis=1))
             if len(able) == 0:
                 break
             best = free[able].argmax(axis=1)
             for k in np.argsort(distance[able, best], kind="stable").tolist():
                 row, one = int(able[k]), int(trip[able[k], best[k]])
-                if self._left[one]:
+                if self._unassigned[one]:
                     self._exchange(int(some.slot[row]), one)
                     self._take(some, row, one, kind if near[row, best[k]] else "repeat")
                     waiting[rows[row]] = False
 
     def _tree(self, kind: str) -> "tuple[cKDTree, Integers]":
-        """A search tree of the unsettled trips; it is rebuilt only when many of its trips are settled."""
+        """A search tree of the unassigned trips; it is rebuilt only when many of its trips have been assigned."""
         from scipy.spatial import cKDTree
 
         known = self._trees.get(kind)
-        if known is None or self._left[known[1]].mean() < SETTINGS.stale:
-            left = np.flatnonzero(self._left)
+        if known is None or self._unassigned[known[1]].mean() < SETTINGS.min_unassigned:
+            left = np.flatnonzero(self._unassigned)
             trips = self._trips
             start, end = (np.column_stack(pair)[left] for pair in ((trips.x0, trips.y0), (trips.x1, trips.y1)))
             columns = _features(trips.tod_s[left], trips.weekend[left], start, end, kind)
@@ -287,7 +299,7 @@ class Assignment:
         return _features(wishes.tod_s, wishes.weekend, wishes.here, wishes.there, kind)
 
     def _possible(self, wishes: Wishes, trip: Integers, kind: str) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Which trips the people can make, and whose ends are near enough to be moved.
+        """Which trips the people can make, and which of them have ends near enough to be moved.
 
         A leg that the person has travelled before may replace a trip farther away.
         """
@@ -296,21 +308,22 @@ class Assignment:
         apart = np.zeros(trip.shape)
         if kind in ("both", "start"):
             apart = np.hypot(trips.x0[trip] - here[..., 0], trips.y0[trip] - here[..., 1])
-            good = midnight + trips.tod_s[trip] >= free + SETTINGS.least_stay_s
+            feasible = midnight + trips.tod_s[trip] >= free + SETTINGS.min_stay_s
         else:
-            good = self._in_time(trip, midnight, free, here)
+            feasible = self._in_time(trip, midnight, free, here)
         if kind in ("both", "end"):
             away = np.hypot(trips.x1[trip] - wishes.there[:, :1], trips.y1[trip] - wishes.there[:, 1:])
             apart = np.maximum(apart, away)
         near = apart <= SETTINGS.snap_m
-        repeats = (wishes.own[:, None] >= 0) & (apart <= SETTINGS.repeat_m) & (kind == "both")
-        return good & (trips.weekend[trip] == wishes.weekend[:, None]) & (near | repeats), near
+        repeats = (wishes.earlier[:, None] >= 0) & (apart <= SETTINGS.repeat_m) & (kind == "both")
+        return feasible & (trips.weekend[trip] == wishes.weekend[:, None]) & (near | repeats), near
 
     def _take(self, wishes: Wishes, row: int, trip: int, kind: str) -> None:
+        """Assign a trip to a person and move the ends that `kind` names; "repeat" uses the route of an earlier trip."""
         trips, number = self._trips, int(wishes.person[row])
         person, wanted = self.people[number], int(wishes.target[row])
         depart = float(wishes.midnight[row] + trips.tod_s[trip])
-        way = int(wishes.own[row]) if kind == "repeat" else trip
+        route = int(wishes.earlier[row]) if kind == "repeat" else trip
         reverse = kind == "repeat" and (person.at, wanted) not in person.legs
         start = float(trips.x0[trip]), float(trips.y0[trip])
         end = float(trips.x1[trip]), float(trips.y1[trip])
@@ -327,15 +340,15 @@ class Assignment:
             target = person.place_at(*end)
         person.visits[target] += 1
         if kind != "repeat":
-            person.legs.setdefault((origin, target), way)
+            person.legs.setdefault((origin, target), route)
         person.at, person.here = target, here
-        person.free_utc = depart + float(trips.duration_s[way])
-        self._left[trip] = False
-        self.assigned.append(Assigned(number, trip, way, reverse, start, end, depart))
+        person.free_utc = depart + float(trips.duration_s[route])
+        self._unassigned[trip] = False
+        self.assigned.append(Assigned(number, trip, route, reverse, start, end, depart))
 
 
 def _beside(place: tuple[float, float], wanted: tuple[float, float]) -> tuple[float, float]:
-    """A position near a place, in its square, towards the wanted one: two such positions are at most 300 m apart."""
+    """A position near a place and inside its square, towards the wanted one; two such are at most 300 m apart."""
     apart = math.hypot(wanted[0] - place[0], wanted[1] - place[1])
     share = CONTINUOUS_M / 2 / (CONTINUOUS_M / 2 + apart)
     x, y = (
@@ -345,8 +358,8 @@ def _beside(place: tuple[float, float], wanted: tuple[float, float]) -> tuple[fl
     return x, y
 
 
-def _dealt(weekend_of_slot: Floats, weekend_of_trip: Floats, random: np.random.Generator) -> Integers:
-    """A trip for each planned trip, at random; on the same kind of day, as far as there are enough."""
+def _random_trips(weekend_of_slot: Floats, weekend_of_trip: Floats, random: np.random.Generator) -> Integers:
+    """A trip for each slot, at random; on the same kind of day, as far as there are enough of them."""
     slots, trips = random.permutation(len(weekend_of_slot)), random.permutation(len(weekend_of_trip))
     slots = slots[np.argsort(weekend_of_slot[slots], kind="stable")]
     trips = trips[np.argsort(weekend_of_trip[trips], kind="stable")]
@@ -356,7 +369,7 @@ def _dealt(weekend_of_slot: Floats, weekend_of_trip: Floats, random: np.random.G
 
 
 def _features(tod_s: Floats, weekend: Floats, start: Floats, end: Floats, kind: str) -> Floats:
-    """Columns in metres, in which trips of one kind are searched."""
+    """Coordinates in which the nearest trips are searched; hours and kinds of day are converted to metres."""
     columns = [(tod_s / 3600 * SETTINGS.hour_m)[:, None], (weekend * SETTINGS.other_kind_of_day_m)[:, None]]
     if kind in ("both", "start"):
         columns.append(start)

@@ -1,7 +1,7 @@
 """Estimates about people from the noisy answers; public guesses where nothing was asked.
 
-Each table of answers is shrunk towards the table that unrelated trips would give (James and Stein). The less the two
-differ beyond the noise, the stronger the shrinkage. So noise does not give a home to people with unrelated trips.
+Each table of answers is shrunk towards the table that unrelated trips would give (James and Stein): the less the two
+differ beyond the noise, the more. So noise alone does not make people with unrelated trips return to places.
 
 Privacy: free (post-processing).
 """
@@ -28,14 +28,14 @@ Tables = Mapping[str, Floats]
 
 @dataclass(frozen=True, eq=False)
 class PeopleModel:
-    """What is known about people before any trip is drawn.
+    """What a release says about people.
 
     Privacy: free (post-processing).
     """
 
     trips: Floats
     """Shares of people by number of trips (`TRIPS`)."""
-    most_trips: int
+    max_trips: int
     """Maximum number of trips used per person."""
     answers: Mapping[str, Answer]
     """Answers to the questions about people, by name; empty if nothing was asked."""
@@ -50,42 +50,42 @@ class PeopleModel:
     @property
     def mean_trips(self) -> float:
         """Expected number of trips of a person."""
-        return float(self.trips @ [numbers.mean() for numbers in trip_numbers(self.most_trips)])
+        return float(self.trips @ [numbers.mean() for numbers in trip_numbers(self.max_trips)])
 
     def habits(self, unrelated: Tables) -> "Habits":
         """How people travel; `unrelated` are the tables of trips assigned to people at random."""
-        found = {name: drawn_towards(answer, unrelated[name]) for name, answer in self.answers.items()}
+        found = {name: shrunk_towards(answer, unrelated[name]) for name, answer in self.answers.items()}
         if self.measured:
             asked = {**unrelated, **found}
-            near, first = _share_of_second(asked["continuity"]), _first_at_end(asked["anchors"])
+            near, at_first = _share_of_second(asked["continuity"]), _share_of_ends_at_first(asked["anchors"])
         else:
             asked = {**unrelated, **{name: np.array(table) for name, table in GUESSED_TABLES.items()}}
-            # People may have made more trips than were used, so that some of their days have lost trips.
+            # Surveys count all trips, but at most `max_trips` per person are used, so that active days are lost.
             asked["days"] = (_rows(asked["days"]) + _rows(unrelated["days"])) / 2
-            near, first = np.array(GUESSED_CONTINUITY), GUESSED_ENDS_AT_FIRST
+            near, at_first = np.array(GUESSED_CONTINUITY), np.array(GUESSED_ENDS_AT_FIRST)
         return Habits(
             days=Coupling(_rows(unrelated["days"]), _rows(asked["days"])),
             day_trips=_shares(asked["day_trips"]),
-            continuous=_beyond(near, _share_of_second(unrelated["continuity"])),
+            continuous=_share_to_arrange(near, _share_of_second(unrelated["continuity"])),
             stays=Coupling(_rows(unrelated["stays"]), _rows(asked["stays"])),
             places=Coupling(_rows(unrelated["places"]), _rows(asked["places"])),
-            ends_at_first=float(_beyond(np.array(first), np.array(_first_at_end(unrelated["anchors"])))),
+            ends_at_first=float(_share_to_arrange(at_first, _share_of_ends_at_first(unrelated["anchors"]))),
             tables=asked,
         )
 
 
 @dataclass(frozen=True, eq=False)
 class Coupling:
-    """How values of unrelated trips change so that their distribution becomes the wanted one (a maximal coupling).
+    """Changes values of unrelated trips so that they have the wanted distribution (a maximal coupling).
 
-    A value is kept with probability min(1, wanted/chance) and otherwise drawn from what is still missing. So no more
-    values change than must, and none where the two distributions agree.
+    A value is kept with probability min(1, wanted/unrelated) and otherwise drawn from the bins that have too few. So as
+    few values as possible change, and none where the two distributions agree.
     """
 
-    chance: Floats
-    """Shares of each bin among unrelated trips, in rows."""
+    unrelated: Floats
+    """Share of each bin among unrelated trips, in rows."""
     wanted: Floats
-    """Shares of each bin among people, in the same rows."""
+    """Share of each bin among the trips of people, in the same rows."""
 
     def bins(
         self,
@@ -94,12 +94,12 @@ class Coupling:
         random: np.random.Generator,
         room: Floats | None = None,
     ) -> Integers:
-        """The new bin of each value, the old one where it is kept; `room` is the share of each bin that is possible."""
-        shares = [table[row] if room is None else table[row] * room for table in (self.chance, self.wanted)]
-        chance, wanted = (share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300) for share in shares)
+        """The new bin of each value, or its old one; `room` is the share of each bin that is possible for it."""
+        shares = [table[row] if room is None else table[row] * room for table in (self.unrelated, self.wanted)]
+        unrelated, wanted = (share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300) for share in shares)
         at = np.arange(len(row))
-        kept = random.random(len(row)) * chance[at, bin_of] <= wanted[at, bin_of]
-        weight = np.maximum(wanted - chance, 0.0)
+        kept = random.random(len(row)) * unrelated[at, bin_of] <= wanted[at, bin_of]
+        weight = np.maximum(wanted - unrelated, 0.0)
         running = np.cumsum(weight, axis=1)
         drawn = (running <= random.random(len(row))[:, None] * running[:, -1:]).sum(axis=1)
         return np.where(kept | (running[:, -1] <= 0), bin_of, np.minimum(drawn, weight.shape[1] - 1))
@@ -114,13 +114,13 @@ class Habits:
     day_trips: Floats
     """Shares of active days by number of trips (`DAY_TRIPS`)."""
     continuous: Floats
-    """Probability that a trip is made to start where the previous one ended, by gap (`GAPS_H`)."""
+    """Probability with which a trip is made to start where the previous one ended, by gap (`GAPS_H`)."""
     stays: Coupling
-    """(parts of the day, `GAPS_H`) gaps."""
+    """(parts of the day, `GAPS_H`) times between two trips."""
     places: Coupling
     """(classes of trips, `PLACES_SHARE`) places divided by starts and ends."""
     ends_at_first: float
-    """Share of trips that are made to end at the person's first place."""
+    """Share of trips that are made to end at the person's first place, which stands for the most frequent one."""
     tables: Tables
     """The table of every question about people, by name: as answered, or as unrelated trips give it."""
 
@@ -151,7 +151,7 @@ GUESSED_ENDS_AT_FIRST = 0.35
 GUESSED_TABLES: Mapping[str, tuple[object, ...]] = {
     "days": GUESSED_DAYS, "day_trips": GUESSED_DAY_TRIPS, "stays": GUESSED_STAYS, "places": GUESSED_PLACES,
 }  # fmt: skip
-"""Where nothing was asked: round numbers in the range of travel surveys."""
+"""The `GUESSED_` values are used where nothing was asked: round numbers in the range of travel surveys."""
 
 
 def people_model(release: Release) -> PeopleModel | None:
@@ -167,41 +167,41 @@ def people_model(release: Release) -> PeopleModel | None:
     if not answers:
         return PeopleModel(trips, most, {}, 0.0)
     number = _number_of_people(release, answers)
-    trips = _shares(np.where(_possible_numbers(most), drawn_towards(answers["trips"], number * trips), 0.0))
+    trips = _shares(np.where(_possible_numbers(most), shrunk_towards(answers["trips"], number * trips), 0.0))
     return PeopleModel(trips, most, answers, number)
 
 
 def without_people(release: Release) -> Release:
-    """The release without its answers about people, which say nothing about single trips."""
+    """The release without its answers about people, for estimates about single trips."""
     return replace(
         release, answers=tuple(answer for answer in release.answers if not answer.name.startswith(PEOPLE_PREFIX))
     )
 
 
 def trip_numbers(most: int) -> list[NDArray[np.int64]]:
-    """The numbers of trips in each bin of `TRIPS`, up to the maximum used per person."""
+    """The numbers of trips that each bin of `TRIPS` contains, up to the maximum used per person."""
     edges = [int(edge) for edge in TRIPS.edges]
     return [np.arange(low, min(high, max(most, low) + 1)) for low, high in pairwise(edges)]
 
 
-def drawn_towards(answer: Answer, expected: Floats) -> Floats:
-    """The noisy counts, shrunk towards the expected ones; not negative, with the total of the expected ones.
+def shrunk_towards(answer: Answer, expected: Floats) -> Floats:
+    """The noisy counts, shrunk towards the expected ones; none is negative, and the total is the expected one.
 
-    A count is assumed to differ from the expected one with a variance proportional to the expected one plus the mean.
-    The factor is what the squared differences exceed the noise by, less two of their standard errors: differences that
-    noise explains are ignored.
+    The variance of a true count around the expected one is assumed to be proportional to the expected count plus the
+    mean. The factor of proportionality is estimated from the amount by which the squared differences exceed the noise,
+    less two standard errors, so that differences that noise explains are ignored.
     """
     noisy, total = answer.counts.ravel(), float(expected.sum())
     prior, noise = expected.ravel(), 2 * answer.noise**2
-    weight, beyond = prior + prior.mean(), noisy - prior
+    weight, difference = prior + prior.mean(), noisy - prior
     squares = float((weight**2).sum())
-    signal = float((weight * (beyond**2 - noise)).sum()) - 2 * noise * np.sqrt(2 * squares)
+    signal = float((weight * (difference**2 - noise)).sum()) - 2 * noise * np.sqrt(2 * squares)
     variance = weight * max(signal, 0.0) / max(squares, 1e-300)
-    return _projected(prior + beyond * variance / (variance + noise), total).reshape(answer.shape)
+    return _projected(prior + difference * variance / (variance + noise), total).reshape(answer.shape)
 
 
 def _trips_from_norms(release: Release) -> Floats:
-    """Trips per person from the norms of the count, if there are any; else a broad guess."""
+    """Shares of people by number of trips: from the norms of the count if they were measured, else a broad guess."""
     numbers = trip_numbers(release.max_per_user)
     clipping = release["count"].clipping
     weight = np.array([sum(1 / number for number in some) for some in numbers])
@@ -214,18 +214,18 @@ def _trips_from_norms(release: Release) -> Floats:
             for k in range(len(units))
             for number in range(int(edges[k]) + 1, int(edges[k + 1]) + 1)
         }
-        told = np.array([sum(per_number.get(int(number), 0.0) for number in some) for some in numbers])
-        weight = told if told.sum() > 0 else weight
+        measured = np.array([sum(per_number.get(int(number), 0.0) for number in some) for some in numbers])
+        weight = measured if measured.sum() > 0 else weight
     return _shares(np.where(_possible_numbers(release.max_per_user), weight, 0.0))
 
 
 def _possible_numbers(most: int) -> NDArray[np.bool_]:
-    """Which bins of `TRIPS` hold a number of trips that can be used."""
+    """Which bins of `TRIPS` contain a number of trips that a person may have."""
     return np.asarray(TRIPS.edges[:-1]) <= most
 
 
 def _number_of_people(release: Release, answers: Mapping[str, Answer]) -> float:
-    """The number of people, from all answers to which everybody adds one, weighted by precision."""
+    """The number of people: the mean of all answers to which everybody adds one, weighted by their precision."""
     asked = [(answer, answer.question) for answer in answers.values()]
     everybody = [answer for answer, question in asked if isinstance(question, PersonQuestion) and question.of_everybody]
     found = [(float(answer.counts.sum()), 2 * answer.noise**2 * answer.counts.size) for answer in everybody]
@@ -237,7 +237,7 @@ def _number_of_people(release: Release, answers: Mapping[str, Answer]) -> float:
 
 
 def _projected(values: Floats, total: float) -> Floats:
-    """The nearest values that are not negative and add up to `total`: y − λ, at least zero."""
+    """The nearest values that are not negative and add up to `total`: max(y − λ, 0)."""
     order = np.sort(values)[::-1]
     running = (np.cumsum(order) - total) / np.arange(1, len(order) + 1)
     last = int(np.flatnonzero(order > running)[-1]) if total > 0 else 0
@@ -245,29 +245,29 @@ def _projected(values: Floats, total: float) -> Floats:
 
 
 def _rows(counts: Floats) -> Floats:
-    """Shares of each row; those of all rows together where a row is empty."""
+    """Shares within each row; an empty row gets those of all rows together."""
     whole = counts.sum(axis=1, keepdims=True)
     return np.asarray(np.where(whole > 0, counts / np.maximum(whole, 1e-300), _shares(counts.sum(axis=0))))
 
 
 def _share_of_second(counts: Floats) -> Floats:
-    """Share of the second column in each row; that of all rows where a row is empty."""
+    """Share of the second column in each row; an empty row gets that of all rows together."""
     whole, overall = counts.sum(axis=1), counts[:, 1].sum() / max(counts.sum(), 1e-300)
     return np.asarray(np.where(whole > 0, counts[:, 1] / np.maximum(whole, 1e-300), overall))
 
 
-def _first_at_end(anchors: Floats) -> float:
-    """Share of ends at the most frequent place, of people with several trips."""
+def _share_of_ends_at_first(anchors: Floats) -> Floats:
+    """Share of trips of people with several trips that end at their most frequent place."""
     ends = anchors[1:, 1].sum(axis=0)
-    return float(ends[0] / max(ends.sum(), 1e-300))
+    return np.asarray(ends[0] / max(ends.sum(), 1e-300))
 
 
-def _beyond(share: Floats, chance: Floats) -> Floats:
-    """The share p that must be arranged, if the others agree by chance: share = p + (1 − p)·chance."""
+def _share_to_arrange(share: Floats, chance: Floats) -> Floats:
+    """The share p to arrange so that, with what happens by chance, share = p + (1 − p)·chance."""
     return np.asarray(np.clip((share - chance) / np.maximum(1 - chance, 1e-3), 0.0, 1.0))
 
 
 def _shares(weight: Floats) -> Floats:
-    """Shares of a whole; equal ones if there is nothing."""
+    """Weights divided by their sum; equal shares if the sum is zero."""
     whole = float(weight.sum())
     return np.asarray(weight / whole if whole > 0 else np.full(weight.shape, 1 / weight.size))

@@ -1,4 +1,4 @@
-"""How many trips a requested number of people make.
+"""How many trips to draw for a requested number of people.
 
 Privacy: free (post-processing).
 """
@@ -14,7 +14,10 @@ MOST_PEOPLE = 10_000_000
 
 
 def trips_of_people(release: Release, n: int | None, people: int | None) -> int:
-    """The number of trips: `n`, or the expected trips of `people`, or the noisy count; InputError if both are given."""
+    """The number of trips: `n`, or as many as `people` people make on average, or the noisy count.
+
+    Raises an InputError if both are given.
+    """
     if people is None:
         return wanted_count(release, n)
     if n is not None:

@@ -1,8 +1,8 @@
 """with_people: assigns the trips of a shard to people.
 
 The steps: plans (`plan`), assignment of trips to them (`assign`), routes from place to place (`ways`), and an exact
-check: a trip that breaks a rule, or that the person could not reach in time, is left as it was and gets a person of its
-own.
+check: a trip that breaks a rule, or whose start the person could not reach in time, stays as it was and gets a person
+of its own.
 
 Privacy: free (post-processing).
 """
@@ -28,7 +28,7 @@ from wayveil.synthesis.people.assign import Assignment
 from wayveil.synthesis.people.estimate import PeopleModel
 from wayveil.synthesis.people.plan import draw_plans, numbers_of_trips
 from wayveil.synthesis.people.state import Assigned, TripTable
-from wayveil.synthesis.people.ways import moved_ways, possible_sequence
+from wayveil.synthesis.people.ways import moved_routes, possible_sequence
 from wayveil.synthesis.place.caps import fastest_mps
 from wayveil.synthesis.place.track_columns import Tracks, motion_of_tracks, take_tracks, written_degrees
 from wayveil.synthesis.trips.departures import midnights
@@ -49,7 +49,7 @@ class Calendar:
         return cls(midnight, np.asarray(scope.local_seconds(noon) >= 5 * 86_400.0))
 
     def day_of(self, t_utc: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Number of the day of each instant."""
+        """Index of the day of each time."""
         return np.clip(np.searchsorted(self.midnight, t_utc, side="right") - 1, 0, len(self.midnight) - 1)
 
 
@@ -62,19 +62,19 @@ def with_people(
     people: int | None = None,
     progress: Progress = quiet,
 ) -> Trajectories:
-    """The same number of trips, sorted by person and time, with the person's number as user.
+    """The trips as chains of people, sorted by person and time, with the number of the person as user.
 
-    With a number of `people`, trips that would need more people are left out.
+    If `people` is given, trips that would need more people are left out.
     """
     x_m, y_m = scope.to_metres(made.lon, made.lat)
     tracks = Tracks(made.offsets, x_m, y_m, made.t_utc)
     assigned = _assigned(tracks, model, scope, random, people, progress)
-    changed = _as_written(moved_ways(tracks, assigned, scope.width_m, scope.height_m), scope)
+    changed = _as_written(moved_routes(tracks, assigned, scope.width_m, scope.height_m), scope)
     person = np.array([one.person for one in assigned], np.int64)
     trip = np.array([one.trip for one in assigned], np.int64)
     broken = violating_trajectories(with_scope_bounds(rules, scope), motion_of_tracks(changed, scope))
     kept = _feasible(changed, person, ~np.asarray(broken, bool), fastest_mps(scope))
-    # Trips that are in no chain stay as they were, each with a person of its own.
+    # Trips outside the chains stay as they were, each with a person of its own.
     alone = np.setdiff1d(np.arange(len(tracks)), trip[kept])
     joined = _joined(take_tracks(changed, kept), take_tracks(tracks, alone))
     label = np.r_[person[kept], int(person.max(initial=-1)) + 1 + np.arange(len(alone))]
@@ -95,7 +95,7 @@ def _assigned(
     wanted: int | None,
     progress: Progress,
 ) -> list[Assigned]:
-    """Plans of people, and the trips assigned to them."""
+    """Draw plans of people and assign the trips to them."""
     calendar = Calendar.of(scope)
     first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
     start = tracks.t_utc[first]
@@ -118,17 +118,17 @@ def _assigned(
 def _unrelated(
     tracks: Tracks, model: PeopleModel, scope: Scope, random: np.random.Generator
 ) -> dict[str, NDArray[np.float64]]:
-    """The tables of the questions about people if the trips were assigned to people at random."""
+    """The table of each question about people, if the trips belonged to people at random."""
     count = len(tracks)
     trips = numbers_of_trips(model, count, int(np.clip(round(count / model.mean_trips), 1, count)), random)
     person = random.permutation(ragged.owners(trips))
     first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
     ends = (tracks.x_m[first], tracks.y_m[first], tracks.x_m[last], tracks.y_m[last])
-    dealt = PeopleTrips.sorted(len(trips), person, *ends, tracks.t_utc[first], tracks.t_utc[last], scope)
+    shuffled = PeopleTrips.sorted(len(trips), person, *ends, tracks.t_utc[first], tracks.t_utc[last], scope)
     found = {}
     for question, _ in PEOPLE_QUESTIONS:
         asked = question(scope)
-        who, column = asked.entries(dealt)
+        who, column = asked.entries(shuffled)
         weight = 1 / np.bincount(who, minlength=len(trips))[who]
         table = np.bincount(column, weights=weight, minlength=size_of(asked)).reshape(asked.shape)
         scale = model.number / len(trips) if model.measured else 1.0
@@ -136,11 +136,11 @@ def _unrelated(
     return found
 
 
-def _feasible(tracks: Tracks, person: NDArray[np.int64], good: NDArray[np.bool_], most_mps: float) -> NDArray[np.int64]:
-    """The tracks that remain when tracks that cannot follow the previous one are removed repeatedly."""
-    kept = np.flatnonzero(good)
+def _feasible(tracks: Tracks, person: NDArray[np.int64], obeys: NDArray[np.bool_], max_mps: float) -> NDArray[np.int64]:
+    """The tracks that remain when those that cannot follow the previous one are removed, until all can."""
+    kept = np.flatnonzero(obeys)
     while len(kept):
-        possible = possible_sequence(take_tracks(tracks, kept), person[kept], most_mps)
+        possible = possible_sequence(take_tracks(tracks, kept), person[kept], max_mps)
         if possible.all():
             break
         kept = kept[possible]
@@ -148,6 +148,7 @@ def _feasible(tracks: Tracks, person: NDArray[np.int64], good: NDArray[np.bool_]
 
 
 def _as_written(tracks: Tracks, scope: Scope) -> Tracks:
+    """The tracks with positions rounded as in a file, so that checks hold for what is written."""
     x, y = scope.to_metres(*written_degrees(tracks.x_m, tracks.y_m, scope))
     return Tracks(tracks.offsets, x, y, tracks.t_utc)
 

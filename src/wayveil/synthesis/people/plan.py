@@ -19,20 +19,20 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _LARGEST_DAY = 14
-"""Maximum number of trips of a day, unless a person has too many trips for that."""
+"""Maximum number of trips on a day, unless a person has more trips than the days can hold."""
 
 
 @dataclass(frozen=True, eq=False)
 class Plans:
-    """Planned trips of all people; person i owns the trips `offsets[i]:offsets[i + 1]`, in order of time."""
+    """Planned trips of all people; person i has the trips `offsets[i]:offsets[i + 1]`, in order of time."""
 
     offsets: Integers
     date: Integers
-    """Number of each trip's day among the days of the scope."""
+    """Index of each trip's day among the days of the scope."""
     rank: Integers
     """Position of each trip in its day, from 0."""
     size: Integers
-    """Number of trips on that day."""
+    """Number of trips of the person on that day."""
 
     def __len__(self) -> int:
         return len(self.offsets) - 1
@@ -51,13 +51,13 @@ def draw_plans(
 ) -> Plans:
     """Plans of people with these numbers of trips; days are drawn in proportion to their weights.
 
-    Each trip gets a day by itself. People whose number of active days must change get other days.
+    At first each trip gets a day independently. People whose number of active days must change then get other days.
     """
     chance = np.maximum(date_weight / date_weight.sum(), 1e-12)
     chance /= chance.sum()
     days = len(chance)
-    by_itself = random.choice(days, int(trips.sum()), p=chance)
-    when, sizes = np.unique(ragged.owners(trips) * days + by_itself, return_counts=True)
+    independent = random.choice(days, int(trips.sum()), p=chance)
+    when, sizes = np.unique(ragged.owners(trips) * days + independent, return_counts=True)
     active = np.bincount(when // days, minlength=len(trips))
     offsets = ragged.offsets_of(active)
     bins = DAYS_SHARE.index(active / trips)
@@ -73,14 +73,14 @@ def draw_plans(
 
 
 def numbers_of_trips(model: PeopleModel, count: int, people: int, random: np.random.Generator) -> Integers:
-    """Numbers of trips from the estimated distribution, adjusted in steps of one until their sum is `count`."""
-    numbers = trip_numbers(model.most_trips)
+    """Numbers of trips from the estimated distribution, adjusted in steps of one until they sum to `count`."""
+    numbers = trip_numbers(model.max_trips)
     bins = random.permutation(systematic(model.trips, people, random))
     drawn = np.array([numbers[one][random.integers(len(numbers[one]))] for one in bins.tolist()], np.int64)
     while (left := count - int(drawn.sum())) != 0:
         step = 1 if left > 0 else -1
-        able = np.flatnonzero(drawn < max(model.most_trips, count)) if step > 0 else np.flatnonzero(drawn > 1)
-        if step > 0 and (within := able[drawn[able] < model.most_trips]).size:
+        able = np.flatnonzero(drawn < max(model.max_trips, count)) if step > 0 else np.flatnonzero(drawn > 1)
+        if step > 0 and (within := able[drawn[able] < model.max_trips]).size:
             able = within
         chance = drawn[able] / drawn[able].sum()
         some = random.choice(able, min(abs(left), len(able)), replace=False, p=chance)
@@ -91,10 +91,10 @@ def numbers_of_trips(model: PeopleModel, count: int, people: int, random: np.ran
 def _day_sizes(
     trips: Integers, share_bin: Integers, days: int, day_trips: Floats, random: np.random.Generator
 ) -> list[Integers]:
-    """Numbers of trips on each active day of people with these numbers of trips and bins of `DAYS_SHARE`.
+    """The number of trips on each active day, given each person's number of trips and bin of `DAYS_SHARE`.
 
-    Days have independent numbers of trips, given that their sum is the person's number. The number of days is drawn in
-    proportion to the probability of that sum.
+    The days of a person have independent numbers of trips, on condition that these sum to the person's number. The
+    number of days is drawn in proportion to the probability of that sum.
     """
     if len(trips) == 0:
         return []
@@ -123,7 +123,7 @@ def _day_sizes(
 
 
 def _sizes_of_day(day_trips: Floats, most: int) -> Floats:
-    """Probability of each number of trips on a day, from 0 to `most`; none from 1 on is impossible."""
+    """Probability of each number of trips on an active day, from 0 to `most`; positive from 1 on."""
     edges = np.minimum(np.asarray(DAY_TRIPS.edges, np.int64), most + 1)
     wide = np.diff(edges)
     chance = np.r_[0.0, np.repeat(day_trips / np.maximum(wide, 1), wide)]
@@ -132,13 +132,13 @@ def _sizes_of_day(day_trips: Floats, most: int) -> Floats:
 
 
 def _drawn(weight: Floats, random: np.random.Generator) -> Integers:
-    """A column of each row, drawn by its weight."""
+    """A column for each row, drawn in proportion to the weights in the row."""
     running = np.cumsum(weight, axis=1)
     return np.asarray((running <= random.random(len(weight))[:, None] * running[:, -1:]).sum(axis=1))
 
 
 def value_in(bins: Bins, bin_of: Integers, random: np.random.Generator) -> NDArray[np.float64]:
-    """A uniform value in each bin of shares, at most one."""
+    """A value drawn uniformly from each given bin of shares, at most one."""
     edges = np.minimum(np.asarray(bins.edges), 1.0)
     result: NDArray[np.float64] = edges[bin_of] + random.random(len(bin_of)) * (edges[bin_of + 1] - edges[bin_of])
     return result

@@ -1,4 +1,4 @@
-"""Routes and times of people's trips: routes are moved to the person's places, or repeated.
+"""Routes and times of people's trips: ends of routes are moved to the person's places, and routes may be repeated.
 
 Privacy: free (post-processing).
 """
@@ -13,17 +13,17 @@ from wayveil.synthesis.people.state import Assigned
 from wayveil.synthesis.place.track_columns import Tracks
 
 _TAPER, _TAPER_M = 5.0, 200.0
-"""A shift of d metres fades out over 5·d + 200 m of the route, so that steps become at most a fifth longer."""
+"""The shift of an end by d metres fades out over 5·d + 200 m of the route, so that steps grow by at most a fifth."""
 _EDGE_M = 1.0
 """Minimum distance from the edge of the box."""
 
 
-def moved_ways(tracks: Tracks, assigned: Sequence[Assigned], width_m: float, height_m: float) -> Tracks:
-    """The tracks of the assigned trips, in their order."""
-    way = np.array([one.way for one in assigned], np.int64)
+def moved_routes(tracks: Tracks, assigned: Sequence[Assigned], width_m: float, height_m: float) -> Tracks:
+    """The tracks of the assigned trips, in the same order, with their ends moved."""
+    route = np.array([one.route for one in assigned], np.int64)
     reverse = np.array([one.reverse for one in assigned], bool)
     depart = np.array([one.depart_utc for one in assigned])
-    offsets, points = ragged.take(tracks.offsets, way)
+    offsets, points = ragged.take(tracks.offsets, route)
     count = np.diff(offsets)
     rank, owner = ragged.ranks(count), ragged.owners(count)
     points = np.where(reverse[owner], points - rank + (count[owner] - 1 - rank), points)
@@ -35,14 +35,14 @@ def moved_ways(tracks: Tracks, assigned: Sequence[Assigned], width_m: float, hei
     along = np.cumsum(step)
     along -= along[first][owner]
     whole = along[last]
-    for places, at, from_there in (
+    for places, at, distance in (
         ([one.start for one in assigned], first, along),
         ([one.end for one in assigned], last, whole[owner] - along),
     ):
         moved = np.array(places).reshape(-1, 2) - np.column_stack([x[at], y[at]])
         dx, dy = moved.T
         reach = np.minimum(np.maximum(_TAPER * np.hypot(dx, dy) + _TAPER_M, 1.0), np.maximum(whole, 1.0))
-        fade = np.clip(1 - from_there / reach[owner], 0.0, 1.0)
+        fade = np.clip(1 - distance / reach[owner], 0.0, 1.0)
         x, y = x + fade * dx[owner], y + fade * dy[owner]
     x, y = np.clip(x, _EDGE_M, width_m - _EDGE_M), np.clip(y, _EDGE_M, height_m - _EDGE_M)
     return Tracks(offsets, x, y, np.rint(depart)[owner] + np.rint(elapsed))

@@ -1,4 +1,4 @@
-"""Graphs that routes are found on: nodes in metres, edges with a length and a cost.
+"""Graphs for finding routes: nodes with positions in metres, directed edges with a cost and a shape.
 
 Privacy: free (built from estimates and public maps).
 """
@@ -27,11 +27,11 @@ class RouteGraph:
     head: NDArray[np.int64]
     cost: NDArray[np.float64]
     shape_offsets: NDArray[np.int64] = field(default_factory=lambda: np.zeros(1, np.int64))
-    """Interior vertices of edge e are `shape_x_m[shape_offsets[e]:shape_offsets[e + 1]]`; none for straight edges."""
+    """Edge e has the interior vertices `shape_x_m[shape_offsets[e]:shape_offsets[e + 1]]`; a straight edge has none."""
     shape_x_m: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     shape_y_m: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     loose: NDArray[np.bool_] | None = None
-    """Nodes that represent a whole block of the grid, so that a path may pass anywhere inside it."""
+    """Marks nodes that represent a whole block of the grid: a path may pass anywhere inside the block."""
     block_m: float = 0.0
     blocks: tuple[int, int] | None = None
     """(rows, columns) if there is exactly one node per block of a grid, in row-major order."""
@@ -55,21 +55,25 @@ class RouteGraph:
     def _nearest_of_blocks(
         self, x_m: NDArray[np.floating], y_m: NDArray[np.floating], rows: int, columns: int
     ) -> NDArray[np.int64]:
-        """Search two blocks around: a block's own node is within √2 sides, and nodes three blocks away beyond two."""
+        """`nearest` on a grid: search the block of each position and all blocks up to two away.
+
+        That suffices: the node of the own block is at most √2 block sides away, and nodes three blocks away are more
+        than two sides away.
+        """
         row = np.clip(y_m // self.block_m, 0, rows - 1).astype(np.int64)
         column = np.clip(x_m // self.block_m, 0, columns - 1).astype(np.int64)
         best = row * columns + column
-        least = (self.x_m[best] - x_m) ** 2 + (self.y_m[best] - y_m) ** 2
+        least_squared = (self.x_m[best] - x_m) ** 2 + (self.y_m[best] - y_m) ** 2
         for down, right in np.ndindex(5, 5):
             node = np.clip(row + down - 2, 0, rows - 1) * columns + np.clip(column + right - 2, 0, columns - 1)
-            square = (self.x_m[node] - x_m) ** 2 + (self.y_m[node] - y_m) ** 2
-            closer = square < least
-            best[closer], least[closer] = node[closer], square[closer]
+            squared = (self.x_m[node] - x_m) ** 2 + (self.y_m[node] - y_m) ** 2
+            closer = squared < least_squared
+            best[closer], least_squared[closer] = node[closer], squared[closer]
         result: NDArray[np.int64] = best
         return result
 
     def reweighted(self, grid: Grid, multiplier: Field) -> "RouteGraph":
-        """The same graph with each edge's cost multiplied by the field's value in its middle."""
+        """The same graph with each edge's cost multiplied by the field's value at the edge's midpoint."""
         middle_x = 0.5 * (self.x_m[self.tail] + self.x_m[self.head])
         middle_y = 0.5 * (self.y_m[self.tail] + self.y_m[self.head])
         return replace(self, cost=self.cost * multiplier.ravel()[grid.index(middle_x, middle_y)])
@@ -97,36 +101,37 @@ class RouteGraph:
         return order[at], keys[at] == wanted
 
     def trees_from(self, roots: NDArray[np.int64]) -> NDArray[np.int32]:
-        """(roots, nodes) predecessor of each node on the cheapest path from each root, −9999 at the root itself."""
+        """(roots, nodes) predecessor of each node on the cheapest path from each root; −9999 at the root itself."""
         from scipy.sparse.csgraph import dijkstra
 
         result: NDArray[np.int32] = dijkstra(self._matrix, directed=True, indices=roots, return_predecessors=True)[1]
         return result
 
-    def trees_to(self, roots: NDArray[np.int64], furthest: float) -> NDArray[np.int32]:
-        """(roots, nodes) next node on the cheapest path to each root, −9999 at the root and where it costs more."""
+    def trees_to(self, roots: NDArray[np.int64], max_cost: float) -> NDArray[np.int32]:
+        """(roots, nodes) next node on the cheapest path to each root; −9999 at the root and beyond `max_cost`."""
         from scipy.sparse.csgraph import dijkstra
 
         result: NDArray[np.int32] = dijkstra(
-            self._matrix.T.tocsr(), directed=True, indices=roots, return_predecessors=True, limit=furthest
+            self._matrix.T.tocsr(), directed=True, indices=roots, return_predecessors=True, limit=max_cost
         )[1]
         return result
 
 
 def cost_per_metre(graph: RouteGraph) -> float:
-    """The median over edges."""
+    """Median cost per metre of the edges; one metre is added to their lengths, so that none is zero."""
     length = np.hypot(graph.x_m[graph.head] - graph.x_m[graph.tail], graph.y_m[graph.head] - graph.y_m[graph.tail])
     return float(np.median(graph.cost / (length + 1.0)))
 
 
 def streets_of(graph: RouteGraph) -> NDArray[np.int64]:
-    """A number for each edge, the same for edges in line with each other: independent costs of edges make zigzags.
+    """A street number for each edge; edges in line with each other have the same number.
 
-    Edges of about the same direction are grouped by rectangles of `street_m`, long in that direction and narrow across.
+    Random factors on costs are drawn per street, because independent factors of edges would make routes zigzag. Edges
+    of about the same direction are grouped by rectangles of `street_m`, long in that direction and narrow across it.
     """
-    across, along = (at[graph.head] - at[graph.tail] for at in (graph.x_m, graph.y_m))
-    middle_x, middle_y = (0.5 * (at[graph.head] + at[graph.tail]) for at in (graph.x_m, graph.y_m))
-    axis = np.rint(np.arctan2(along, across) / np.pi * ROUTES.directions).astype(np.int64) % ROUTES.directions
+    dx, dy = (position[graph.head] - position[graph.tail] for position in (graph.x_m, graph.y_m))
+    middle_x, middle_y = (0.5 * (position[graph.head] + position[graph.tail]) for position in (graph.x_m, graph.y_m))
+    axis = np.rint(np.arctan2(dy, dx) / np.pi * ROUTES.directions).astype(np.int64) % ROUTES.directions
     cos, sin = np.cos(axis * np.pi / ROUTES.directions), np.sin(axis * np.pi / ROUTES.directions)
     long_m, wide_m = ROUTES.street_m
     lengthwise = np.floor((middle_x * cos + middle_y * sin) / long_m).astype(np.int64)
@@ -145,25 +150,25 @@ def edge_lines(graph: RouteGraph) -> Polylines:
     first, last = offsets[:-1], offsets[1:] - 1
     inner = np.ones(len(x), bool)
     inner[first] = inner[last] = False
-    for at, nodes, shapes in ((x, graph.x_m, graph.shape_x_m), (y, graph.y_m, graph.shape_y_m)):
-        at[first], at[last], at[inner] = nodes[graph.tail], nodes[graph.head], shapes
+    for line, nodes, shapes in ((x, graph.x_m, graph.shape_x_m), (y, graph.y_m, graph.shape_y_m)):
+        line[first], line[last], line[inner] = nodes[graph.tail], nodes[graph.head], shapes
     return Polylines(offsets, x, y)
 
 
 def relative_density(density: Field) -> tuple[Field, float]:
-    """Density relative to its mean over random points, and a small background value for empty places."""
+    """Density relative to its mean at points drawn from it, and a small background value for empty places."""
     total = max(float(density.sum()), 1e-300)
-    seen = float((density**2).sum()) / total
-    return density / max(seen, 1e-300), GRAPH.background * total / density.size / max(seen, 1e-300)
+    typical = max(float((density**2).sum()) / total, 1e-300)
+    return density / typical, GRAPH.background * total / density.size / typical
 
 
 def travel_cost(relative: NDArray[np.float64], background: float) -> NDArray[np.float64]:
-    """Cost per metre, (ρ + ρ₀)^−½, at most 30: busy places are cheap, because people travel there."""
-    return np.minimum((relative + background + 1e-9) ** -GRAPH.density_power, GRAPH.most_cost)
+    """Cost per metre: (ρ + ρ₀)^−½, at most 30. Busy places are cheap, so that routes pass through them."""
+    return np.minimum((relative + background + 1e-9) ** -GRAPH.density_power, GRAPH.max_cost)
 
 
 def grid_graph(grid: Grid, density: Field) -> RouteGraph:
-    """Blocks of the grid joined to their eight neighbours; a block's node is at the centre of its density."""
+    """Blocks of the grid, each joined to its eight neighbours; a block's node is the centroid of its density."""
     side = block_side(grid)
     relative, background = relative_density(density)
     blocks = pool(relative, side) / side**2
@@ -193,15 +198,15 @@ def grid_graph(grid: Grid, density: Field) -> RouteGraph:
 
 
 def block_side(grid: Grid) -> int:
-    """Side of a routing block in base cells: 2, 4, 8 …, such that there are at most about twelve thousand blocks."""
+    """Side of a routing block in base cells: the least of 2, 4, 8 … with at most `GRAPH.max_nodes` blocks or so."""
     side = 2
-    while (grid.columns // side) * (grid.rows // side) > GRAPH.most_nodes:
+    while (grid.columns // side) * (grid.rows // side) > GRAPH.max_nodes:
         side *= 2
     return side
 
 
 def block_centres(grid: Grid, density: Field, side: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Centre of each block, weighted by density squared: on the street rather than in the middle of the block."""
+    """Centroid of each block, weighted by squared density: on a street rather than in the middle of the block."""
     weight = density**2 / max(float((density**2).max()), 1e-300) + 1e-12
     total = pool(weight, side)
     x = pool(weight * (np.arange(grid.columns) + 0.5)[None, :], side) / total * grid.cell_m

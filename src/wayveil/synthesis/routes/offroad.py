@@ -1,7 +1,7 @@
-"""Routes that leave the roads where the roads do not reach the estimated density.
+"""Routes that leave the roads where routes on roads cannot reproduce the estimated density.
 
-For example, a map has few of the paths of a campus, and cheapest paths go around it. However slow its streets are made,
-the few routes on them cannot account for the density there. So some of the routes that pass nearby visit it off-road.
+For example, a map lacks most paths of a campus, so cheapest paths go around it. However slowly trips move on the few
+mapped streets, they cannot account for the density there. So some routes that pass nearby make an off-road visit.
 
 Privacy: free (post-processing).
 """
@@ -22,19 +22,20 @@ from wayveil.synthesis.trips.draw import within_blocks
 def leave_roads(
     lines: Polylines, points: NDArray[np.int64], target: Field, grid: Grid, random: np.random.Generator
 ) -> Polylines:
-    """The routes, some with an off-road visit in blocks where the density on roads is below the target.
+    """Add off-road visits to some routes, in blocks where the density on roads is below the target.
 
     In each block, a route either follows its road or passes through one place that is drawn in proportion to the
-    missing density. The probability of the second is the missing share of the block's time. Ends do not move.
+    missing density. The probability of leaving the road grows with the share of the block's density that is missing.
+    Starts and ends do not move.
 
     Parameters
     ----------
     points
-        Number of fixes of each route, which is the weight of its time.
+        Number of GPS fixes of each route: the weight of its time.
     target
-        The target density of fixes.
+        Target density of GPS fixes.
     """
-    missing = _out_of_reach(course_of(lines, grid), points, target)
+    missing = _missing_density(course_of(lines, grid), points, target)
     side = max(1, round(OFFROAD.block_m / grid.cell_m))
     wanted = pool(target, side)
     share = np.divide(pool(missing, side), wanted, out=np.zeros_like(wanted), where=wanted > 0)
@@ -42,21 +43,21 @@ def leave_roads(
     if not chance.any():
         return lines
     block = blocks_of(grid, side).index(lines.x_m, lines.y_m)
-    first = _first_of_passages(lines, block)
+    first = _passage_starts(lines, block)
     passage = np.cumsum(first) - 1
     leaves = random.random(passage[-1] + 1) < chance.ravel()[block[first]]
     ends = np.r_[lines.offsets[:-1], lines.offsets[1:] - 1]
     leaves[passage[ends]] = False
-    away = np.flatnonzero(first & leaves[passage])
+    moved = np.flatnonzero(first & leaves[passage])
     kept = first | ~leaves[passage]
     x, y = lines.x_m.copy(), lines.y_m.copy()
-    x[away], y[away] = within_blocks(missing, side, block[away], grid, random)
+    x[moved], y[moved] = within_blocks(missing, side, block[moved], grid, random)
     offsets = ragged.offsets_of(ragged.sums(kept, lines.offsets))
     return with_short_steps(Polylines(offsets, x[kept], y[kept]), ROADS.vertex_cells * grid.cell_m)
 
 
-def _out_of_reach(course: Course, points: NDArray[np.int64], target: Field) -> Field:
-    """The part of the target that the routes do not reach, after fitting the slowness of each cell."""
+def _missing_density(course: Course, points: NDArray[np.int64], target: Field) -> Field:
+    """The part of the target that the routes do not reproduce, even after fitting the slowness of each cell."""
     slowness = np.ones_like(target)
     for _ in range(OFFROAD.rounds):
         slowness = adjusted(slowness, target, _time_spent(course, slowness, points, target))
@@ -72,8 +73,8 @@ def _time_spent(course: Course, slowness: Field, points: NDArray[np.int64], targ
     return np.asarray(spent * (target.sum() / max(spent.sum(), 1e-300)))
 
 
-def _first_of_passages(lines: Polylines, block: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """The first vertex of each stretch of a route inside one block; each end is a separate stretch."""
+def _passage_starts(lines: Polylines, block: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Marks the first vertex of each stretch of a route inside one block; each end of a route is its own stretch."""
     first = np.ones(len(block), bool)
     first[1:] = block[1:] != block[:-1]
     first[lines.offsets[:-1]] = True

@@ -38,19 +38,19 @@ class Prior:
         return () if self.roads is None else self.roads.features
 
     def places(self, grid: Grid) -> PlaceInCells:
-        """A function that draws a position in each of many cells: on a road, or anywhere without a map."""
+        """A function that draws a position in each given cell: on a road if there is a map, anywhere otherwise."""
         return partial(inside_cells, grid) if self.roads is None else self.roads.points.draw_in_cells
 
     def graph(self, estimates: Estimates) -> RouteGraph:
-        """The graph that routes are found on."""
+        """The graph on which routes are found."""
         if self.roads is None:
             return grid_graph(estimates.grid, estimates.passage)
         return self.roads.graph(estimates.passage)
 
-    def as_recorded(
+    def with_offroad_visits(
         self, lines: Polylines, points: NDArray[np.int64], estimates: Estimates, random: np.random.Generator
     ) -> Polylines:
-        """Routes as trips with so many points take them: with a map, some leave the roads (`leave_roads`)."""
+        """The routes of trips with these numbers of points; with a map, some leave the roads (`leave_roads`)."""
         if self.roads is None:
             return lines
         from wayveil.synthesis.routes.offroad import leave_roads  # only runs with a map need it
@@ -67,6 +67,6 @@ def public_prior(scope: Scope, roads: RoadMap | None) -> Prior:
     prepared = prepare_roads(roads, base_grid(scope), scope)
     if len(prepared) and prepared.features:
         return Prior(prepared)
-    said = "No road of the map lies inside the scope; the map is not used."
-    warnings.warn(said, UnusedMapWarning, stacklevel=callers_level())
+    message = "No road of the map lies inside the scope; the map is not used."
+    warnings.warn(message, UnusedMapWarning, stacklevel=callers_level())
     return Prior()

@@ -3,7 +3,7 @@
 Only plain numbers are stored and read; pickle is disabled, so loading a file never executes code. A file that cannot be
 read is ignored.
 
-Privacy: free (public maps only; the cache contains nothing of a release or of the data).
+Privacy: free (public maps only; the cache contains nothing from a release or from the data).
 """
 
 import hashlib
@@ -31,7 +31,7 @@ def cache_folder() -> Path | None:
 
 
 def cache_name(*parts: object) -> str:
-    """A file name that is equal only for equal parts."""
+    """A file name that identifies the parts; different parts have different names."""
     text = "\n".join(repr(part) for part in parts)
     return f"roads-{hashlib.sha256(text.encode()).hexdigest()[:40]}.npz"
 
@@ -55,13 +55,13 @@ def store_arrays(folder: Path | None, name: str, arrays: dict[str, NDArray[np.ge
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with atomic_path(folder / name, private=True) as part, open(part, "wb") as file:
             np.savez(file, **arrays)  # type: ignore[arg-type]
-        _forget_oldest(folder)
+        _remove_oldest(folder)
     except (OSError, InputError):
         return False
     return True
 
 
-def _forget_oldest(folder: Path) -> None:
+def _remove_oldest(folder: Path) -> None:
     files = sorted(folder.glob("roads-*.npz"), key=lambda file: file.stat().st_mtime, reverse=True)
     for file in files[ROADS.cached_maps :]:
         file.unlink(missing_ok=True)

@@ -24,6 +24,8 @@ CLASS_GROUPS = (
     ("service", "path", "unknown"),
 )
 """Groups of classes with similar traffic; each group has one feature."""
+_BLUR_REACH = 2.5
+"""Distance, in standard deviations of the GPS error, up to which a part of a road adds to the cells around it."""
 _GROUP_OF = np.array([next(k for k, group in enumerate(CLASS_GROUPS) if name in group) for name in ROAD_CLASSES])
 
 
@@ -36,12 +38,12 @@ class RoadSamples:
     length_m: NDArray[np.float32]
     group: NDArray[np.int8]
     first: NDArray[np.int64]
-    """(cells + 1,) parts of cell c are `first[c]:first[c + 1]`."""
+    """(cells + 1,) cell c has the parts `first[c]:first[c + 1]`."""
 
 
 @dataclass(frozen=True, eq=False)
 class RoadPoints:
-    """Positions on the roads of a cell.
+    """Draws positions on the roads of cells.
 
     Privacy: free (post-processing; the map is public).
     """
@@ -82,7 +84,7 @@ def _fold(offset: NDArray[np.float64], extent: float) -> NDArray[np.float64]:
 
 
 def road_samples(roadmap: RoadMap, grid: Grid, scope: Scope) -> RoadSamples:
-    """The roads inside the scope in parts of a fifth of a cell or less.
+    """The roads inside the scope, cut into parts of at most a fifth of a cell.
 
     Privacy: free (the map is public).
     """
@@ -106,9 +108,9 @@ def road_samples(roadmap: RoadMap, grid: Grid, scope: Scope) -> RoadSamples:
 
 
 def road_features(roadmap: RoadMap, grid: Grid, scope: Scope) -> tuple[Field, ...]:
-    """Road length per base cell by class group, in cell widths (100 m in a city), and last a mask of uncovered cells.
+    """Road length per base cell by class group, in cell widths (100 m in a city), then a mask of uncovered cells.
 
-    Points on a road have GPS errors. So each part of a road is distributed over the cells in proportion to the integral
+    Recorded points have GPS errors. So each part of a road is distributed over the cells in proportion to the integral
     of a normal distribution with a standard deviation of 15 m.
 
     Privacy: free (the map is public).
@@ -117,11 +119,11 @@ def road_features(roadmap: RoadMap, grid: Grid, scope: Scope) -> tuple[Field, ..
 
 
 def features_of(samples: RoadSamples, grid: Grid) -> tuple[Field, ...]:
-    """`road_features` from given samples."""
+    """`road_features` from the samples of a map."""
     from scipy.special import ndtr
 
     x, y = samples.x_m.astype(float), samples.y_m.astype(float)
-    reach = int(np.ceil(2.5 * ROADS.blur_m / grid.cell_m))
+    reach = int(np.ceil(_BLUR_REACH * ROADS.blur_m / grid.cell_m))
     padded_columns, padded_rows = grid.columns + 2 * reach, grid.rows + 2 * reach
     column = np.clip((x // grid.cell_m).astype(np.int64), 0, grid.columns - 1)
     row = np.clip((y // grid.cell_m).astype(np.int64), 0, grid.rows - 1)
@@ -142,7 +144,7 @@ def features_of(samples: RoadSamples, grid: Grid) -> tuple[Field, ...]:
 def cover_side(grid: Grid) -> int:
     """Side of a coverage block in base cells: 400 m, or more if that would give too many blocks."""
     side = max(1, round(ROADS.cover_m / grid.cell_m))
-    while -(-grid.columns // side) * -(-grid.rows // side) > ROADS.most_cover_blocks:
+    while -(-grid.columns // side) * -(-grid.rows // side) > ROADS.max_cover_blocks:
         side *= 2
     return side
 

@@ -20,7 +20,7 @@ from wayveil.synthesis.routes.settings import ROADS
 
 @dataclass(frozen=True, eq=False)
 class _Edges:
-    """Directed edges: the road that gives the shape (−1 for none) and whether it is taken backwards."""
+    """Directed edges, with the road that gives each its shape (−1 for none) and whether it runs backwards along it."""
 
     tail: NDArray[np.int64]
     head: NDArray[np.int64]
@@ -45,7 +45,7 @@ def network_graph(network: RoadNetwork, grid: Grid, density: Field) -> RouteGrap
     used = _worth_keeping(network, roads, nodes)
     for _ in range(2):  # roads removed in the first pass leave uncovered blocks, which the second pass fills
         x, y, edges, loose = _with_blocks(network, roads, used, grid, density, relative, background)
-        reached = _largest(edges, len(x))
+        reached = _largest_part(edges, len(x))
         if not (used & ~reached[:nodes]).any():
             break
         used = used & reached[:nodes]
@@ -53,7 +53,7 @@ def network_graph(network: RoadNetwork, grid: Grid, density: Field) -> RouteGrap
 
 
 def _road_edges(network: RoadNetwork, grid: Grid, relative: Field, background: float) -> _Edges:
-    """Both directions of each road, one for one-way roads; the cost depends on the mean density along the road."""
+    """Both directions of each road, or one of a one-way road; the cost depends on the mean density along the road."""
     x, y = network.vertex_x_m, network.vertex_y_m
     step = step_lengths(network.offsets, x, y)
     middle = grid.index(x - 0.5 * np.diff(x, prepend=x[:1]), y - 0.5 * np.diff(y, prepend=y[:1]))
@@ -68,18 +68,19 @@ def _road_edges(network: RoadNetwork, grid: Grid, relative: Field, background: f
     return _Edges(
         np.r_[network.tail, network.head[both], at_border[:, 0]],
         np.r_[network.head, network.tail[both], at_border[:, 1]],
-        np.r_[cost[road], np.full(links, ROADS.border_cost_m * _most(background))],
+        np.r_[cost[road], np.full(links, ROADS.border_cost_m * _highest_cost(background))],
         np.r_[road, np.full(links, -1)],
         np.r_[backwards, np.zeros(links, bool)],
     )
 
 
-def _most(background: float) -> float:
+def _highest_cost(background: float) -> float:
+    """Cost per metre at zero density."""
     return float(travel_cost(np.zeros(1), background)[0])
 
 
 def _border_links(network: RoadNetwork, grid: Grid) -> NDArray[np.int64]:
-    """Pairs of nodes, in both directions, where neighbouring roads leave the scope; they may be connected outside."""
+    """Pairs of nearby nodes, in both directions, where roads leave the scope; they may be connected outside it."""
     from scipy.spatial import cKDTree
 
     x, y = network.x_m, network.y_m
@@ -96,10 +97,10 @@ def _worth_keeping(network: RoadNetwork, edges: _Edges, nodes: int) -> NDArray[n
     part = _strong_parts(edges.tail, edges.head, nodes)
     length = lengths(Polylines(network.offsets, network.vertex_x_m, network.vertex_y_m))
     inside = part[network.tail] == part[network.head]
-    held = np.bincount(part[network.tail[inside]], length[inside], minlength=part.max() + 1)
-    if held.max() == 0:  # every road is a one-way street without a way back
+    road_m = np.bincount(part[network.tail[inside]], length[inside], minlength=part.max() + 1)
+    if road_m.max() == 0:  # every road is a one-way street without a way back
         return np.zeros(nodes, bool)
-    result: NDArray[np.bool_] = ((held >= ROADS.least_island_m) | (held == held.max()))[part]
+    result: NDArray[np.bool_] = ((road_m >= ROADS.min_island_m) | (road_m == road_m.max()))[part]
     return result
 
 
@@ -107,12 +108,14 @@ def _strong_parts(tail: NDArray[np.int64], head: NDArray[np.int64], nodes: int) 
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
+    """Number of the strongly connected part of each node."""
     links = coo_matrix((np.ones(len(tail), np.int8), (tail, head)), shape=(nodes, nodes))
     result: NDArray[np.int64] = connected_components(links, directed=True, connection="strong")[1].astype(np.int64)
     return result
 
 
-def _largest(edges: _Edges, nodes: int) -> NDArray[np.bool_]:
+def _largest_part(edges: _Edges, nodes: int) -> NDArray[np.bool_]:
+    """Marks the nodes of the largest strongly connected part."""
     part = _strong_parts(edges.tail, edges.head, nodes)
     result: NDArray[np.bool_] = part == np.bincount(part).argmax()
     return result
@@ -127,7 +130,7 @@ def _with_blocks(
     relative: Field,
     background: float,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], _Edges, NDArray[np.bool_]]:
-    """Nodes and edges of the used roads and of the blocks that they do not cover, connected where they are close."""
+    """Nodes and edges of the used roads and of the blocks they do not cover; blocks are joined to roads nearby."""
     kept = np.flatnonzero(used[roads.tail] & used[roads.head])
     kept_roads = np.unique(roads.road[kept])
     covering = np.zeros(len(network), bool)
@@ -171,7 +174,7 @@ def _with_blocks(
 def _nearest_road(
     network: RoadNetwork, used: NDArray[np.bool_], x: NDArray[np.float64], y: NDArray[np.float64], furthest_m: float
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Blocks with a road node nearby, and that node."""
+    """Blocks with a road node within `furthest_m`, and the nearest such node of each."""
     from scipy.spatial import cKDTree
 
     node = np.flatnonzero(used)
@@ -183,7 +186,7 @@ def _nearest_road(
 
 
 def _cheapest(edges: _Edges, nodes: int) -> _Edges:
-    """The cheapest edge from each node to each other node; none from a node to itself."""
+    """Only the cheapest of parallel edges, and no edge from a node to itself."""
     order = np.lexsort((edges.cost, edges.head, edges.tail))
     tail, head = edges.tail[order], edges.head[order]
     first = np.r_[True, (tail[1:] != tail[:-1]) | (head[1:] != head[:-1])] & (tail != head)
@@ -200,7 +203,7 @@ def _assemble(
     loose: NDArray[np.bool_],
     grid: Grid,
 ) -> RouteGraph:
-    """The reached nodes renumbered, with the shape of each edge in its own direction."""
+    """The graph of the reached nodes, renumbered; the shape of each edge follows its direction."""
     number = np.cumsum(reached) - 1
     keep = np.flatnonzero(reached[edges.tail] & reached[edges.head])
     road = edges.road[keep]

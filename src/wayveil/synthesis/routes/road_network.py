@@ -1,7 +1,7 @@
-"""A road map as a network for routes: roads are split at junctions, chains are joined, and long chains are cut.
+"""A road map as a network for routes: roads are split at junctions, joined to chains, and cut where they are long.
 
-Nodes are junctions, changes of class or direction, and points every few cells on long roads, so that every trip has a
-node near its ends. The network depends on the map and the grid only and is cached (`road_cache`).
+Nodes are junctions, changes of road class or direction, and points every few cells on long roads, so that every trip
+has a node near its ends. The network depends only on the map and the grid, and is cached (`road_cache`).
 
 Privacy: free (the map is public).
 """
@@ -24,7 +24,7 @@ _MINOR = np.array([name in ("service", "path") for name in ROAD_CLASSES])
 
 @dataclass(frozen=True, eq=False)
 class RoadNetwork:
-    """Roads between nodes; road e owns the vertices `offsets[e]:offsets[e + 1]`, the nodes at its ends included."""
+    """Roads between nodes; road e has the vertices `offsets[e]:offsets[e + 1]`, including the nodes at its ends."""
 
     x_m: NDArray[np.float64]
     y_m: NDArray[np.float64]
@@ -42,7 +42,7 @@ class RoadNetwork:
 
 @dataclass(frozen=True, eq=False)
 class _Pieces:
-    """Polylines between places (merged vertices); piece p owns the vertices `offsets[p]:offsets[p + 1]`."""
+    """Polylines between places (merged vertices); piece p has the vertices `offsets[p]:offsets[p + 1]`."""
 
     offsets: NDArray[np.int64]
     x_m: NDArray[np.float64]
@@ -72,6 +72,7 @@ def road_network(roadmap: RoadMap, grid: Grid, scope: Scope) -> RoadNetwork:
 def _without_minor(
     roads: RoadMap, x: NDArray[np.float64], y: NDArray[np.float64], grid: Grid
 ) -> tuple[RoadMap, NDArray[np.float64], NDArray[np.float64]]:
+    """Drop service roads and paths, except in blocks that no other road covers."""
     minor = _MINOR[roads.road_class]
     if not minor.any():
         return roads, x, y
@@ -97,9 +98,10 @@ def _without_minor(
 def _places(
     x: NDArray[np.float64], y: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Merge vertices within a metre of each other into one place; returns each vertex's place and their positions."""
+    """Merge vertices within a metre of each other; returns the place of each vertex, and the positions of places."""
     from scipy.spatial import cKDTree
 
+    # One integer for each rounded position.
     key = np.rint(x / ROADS.key_m).astype(np.int64) * (1 << 31) + np.rint(y / ROADS.key_m).astype(np.int64)
     _, first, place = np.unique(key, return_index=True, return_inverse=True)
     pairs = cKDTree(np.c_[x[first], y[first]]).query_pairs(ROADS.snap_m, output_type="ndarray")
@@ -120,7 +122,7 @@ def _connected(a: NDArray[np.int64], b: NDArray[np.int64], size: int) -> NDArray
 
 
 def _split(roads: RoadMap, x: NDArray[np.float64], y: NDArray[np.float64]) -> _Pieces:
-    """Roads cut at every place that an end or a second road touches."""
+    """Cut roads at every place where a road ends, and where roads pass more than once."""
     if len(roads) == 0:
         none = np.zeros(0, np.int64)
         return _Pieces(np.zeros(1, np.int64), x, y, none, none, none.astype(bool), none.astype(np.int8))
@@ -158,7 +160,7 @@ def _take(pieces: _Pieces, keep: NDArray[np.bool_]) -> _Pieces:
 
 
 def _merge_junctions(pieces: _Pieces) -> _Pieces:
-    """Merge the places of a junction that the map draws as several: both sides of a divided road, turning lanes."""
+    """Merge places that belong to one junction: both sides of a divided road, turning lanes."""
     if len(pieces) == 0:
         return pieces
     size = int(max(pieces.begin.max(), pieces.end.max())) + 1
@@ -167,7 +169,7 @@ def _merge_junctions(pieces: _Pieces) -> _Pieces:
     x[pieces.end], y[pieces.end] = pieces.x_m[pieces.offsets[1:] - 1], pieces.y_m[pieces.offsets[1:] - 1]
     short = _lengths(pieces) < ROADS.junction_m
     part = _connected(pieces.begin[short], pieces.end[short], size)
-    # A long chain of short pieces is a street and not a junction, so the extent of a merged junction is limited.
+    # A long chain of short pieces is a street, not a junction. So places are merged only within squares.
     row, column = (np.floor(v / (2 * ROADS.junction_m)).astype(np.int64) for v in (y, x))
     _, merged = np.unique(np.stack([part, row, column], axis=1), axis=0, return_inverse=True)
     merged = merged.ravel()
@@ -179,6 +181,7 @@ def _merge_junctions(pieces: _Pieces) -> _Pieces:
     moved_x[pieces.offsets[:-1]], moved_y[pieces.offsets[:-1]] = x[centre[begin]], y[centre[begin]]
     moved_x[pieces.offsets[1:] - 1], moved_y[pieces.offsets[1:] - 1] = x[centre[end]], y[centre[end]]
     moved = _Pieces(pieces.offsets, moved_x, moved_y, begin, end, pieces.oneway, pieces.road_class)
+    # Loops at one junction are dropped, unless they are long enough to be streets.
     return _take(moved, (begin != end) | (_lengths(moved) > 4 * ROADS.junction_m))
 
 
@@ -196,10 +199,10 @@ def _lengths(pieces: _Pieces) -> NDArray[np.float64]:
 
 
 def _join_chains(pieces: _Pieces) -> _Pieces:
-    """Join pieces that continue each other without a junction.
+    """Join consecutive pieces that meet without a junction.
 
-    Each piece has two halves, 2p at its beginning and 2p + 1 at its end. Where exactly two halves of the same class and
-    with compatible directions meet, the chain continues from one to the other.
+    Piece p has two halves: 2p at its beginning and 2p + 1 at its end. Where exactly two halves meet, of the same class
+    and with compatible directions, the chain continues from one to the other.
     """
     if len(pieces) == 0:
         return pieces
@@ -217,7 +220,7 @@ def _join_chains(pieces: _Pieces) -> _Pieces:
 
     piece = half // 2
     size = np.diff(pieces.offsets)[piece]
-    skip = (~first).astype(np.int64)  # the first vertex of a following piece is the last one of the piece before
+    skip = (~first).astype(np.int64)  # the first vertex of a later piece repeats the last one of the piece before it
     total, rank = _ranges(skip, size - skip)
     length = np.diff(total)
     forward = np.repeat(half % 2 == 0, length)
@@ -231,7 +234,7 @@ def _join_chains(pieces: _Pieces) -> _Pieces:
 
 
 def _walk_chains(onward: NDArray[np.int64], oneway: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """For all chains in order: the half at which each piece is entered, and whether it is the first of its chain."""
+    """For the pieces of all chains in order: the half at which each is entered, and whether it is the first."""
     start = np.flatnonzero(onward < 0)
     start = start[~(oneway[start // 2] & (start % 2 == 1))]  # a one-way chain is followed in its direction
     active, current, last = np.arange(len(start)), start, start.copy()
@@ -263,7 +266,7 @@ def _break_rings(onward: NDArray[np.int64]) -> None:
 
 
 def _cut(pieces: _Pieces, grid: Grid) -> RoadNetwork:
-    """Simplify the chains, add a vertex at least every 1.2 cells, and cut them into roads of about four cells."""
+    """Simplify the chains, add a vertex at least every 1.2 cells, and cut them to about four cells or less."""
     offsets, x, y = simplified(pieces.offsets, pieces.x_m, pieces.y_m)
     offsets, x, y = densified(offsets, x, y, ROADS.vertex_cells * grid.cell_m)
     owner = ragged.owners(np.diff(offsets))
@@ -278,7 +281,7 @@ def _cut(pieces: _Pieces, grid: Grid) -> RoadNetwork:
     ok = owner[begin[1:]] == owner[begin[:-1]]
     begin, end = begin[:-1][ok], begin[1:][ok]
     edge_offsets, position = _ranges(begin, end - begin + 1)
-    ends = np.r_[x[begin], x[end]] + 1j * np.r_[y[begin], y[end]]  # chain ends are the places themselves: equal floats
+    ends = np.r_[x[begin], x[end]] + 1j * np.r_[y[begin], y[end]]  # exact copies of places, so equal ends are equal
     nodes, index = np.unique(ends, return_inverse=True)
     tail, head = index[: len(begin)], index[len(begin) :]
     chain = owner[begin]

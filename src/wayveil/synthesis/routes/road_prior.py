@@ -1,6 +1,6 @@
-"""A public road map as a prior of the density, of routes, and of the positions of points.
+"""A public road map as a prior for the density, for routes, and for the positions of points.
 
-    prior = prepare_roads(roadmap, grid, scope)         # from the cache after the first time
+    prior = prepare_roads(roadmap, grid, scope)         # cached after the first call
     estimates = estimate(release, prior.features)
     graph = prior.graph(estimates.passage)
     x_m, y_m = prior.points.draw_in_cells(cells, random)
@@ -35,15 +35,15 @@ from wayveil.synthesis.routes.road_network import RoadNetwork, road_network
 __all__ = ["RoadPoints", "RoadPrior", "prepare_roads", "road_features"]
 
 _FORMAT = 1
-"""Version of the cache format; increase it whenever the same map would give other arrays."""
+"""Version of the cache format; increase it whenever the same map would give different arrays."""
 
 
 @dataclass(frozen=True, eq=False)
 class RoadPrior:
-    """Quantities that depend on the map and the grid only."""
+    """What depends only on the map and the grid."""
 
     features: tuple[Field, ...]
-    """The result of `road_features`; empty if no road lies inside the scope, so that the map has no effect."""
+    """The result of `road_features`; empty if no road lies inside the scope; the map then has no effect."""
     points: RoadPoints
     network: RoadNetwork
 
@@ -63,9 +63,9 @@ def prepare_roads(
     Parameters
     ----------
     folder
-        Where the cache is; by default the user's cache folder.
+        The folder of the cache; by default the user's cache folder.
     cached
-        False to neither read nor write a cache.
+        False: neither read nor write the cache.
 
     Privacy: free (the map is public).
     """

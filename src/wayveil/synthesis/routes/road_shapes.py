@@ -1,4 +1,4 @@
-"""Simplify and densify many polylines at a time.
+"""Simplify and densify many polylines at once.
 
 Privacy: free (applied to public maps and to estimates).
 """
@@ -21,7 +21,7 @@ def along(offsets: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.floa
 def simplified(
     offsets: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Remove vertices within two metres of the line between their neighbours, at most every other vertex per round."""
+    """Remove vertices within two metres of the line between their neighbours; a round tests every other vertex."""
     for round_ in range(ROADS.simplify_rounds):
         count = np.diff(offsets)
         rank = ragged.ranks(count)
@@ -42,7 +42,7 @@ def simplified(
 def densified(
     offsets: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64], spacing_m: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Add equidistant vertices in steps longer than `spacing_m`."""
+    """Divide steps longer than `spacing_m` by equidistant vertices."""
     after_m = np.roll(step_lengths(offsets, x, y), -1)  # from each vertex to the next one; 0 at the last
     parts = np.maximum(np.ceil(after_m / spacing_m), 1).astype(np.int64)
     begin, rank = ragged.owners(parts), ragged.ranks(parts)
@@ -54,7 +54,7 @@ def densified(
 
 
 def with_short_steps(lines: Polylines, longest_m: float) -> Polylines:
-    """The same polylines with no step longer than `longest_m`, processed in blocks to bound the memory."""
+    """The same polylines with no step longer than `longest_m`, processed in blocks to limit the memory."""
     parts = []
     for first, last in ragged.runs(lines.offsets):
         vertices = slice(lines.offsets[first], lines.offsets[last])

@@ -1,4 +1,4 @@
-"""Trees of cheapest paths, balanced on a sample of trips so that routes reproduce the passage, the density of the way.
+"""Trees of cheapest paths, balanced so that routes reproduce the passage (the estimated density of route length).
 
 Privacy: free (post-processing).
 """
@@ -31,12 +31,12 @@ class Router:
 
 
 def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random: np.random.Generator) -> Router:
-    """Trees of cheapest paths such that the density of the routes along them is about the passage.
+    """Find trees of cheapest paths such that the density of routes along them is close to the passage.
 
-    This is traffic assignment by successive averages: a part of the hubs gets its trees in each round, with costs of
-    its own. Then a sample of trips is routed along all trees so far. In blocks with too many routes, travel becomes
-    more expensive for the next rounds, in blocks with too few cheaper. All trees stay in use, so the density is an
-    average over rounds, which does not oscillate, and trips between neighbouring places take different routes.
+    This is traffic assignment by successive averages. In each round, some of the hubs get their trees, from the costs
+    of that round; then a sample of trips is routed along all trees so far. Travel becomes more expensive for the next
+    round in blocks with too many routes, and cheaper in blocks with too few. All trees stay in use, so the density is
+    an average over rounds, which does not oscillate, and trips between neighbouring places take different routes.
     """
     grid = estimates.grid
     side = max(1, round(BALANCE.block_m / grid.cell_m))
@@ -47,18 +47,18 @@ def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random
     router, crowding = None, np.ones_like(target)
     for number in range(rounds):
         if router is not None:
-            some = take_trips(trips, random.permutation(len(trips))[: BALANCE.sample_trips])
-            lines, vias, _ = _routes(router, some, random)
-            router = replace(router, detour=_detour(lines, vias, some))
-            change = _crowding(pool(_way_shares(lines, grid), side), target)
+            sample = take_trips(trips, random.permutation(len(trips))[: BALANCE.sample_trips])
+            lines, vias, _ = _routes(router, sample, random)
+            router = replace(router, detour=_detour(lines, vias, sample))
+            change = _crowding(pool(_route_shares(lines, grid), side), target)
             crowding = np.clip(crowding * change, *BALANCE.factor_bounds)
         costs = graph.reweighted(grid, interpolate(crowding, side, estimates.passage.shape))
         some_hubs = slice(number, None, rounds)
-        added = _with_trees(costs, node[some_hubs], mass[some_hubs], random)
+        added = _hubs_with_trees(costs, node[some_hubs], mass[some_hubs], random)
         router = (
             Router(graph, added, BALANCE.usual_detour)
             if router is None
-            else replace(router, hubs=router.hubs.and_more(added))
+            else replace(router, hubs=router.hubs.followed_by(added))
         )
     assert router is not None  # there is at least one hub
     return router
@@ -67,7 +67,7 @@ def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random
 def _hub_nodes(
     graph: RouteGraph, grid: Grid, passage: Field, ends: Field
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """The busiest cell of each of 256 regions of equal mass, as nodes of the graph, and the passage of its region."""
+    """Hubs: the node nearest to the busiest cell of each of 256 regions of equal mass, and the region's passage."""
     mass = passage / passage.sum() + ends / ends.sum()
     depth = min(ROUTES.hub_depth, max(1, int(np.log2(max(2, min(grid.cells, graph.nodes) // 4)))))
     region = label_regions(grid, cut_regions(mass, depth)).ravel()
@@ -81,52 +81,55 @@ def _hub_nodes(
     return node, np.asarray(np.bincount(member, share), np.float64) + 1e-12
 
 
-def _with_trees(
+def _hubs_with_trees(
     graph: RouteGraph, node: NDArray[np.int64], mass: NDArray[np.float64], random: np.random.Generator
 ) -> Hubs:
-    """Hubs with trees of cheapest paths; the costs of streets have random factors, because drivers differ."""
+    """Hubs with trees of cheapest paths; street costs get random factors, because drivers choose differently."""
     street = streets_of(graph)
     factor = np.exp(ROUTES.cost_spread * random.standard_normal(street.max(initial=0) + 1))[street]
-    drivers = replace(graph, cost=graph.cost * factor)
-    nearby = None if graph.blocks is not None else drivers.trees_to(node, ROUTES.nearby_m * cost_per_metre(graph))
-    return Hubs(node, graph.x_m[node], graph.y_m[node], mass, drivers.trees_from(node), nearby)
+    varied = replace(graph, cost=graph.cost * factor)
+    nearby = None if graph.blocks is not None else varied.trees_to(node, ROUTES.nearby_m * cost_per_metre(graph))
+    return Hubs(node, graph.x_m[node], graph.y_m[node], mass, varied.trees_from(node), nearby)
 
 
-def _crowding(seen: Field, target: Field) -> Field:
-    """√(seen / target) of each block, times the same of the district around it.
+def _crowding(realised: Field, target: Field) -> Field:
+    """√(realised / target) of each block, times the same of the district around it.
 
-    Cheapest paths concentrate in the centre as a whole, which single blocks do not show well: with blocks only, the
-    routes were 3 to 6 % less spread out than the target.
+    Cheapest paths concentrate in the centre as a whole, which single blocks hardly show: without districts, routes were
+    3 to 6 % less spread out than the target.
     """
-    far_seen, far_target = pool(seen, BALANCE.district_blocks), pool(target, BALANCE.district_blocks)
-    around = interpolate(_ratio(far_seen, far_target), BALANCE.district_blocks, seen.shape)
-    return (_ratio(seen, target) * around) ** BALANCE.power
+    of_districts = _ratio(pool(realised, BALANCE.district_blocks), pool(target, BALANCE.district_blocks))
+    around = interpolate(of_districts, BALANCE.district_blocks, realised.shape)
+    return (_ratio(realised, target) * around) ** BALANCE.power
 
 
-def _ratio(seen: Field, target: Field) -> Field:
+def _ratio(realised: Field, target: Field) -> Field:
+    """realised / target, with a constant added to both so that empty blocks have a finite ratio."""
     soft = BALANCE.soft * target.mean()
-    result: Field = (seen + soft) / (target + soft)
+    result: Field = (realised + soft) / (target + soft)
     return result
 
 
 def route_trips(estimates: Estimates, router: Router, trips: Trips, random: np.random.Generator) -> Polylines:
-    """A polyline for each trip; on nodes of the grid, it passes a random place inside their blocks."""
+    """A polyline for each trip; where it follows blocks of the grid, it passes a random place inside each."""
     lines, _, node = _routes(router, trips, random)
-    loose = loosen(lines, node, router.graph, estimates.grid, estimates.passage**BALANCE.vertex_power, random)
-    return with_short_steps(loose, BALANCE.step_cells * estimates.grid.cell_m)
+    attraction = estimates.passage**BALANCE.vertex_power
+    varied = spread_in_blocks(lines, node, router.graph, estimates.grid, attraction, random)
+    return with_short_steps(varied, BALANCE.step_cells * estimates.grid.cell_m)
 
 
 def _routes(
     router: Router, trips: Trips, random: np.random.Generator
 ) -> tuple[Polylines, NDArray[np.int64], NDArray[np.int64]]:
+    """The route of each trip, its via (−1 for none), and the node at each vertex."""
     vias = choose_vias(trips.start, trips.end, trips.length_m, router.hubs, router.detour, random)
     lines, node = route(router.graph, router.hubs, trips.start, trips.end, vias)
     return lines, vias, node
 
 
-def _way_shares(lines: Polylines, grid: Grid) -> Field:
-    """Share of route length in each cell, with equal weight for every trip."""
-    count = BALANCE.way_points
+def _route_shares(lines: Polylines, grid: Grid) -> Field:
+    """Share of the route length in each cell; every trip has the same weight."""
+    count = BALANCE.points_per_route
     fractions = np.tile((np.arange(count) + 0.5) / count, len(lines))
     spots = place(lines, steps(lines), np.arange(len(lines) + 1) * count, fractions)
     cells = np.bincount(grid.index(spots.x_m, spots.y_m), minlength=grid.cells).reshape(grid.rows, grid.columns)
@@ -135,15 +138,15 @@ def _way_shares(lines: Polylines, grid: Grid) -> Field:
 
 
 def _detour(lines: Polylines, vias: NDArray[np.int64], trips: Trips) -> float:
-    """Ratio of a cheapest path to the straight line: the median over trips without a detour."""
+    """Ratio of a cheapest path to the straight line: the median of trips without a via."""
     straight = np.hypot(trips.start[0] - trips.end[0], trips.start[1] - trips.end[1])
-    direct = (vias < 0) & (straight > BALANCE.detour_least_m)
-    if direct.sum() < BALANCE.detour_trips:
+    direct = (vias < 0) & (straight > BALANCE.detour_min_m)
+    if direct.sum() < BALANCE.detour_min_trips:
         return BALANCE.usual_detour
     return float(np.clip(np.median(lengths(lines)[direct] / straight[direct]), *BALANCE.detour_bounds))
 
 
-def loosen(
+def spread_in_blocks(
     lines: Polylines,
     node: NDArray[np.int64],
     graph: RouteGraph,

@@ -1,4 +1,4 @@
-"""Routes: cheapest paths between drawn ends, with a detour through a hub if the drawn length is longer.
+"""Routes: cheapest paths between given ends, with a detour through a hub if the drawn length is longer.
 
 Privacy: free (post-processing).
 """
@@ -17,7 +17,7 @@ from wayveil.synthesis.routes.settings import ROUTES
 
 @dataclass(frozen=True, eq=False)
 class Hubs:
-    """Busy places: roots of the shortest-path trees, and intermediate points of detours."""
+    """Busy places: roots of the trees of cheapest paths, and intermediate points of detours."""
 
     node: NDArray[np.int64]
     x_m: NDArray[np.float64]
@@ -26,10 +26,10 @@ class Hubs:
     predecessor: NDArray[np.int32]
     """(hubs, nodes) trees of cheapest paths from each hub."""
     successor: NDArray[np.int32] | None = None
-    """(hubs, nodes) trees of cheapest paths to each hub from places nearby; None if all edges go both ways."""
+    """(hubs, nodes) trees of cheapest paths from nearby nodes to each hub; None if all edges go both ways."""
 
-    def and_more(self, others: "Hubs") -> "Hubs":
-        """These hubs, then the others."""
+    def followed_by(self, others: "Hubs") -> "Hubs":
+        """These hubs and then the others."""
         successor = None
         if self.successor is not None and others.successor is not None:
             successor = np.concatenate([self.successor, others.successor])
@@ -48,7 +48,7 @@ class Hubs:
         return self.predecessor if self.successor is None else np.concatenate([self.predecessor, self.successor])
 
     def arrival(self, hub: NDArray[np.int64], node: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Row of `trees` for the path from each node to each hub, backwards: that of `predecessor` from far away."""
+        """Row of `trees` with the path between each node and its hub: of `successor` if that reaches the node."""
         if self.successor is None:
             return hub
         reached = (self.successor[hub, node] >= 0) | (self.node[hub] == node)
@@ -63,17 +63,17 @@ def choose_vias(
     detour: float,
     random: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """(n,) hubs to pass through, −1 for none, so that the route has about the given length.
+    """(n,) the hub that each route passes through, −1 for none, so that it has about the given length.
 
-    Trips that are longer than a cheapest path pass a hub near an ellipse around their ends: a detour, or a round trip.
-    `detour` is the ratio of a cheapest path to the straight line.
+    Trips that are longer than a cheapest path pass through a hub near the ellipse of places, with the ends as foci, for
+    which the detour has the drawn length. `detour` is the ratio of a cheapest path to the straight line.
     """
     vias = np.full(len(length_m), -1, np.int64)
     straight = np.hypot(start[0] - end[0], start[1] - end[1])
-    need = np.flatnonzero(length_m > ROUTES.detour_from * detour * straight + ROUTES.detour_from_m)
+    longer = np.flatnonzero(length_m > ROUTES.detour_from * detour * straight + ROUTES.detour_from_m)
     attraction = np.log(hubs.mass).astype(np.float32)
-    for first in range(0, len(need), ROUTES.hub_block):
-        part = need[first : first + ROUTES.hub_block]
+    for first in range(0, len(longer), ROUTES.hub_block):
+        part = longer[first : first + ROUTES.hub_block]
         goal = length_m[part, None].astype(np.float32)
         score = _distances(hubs, start[0][part], start[1][part])
         score += _distances(hubs, end[0][part], end[1][part])
@@ -92,7 +92,7 @@ def choose_vias(
 
 
 def _distances(hubs: Hubs, x_m: NDArray[np.float64], y_m: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Metres from each position to each hub; single precision, because a hub's position matters to a few metres."""
+    """Metres from each position to each hub; in single precision, because a few metres do not matter."""
     across = x_m[:, None].astype(np.float32) - hubs.x_m.astype(np.float32)
     along = y_m[:, None].astype(np.float32) - hubs.y_m.astype(np.float32)
     across *= across
@@ -108,20 +108,21 @@ def route(
     end: tuple[NDArray[np.float64], NDArray[np.float64]],
     vias: NDArray[np.int64],
 ) -> tuple[Polylines, NDArray[np.int64]]:
-    """Polylines from start to end along the trees of a hub near the start and of a via; the node at each vertex.
+    """Find the polylines from start to end, and the node at each vertex.
 
-    The legs of a route are the way from the start to its hub, from there to its via, and to the end. Where one leg
-    turns back on the one before it, both are cut, so that a route branches off its trees and never goes to and fro. The
-    node is −1 where a vertex is the start, the end, or inside an edge's shape.
+    A route has legs from its start to a hub nearby, from there to its via (if any), and on to its end, along the trees
+    of the hub and of the via. Where a leg doubles back on the previous one, both are shortened to the point where they
+    part, so that no route goes back and forth. The node is −1 where a vertex is the start, the end, or inside an edge's
+    shape.
     """
     n = len(vias)
     hub = _hub_on_the_way(hubs, start, end)
     around_m = ROUTES.around_hub * np.hypot(hubs.x_m[hub] - start[0], hubs.y_m[hub] - start[1])
-    near_start, going = graph.nearest(*start), np.flatnonzero(vias >= 0)
-    # To the hub (backwards), to the via if there is one, to the end.
-    owner = np.r_[np.arange(n), going, np.arange(n)]
-    tree = np.r_[hubs.arrival(hub, near_start), hub[going], np.where(vias >= 0, vias, hub)]
-    target = np.r_[near_start, hubs.node[vias[going]], graph.nearest(*end)]
+    near_start, with_via = graph.nearest(*start), np.flatnonzero(vias >= 0)
+    # The legs: to the hub (walked backwards), to the via if there is one, to the end.
+    owner = np.r_[np.arange(n), with_via, np.arange(n)]
+    tree = np.r_[hubs.arrival(hub, near_start), hub[with_via], np.where(vias >= 0, vias, hub)]
+    target = np.r_[near_start, hubs.node[vias[with_via]], graph.nearest(*end)]
     order = np.argsort(owner, kind="stable")
     owner, backwards = owner[order], order < n
     offsets, nodes = _walk(hubs.trees, tree[order], target[order])
@@ -144,7 +145,7 @@ def _hub_on_the_way(
     start: tuple[NDArray[np.float64], NDArray[np.float64]],
     end: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> NDArray[np.int64]:
-    """The hub h with the least a·|h − start| + |h − end|, a > 1: near the start, and on the way."""
+    """The hub h with the least a·|h − start| + |h − end|, a > 1: on the way, and rather near the start."""
     best = np.empty(len(start[0]), np.int64)
     for first in range(0, len(best), ROUTES.hub_block):
         part = slice(first, first + ROUTES.hub_block)
@@ -156,13 +157,13 @@ def _hub_on_the_way(
 
 
 def _without_spurs(offsets: NDArray[np.int64], nodes: NDArray[np.int64], owner: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which nodes are kept if, between two legs of one owner, the way out and back again is cut off."""
+    """Which nodes remain when the stretch that two consecutive legs of a route share is removed from both."""
     count = np.diff(offsets)
     before = np.flatnonzero(owner[1:] == owner[:-1])
     shared = np.minimum(count[before], count[before + 1])
     rank, row = ragged.ranks(shared), ragged.owners(shared)
     same = nodes[offsets[1:][before][row] - 1 - rank] == nodes[offsets[before + 1][row] + rank]
-    # Both begin with the node where the legs meet, so at least one is the same; it is the one that is kept.
+    # Read away from the node where the legs meet, both begin with it; the last node that they share is kept.
     back = np.minimum.reduceat(np.where(same, shared[row], rank), ragged.offsets_of(shared)[:-1]) - 1
     from_begin, from_end = np.zeros(len(count), np.int64), np.zeros(len(count), np.int64)
     from_begin[before + 1] = back
@@ -175,7 +176,7 @@ def _without_spurs(offsets: NDArray[np.int64], nodes: NDArray[np.int64], owner: 
 def _walk(
     predecessor: NDArray[np.int32], tree: NDArray[np.int64], target: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Nodes from each tree's root to its target; all paths are followed together, one step at a time."""
+    """Nodes from the root of each tree to its target; all paths are followed together, one step at a time."""
     before_of = predecessor.ravel()
     active, current, base = np.arange(len(tree)), target, tree * predecessor.shape[1]
     count = np.zeros(len(tree), np.int64)
@@ -227,10 +228,10 @@ def _between_ends(
     start: tuple[NDArray[np.float64], NDArray[np.float64]],
     end: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The last vertex beside the start, in the first `around_m` of each path, and the first one beside its end.
+    """The last vertex beside the start, among the first `around_m` of each path, and the first one beside its end.
 
-    A path begins at the node nearest to the start, which may lie behind it, and may pass the start again after its hub.
-    It ends at the node nearest to the end, which may lie behind the end.
+    A path begins at the node nearest to the start. That node, or the hub, may lie in the wrong direction; then the path
+    passes the start again. It ends at the node nearest to the end, and may have passed the end before.
     """
     count = np.diff(offsets)
     along = np.cumsum(step_lengths(offsets, x, y))
@@ -250,7 +251,7 @@ def _beside(
     place: tuple[NDArray[np.float64], NDArray[np.float64]],
     excluded: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
-    """Which vertices are within a block of their path's place or nearest to it, among those not excluded."""
+    """Which vertices, of those not excluded, are within a block of their path's place, or else nearest to it."""
     count = np.diff(offsets)
     apart = np.hypot(x - np.repeat(place[0], count), y - np.repeat(place[1], count))
     apart[excluded] = np.inf
