@@ -399,3 +399,8 @@ def test_python_and_names_that_look_like_html(folder, page):
     page.open((folder / "draw.html").as_uri())
     assert page.ask("document.querySelector('#list span').textContent") == evil
     assert page.ask("document.images.length") == 0
+
+
+def test_the_path_of_a_street_map_is_refused_with_the_remedy(tmp_path):
+    with pytest.raises(InputError, match="read_roads"):
+        wayveil.rules.write_editor(tmp_path / "draw.html", SCOPE, roads="roads.parquet")

@@ -53,7 +53,6 @@ _HARMLESS = "nothing; this is harmless"
 ADVICE = {
     DAMAGED: "left out of every measurement; repair them or remove them",
     **dict.fromkeys(_BAD, _LEFT_OUT),
-    "missing coordinate": f"{_LEFT_OUT}; if decimals are written with a comma, set decimal=",
     MALFORMED: "left out of every measurement; a row must be one line with as many values as the header, and "
     "quotation marks must be closed on the same line",
     UNTIMED: "left out of every measurement; a line needs M values, a list with as many times as positions, or a start "

@@ -100,8 +100,8 @@ def _frame_text(facts: dict[str, Any]) -> list[str]:
     )
     return [
         f"Points between {scope['south']} and {scope['north']} degrees north and between {scope['west']} and "
-        f"{scope['east']} degrees east, {days}, in the time zone {scope['timezone']}. This frame was chosen from "
-        "public knowledge, not from the data.",
+        f"{scope['east']} degrees east, {days}, in the time zone {scope['timezone']}. The owner states "
+        "that this scope was chosen from public knowledge, not from the data.",
         f"At most {caps['points']} points, {caps['length_km']:g} km and {caps['duration_h']:g} h of each trajectory.",
     ]
 

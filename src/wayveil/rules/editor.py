@@ -13,6 +13,7 @@ import numpy as np
 from wayveil.core.roads import ROAD_CLASSES, RoadMap, check_inside, clip_roads, road_class_of
 from wayveil.core.scope import Scope
 from wayveil.core.web import asset, road_lines, script_json
+from wayveil.errors import InputError
 from wayveil.io.atomic import write_text
 from wayveil.io.outputs import check_page
 from wayveil.io.scope_files import read_scope
@@ -65,6 +66,8 @@ def write_editor(
     """
     output = Path(path)
     check_page(output, [given for given in (scope, rules) if isinstance(given, str | os.PathLike)])
+    if roads is not None and not isinstance(roads, RoadMap):
+        raise InputError("roads= must be a road map; read its file with wayveil.read_roads.")
     frame = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
     progress("page", 0.0)
     if roads is not None:
