@@ -1,7 +1,7 @@
 """The evaluation of single trips on a small simulated city."""
 
-import builtins
 import json
+import sys
 from dataclasses import replace
 
 import numpy as np
@@ -148,14 +148,8 @@ def test_a_map_of_another_city_is_refused(town):
 
 
 def test_a_missing_extra_is_one_sentence_with_the_command(town, monkeypatch):
-    real_import = builtins.__import__
-
-    def without(name, *rest, **named):
-        if name.startswith("sklearn"):
-            raise ImportError(name)
-        return real_import(name, *rest, **named)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    for name in [name for name in sys.modules if name.split(".")[0] == "sklearn"] + ["sklearn"]:
+        monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(InputError) as error:
         evaluate("no such file", "nor this", town[0].scope, trips=True)
     assert str(error.value) == "trips=True needs scikit-learn; install it with: pip install 'wayveil[evaluate]'."
@@ -168,7 +162,6 @@ def test_a_map_without_trips_is_refused(town):
 
 @pytest.mark.needs("sklearn")
 def test_the_command_and_the_internal_report(town, tmp_path, monkeypatch, capsys):
-    import sys
 
     from wayveil.cli.main import main
 
