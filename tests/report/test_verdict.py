@@ -60,6 +60,12 @@ def test_a_clear_release_looks_clear(sheets):
     assert "faint" not in "".join(re.findall(r'<rect class="(bar[^"]*)"', page)) and 'id="hour"' in page
 
 
+def test_at_user_level_the_sheet_says_that_further_trips_are_missing(sheets):
+    limit = "At most 20 trips of each person were measured; further trips are missing from all counts."
+    assert limit in sheets["poor"]
+    assert "trips of each person" not in sheets["clear"]
+
+
 @pytest.mark.parametrize("name", ["poor", "clear"])
 def test_every_chart_has_error_bars(sheets, name):
     page = sheets[name]

@@ -37,6 +37,8 @@ class VerdictSection:
     lines: tuple[VerdictLine, ...]
     poor_map: bool
     """Streets and trips between zones are noise: the page then shows no street as if it were real."""
+    limit: str = ""
+    """Which trips were not measured at all, at user level."""
 
 
 def verdict_section(found: Uncertainty) -> VerdictSection:
@@ -47,7 +49,15 @@ def verdict_section(found: Uncertainty) -> VerdictSection:
     all_of_them = verdicts(found)
     words = {one.kind: one.word for one in all_of_them}
     poor = all(words[kind] == "noise" for kind in _PLACES)
-    return VerdictSection(sentence(all_of_them), tuple(map(_line, all_of_them)), poor)
+    return VerdictSection(sentence(all_of_them), tuple(map(_line, all_of_them)), poor, _limit(found))
+
+
+def _limit(found: Uncertainty) -> str:
+    release = found.release
+    if release.unit != "user":
+        return ""
+    most = release.max_per_user
+    return f"At most {most} trips of each person were measured; further trips are missing from all counts."
 
 
 def _line(one: Verdict) -> VerdictLine:
