@@ -358,6 +358,13 @@ def test_command(files):
     assert "internal" in result.stdout
     assert (files / "in.html").stat().st_mode & 0o077 == 0  # for its owner only
     assert "Not for publication" in (files / "in.html").read_text()
+    sheet = (files / "page.html").read_bytes()
+    result = run(files, "r.release.json", "s.parquet", "-o", "page.html", *more)
+    assert "is not an internal report" in str(result.exception)
+    assert (files / "page.html").read_bytes() == sheet
+    assert run(files, "r.release.json", "s.parquet", "-o", "in.html", *more).exit_code == 0
+    result = run(files, "r.release.json", "s.parquet", "-o", "sheet.pdf")
+    assert "ends in .html" in str(result.exception) and not (files / "sheet.pdf").exists()
 
 
 @pytest.mark.parametrize(

@@ -94,15 +94,27 @@ def check_output(path: Place, *, force: bool = False, room_bytes: int = 0) -> No
         raise unwritable(target, error) from None
 
 
-def check_page(output: Path, inputs: Iterable[Place | None] = ()) -> None:
-    """InputError unless the page can be written; of existing files it may overwrite only an earlier page."""
+_HEAD_BYTES = 2048
+_PRIVATE_MARK = b'<meta name="robots" content="noindex">'
+"""In the first bytes of internal reports (`report/templates/page.html.j2`)."""
+
+
+def check_page(output: Path, inputs: Iterable[Place | None] = (), *, private: bool = False) -> None:
+    """InputError unless the page can be written; of existing files it may overwrite only an earlier page.
+
+    A private page may overwrite private pages only, because a public page may be shared or published where it is.
+    """
     check_outputs([output], inputs=inputs)
     check_output(output, force=True)
     if output.exists():
         with open_regular(output) as there:
-            start = there.read(64).strip().lower()
+            start = there.read(_HEAD_BYTES).strip().lower()
         if start and not start.startswith(b"<!doctype html"):
             raise InputError(f"'{output.name}' already exists and is not a page of wayveil; choose another output.")
+        if start and private and _PRIVATE_MARK not in start:
+            raise InputError(f"'{output.name}' already exists and is not an internal report; choose another output.")
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"The page is written as HTML; choose a name that ends in .html instead of '{output.name}'.")
 
 
 def unwritable(target: Path, error: OSError | ValueError) -> InputError:

@@ -81,7 +81,7 @@ def write_report(
         raise InputError("The internal report needs the private data; give it with real=.")
     output = Path(path)
     given: tuple[Any, ...] = (release, synthetic, roads, rules, real, audit, evaluation)
-    check_page(output, [Path(file) for file in given if _is_path(file)])
+    check_page(output, [Path(file) for file in given if _is_path(file)], private=internal)
     progress("read", 0.0)
     released = release if isinstance(release, Release) else read_release(release)
     if not internal and _is_path(synthetic):
