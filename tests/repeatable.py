@@ -6,7 +6,7 @@ from wayveil.privacy.noise import SeededNoise
 
 
 class RepeatableNoise(SeededNoise):
-    """Seeded noise that claims to be private, so that what is said about a private release can be tested.
+    """Seeded noise whose releases are marked private, to test the output that describes a private release.
 
     With real noise such a test fails by chance: a small city has few trips, and many limits of synthesis, audits and
     warnings depend on noisy numbers. Tests of the noise itself use `OpenDPNoise`.

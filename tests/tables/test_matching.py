@@ -5,6 +5,7 @@ import pytest
 
 from wayveil.core.roads import RoadMap
 from wayveil.core.scope import Scope
+from wayveil.traffic import paths
 from wayveil.traffic.links import links_of
 from wayveil.traffic.matching import SETTINGS, match_trips
 
@@ -107,7 +108,7 @@ def test_longer_paths_are_those_of_networkx():
         if not (graph.has_node(a) and graph.has_node(b) and networkx.has_path(graph, a, b)):
             continue
         shortest = networkx.shortest_path_length(graph, a, b, "weight")
-        believed = shortest <= SETTINGS.detour * straight + SETTINGS.slack_m
+        believed = shortest <= paths.SETTINGS.detour * straight + paths.SETTINGS.slack_m
         assert sum(metres.values()) == pytest.approx(shortest if believed else 0, abs=2)
         checked += believed
     assert checked > 30
