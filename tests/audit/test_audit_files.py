@@ -8,7 +8,7 @@ import typer
 from typer.testing import CliRunner
 
 from stats import ALPHA
-from wayveil.audit import audit, centroid_error_m, linkage, membership, own_linkage, reconstruct_last
+from wayveil.audit import audit_synthetic, centroid_error_m, linkage, membership, own_linkage, reconstruct_last
 from wayveil.audit.attacks import nearest, shapes
 from wayveil.cli.audit import register
 from wayveil.core.trajectories import Trajectories, concatenate, select
@@ -57,7 +57,7 @@ def test_nearest_is_brute_force(city, sides):
 
 
 def test_an_honest_sample_passes_every_attack(city, sides, fresh):
-    report = audit(sides[0], fresh, city.scope, 0.5, holdout=sides[1], confidence=SURE)
+    report = audit_synthetic(sides[0], fresh, city.scope, epsilon=0.5, holdout=sides[1], confidence=SURE)
     assert report.passed and "No attack" in report.verdict
     assert {"nearest-neighbour linkage", "exact copies", "linkage against the hold-out", "membership inference",
             "below the floor"} <= set(by_name(report))  # fmt: skip
@@ -67,20 +67,21 @@ def test_an_honest_sample_passes_every_attack(city, sides, fresh):
 def test_a_small_honest_sample_is_not_below_the_floor(city, sides, size):
     everybody = concatenate(sides)
     order = np.random.default_rng(size).permutation(len(everybody))
-    report = audit(select(everybody, order[size:]), select(everybody, order[:size]), city.scope, confidence=SURE)
+    halves = select(everybody, order[size:]), select(everybody, order[:size])
+    report = audit_synthetic(*halves, city.scope, confidence=SURE)
     assert by_name(report)["below the floor"].passed and report.passed
 
 
 @pytest.mark.parametrize("size", [20, 200])
 def test_a_copied_part_of_the_data_fails(city, sides, size):
     part = select(sides[0], np.random.default_rng(1).permutation(400)[:size])
-    tests = by_name(audit(sides[0], part, city.scope))
+    tests = by_name(audit_synthetic(sides[0], part, city.scope))
     assert tests["exact copies"].passed is False
     assert tests["below the floor"].passed is (size == 20)  # of a twentieth it makes no difference who was in it
 
 
 def test_copies_fail_every_attack(city, sides):
-    report = audit(sides[0], sides[0], city.scope, 0.5, holdout=sides[1], confidence=SURE)
+    report = audit_synthetic(sides[0], sides[0], city.scope, epsilon=0.5, holdout=sides[1], confidence=SURE)
     failed = {test.test for test in report.tests if test.passed is False}
     assert failed == {"nearest-neighbour linkage", "exact copies", "linkage by position", "centroid reconstruction",
                       "linkage against the hold-out", "membership inference", "below the floor"}  # fmt: skip
@@ -90,9 +91,9 @@ def test_copies_fail_every_attack(city, sides):
 
 def test_a_few_copies_among_honest_trajectories_are_found(city, sides, fresh):
     mixed = concatenate([fresh, select(sides[0], np.arange(40))])
-    tests = by_name(audit(sides[0], mixed, city.scope))
+    tests = by_name(audit_synthetic(sides[0], mixed, city.scope))
     assert tests["exact copies"].passed is False
-    assert by_name(audit(sides[0], fresh, city.scope))["exact copies"].passed is True
+    assert by_name(audit_synthetic(sides[0], fresh, city.scope))["exact copies"].passed is True
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
@@ -100,7 +101,7 @@ def test_the_published_method_fails(city, sides, epsilon):
     data = select(sides[0], np.arange(40))
     options = options_of(epsilon, iterations=20, precision="float64")
     made = synthesize_published(data, city.scope, options).trajectories
-    tests = by_name(audit(data, made, city.scope, epsilon, holdout=sides[1]))
+    tests = by_name(audit_synthetic(data, made, city.scope, epsilon=epsilon, holdout=sides[1]))
     assert tests["linkage by position"].low > 0.7
     assert tests["membership inference"].low > tests["membership inference"].allowed
     assert tests["membership inference"].allowed == pytest.approx(np.tanh(epsilon / 2))
@@ -147,7 +148,7 @@ def test_the_sum_reveals_the_last_record(city, sides):
 def test_bad_input_is_one_sentence(city, sides, fresh, change, words):
     files, options = change(sides, fresh)
     with pytest.raises(InputError, match=words):
-        audit(*files, city.scope, **options)
+        audit_synthetic(*files, city.scope, **options)
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from stats import ALPHA
 from wayveil.audit import audit_method
 from wayveil.audit.bounds import epsilon_bound
-from wayveil.audit.mechanism_audit import HalfNoise, audited_questions, question_scores, release_scores
+from wayveil.audit.mechanism_audit import HalfNoise, Neighbours, audited_questions, question_scores, release_scores
 from wayveil.audit.method_audit import method_cases
 from wayveil.audit.reader_audit import REFUSED, read_bound
 from wayveil.audit.selfcheck import ONE, Effort, _readers, make_world, sampler_bound, self_check, views_bound
@@ -36,6 +36,11 @@ SURE = 1 - ALPHA
 @pytest.fixture(scope="module")
 def world():
     return make_world()
+
+
+def with_canary(world, canary):
+    """The simulated city without and with one canary."""
+    return Neighbours(world.data, concatenate([world.data, canary]), world.scope)
 
 
 def test_the_sound_views_are_acquitted_with_real_noise(world):
@@ -65,17 +70,15 @@ def test_a_view_that_breaks_its_norm_is_convicted(world):
             return Features(rows, 0 * rows, np.full(len(rows), 2))
 
     found = question_scores(
-        world.data, concatenate([world.data, world.standing]), world.scope, epsilon=ONE, runs=3_000,
-        noise=SeededNoise(3), questions=[Twice()],
-    )  # fmt: skip
+        with_canary(world, world.standing), epsilon=ONE, runs=3_000, noise=SeededNoise(3), questions=[Twice()]
+    )
     assert epsilon_bound(*found["count"], confidence=SURE).epsilon > 1
 
 
 def test_the_canaries_reach_every_question(world):
     names = set()
     for canary in (world.standing, world.crossing):
-        names |= set(question_scores(world.data, concatenate([world.data, canary]), world.scope, epsilon=ONE, runs=4,
-                                 noise=SeededNoise(0)))  # fmt: skip
+        names |= set(question_scores(with_canary(world, canary), epsilon=ONE, runs=4, noise=SeededNoise(0)))
     assert names == {name for name, question in QUESTIONS.items() if not question.about_people}
 
 
@@ -90,8 +93,9 @@ def test_a_detail_that_weighs_more_than_its_parts_is_convicted(world, monkeypatc
 
     def bounds():
         questions = [question for question in audited_questions(world.scope) if question.name in names]
-        found = question_scores(world.data, concatenate([world.data, world.standing]), world.scope, epsilon=ONE,
-                                runs=3_000, noise=SeededNoise(3), questions=questions)  # fmt: skip
+        found = question_scores(
+            with_canary(world, world.standing), epsilon=ONE, runs=3_000, noise=SeededNoise(3), questions=questions
+        )
         return [epsilon_bound(*found[name], confidence=SURE).epsilon for name in names]
 
     assert all(0.3 < bound <= 1 for bound in bounds())
@@ -101,9 +105,9 @@ def test_a_detail_that_weighs_more_than_its_parts_is_convicted(world, monkeypatc
 
 
 def test_whole_releases_stay_within_epsilon_and_half_noise_does_not(world):
-    with_canary = concatenate([world.data, world.standing])
+    neighbours = with_canary(world, world.standing)
     right, half = (
-        np.abs(np.concatenate(release_scores(world.data, with_canary, world.scope, epsilon=ONE, runs=12, noise=noise)))
+        np.abs(np.concatenate(release_scores(neighbours, epsilon=ONE, runs=12, noise=noise)))
         for noise in (SeededNoise(4), HalfNoise(SeededNoise(4)))
     )
     assert 0 < right.max() <= 1 + 1e-9
@@ -119,16 +123,15 @@ def test_noise_that_knows_the_data_is_found_in_the_whole_release(world):
             noisy = super().laplace(sums, sensitivity, epsilon)
             return noisy if len(sums) > 1 else Noisy(sums, 1e-3, epsilon, False)
 
-    with_canary = concatenate([world.data, world.standing])
-    zero, one = release_scores(world.data, with_canary, world.scope, epsilon=ONE, runs=24, noise=Careless(5))
+    zero, one = release_scores(with_canary(world, world.standing), epsilon=ONE, runs=24, noise=Careless(5))
     assert epsilon_bound(zero, one, confidence=0.9).epsilon > 1
 
 
 @pytest.mark.parametrize(
-    ("mistakes", "convicted"), [({"box_from_data": True}, True), ({"count_from_data": True}, True), ({}, False)]
+    ("mistake", "convicted"), [("box from data", True), ("count from data", True), (None, False)]
 )
-def test_box_and_count_from_the_data(world, mistakes, convicted):
-    bound = sampler_bound(world, 120, SeededNoise(6), 0.999 if convicted else SURE, mistakes)
+def test_box_and_count_from_the_data(world, mistake, convicted):
+    bound = sampler_bound(world, 120, SeededNoise(6), 0.999 if convicted else SURE, mistake)
     assert (bound.epsilon > 1) is convicted
 
 

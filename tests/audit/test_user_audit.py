@@ -7,7 +7,7 @@ import pytest
 
 from stats import ALPHA
 from wayveil.audit.bounds import epsilon_bound
-from wayveil.audit.mechanism_audit import HalfNoise
+from wayveil.audit.mechanism_audit import HalfNoise, Neighbours
 from wayveil.audit.user_audit import user_scores
 from wayveil.core.trajectories import Trajectories, select
 from wayveil.privacy.noise import OpenDPNoise, SeededNoise
@@ -25,13 +25,12 @@ def neighbours():
     data = simulate_trajectories(city, 200, seed=1, behaviour=Behaviour(diaries=True))
     user = np.where(np.arange(200) < 40, -1, np.asarray(data.user, np.int64))
     data = Trajectories(data.offsets, data.lon, data.lat, data.t_utc, user)
-    return select(data, np.flatnonzero(user >= 0)), data, city.scope
+    return Neighbours(select(data, np.flatnonzero(user >= 0)), data, city.scope)
 
 
 @pytest.mark.parametrize(("noise", "sound"), [(OpenDPNoise(), True), (HalfNoise(SeededNoise(1)), False)])
 def test_membership_of_a_user_is_bounded_by_epsilon(neighbours, noise, sound):
-    without, with_user, scope = neighbours
-    scores = user_scores(without, with_user, scope, epsilon=Fraction(2), runs=RUNS, noise=noise)
+    scores = user_scores(neighbours, epsilon=Fraction(2), runs=RUNS, noise=noise)
     assert set(scores) == {question.name for question, _ in PEOPLE_QUESTIONS}
     ratios = np.concatenate([side for pair in scores.values() for side in pair])
     assert (np.abs(ratios).max() <= 2 + 1e-6) == sound  # exact: no output may tell more

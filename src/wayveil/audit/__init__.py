@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from wayveil.audit.bounds import epsilon_bound as epsilon_bound
     from wayveil.audit.bounds import rate as rate
     from wayveil.audit.file_audit import AuditReport as AuditReport
-    from wayveil.audit.file_audit import audit as audit
     from wayveil.audit.file_audit import audit_synthetic as audit_synthetic
     from wayveil.audit.selfcheck import SelfCheck as SelfCheck
     from wayveil.audit.selfcheck import audit_method as audit_method
@@ -31,7 +30,6 @@ _HOMES = {
     "Bound": "wayveil.audit.bounds",
     "Rate": "wayveil.audit.bounds",
     "SelfCheck": "wayveil.audit.selfcheck",
-    "audit": "wayveil.audit.file_audit",
     "audit_method": "wayveil.audit.selfcheck",
     "audit_synthetic": "wayveil.audit.file_audit",
     "centroid_error_m": "wayveil.audit.attacks",

@@ -23,6 +23,7 @@ from wayveil.questions.count import Count
 from wayveil.questions.occupancy import Occupancy
 from wayveil.questions.question import batch_sums
 
+Mistake = Literal["box from data", "count from data"]
 ACROSS = 8
 """Cells of the sampler's grid along the longer side of the box."""
 
@@ -42,15 +43,13 @@ def grid_sampler(
     epsilon: Fraction,
     noise: NoiseSource,
     rng: np.random.Generator,
-    *,
-    box_from_data: bool = False,
-    count_from_data: bool = False,
+    mistake: Mistake | None = None,
 ) -> Trajectories:
     """Noisy count (ε/10) and noisy occupancy of an 8 × 8 grid (9ε/10); then two-point trajectories drawn from it.
 
-    Privacy: spends ε if `noise` is private and neither mistake is switched on; otherwise not private.
+    Privacy: spends ε if `noise` is private and no mistake is chosen; otherwise not private.
     """
-    frame = box_of(data, scope) if box_from_data else scope
+    frame = box_of(data, scope) if mistake == "box from data" else scope
     cell_m = max(frame.width_m, frame.height_m) / ACROSS
     across = int(np.ceil(frame.width_m / cell_m)), int(np.ceil(frame.height_m / cell_m))
     grid = Grid(cell_m, *across, frame.width_m, frame.height_m)
@@ -58,7 +57,7 @@ def grid_sampler(
     total, cells = batch_sums([Count(), occupancy], prepare(data, frame))
     noisy_count = noise.laplace(total, 1, epsilon / 10).values[0]
     noisy_cells = noise.laplace(cells, occupancy.resolution, epsilon * Fraction(9, 10)).values
-    size = len(data) if count_from_data else max(1, int(noisy_count))
+    size = len(data) if mistake == "count from data" else max(1, int(noisy_count))
     weight = np.maximum(noisy_cells, 0) + 1e-9
     cell = rng.choice(grid.cells, 2 * size, p=weight / weight.sum())
     x_m = np.minimum((cell % grid.columns + rng.random(2 * size)) * cell_m, frame.width_m)

@@ -98,25 +98,48 @@ class AuditReport:
         }
 
 
-def audit(
-    real: Trajectories,
-    synthetic: Trajectories,
-    scope: Scope,
-    epsilon: float | None = None,
+def audit_synthetic(
+    real: Any,
+    synthetic: Any,
+    scope: Scope | str | os.PathLike[str],
     *,
-    holdout: Trajectories | None = None,
+    epsilon: float | None = None,
+    holdout: Any | None = None,
     confidence: float = CONFIDENCE,
     progress: Progress = quiet,
+    **columns: Any,
 ) -> AuditReport:
-    """Run every attack that the given files allow.
+    """Run every attack on synthetic trajectories, given the real ones: linkage, membership, reconstruction, floor.
 
     Parameters
     ----------
+    real, synthetic
+        Trajectories, frames or files, as `wayveil.read` takes them; `synthetic` may also be the result of
+        `wayveil.synthesize`.
+    scope
+        A `Scope`, a file, or the name of a shipped one.
     epsilon
-        The ε promised for the synthetic file; membership is judged against tanh(ε/2).
+        The promised ε of the synthetic data; membership is judged against tanh(ε/2).
     holdout
-        Trajectories of the same population, held out at random before measuring. Without them membership cannot
-        be judged, and linkage is compared with the distances between real trajectories.
+        Trajectories of the same population that were split off at random and not used for the synthetic data.
+        Without them membership cannot be judged.
+    confidence
+        The confidence level of every interval and bound.
+    columns
+        Options of `wayveil.read` for the private data; a synthetic file has wayveil's own columns.
+
+    Returns
+    -------
+    AuditReport
+        `print` it; `passed` is False if the synthetic data reveals single records.
+
+    Examples
+    --------
+    >>> import wayveil
+    >>> city = wayveil.simulate.simulate_city(size_km=(3, 3))
+    >>> rides = wayveil.simulate.simulate_trajectories(city, 100)
+    >>> wayveil.audit_synthetic(rides, rides, city.scope).passed  # a copy of the data
+    False
 
     Privacy
     -------
@@ -126,24 +149,39 @@ def audit(
         raise InputError("epsilon= must be a number above 0.")
     if not 0.5 <= confidence < 1:
         raise InputError("confidence= must be at least 0.5 and below 1.")
-    if len(real) < 20 or len(synthetic) < 1:
+    frame = scope_of(scope)
+    true, made = _opened(real, columns), _opened_synthetic(synthetic, columns)
+    others = None if holdout is None else _opened(holdout, columns)
+    if len(true) < 20 or len(made) < 1:
         raise InputError("An audit needs at least 20 real trajectories and one synthetic one; check the files.")
-    if holdout is not None and len(holdout) < 20:
+    if others is not None and len(others) < 20:
         raise InputError("An audit needs at least 20 held-out trajectories; give more with holdout=, or none.")
     progress("linkage", 0.0)
-    true_shapes = shapes(real, scope)
-    drawn = select(synthetic, attacks.sample(synthetic, attacks.MOST))
-    tests = _copies(true_shapes, shapes(drawn, scope), confidence)
-    if len(real) == len(synthetic):
-        tests.append(_own(true_shapes, shapes(synthetic, scope), confidence))
-        if np.array_equal(real.offsets, synthetic.offsets):
-            tests.append(_centroid(real, synthetic, scope))
+    true_shapes, made_shapes = shapes(true, frame), shapes(made, frame)
+    drawn = select(made, attacks.sample(made, attacks.MOST))
+    tests = _copies(true_shapes, shapes(drawn, frame), confidence)
+    if len(true) == len(made):
+        tests.append(_own(true_shapes, made_shapes, confidence))
+        if np.array_equal(true.offsets, made.offsets):
+            tests.append(_centroid(true, made, frame))
     progress("linkage", 1.0)
-    if holdout is not None:
-        tests += _against_holdout(true_shapes, shapes(synthetic, scope), shapes(holdout, scope), epsilon, confidence)
-    tests.append(_floor(real, synthetic, scope, progress))
-    tests += _frame(real, synthetic, scope)
+    if others is not None:
+        tests += _against_holdout(true_shapes, made_shapes, shapes(others, frame), epsilon, confidence)
+    tests.append(_floor(true, made, frame, progress))
+    tests += _frame(true, made, frame)
     return AuditReport(tuple(tests), epsilon, confidence)
+
+
+def _opened(data: Any, columns: dict[str, Any]) -> Trajectories:
+    return data if isinstance(data, Trajectories) else read(data, **columns)
+
+
+def _opened_synthetic(data: Any, columns: dict[str, Any]) -> Trajectories:
+    """Trajectories of a file, a frame, or a result of `wayveil.synthesize`."""
+    inside: Any = getattr(data, "trajectories", None)
+    if isinstance(inside, Trajectories):
+        return inside
+    return read_synthetic(data, columns) if isinstance(data, str | os.PathLike) else _opened(data, columns)
 
 
 def _linked(name: str, found: Linked, meaning: str) -> Test:
@@ -226,67 +264,3 @@ def _frame(real: Trajectories, synthetic: Trajectories, scope: Scope) -> list[Te
             "outermost records",
         ))  # fmt: skip
     return remarks
-
-
-def audit_synthetic(
-    real: Any,
-    synthetic: Any,
-    scope: Scope | str | os.PathLike[str],
-    *,
-    epsilon: float | None = None,
-    holdout: Any | None = None,
-    confidence: float = CONFIDENCE,
-    progress: Progress = quiet,
-    **columns: Any,
-) -> AuditReport:
-    """Run every attack on synthetic trajectories, given the real ones: linkage, membership, reconstruction, floor.
-
-    Parameters
-    ----------
-    real, synthetic
-        Trajectories, frames or files, as `wayveil.read` takes them; `synthetic` may also be the result of
-        `wayveil.synthesize`.
-    scope
-        A `Scope`, a file, or the name of a shipped one.
-    epsilon
-        The promised ε of the synthetic data; membership is judged against tanh(ε/2).
-    holdout
-        Trajectories of the same population that were split off at random and not used for the synthetic data.
-        Without them membership cannot be judged.
-    confidence
-        The confidence level of every interval and bound.
-    columns
-        Options of `wayveil.read` for the private data; a synthetic file has wayveil's own columns.
-
-    Returns
-    -------
-    AuditReport
-        `print` it; `passed` is False if the synthetic data reveals single records.
-
-    Examples
-    --------
-    >>> import wayveil
-    >>> city = wayveil.simulate.simulate_city(size_km=(3, 3))
-    >>> rides = wayveil.simulate.simulate_trajectories(city, 100)
-    >>> wayveil.audit_synthetic(rides, rides, city.scope).passed  # a copy of the data
-    False
-
-    Privacy
-    -------
-    Not private (trusted side only).
-    """
-
-    def opened(data: Any) -> Trajectories:
-        return data if isinstance(data, Trajectories) else read(data, **columns)
-
-    frame = scope_of(scope)
-    first = opened(real)
-    inside: Any = getattr(synthetic, "trajectories", None)
-    if isinstance(inside, Trajectories):
-        second = inside
-    elif isinstance(synthetic, str | os.PathLike):
-        second = read_synthetic(synthetic, columns)
-    else:
-        second = opened(synthetic)
-    held = None if holdout is None else opened(holdout)
-    return audit(first, second, frame, epsilon, holdout=held, confidence=confidence, progress=progress)

@@ -29,6 +29,8 @@ from wayveil.questions.question import Query, Question, exact_sums
 _CERTAIN = 1e6
 """Score of a release that only one side can produce; larger than any likelihood ratio here."""
 Sums = NDArray[np.int64]
+Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
+"""Log likelihood ratios of the runs without the unit, and of those with it."""
 
 
 class HalfNoise:
@@ -61,17 +63,24 @@ def audited_questions(scope: Scope) -> list[Question]:
     return [question.example(scope) for question in QUESTIONS.values() if not question.about_people]
 
 
+@dataclass(frozen=True, eq=False)
+class Neighbours:
+    """Two datasets that differ by one unit, and the scope in which both are measured."""
+
+    without: Trajectories
+    with_unit: Trajectories
+    scope: Scope
+
+
 def question_scores(
-    without: Trajectories,
-    with_canary: Trajectories,
-    scope: Scope,
+    neighbours: Neighbours,
     *,
     epsilon: Fraction,
     runs: int,
     noise: NoiseSource,
     questions: Sequence[Query] | None = None,
     progress: Progress = quiet,
-) -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+) -> dict[str, Scores]:
     """Question -> log likelihood ratios ln P(y | with) / P(y | without) of `runs` runs on each dataset with all of ε.
 
     The exact sums come from the engine, once per dataset: they do not vary between runs. The noise of each value is
@@ -79,23 +88,31 @@ def question_scores(
     mechanism together are `runs` runs of it. Values whose exact sums are equal on both datasets cannot tell them apart
     and are left out.
     """
-    questions = audited_questions(scope) if questions is None else questions
-    exact = [exact_answers(data, scope, questions) for data in (without, with_canary)]
+    questions = audited_questions(neighbours.scope) if questions is None else questions
+    both = (neighbours.without, neighbours.with_unit)
+    exact = [exact_answers(data, neighbours.scope, questions) for data in both]
     scores = {}
     for position, (question, zero, one) in enumerate(zip(questions, *exact, strict=True)):
         progress("one question at a time", (position + 1) / len(questions))
-        differs = np.flatnonzero(zero != one)
-        if not len(differs):
-            continue
-        budget = Budget(epsilon, {question.name: epsilon})
-        mechanism = Mechanism(Cost(budget, Fraction(0), None), Unit.trajectory(), noise)
-        sides = []
-        for sums in (zero[differs], one[differs]):
-            answer = mechanism.answer(question.name, np.tile(sums, runs), question.resolution)
-            noisy = answer.values.reshape(runs, len(differs))
-            sides.append(log_ratio(noisy, zero[differs], one[differs], answer.scale))
-        scores[question.name] = (sides[0], sides[1])
+        if (zero != one).any():
+            budget = Budget(epsilon, {question.name: epsilon})
+            mechanism = Mechanism(Cost(budget, Fraction(0), None), Unit.trajectory(), noise)
+            scores[question.name] = answer_scores(mechanism, question, (zero, one), runs)
     return scores
+
+
+def answer_scores(
+    mechanism: Mechanism, question: Query, sums: tuple[Sums, Sums], runs: int, sensitivity: int | None = None
+) -> Scores:
+    """Log likelihood ratios of `runs` answers to one question on each dataset, given the exact sums of both."""
+    without, with_unit = sums
+    differs = np.flatnonzero(without != with_unit)
+    zero, one = without[differs], with_unit[differs]
+    sides = []
+    for exact in (zero, one):
+        answer = mechanism.answer(question.name, np.tile(exact, runs), question.resolution, sensitivity)
+        sides.append(log_ratio(answer.values.reshape(runs, len(differs)), zero, one, answer.scale))
+    return sides[0], sides[1]
 
 
 def log_ratio(noisy: Sums, without: Sums, with_canary: Sums, scale: float) -> NDArray[np.float64]:
@@ -164,23 +181,22 @@ class _Remembering:
 
 
 def release_scores(
-    without: Trajectories,
-    with_canary: Trajectories,
-    scope: Scope,
+    neighbours: Neighbours,
     *,
     epsilon: Fraction,
     runs: int,
     noise: NoiseSource,
     progress: Progress = quiet,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+) -> Scores:
     """Log likelihood ratios of whole releases, ln P(release | with) / P(release | without), `runs` on each dataset.
 
     `measure` runs on one dataset; then again on the other with the same noisy answers, which shows what the exact sums
     would have been there. Later questions depend on earlier answers only through what was released, so the ratio is the
     sum over all answers, and ε-DP keeps it within ± ε.
     """
-    datasets = (MemorySource(without), MemorySource(with_canary))
-    engines = (_Remembering(without, scope), _Remembering(with_canary, scope))
+    scope, both = neighbours.scope, (neighbours.without, neighbours.with_unit)
+    datasets = [MemorySource(data) for data in both]
+    engines = [_Remembering(data, scope) for data in both]
     unit = Unit.trajectory()
     scores = np.zeros((2, runs))
     for run in range(runs):

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from wayveil.audit.bounds import CONFIDENCE, Bound, epsilon_bound
-from wayveil.audit.broken_methods import STATISTICS, grid_sampler, statistics, subtracting_reader
+from wayveil.audit.broken_methods import STATISTICS, Mistake, grid_sampler, statistics, subtracting_reader
 from wayveil.audit.cases import Case, World, case, make_world
 from wayveil.audit.dpe_audit import DPE_STATISTICS, published_leaks, published_scores, replace_last
-from wayveil.audit.mechanism_audit import HalfNoise, question_scores, release_scores
+from wayveil.audit.mechanism_audit import HalfNoise, Neighbours, question_scores, release_scores
 from wayveil.audit.method_audit import method_cases
 from wayveil.audit.reader_audit import Reading, read_bound
 from wayveil.core.trajectories import Trajectories, concatenate, select
@@ -76,10 +76,9 @@ FULL = Effort(views=40_000, releases=200, samples=500, published=500, methods=20
 
 
 def self_check(
-    quick: bool = False,
+    effort: Effort = FULL,
     *,
     confidence: float = CONFIDENCE,
-    effort: Effort | None = None,
     noise: NoiseSource | None = None,
     every_method: bool = False,
     methods: tuple[str, ...] = (),
@@ -95,7 +94,6 @@ def self_check(
     Privacy: free (simulated data).
     """
     begin = time.monotonic()
-    effort = effort or (QUICK if quick else FULL)
     world = make_world()
     noise = noise or OpenDPNoise()
     if methods:
@@ -131,10 +129,8 @@ def _readers(world: World, progress: Progress) -> Iterator[Case]:
 def _sound(world: World, effort: Effort, confidence: float, noise: NoiseSource, progress: Progress) -> Iterator[Case]:
     bound = views_bound(world, ONE, effort.views, noise, confidence, progress)
     yield case("sound method, each question alone", 1.0, bound, "acquitted")
-    with_canary = concatenate([world.data, world.standing])
-    scores = release_scores(
-        world.data, with_canary, world.scope, epsilon=ONE, runs=effort.releases, noise=noise, progress=progress
-    )
+    neighbours = Neighbours(world.data, concatenate([world.data, world.standing]), world.scope)
+    scores = release_scores(neighbours, epsilon=ONE, runs=effort.releases, noise=noise, progress=progress)
     bound = epsilon_bound(*scores, confidence=confidence, names=["likelihood ratio of the whole release"])
     largest = float(np.abs(np.concatenate(scores)).max())
     more = f"; no run's ratio is beyond ± {largest:.2f}"
@@ -152,10 +148,8 @@ def views_bound(
         ("a canary that stands still", world.standing),
         ("a canary that crosses the city", world.crossing),
     ):
-        found = question_scores(
-            world.data, concatenate([world.data, canary]), world.scope, epsilon=epsilon, runs=runs, noise=noise,
-            progress=progress,
-        )  # fmt: skip
+        neighbours = Neighbours(world.data, concatenate([world.data, canary]), world.scope)
+        found = question_scores(neighbours, epsilon=epsilon, runs=runs, noise=noise, progress=progress)
         named |= {f"likelihood ratio of '{view}' for {name}": scores for view, scores in found.items()}
     zero, one = (np.stack([scores[side] for scores in named.values()], axis=1) for side in (0, 1))
     return epsilon_bound(zero, one, confidence=confidence, names=list(named))
@@ -164,12 +158,13 @@ def views_bound(
 def _samplers(
     world: World, effort: Effort, confidence: float, noise: NoiseSource, progress: Progress
 ) -> Iterator[Case]:
-    for method, mistakes, expected in (
-        ("noisy grid, box from the data", {"box_from_data": True}, "convicted"),
-        ("noisy grid, count from the data", {"count_from_data": True}, "convicted"),
-        ("noisy grid, public box, noisy count", {}, "acquitted"),
-    ):
-        bound = sampler_bound(world, effort.samples, noise, confidence, mistakes, progress)
+    samplers: tuple[tuple[str, Mistake | None, str], ...] = (
+        ("noisy grid, box from the data", "box from data", "convicted"),
+        ("noisy grid, count from the data", "count from data", "convicted"),
+        ("noisy grid, public box, noisy count", None, "acquitted"),
+    )
+    for method, mistake, expected in samplers:
+        bound = sampler_bound(world, effort.samples, noise, confidence, mistake, progress)
         yield case(method, 1.0, bound, expected)
 
 
@@ -178,7 +173,7 @@ def sampler_bound(
     runs: int,
     noise: NoiseSource,
     confidence: float,
-    mistakes: dict[str, bool],
+    mistake: Mistake | None,
     progress: Progress = quiet,
 ) -> Bound:
     """The bound for the small grid method, with a canary far away from everybody else."""
@@ -188,7 +183,7 @@ def sampler_bound(
         rows = []
         for run in range(runs):
             progress("noisy grid", (run + 1 + len(sides) * runs) / (2 * runs))
-            made = grid_sampler(data, world.wide, ONE, noise, rng, **mistakes)
+            made = grid_sampler(data, world.wide, ONE, noise, rng, mistake)
             rows.append(statistics(made, world.far, world.wide, near_m=1_000.0))
         sides.append(rows)
     return epsilon_bound(*map(np.array, sides), confidence=confidence, names=STATISTICS)

@@ -112,6 +112,7 @@ def self_check(
     as_json: Json = False,
 ) -> None:
     """Audit methods that are known to be sound or broken, on the simulated city; exit code 1 if the audit is wrong."""
+    from wayveil.audit.selfcheck import FULL, QUICK
     from wayveil.audit.selfcheck import self_check as check
     from wayveil.errors import InputError
 
@@ -119,9 +120,8 @@ def self_check(
     if methods is not None and (every_method or not chosen):
         raise InputError("Give either --all or --methods with names, such as --methods adatrace,mine:pairs.")
     with progress_bar() as progress:
-        result = check(
-            quick, confidence=confidence, every_method=every_method, methods=chosen, progress=progress
-        )
+        effort = QUICK if quick else FULL
+        result = check(effort, confidence=confidence, every_method=every_method, methods=chosen, progress=progress)
     if as_json:
         print_json(result.to_dict())
     else:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from wayveil.audit import audit
+from wayveil.audit import audit_synthetic
 from wayveil.errors import InputError
 from wayveil.evaluation.compare_files import compare_files
 from wayveil.io.check import check
@@ -184,7 +184,7 @@ def _evaluate(files: Files, n: int, seed: int, progress: Progress) -> str:
 
 def _audit(files: Files, n: int, seed: int, progress: Progress) -> str:
     release = read_release(files.release)
-    verdict = audit(read(files.real), read(files.synthetic), release.scope, float(EPSILON), progress=progress)
+    verdict = audit_synthetic(files.real, files.synthetic, release.scope, epsilon=float(EPSILON), progress=progress)
     write_result(files.audit, verdict.to_dict())
     return verdict.verdict
 
