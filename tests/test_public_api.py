@@ -64,6 +64,7 @@ PAPER_OPTIONS = (
 )  # fmt: skip
 RENAMED = {
     "audit files": {"output": "AuditReport.to_dict", "strict": "AuditReport.passed"},
+    "audit self-check": {"quick": "effort=QUICK"},
     "bench conformance": {"methods": "method"},
     "bench utility": dict.fromkeys(("time_limit", "memory_limit"), "wayveil.evaluation.bench_limits.Limits"),
     "check": {"file": "source"},
@@ -84,7 +85,8 @@ RENAMED = {
     "paper constraints": {"output": "folder"},
     "paper parameters": {"output": "folder"},
     "paper synthesize": {
-        "scope": "scope_name", "time_scale": "time_scale_mps", "no_align": "extend",
+        "scope": "scope_name", "time_scale": "Options.time_scale_mps", "no_align": "Options.extend",
+        "rules_factor": "Options.rules_factor",
         **dict.fromkeys(PAPER_OPTIONS, "wayveil.dpe.method.options_of"),
     },
     "report": {

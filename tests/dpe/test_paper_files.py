@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -88,7 +89,7 @@ def test_time_scale_is_explicit(rides: Trajectories) -> None:
     assert balanced.tau_m == pytest.approx(balanced.diameter_m)
     one = frame_of(rides, scope, 1.0)
     assert one.tau_m == pytest.approx(28 * 86_400.0)
-    still = synthesize_published(rides, scope, options_of(0.05, iterations=5), time_scale_mps=0.0).trajectories
+    still = synthesize_published(rides, scope, replace(options_of(0.05, iterations=5), time_scale_mps=0.0)).trajectories
     assert still.t_utc == pytest.approx(rides.t_utc, abs=0.01)
     with pytest.raises(InputError, match="time_scale_mps="):
         frame_of(rides, scope, -1.0)
@@ -102,8 +103,8 @@ def test_rules_are_penalties(rides: Trajectories) -> None:
     ring = [[x, y] for x, y in zip(lon[[0, 1, 1, 0, 0]], lat[[0, 0, 1, 1, 0]], strict=True)]
     area = closed({"type": "Polygon", "coordinates": [ring]}, scope)
     options = options_of(50.0, iterations=150, learning_rate=1.0)
-    free = synthesize_published(rides, scope, options, rules=(area,), rules_factor=1e-9)
-    kept = synthesize_published(rides, scope, options, rules=(area,), rules_factor=20.0)
+    free = synthesize_published(rides, scope, replace(options, rules_factor=1e-9), rules=(area,))
+    kept = synthesize_published(rides, scope, replace(options, rules_factor=20.0), rules=(area,))
     assert free.rule_breaks[1] > 5
     assert kept.rule_breaks[1] == 0
 

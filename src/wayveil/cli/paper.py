@@ -1,5 +1,6 @@
 """`wayveil paper`: the published method and its three experiments."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -64,12 +65,16 @@ def synthesize(
     from wayveil.dpe.method import options_of
 
     note(NOT_PRIVATE)
-    options = options_of(epsilon, dim, loss, learning_rate, iterations, metric, smoothing, precision, seed)
+    options = replace(
+        options_of(epsilon, dim, loss, learning_rate, iterations, metric, smoothing, precision, seed),
+        rules_factor=rules_factor,
+        time_scale_mps=time_scale,
+        extend=not no_align,
+    )
     with progress_bar() as progress:
         summary = synthesize_file(
-            file, scope, output, options, rules=rules, rules_factor=rules_factor, time_scale_mps=time_scale,
-            extend=not no_align, subset=subset, reading=columns, progress=progress,
-        )  # fmt: skip
+            file, scope, output, options, rules=rules, subset=subset, reading=columns, progress=progress
+        )
     note(f"Wrote '{output.name}' and '{output.name}.json', both stamped as not private.")
     if summary["points_breaking_rules"] is not None:
         note(f"Points of the output that violate a rule: {summary['points_breaking_rules']}.")

@@ -101,10 +101,7 @@ def synthesize_published(
     scope: Scope,
     options: Options,
     *,
-    time_scale_mps: float | None = None,
     rules: Sequence[Any] = (),
-    rules_factor: float = 1.0,
-    extend: bool = True,
     progress: Progress = quiet,
 ) -> Published:
     """DPE on real trajectories: one output for each input, in the same order.
@@ -113,23 +110,21 @@ def synthesize_published(
     """
     if len(trajectories) < 2:
         raise InputError("The method compares trajectories with each other and needs at least two.")
-    if not (np.isfinite(rules_factor) and rules_factor >= 0):
-        raise InputError("rules_factor= must be 0 or a positive number.")
     # Before the alignment: one very long trajectory makes all others equally long.
     longest = int(np.diff(trajectories.offsets).max())
     check_memory(len(trajectories), 3 * longest, default_plan(len(trajectories), options.synthesis.precision))
-    frame = frame_of(trajectories, scope, time_scale_mps)
+    frame = frame_of(trajectories, scope, options.time_scale_mps)
     points = to_points(trajectories, scope, frame)
     if not np.isfinite(points).all():
         raise InputError("Some coordinates or times are not finite numbers; run `wayveil check`.")
-    put = align if extend and options.metric.needs_alignment else pad
+    put = align if options.extend and options.metric.needs_alignment else pad
     aligned = put(points, trajectories.offsets)
     largest = options.metric.largest(aligned.points.shape[1], frame.diameter_m, frame.tau_m)
     terms = []
     if rules:
         from wayveil.rules.motion import motion_of  # here: the kernel needs numpy and jax alone
 
-        terms = [rules_term(rules, aligned, motion_of(trajectories, scope), frame.time_scale_mps, rules_factor)]
+        terms = [rules_term(rules, aligned, motion_of(trajectories, scope), frame.time_scale_mps, options.rules_factor)]
     run = dpe(aligned, largest, options, terms, progress)
     breaks = None
     if terms:

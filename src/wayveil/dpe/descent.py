@@ -46,6 +46,14 @@ class Settings:
 
 
 @dataclass(frozen=True, eq=False)
+class Compared:
+    """A metric between trajectories, and the aligned trajectories, which say how a vector is cut into points."""
+
+    metric: Metric
+    aligned: Aligned
+
+
+@dataclass(frozen=True, eq=False)
 class Descent:
     """Where a descent ended."""
 
@@ -76,15 +84,13 @@ def descend(
     targets: NDArray[np.floating],
     settings: Settings,
     *,
-    metric: Metric = EUCLIDEAN,
-    aligned: Aligned | None = None,
+    compared: Compared | None = None,
     penalty: Penalty | None = None,
-    stage: str = "descent",
     progress: Progress = quiet,
 ) -> Descent:
     """Move `start` (m, D') until its metric sums match `targets`, Eq. (target function with penalty).
 
-    `aligned` is needed by metrics other than the Euclidean one: it says how a vector is cut into points.
+    Without `compared` the metric is the Euclidean one.
 
     Privacy: not private (trusted side only); plain descent keeps the sum of all vectors unchanged, so the output
     reveals the last record to anyone who knows the others.
@@ -99,12 +105,11 @@ def descend(
     # float32 is enough around the centroid, not around Unix time.
     origin = start.mean(axis=0)
     with x64(plan):
-        if metric.distance is None:
+        if compared is None or compared.metric.distance is None:
             objective = compiled(*start.shape, settings.loss, plan)
         else:
-            if aligned is None:
-                raise InputError(f"The metric '{metric.name}' needs the points of each trajectory.")
-            _, objective = compiled_pairs(metric, aligned.points.shape, aligned.counts, settings.loss)
+            points_of = compared.aligned
+            _, objective = compiled_pairs(compared.metric, points_of.points.shape, points_of.counts, settings.loss)
         shift = _device(origin, plan)
         push = None if penalty is None else jax.value_and_grad(lambda moved: penalty(moved + shift))
 
@@ -120,11 +125,11 @@ def descend(
             points, some, done, stopped, residuals = advance(points, goal, settings.learning_rate, close, count)
             values = np.asarray(some)[: int(done)]
             losses += [_finite(float(value), len(losses) + k, "loss") for k, value in enumerate(values)]
-            progress(stage, len(losses) / settings.iterations)
+            progress("descent", len(losses) / settings.iterations)
             if bool(stopped):
                 break
         moved = np.asarray(points, np.float64) - np.asarray(first, np.float64)
-    progress(stage, 1.0)
+    progress("descent", 1.0)
     _finite(float(np.abs(moved).max(initial=0.0)), len(losses), "position")
     return Descent(start + moved, tuple(losses), np.asarray(residuals, np.float64))
 

@@ -26,9 +26,6 @@ def synthesize_file(
     options: Options,
     *,
     rules: Path | None = None,
-    rules_factor: float = 1.0,
-    time_scale_mps: float | None = None,
-    extend: bool = True,
     subset: int | None = None,
     reading: dict[str, Any] | None = None,
     progress: Progress = quiet,
@@ -49,10 +46,7 @@ def synthesize_file(
     data = files.read(file, progress=progress, **(reading or {}))
     if subset is not None:
         data = random_subset(data, subset, options.seed)
-    made = synthesize_published(
-        data, scope, options, time_scale_mps=time_scale_mps, rules=chosen, rules_factor=rules_factor, extend=extend,
-        progress=progress,
-    )  # fmt: skip
+    made = synthesize_published(data, scope, options, rules=chosen, progress=progress)
     summary = {
         "private": False,
         "notice": NOT_PRIVATE,

@@ -5,20 +5,20 @@ Align, sum, embed, transform, perturb, synthesise, transform back, as in the pap
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.dpe.align import Aligned
-from wayveil.dpe.descent import Settings, sums_of
+from wayveil.dpe.descent import Compared, Settings, descend, sums_of
 from wayveil.dpe.embed import embed
 from wayveil.dpe.metrics import EUCLIDEAN, Metric, metric_of
-from wayveil.dpe.penalties import Term
+from wayveil.dpe.penalties import Term, total
 from wayveil.dpe.perturb import perturb
-from wayveil.dpe.synthesise import back, synthesise
-from wayveil.dpe.transform import Transform, fit_transform
+from wayveil.dpe.transform import Transform, back, fit_transform
 from wayveil.errors import InputError
-from wayveil.progress import Progress, quiet
+from wayveil.progress import Progress, part, quiet
 
 
 @dataclass(frozen=True)
@@ -32,12 +32,20 @@ class Options:
     synthesis: Settings = field(default_factory=Settings)
     metric: Metric = EUCLIDEAN
     seed: int = 0
+    time_scale_mps: float | None = None
+    """Metres that one second counts as; 0 ignores time; None: see `coordinates.frame_of`."""
+    extend: bool = True
+    """Whether shorter trajectories are extended to the length of the longest, if the metric needs equal lengths."""
+    rules_factor: float = 1.0
+    """Factor of the penalty terms of traffic rules."""
 
     def __post_init__(self) -> None:
         if not self.epsilon > 0:
             raise InputError("epsilon= must be a number above 0.")
         if self.dim is not None and self.dim < 1:
             raise InputError("The embedding needs at least one dimension; set dim= to 1 or more.")
+        if not (np.isfinite(self.rules_factor) and self.rules_factor >= 0):
+            raise InputError("rules_factor= must be 0 or a positive number.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,15 +87,28 @@ def dpe(
     rng = np.random.default_rng([options.seed, 1])  # not the stream of the random start
     progress("metric sums", 0.0)
     true_sums = sums_of(aligned, metric, options.synthesis.precision)
-    embedding = embed(vectors, true_sums, dim, options.embedding, seed=options.seed, progress=progress)
-    transform = None if dim == vectors.shape[1] else fit_transform(embedding.vectors, vectors)
+    embedded, transform = np.asarray(vectors, np.float64), None
+    if dim != vectors.shape[1]:  # otherwise the originals are an embedding with the wanted sums
+        embedded = embed(vectors, true_sums, dim, options.embedding, options.seed, progress).vectors
+        transform = fit_transform(embedded, vectors)
     noisy_sums = perturb(true_sums, largest, options.epsilon, rng)
-    final = synthesise(
-        embedding.vectors, noisy_sums, options.synthesis, aligned,
-        transform=transform, terms=terms, metric=metric, progress=progress,
-    )  # fmt: skip
-    points = back(final.vectors, transform).reshape(aligned.points.shape)
-    return Run(points, true_sums, noisy_sums, embedding.vectors, transform, final.losses)
+    shape = aligned.points.shape
+
+    def penalty(moved: Any) -> Any:
+        return total(terms, back(moved, transform).reshape(shape))
+
+    # From T', minimise L of sum_j d(T'_pi, T'_pj) - d~_s,i plus the penalties of f_t(T'_p), Eq. (task). The start was
+    # computed from the data, so this is no post-processing.
+    final = descend(
+        embedded,
+        noisy_sums,
+        options.synthesis,
+        compared=Compared(metric, aligned),
+        penalty=penalty if terms else None,
+        progress=part(progress, "synthesis", 0.0, 1.0),
+    )
+    points = back(final.vectors, transform).reshape(shape)
+    return Run(points, true_sums, noisy_sums, embedded, transform, final.losses)
 
 
 def options_of(

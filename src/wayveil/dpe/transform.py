@@ -21,6 +21,11 @@ class Transform:
         return embedded @ self.weights + self.bias
 
 
+def back(vectors: Any, transform: Transform | None) -> Any:
+    """T_p = f_t(T'_p); without a transform (D' = D, started from the originals) T'_p is T_p already."""
+    return vectors if transform is None else transform(vectors)
+
+
 def fit_transform(embedded: NDArray[np.floating], vectors: NDArray[np.floating]) -> Transform:
     """The w and b that minimise sum_i |w T'_i + b - T_i|^2.
 

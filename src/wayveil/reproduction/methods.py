@@ -42,8 +42,9 @@ class Method:
 
 def _published(loss: str) -> Callable[..., Trajectories]:
     def run(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
-        options = Options(epsilon, synthesis=Settings(loss, how.learning_rate, how.iterations), seed=how.seed)
-        made = synthesize_published(data, scope, options, time_scale_mps=how.time_scale_mps, progress=progress)
+        options = Options(epsilon, synthesis=Settings(loss, how.learning_rate, how.iterations), seed=how.seed,
+                          time_scale_mps=how.time_scale_mps)  # fmt: skip
+        made = synthesize_published(data, scope, options, progress=progress)
         return made.trajectories
 
     return run

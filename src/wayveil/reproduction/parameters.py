@@ -11,8 +11,7 @@ from wayveil.dpe.descent import Settings, descend_many, sums_of
 from wayveil.dpe.embed import embed, random_start
 from wayveil.dpe.perturb import perturb, sensitivity
 from wayveil.dpe.random_walks import HALF_SIDE, diameter, random_walks
-from wayveil.dpe.synthesise import back
-from wayveil.dpe.transform import fit_transform
+from wayveil.dpe.transform import back, fit_transform
 from wayveil.progress import Progress, quiet
 from wayveil.reproduction.tables import Row, new_figure, ready_folder, save_figure, write_table
 
@@ -75,17 +74,21 @@ def run(
     walks = random_walks(m, points, seed)
     dims, epsilons = grid(quick, full)
     iterations = min(iterations, 20) if quick else iterations
-    variance = float(walks.vectors.var(axis=0).mean())
+    variance = _variance(walks)
     rows: list[Row] = []
     work = [(loss, dim) for loss in losses for dim in dims]
     for number, (loss, dim) in enumerate(work):
         listen = _inner(progress, number, len(work))
-        rows += _one_dim(walks, dim, epsilons, loss, iterations, seed, variance, listen)
+        rows += _one_dim(walks, dim, epsilons, Settings(loss, LEARNING_RATE, iterations), seed, listen)
     settings = {"m": m, "points": points, "iterations": iterations, "learning_rate": LEARNING_RATE, "seed": seed,
                 "variance": variance, "lambda": sensitivity(points, diameter(), 0.0), "quick": quick}  # fmt: skip
     write_table(folder, "parameters", settings, rows, [NOTE])
     save_figure(_picture(rows, losses, epsilons, variance, m), folder, "parameters")
     return rows
+
+
+def _variance(walks: Aligned) -> float:
+    return float(walks.vectors.var(axis=0).mean())
 
 
 def _inner(progress: Progress, number: int, of: int, weight: int = 1) -> Progress:
@@ -102,14 +105,13 @@ def shown(epsilons: list[float]) -> list[float]:
 
 
 def _one_dim(
-    walks: Aligned, dim: int, epsilons: list[float], loss: str, iterations: int, seed: int, variance: float,
-    progress: Progress,
-) -> list[Row]:  # fmt: skip
+    walks: Aligned, dim: int, epsilons: list[float], settings: Settings, seed: int, progress: Progress
+) -> list[Row]:
     """All epsilons of one D': the embedding and f_t do not depend on epsilon."""
     vectors, original, m = walks.vectors, walks.points, len(walks.points)
-    settings = Settings(loss, LEARNING_RATE, iterations)
+    variance = _variance(walks)
     sums = sums_of(walks)
-    embedded = embed(vectors, sums, dim, settings, start="random", seed=seed)
+    embedded = embed(vectors, sums, dim, settings, seed)
     transform = fit_transform(embedded.vectors, vectors)
     start = random_start(vectors, dim, np.random.default_rng(seed + 1))
     untrained, _ = errors(fit_transform(start, vectors)(start).reshape(original.shape), original)
@@ -125,7 +127,7 @@ def _one_dim(
         for (_, epsilon), final in zip(some, found):
             mse, heat = errors(back(final, transform).reshape(original.shape), original)
             rows.append({
-                "loss": loss, "dim": dim, "epsilon": epsilon, "mse_trajectories": mse, "mse_heat_map": heat,
+                "loss": settings.loss, "dim": dim, "epsilon": epsilon, "mse_trajectories": mse, "mse_heat_map": heat,
                 "mse_before_noise": before, "mse_untrained": untrained, "predicted": variance * (1 - dim / (m - 1)),
                 "embedding_misfit": misfit,
             })  # fmt: skip
