@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from wayveil.baselines import load, names
-from wayveil.baselines.bridges import bridge
+from wayveil.baselines.bridges import Chain, bridge
 from wayveil.baselines.conformance import SCOPE, NoNoise, walks
 from wayveil.baselines.mechanism import PublishedMechanism, SoundMechanism
 from wayveil.baselines.methods.generalised import GROUPS, PARTITIONS, _k_means
@@ -119,7 +119,7 @@ def test_bridges_end_where_they_should():
     rng = np.random.default_rng(0)
     start, end = rng.integers(0, 36, 200), rng.integers(0, 36, 200)
     cells = np.full(200, 9)
-    visited = bridge(target, exists / exists.sum(1, keepdims=True), start, end, cells, 12, rng)
+    visited = bridge(Chain(target, exists / exists.sum(1, keepdims=True)), start, end, cells, 12, rng)
     assert (visited[:, 8] == end).all() and (visited[:, 9:] == -1).all() and (visited[:, 0] == start).all()
     assert (direction(visited[:, :8].ravel(), visited[:, 1:9].ravel(), 6) >= 0).all()
 

@@ -52,8 +52,8 @@ class Small(MemorySource):
         yield from batches(self.trajectories, 7)
 
 
-def user_sums(data, asked, most_in_memory=1 << 28):
-    with UserUnits(Passes(Small(data), Serial()), SCOPE, None, most_in_memory=most_in_memory) as units:
+def user_sums(data, asked):
+    with UserUnits(Passes(Small(data), Serial()), SCOPE, None) as units:
         return units.sums(asked)
 
 
@@ -93,19 +93,21 @@ def test_a_clip_by_batch_is_caught():
         check_neighbours(by_batch, DATA, MOST)
 
 
-def test_the_order_and_the_place_of_the_buckets_do_not_matter():
+def test_the_order_and_the_place_of_the_buckets_do_not_matter(monkeypatch):
     asked = queries(MOST)
     expected = user_sums(DATA, asked)
     shuffled = select(DATA, np.random.default_rng(1).permutation(len(DATA)))
     for data, memory in ((shuffled, 1 << 28), (DATA, 1), (shuffled, 1000)):
-        for one, other in zip(expected, user_sums(data, asked, memory), strict=True):
+        monkeypatch.setattr("wayveil.engine.units.MOST_IN_MEMORY", memory)
+        for one, other in zip(expected, user_sums(data, asked), strict=True):
             assert np.array_equal(one, other)
 
 
 def test_buckets_on_disk_have_no_name(tmp_path, monkeypatch):
     """Nothing is left behind, however the process ends."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with UserUnits(Passes(Small(DATA), Serial()), SCOPE, None, most_in_memory=1) as units:
+    monkeypatch.setattr("wayveil.engine.units.MOST_IN_MEMORY", 1)
+    with UserUnits(Passes(Small(DATA), Serial()), SCOPE, None) as units:
         assert units._file._rolled and not list(tmp_path.iterdir())
         units.sums(queries(MOST)[:2])
     assert not list(tmp_path.iterdir())

@@ -48,15 +48,15 @@ def counted(monkeypatch):
     """Two methods of the registry that count their runs."""
     runs = []
 
-    def fresh(data, scope, epsilon, seed, roads):
-        runs.append(("fresh", epsilon, seed))
-        return walks(len(data), 100 + seed)
+    def fresh(task):
+        runs.append(("fresh", task.epsilon, task.seed))
+        return walks(len(task.data), 100 + task.seed)
 
-    def copy(data, scope, epsilon, seed, roads):
-        runs.append(("copy", epsilon, seed))
-        return data
+    def copy(task):
+        runs.append(("copy", task.epsilon, task.seed))
+        return task.data
 
-    def broken(data, scope, epsilon, seed, roads):
+    def broken(task):
         raise ValueError("12.3456 is a coordinate")
 
     for method in (
@@ -124,18 +124,18 @@ def test_a_failing_method_does_not_stop_others_and_its_text_is_not_shown(counted
     assert "left" in said[-1] and not list((tmp_path / "cells").glob("*broken*"))
 
 
-def slow_method(data, scope, epsilon, seed, roads):
+def slow_method(task):
     time.sleep(60)
 
 
-def greedy_method(data, scope, epsilon, seed, roads):
+def greedy_method(task):
     held = np.ones(80_000_000)  # 640 MB
     time.sleep(60)
     return held
 
 
-def quick_method(data, scope, epsilon, seed, roads):
-    return data
+def quick_method(task):
+    return task.data
 
 
 def quick_data():

@@ -3,6 +3,8 @@
 Privacy: free (post-processing).
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,19 +14,23 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def bridge(
-    target: Ints, probability: Floats, start: Ints, end: Ints, cells: Ints, longest: int, rng: np.random.Generator
-) -> Ints:
-    """(walks, longest) states of all walks at once; -1 after `cells` states.
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """A Markov chain as (states, ways): where each way leads, and how likely it is (0 where there is none)."""
 
-    `target` and `probability` are (states, ways): where each way leads, and how likely it is (0 where there is none).
-    """
+    target: Ints
+    probability: Floats
+
+
+def bridge(chain: Chain, start: Ints, end: Ints, cells: Ints, longest: int, rng: np.random.Generator) -> Ints:
+    """(walks, longest) states of all walks at once; -1 after `cells` states."""
+    target, probability = chain.target, chain.probability
     states = len(target)
-    chain = np.zeros((states, states))
-    np.add.at(chain, (np.repeat(np.arange(states), target.shape[1]), target.ravel()), probability.ravel())
+    steps = np.zeros((states, states))
+    np.add.at(steps, (np.repeat(np.arange(states), target.shape[1]), target.ravel()), probability.ravel())
     reach = [np.eye(states)]
     for _ in range(longest):
-        reach.append(reach[-1] @ chain)
+        reach.append(reach[-1] @ steps)
     reached = np.stack(reach)
     visited = np.full((len(start), longest), -1, np.int64)
     visited[:, 0] = current = start.copy()

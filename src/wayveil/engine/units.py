@@ -81,11 +81,10 @@ class UserUnits:
         kept: Kept,
         watchers: Sequence[Watcher] = (),
         progress: Progress = quiet,
-        most_in_memory: int = MOST_IN_MEMORY,
         ends_only: bool = False,
     ) -> None:
         self._scope = scope
-        self._file = tempfile.SpooledTemporaryFile(max_size=most_in_memory)  # noqa: SIM115 (kept open, see `close`)
+        self._file = tempfile.SpooledTemporaryFile(max_size=MOST_IN_MEMORY)  # noqa: SIM115 (kept open, see `close`)
         self._segments: list[list[tuple[int, int, int]]] = [[] for _ in range(BUCKETS)]
         self._codes: dict[int | str, int] = {}
         # Where the data is read here, each batch is stored at once, so that no more than one is in memory.

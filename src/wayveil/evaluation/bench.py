@@ -17,7 +17,7 @@ from wayveil.errors import InputError
 from wayveil.evaluation.all_metrics import HEADLINE, METRICS, selected_metrics
 from wayveil.evaluation.bench_limits import NO_LIMITS, LimitError, Limits, reason_of, run_limited
 from wayveil.evaluation.datasets import Dataset
-from wayveil.evaluation.methods import METHODS, Method, find_method
+from wayveil.evaluation.methods import METHODS, Method, Task, find_method
 from wayveil.evaluation.paths import Paths, project
 from wayveil.evaluation.score import floors
 from wayveil.io.atomic import write_text
@@ -186,7 +186,7 @@ def _run(cell: Cell, current: _CurrentDataset, metrics: Sequence[str]) -> Row:
     data, paths = current.open(cell.dataset)
     roads = current.roads(cell.dataset) if cell.method.needs_roads else None
     wall, cpu = time.perf_counter(), time.process_time()
-    made = cell.method.run(data, cell.dataset.scope, cell.epsilon, cell.seed, roads)
+    made = cell.method.run(Task(data, cell.dataset.scope, cell.epsilon, cell.seed, roads))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     synthetic = project(made, cell.dataset.scope)
     return {

@@ -1,6 +1,6 @@
 """The methods that the comparison runs, by name.
 
-Each is a callable (trajectories, scope, epsilon, seed, roads) -> Trajectories. They generate as many trajectories as
+Each is a callable from a task to trajectories. They generate as many trajectories as
 the data has, because divergences depend on the number. This uses the exact number, so the results are not private.
 """
 
@@ -19,14 +19,26 @@ from wayveil.dpe.method import Options
 from wayveil.measurement import measure
 from wayveil.privacy.unit import Unit
 
-Run = Callable[[Trajectories, Scope, float, int, RoadMap | None], Trajectories]
-
 DPE_SUBSET = 500
 """The published DPE compares all pairs of trajectories, so it runs on a random subset of this size."""
 DEFAULT = ("wayveil", "wayveil-map", "wayveil-bayes", "wayveil-bayes-map", "adatrace", "privtrace",
            "adatrace-published", "privtrace-published", "dpe-published")  # fmt: skip
 """The methods that run when none is named."""
 PUBLISHED = "-published"
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What a method is given."""
+
+    data: Trajectories
+    scope: Scope
+    epsilon: float
+    seed: int
+    roads: RoadMap | None = None
+
+
+Run = Callable[[Task], Trajectories]
 
 
 @dataclass(frozen=True)
@@ -40,23 +52,22 @@ class Method:
     has_time: bool = True
 
 
-def _ours(
-    data: Trajectories, scope: Scope, epsilon: float, seed: int, roads: RoadMap | None, *, estimator: str, mapped: bool
-) -> Trajectories:
-    release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory())
-    used = roads if mapped else None
-    return synthesize(release, roads=used, n=len(data), seed=seed, estimator=estimator).trajectories
+def _ours(task: Task, *, estimator: str, mapped: bool) -> Trajectories:
+    release = measure(task.data, task.scope, epsilon=task.epsilon, unit=Unit.trajectory())
+    roads = task.roads if mapped else None
+    return synthesize(release, roads=roads, n=len(task.data), seed=task.seed, estimator=estimator).trajectories
 
 
-def _dpe(data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap | None) -> Trajectories:
-    some = random_subset(data, DPE_SUBSET, seed)
-    return synthesize_published(some, scope, Options(epsilon=epsilon, seed=seed)).trajectories
+def _dpe(task: Task) -> Trajectories:
+    some = random_subset(task.data, DPE_SUBSET, task.seed)
+    return synthesize_published(some, task.scope, Options(epsilon=task.epsilon, seed=task.seed)).trajectories
 
 
-def _baseline(
-    data: Trajectories, scope: Scope, epsilon: float, seed: int, _: RoadMap | None, *, name: str, published: bool
-) -> Trajectories:
-    return load(name)(data, scope, epsilon, published=published, seed=seed, n=len(data)).trajectories
+def _baseline(task: Task, *, name: str, published: bool) -> Trajectories:
+    made = load(name)(
+        task.data, task.scope, task.epsilon, published=published, seed=task.seed, n=len(task.data)
+    )
+    return made.trajectories
 
 
 def baseline_method(name: str, published: bool) -> Method:

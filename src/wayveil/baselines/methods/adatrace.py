@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.baselines.bridges import bridge
+from wayveil.baselines.bridges import Chain, bridge
 from wayveil.baselines.coordinates import Metres
 from wayveil.baselines.grid import (
     Routes,
@@ -185,7 +185,7 @@ def _walk(model: _Model, run: Run) -> Trajectories:
     # Leaving a cell and coming back takes three cells; a trip of two inside one cell is a trip of one.
     cells = np.where((current == end) & (cells == 2), 1, cells)
     target, exists = _neighbours()
-    visited = bridge(target, model.move * exists, current, end, cells, LONGEST, rng)
+    visited = bridge(Chain(target, model.move * exists), current, end, cells, LONGEST, rng)
     # A trip inside one cell still has a start and an end.
     visited[cells == 1, 1] = visited[cells == 1, 0]
     points = np.maximum(cells, 2)

@@ -13,7 +13,7 @@ of the authors' own code.
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.baselines.bridges import bridge
+from wayveil.baselines.bridges import Chain, bridge
 from wayveil.baselines.grid import Routes, TwoLevelGrid, draw_systematic, norm_sub, trace, uniform_grid
 from wayveil.baselines.markov import Edges
 from wayveil.baselines.mechanism import Features, by_trajectory
@@ -49,7 +49,11 @@ def _make(run: Run) -> Trajectories:
     flow = _mobility(run, routes, edges)
     pair = draw_systematic(trips, run.size(count), run.rng)
     start, end = pair // leaves, pair % leaves
-    return drawn_points(run, grid, _walks(run, grid, edges, flow, start, end, _medians(run, routes, grid)))
+    typical = _medians(run, routes, grid)[grid.cell_of_leaf[start] * ACROSS**2 + grid.cell_of_leaf[end]]
+    cells = _numbers_of_cells(edges, leaves, start, end, np.ceil(run.rng.exponential(typical / np.log(2.0))))
+    visited = bridge(_chain(edges, flow, leaves), start, end, cells, LONGEST, run.rng)
+    visited[cells == 1, 1] = visited[cells == 1, 0]
+    return drawn_points(run, grid, visited)
 
 
 def _grid(run: Run, data: tuple[Ints, Floats, Floats], count: float) -> TwoLevelGrid:
@@ -86,26 +90,25 @@ def _medians(run: Run, routes: Routes, grid: TwoLevelGrid) -> Floats:
     return 1.0 + chosen.astype(np.float64)
 
 
-def _walks(run: Run, grid: TwoLevelGrid, edges: Edges, flow: Floats, start: Ints, end: Ints, median: Floats) -> Ints:
-    from scipy.sparse import csr_matrix
-    from scipy.sparse.csgraph import shortest_path
-
-    leaves, coarse = grid.leaves, grid.cell_of_leaf
+def _chain(edges: Edges, flow: Floats, leaves: int) -> Chain:
     width = max(int(edges.degree.max(initial=1)), 1)
     exists = np.arange(width)[None] < edges.degree[:, None]
     target, weight = np.zeros((leaves, width), np.int64), np.zeros((leaves, width))
     target[exists], weight[exists] = edges.target, flow
     weight /= np.maximum(weight.sum(1, keepdims=True), 1e-12)
+    return Chain(target, weight)
+
+
+def _numbers_of_cells(edges: Edges, leaves: int, start: Ints, end: Ints, drawn: Floats) -> Ints:
+    """The drawn numbers of cells, but at least those of a shortest route."""
+    from scipy.sparse import csr_matrix
+    from scipy.sparse.csgraph import shortest_path
+
     graph = csr_matrix((np.ones(len(edges.source)), (edges.source, edges.target)), shape=(leaves, leaves))
     hops = shortest_path(graph, unweighted=True)[start, end] + 1
-    typical = median[coarse[start] * ACROSS**2 + coarse[end]]
-    drawn = np.ceil(run.rng.exponential(typical / np.log(2.0)))
     cells = np.clip(np.maximum(drawn, np.where(np.isfinite(hops), hops, 1)), 1, LONGEST).astype(np.int64)
     # Leaving a cell and coming back takes three cells.
-    cells = np.where((start == end) & (cells == 2), 1, cells)
-    visited = bridge(target, weight, start, end, cells, LONGEST, run.rng)
-    visited[cells == 1, 1] = visited[cells == 1, 0]
-    return visited
+    return np.where((start == end) & (cells == 2), 1, cells)
 
 
 dp_star = Method(
