@@ -398,10 +398,12 @@ def test_pieces_add_up(make_release, small_city, small_synthetic, small_rules, m
 
 
 def test_the_names_of_ticks_stay_inside_the_picture():
-    from wayveil.report.figures import _WIDTH, histogram
+    from wayveil.report.figures import _WIDTH, Axis, Shares, histogram
 
     edges = np.arange(21) * 5.0  # the last tick, 100, stands at the right edge
-    drawn = histogram("Durations", "minutes", edges, np.full(20, 0.05), name=str)
+    drawn = histogram(
+        Axis("duration_min", "Durations", "minutes", edges, name=str), Shares(np.full(20, 0.05), None, None)
+    )
     assert f'<text x="{_WIDTH - 1}" text-anchor="end"' in drawn and drawn.count('text-anchor="middle"') == 6
 
 
