@@ -114,3 +114,9 @@ class BudgetError(WayveilError):
     """A request that the privacy budget does not allow."""
 
     exit_code = 3
+
+
+def in_short(value: object) -> str:
+    """At most 120 printable characters: a key in a file may have any length and contain control characters."""
+    text = "".join(letter if letter.isprintable() else "?" for letter in str(value)[:120])
+    return text if len(str(value)) <= 120 else text + "..."

@@ -29,6 +29,7 @@ from wayveil.engine.parts import parts_of
 from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Serial, part_batches
 from wayveil.io.check import check
+from wayveil.io.options import ReadOptions
 from wayveil.io.readers import grouping
 from wayveil.io.source import measured_source
 from wayveil.measurement import exact_answers
@@ -63,7 +64,7 @@ def small_steps(monkeypatch):
 
 
 def exact(data, unit, by_parts=False, **options):
-    source = measured_source(data, unit, **options)
+    source = measured_source(data, unit, ReadOptions(**options))
     if not by_parts:
         return exact_answers(source, SCOPE, QUESTIONS)
     # The way of Ray's workers: each part is sent to another process, read there, and only sums come back.
@@ -94,7 +95,7 @@ def clipped_queries(unit):
 def clipped(data, kind, **options):
     """The sums of the Gaussian mode, from the same file."""
     unit = Unit.trajectory() if kind == "trajectory" else Unit.user(1000)
-    passes = Passes(measured_source(data, kind, **options), Serial())
+    passes = Passes(measured_source(data, kind, ReadOptions(**options)), Serial())
     with read_units(passes, SCOPE, draw_kept(passes, unit), unit) as (units, _, _):
         return units.sums(clipped_queries(unit))
 
@@ -103,13 +104,13 @@ def check_units(rows, unit, write, by_parts=False, **options):
     """Remove each unit in turn; `write(rows)` writes a dataset and gives what `measured_source` takes."""
     of = (lambda row: row.trajectory) if unit == "trajectory" else (lambda row: row.user)
     file = write(rows)
-    whole, whole_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, **options)
+    whole, whole_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, ReadOptions(**options))
     assert whole[0][0] <= len({(row.trajectory, row.user if unit == "user" else 0) for row in rows})
     for one in sorted({of(row) for row in rows}):
         file = write([row for row in rows if of(row) != one])
-        without, without_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, **options)
+        without, without_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, ReadOptions(**options))
         file = write([row for row in rows if of(row) == one])
-        alone, alone_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, **options)
+        alone, alone_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, ReadOptions(**options))
         for view, a, b, c in zip(QUESTIONS, whole, without, alone):
             assert np.array_equal(a - b, c), view.name
             assert unit == "user" or np.abs(c).sum() <= view.resolution

@@ -16,6 +16,7 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import WayveilError
 from wayveil.io.check import check
 from wayveil.io.files import read, read_metadata, write
+from wayveil.io.options import ReadOptions
 from wayveil.io.source import open_source
 
 COUNT = int(os.environ.get("WAYVEIL_FUZZ", "300"))
@@ -125,8 +126,8 @@ def attempt(kind: str, place: Path, seed: int) -> str:
     options |= {"on_bad_rows": "drop"} if rng.random() < 0.5 else {}
     ways = [
         lambda: read(data, **options),
-        lambda: list(open_source(data, **options).batches()),
-        lambda: [list(part.batches()) for part in open_source(data, **options).partitions()],
+        lambda: list(open_source(data, ReadOptions(**options)).batches()),
+        lambda: [list(part.batches()) for part in open_source(data, ReadOptions(**options)).partitions()],
         lambda: check(data, **options),
     ]
     ways += [] if kind == "frame" else [lambda: read_metadata(data)]

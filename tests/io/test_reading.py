@@ -10,6 +10,7 @@ import pytest
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.files import read, write
+from wayveil.io.options import ReadOptions
 from wayveil.io.readers.times import to_utc_seconds
 from wayveil.io.source import open_source
 
@@ -359,7 +360,7 @@ def test_a_non_numeric_coordinate_is_a_bad_row_of_a_frame_too(tmp_path, text):
         assert read(one, on_bad_rows="drop") == expected
         with pytest.raises(InputError, match=r'Some rows .* on_bad_rows="drop"'):
             read(one)
-    assert next(iter(open_source(frame, on_bad_rows="drop").batches())) == expected
+    assert next(iter(open_source(frame, ReadOptions(on_bad_rows="drop")).batches())) == expected
     frame["lat"] = "north"
     with pytest.raises(InputError, match="no usable rows"):
         read(frame, on_bad_rows="drop")

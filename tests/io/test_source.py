@@ -14,8 +14,11 @@ import wayveil.io.source as source_module
 from wayveil.core.trajectories import Trajectories, concatenate
 from wayveil.errors import InputError
 from wayveil.io.files import read, write
+from wayveil.io.options import ReadOptions
 from wayveil.io.readers import grouping
 from wayveil.io.source import MemorySource, ParquetSource, UnsortedSource, measured_source, open_source
+
+DROP = ReadOptions(on_bad_rows="drop")
 
 
 def table(labels, seed=0, **more):
@@ -154,7 +157,7 @@ def test_bad_rows_in_a_stream(tmp_path):
     path = save(tmp_path / "x.parquet", table(labels))
     with pytest.raises(InputError, match="missing trajectory id"):
         list(open_source(path).batches())
-    assert sum(len(batch) for batch in open_source(path, on_bad_rows="drop").batches()) == 3
+    assert sum(len(batch) for batch in open_source(path, DROP).batches()) == 3
 
 
 @pytest.mark.parametrize("large", [True, False])
@@ -202,13 +205,13 @@ def test_a_partition_may_lose_all_its_rows(tmp_path):
     lat = data["lat"].to_numpy().copy()
     lat[:60] = np.nan
     path = save(tmp_path / "x.parquet", data.set_column(1, "lat", pa.array(lat)), rows=30)
-    parts = open_source(path, on_bad_rows="drop").partitions()
+    parts = open_source(path, DROP).partitions()
     left = [sum(len(batch) for batch in part.batches()) for part in parts]
     assert left[0] == 0 and sum(left) == 20
     lat[:] = np.nan
     save(path, data.set_column(1, "lat", pa.array(lat)))
     with pytest.raises(InputError, match="no usable rows"):
-        list(open_source(path, on_bad_rows="drop").batches())
+        list(open_source(path, DROP).batches())
 
 
 @pytest.mark.parametrize("options", [{}, {"use_dictionary": False}, {"data_page_version": "2.0", "compression": "none"},

@@ -49,8 +49,9 @@ def check(
     or {"rule": "speed_limit", "kmh": 50} with geometry null for everywhere. FILE alone is enough; a scope adds its box
     and the time zone of the hours, and a road map adds the streets that the rules refer to.
     """
+    from wayveil.errors import in_short
     from wayveil.io.outputs import check_outputs
-    from wayveil.io.scope_files import in_short, read_scope
+    from wayveil.io.scope_files import read_scope
     from wayveil.rules import check as check_rules
     from wayveil.rules.picture import check_picture_name, picture_of
 

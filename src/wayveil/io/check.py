@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from wayveil.core.scope import EARTH_RADIUS_M, Scope
 from wayveil.errors import InputError
 from wayveil.io.check_report import PROBLEMS, CheckReport
-from wayveil.io.options import SPLIT_NOTE
+from wayveil.io.options import SPLIT_NOTE, read_options
 from wayveil.io.readers import grouping
 from wayveil.io.readers.dispatch import metadata_of
 from wayveil.io.readers.labels import Labels
@@ -264,7 +264,7 @@ def check(
     Not private (trusted side only); spends nothing.
     """
     tally = _Tally(None if scope is None else scope_of(scope), _was_split(source))
-    for points in open_source(source, **options).points(progress):
+    for points in open_source(source, read_options(options, "check", ("scope",))).points(progress):
         tally.add(points)
     if tally.rows == 0:
         raise InputError("The data has no rows.")

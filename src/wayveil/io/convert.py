@@ -1,13 +1,14 @@
 """Conversion between formats, in batches if both formats allow it."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from wayveil.core.tables import whole_seconds
 from wayveil.core.trajectories import Trajectories, concatenate
 from wayveil.errors import InputError
-from wayveil.io.options import SPLIT_NOTE, ReadOptions, files_written, writing_format
+from wayveil.io.options import SPLIT_NOTE, ReadOptions, WriteOptions, files_written, read_options, writing_format
 from wayveil.io.outputs import check_output, check_outputs
 from wayveil.io.readers.dispatch import metadata_of, origin_of, read_points
 from wayveil.io.readers.grouping import assemble
@@ -66,22 +67,18 @@ def convert(
     check_writable(kind, times)
     check_outputs(files_written(path, kind), inputs=[source])
     check_output(path, force=force)
-    opened = open_source(source, **options)
-    notes = metadata_of(source) if options.get("format") is None else {}
+    reading = read_options(options, "convert")
+    opened = open_source(source, reading)
+    notes = metadata_of(source) if reading.format is None else {}
+    writing = WriteOptions(private=True, format=kind, notes=notes, times=times, timezone=reading.timezone)
     if split_minutes is not None:
-        notes = {**notes, SPLIT_NOTE: f"{split_minutes:g}"}
-        trips = _split(source, split_minutes, ReadOptions(**options), progress)
-        write_trajectories(trips, path, kind, notes, private=True, times=times, timezone=options.get("timezone"))
+        trips = _split(source, split_minutes, reading, progress)
+        write_trajectories(trips, path, replace(writing, notes={**notes, SPLIT_NOTE: f"{split_minutes:g}"}))
     elif isinstance(opened, ParquetSource) and kind in ("parquet", "geoparquet"):
         whole = all(whole_seconds(part.t_utc) for part in opened.batches(progress))
-        geo = kind == "geoparquet"
-        stamps = times == "iso"
-        write_parts(
-            opened.batches(progress), path, geo=geo, extra_metadata=notes, whole=whole, private=True, stamps=stamps
-        )
+        write_parts(opened.batches(progress), path, writing, whole=whole)
     else:
-        everything = concatenate(list(opened.batches(progress)))
-        write_trajectories(everything, path, kind, notes, private=True, times=times, timezone=options.get("timezone"))
+        write_trajectories(concatenate(list(opened.batches(progress))), path, writing)
 
 
 def _split(source: str | os.PathLike[str], minutes: float, options: ReadOptions, progress: Progress) -> Trajectories:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
-from wayveil.io.options import FORMATS, WRITABLE, OnBadRows, ReadOptions
+from wayveil.io.options import FORMATS, WRITABLE, OnBadRows, ReadOptions, WriteOptions
 from wayveil.io.outputs import check_output
 from wayveil.io.readers.dispatch import metadata_of, read_trajectories, says_synthetic
 from wayveil.io.readers.tables import is_frame
@@ -85,8 +85,9 @@ def read(
     Not private (trusted side only).
     """
     options = ReadOptions(
-        format, traj_id, user, lon, lat, time, timezone, on_bad_rows, None, line, interval_s, trip_columns, decimal,
-        dayfirst,
+        format=format, traj_id=traj_id, user=user, lon=lon, lat=lat, time=time, timezone=timezone,
+        on_bad_rows=on_bad_rows, line=line, interval_s=interval_s, trip_columns=trip_columns, decimal=decimal,
+        dayfirst=dayfirst,
     )  # fmt: skip
     return read_trajectories(path_or_frame, options, progress)
 
@@ -147,7 +148,7 @@ def write(
         raise InputError("Column options apply to data frames only; Trajectories have no columns to name.")
     if private:
         check_output(path, force=force or says_synthetic(Path(path)))
-    write_trajectories(given, Path(path), format, extra_metadata, private=private, times=times)
+    write_trajectories(given, Path(path), WriteOptions(private, format, extra_metadata, times))
 
 
 def _of_frame(frame: Any, columns: dict[str, Any]) -> Trajectories:

@@ -1,14 +1,17 @@
 """How a file is read: its format, the roles of its columns, and its time zone."""
 
+import difflib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 from zoneinfo import ZoneInfo
 
-from wayveil.errors import InputError
+from wayveil.errors import InputError, in_short
 
 OnBadRows = Literal["error", "drop"]
+Notes = Mapping[str, str] | None
+"""What a file says about itself, by key."""
 FORMATS = (
     "csv", "parquet", "geoparquet", "gpx", "geojson", "jsonl", "arrow", "gpkg", "fgb", "shp", "geolife", "tdrive",
     "cabspotting",
@@ -100,6 +103,39 @@ class ReadOptions:
     def leaves_out(self) -> bool:
         """Whether bad rows and trajectories are left out; otherwise they are refused."""
         return self.measured_unit is not None or self.on_bad_rows == "drop"
+
+
+DEFAULT = ReadOptions()
+
+
+def read_options(given: Mapping[str, Any], function: str, others: Sequence[str] = ()) -> ReadOptions:
+    """The options of `read` that `function` was given; InputError for one that is unknown.
+
+    `others` are the other arguments of the function, one of which may have been meant.
+    """
+    known = [option.name for option in fields(ReadOptions) if option.name != "measured_unit"]
+    for name in given:
+        if name not in known:
+            close = difflib.get_close_matches(name[:50], [*known, *others], n=1)
+            perhaps = f"; did you mean {close[0]}=?" if close else ""
+            raise InputError(f"{function} has no argument {in_short(name)}={perhaps}; see help(wayveil.{function}).")
+    return ReadOptions(**given)
+
+
+@dataclass(frozen=True)
+class WriteOptions:
+    """How trajectories are written to a file."""
+
+    private: bool
+    """Whether the file is readable by its owner alone."""
+    format: str | None = None
+    """One of `WRITABLE`; None: by the file's extension."""
+    notes: Notes = None
+    """Kept in the file, or beside it for CSV."""
+    times: str | None = None
+    """"iso" or "unix"; None: the default of the format."""
+    timezone: str | None = None
+    """The clock on which simulators count time; None: that of the note `timezone`, else UTC."""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from wayveil.errors import InputError
 from wayveil.io.inputs import holds_only_words
+from wayveil.io.options import ReadOptions
 from wayveil.io.outputs import check_output
 from wayveil.io.readers.dispatch import says_synthetic
 from wayveil.io.source import open_source
@@ -41,7 +42,7 @@ def may_hold_trajectories(path: Path) -> bool:
     Files with columns that are not recognised, and damaged ones, cannot be read; they may still be the private data.
     """
     try:
-        rows = open_source(path, on_bad_rows="drop").points()
+        rows = open_source(path, ReadOptions(on_bad_rows="drop")).points()
         return any(len(points) > 0 or any(points.lost.values()) for points in rows)
     except InputError:
         return not holds_only_words(path)

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from wayveil.core.roads import RoadMap
 from wayveil.core.scope import Scope
-from wayveil.errors import InputError
+from wayveil.errors import InputError, in_short
 from wayveil.io.inputs import TooLargeError, read_text
 
 _MAX_SCOPE_BYTES = 1 << 20
@@ -50,12 +50,6 @@ def _perhaps(place: tuple[int | str, ...], model: type[BaseModel]) -> str:
         model = found
     close = difflib.get_close_matches(str(place[-1])[:50], model.model_fields, n=1)
     return f" (did you mean '{close[0]}'?)" if close else ""
-
-
-def in_short(value: object) -> str:
-    """At most 120 printable characters: a key in a file may have any length and contain control characters."""
-    text = "".join(letter if letter.isprintable() else "?" for letter in str(value)[:120])
-    return text if len(str(value)) <= 120 else text + "..."
 
 
 def shipped_scopes() -> list[str]:

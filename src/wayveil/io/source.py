@@ -16,7 +16,7 @@ import numpy as np
 
 from wayveil.core.trajectories import Trajectories, batches, pieces
 from wayveil.errors import InputError
-from wayveil.io.options import NO_USERS, OnBadRows, ReadOptions, Roles
+from wayveil.io.options import DEFAULT, NO_USERS, ReadOptions, Roles
 from wayveil.io.readers.dispatch import no_rows, origin_of, read_points, read_trajectories, reading_format
 from wayveil.io.readers.parquet import PartFiles, in_degrees, opened, part_files, roles_of
 from wayveil.io.readers.parquet_stream import find_cuts, fits_memory, raw_points, read_cuts, row_group_starts_by_file
@@ -205,22 +205,9 @@ class UnsortedSource:
 
 def open_source(
     data: "str | os.PathLike[str] | Trajectories | Source | Any",
-    *,
-    format: str | None = None,
-    traj_id: str | None = None,
-    user: str | None = None,
-    lon: str | None = None,
-    lat: str | None = None,
-    time: str | None = None,
-    timezone: str | None = None,
-    on_bad_rows: OnBadRows = "error",
-    line: str | None = None,
-    interval_s: float | None = None,
-    trip_columns: str | None = None,
-    decimal: str = ".",
-    dayfirst: bool | None = None,
+    options: ReadOptions = DEFAULT,
 ) -> Source:
-    """A source from a path, trajectories or a frame; the options are those of `wayveil.io.files.read`.
+    """A source from a path, trajectories or a frame; read as `options` say.
 
     Privacy: not private (trusted side only); nothing is read before it is needed, except a Parquet file's columns.
     """
@@ -228,12 +215,8 @@ def open_source(
         return MemorySource(data)
     if isinstance(data, MemorySource | WholeSource | ParquetSource):
         return data
-    options = ReadOptions(
-        format, traj_id, user, lon, lat, time, timezone, on_bad_rows, None, line, interval_s, trip_columns, decimal,
-        dayfirst,
-    )  # fmt: skip
     if isinstance(data, str | os.PathLike):
-        if reading_format(data, format) not in ("parquet", "geoparquet"):
+        if reading_format(data, options.format) not in ("parquet", "geoparquet"):
             return WholeSource(data, options)
         files = tuple(part_files(os.fspath(data)))
         with opened(files[0]) as parquet:
@@ -247,7 +230,7 @@ def open_source(
     return WholeSource(needed_columns(data, options) if is_pandas(data) else table_of_frame(data, options), options)
 
 
-def measured_source(data: Any, unit: Literal["trajectory", "user"], **options: Any) -> Source:
+def measured_source(data: Any, unit: Literal["trajectory", "user"], options: ReadOptions = DEFAULT) -> Source:
     """The source for a measurement: like `open_source`, but never fails because of the contents.
 
     Only the structure of a file is refused (an unreadable file, a missing column, a column of a wrong type). Single
@@ -255,7 +238,7 @@ def measured_source(data: Any, unit: Literal["trajectory", "user"], **options: A
 
     Privacy: not private (trusted side only); nothing is read before it is needed, except a Parquet file's columns.
     """
-    source = open_source(data, **options)
+    source = open_source(data, options)
     if isinstance(source, WholeSource | ParquetSource):
         return replace(source, options=replace(source.options, measured_unit=unit))
     if isinstance(source, MemorySource) and unit == "user" and source.trajectories.user is None:

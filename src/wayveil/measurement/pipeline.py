@@ -17,6 +17,7 @@ from wayveil.core.warning_location import measuring_level
 from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Engine, Serial
 from wayveil.errors import InputError, LedgerWarning, UnaccountedSpendWarning
+from wayveil.io.options import read_options
 from wayveil.io.outputs import remember_private
 from wayveil.io.roads import Roads, roads_of
 from wayveil.io.scope_files import scope_of
@@ -63,7 +64,7 @@ def measure(
     expected_trips: int | None = None,
     accept_low_signal: bool = False,
     progress: Progress = quiet,
-    **read_options: Any,
+    **columns: Any,
 ) -> Release:
     """Measure private trajectories once, with noise, and return a release that may be published.
 
@@ -74,8 +75,8 @@ def measure(
     Parameters
     ----------
     data
-        Trajectories, a frame, a path, or an open source; `read_options` are those of `wayveil.read`. Rows,
-        trajectories and users that cannot be used contribute nothing, whatever `on_bad_rows` says: a refusal would
+        Trajectories, a frame, a path, or an open source; `columns` are options of `wayveil.read`. Rows, trajectories
+        and users that cannot be used contribute nothing, whatever `on_bad_rows` says: a refusal would
         reveal that there were some. `wayveil.check` counts them for the owner.
     scope
         The public frame, or the file or name of one; nothing else about the world is known.
@@ -140,7 +141,7 @@ def measure(
     streets = roads_of(roads)
     if streets is not None:
         check_inside(streets, scope)
-    source = measured_source(data, unit.kind, **read_options)
+    source = measured_source(data, unit.kind, read_options(columns, "measure"))
     if isinstance(data, str | os.PathLike):
         remember_private(data)
     # Read before the data: a ledger that is locked, lost or rolled back is known at once.

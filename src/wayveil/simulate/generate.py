@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from wayveil.core.trajectories import EMPTY, Trajectories, concatenate, select
 from wayveil.errors import InputError
-from wayveil.io.options import SIMULATED, writing_format
+from wayveil.io.options import SIMULATED, WriteOptions, writing_format
 from wayveil.io.writers.dispatch import write_trajectories
 from wayveil.io.writers.parquet import write_parts
 from wayveil.progress import Progress, quiet
@@ -84,7 +84,7 @@ def simulate_to_parquet(
     """
     city = simulate_city(seed) if city is None else city
     batches = simulate_batches(city, n, seed, behaviour=behaviour, progress=progress) if _checked(n) else [EMPTY]
-    write_parts(batches, Path(path), geo=False, extra_metadata={"origin": SIMULATED}, whole=True, private=False)
+    write_parts(batches, Path(path), WriteOptions(private=False, notes={"origin": SIMULATED}), whole=True)
     return city
 
 
@@ -99,7 +99,7 @@ def simulate_to_file(
         simulate_to_parquet(path, n, seed, city=city, behaviour=behaviour, progress=progress)
     else:
         people = simulate_trajectories(city, n, seed, behaviour=behaviour, progress=progress)
-        write_trajectories(people, path, None, {"origin": SIMULATED}, private=False)
+        write_trajectories(people, path, WriteOptions(private=False, notes={"origin": SIMULATED}))
 
 
 def simulate_batches(

@@ -3,6 +3,7 @@
 import os
 from typing import Any
 
+from wayveil.io.options import read_options
 from wayveil.io.source import measured_source
 from wayveil.privacy.accounts import Dataset
 from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
@@ -21,7 +22,7 @@ def open_dataset(
     total_delta: Number = 0,
     ledger: Ledger | str | os.PathLike[str] | None = None,
     progress: Progress = quiet,
-    **read_options: Any,
+    **columns: Any,
 ) -> Dataset:
     """Open a dataset on the ledger and set how much privacy may ever be spent on it.
 
@@ -31,7 +32,7 @@ def open_dataset(
     Parameters
     ----------
     data
-        The private trajectories, as `wayveil.read` takes them; `read_options` are its options.
+        The private trajectories, as `wayveil.read` takes them; `columns` are its options.
     dataset
         The name under which all spending on this data is recorded.
     total, total_delta
@@ -52,7 +53,7 @@ def open_dataset(
     """
     kind, name = kind_of(unit), clean_name(dataset)
     epsilon, delta = exact_epsilon(total, "total"), exact_delta(total_delta)
-    source = measured_source(data, "trajectory", **read_options)
+    source = measured_source(data, "trajectory", read_options(columns, "open_dataset"))
     account = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     digest = digest_of(source.batches(progress), account.secret)
     return account.open_dataset(name, epsilon, digest, unit=kind, total_delta=delta)

@@ -9,13 +9,13 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from wayveil.core.roads import check_inside
-from wayveil.errors import InputError
+from wayveil.errors import InputError, in_short
 from wayveil.io.inputs import TooLargeError, read_text
 from wayveil.io.options import WRITABLE, files_written, writing_format
 from wayveil.io.outputs import check_output, check_outputs, check_page
 from wayveil.io.replaceable import check_replaceable
 from wayveil.io.roads import read_roads
-from wayveil.io.scope_files import first_fault, in_short, read_scope, shipped_scopes
+from wayveil.io.scope_files import first_fault, read_scope, shipped_scopes
 from wayveil.measurement.signal_check import RUN_FILE, check_signal, count_noise
 from wayveil.privacy.budget import decimal_text, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from wayveil.core.roads import RoadMap, check_inside
 from wayveil.engine.serial import Serial
 from wayveil.errors import InputError
-from wayveil.io.options import files_written, writing_format
+from wayveil.io.options import WriteOptions, files_written, writing_format
 from wayveil.io.output_lock import output_lock
 from wayveil.io.outputs import check_outputs
 from wayveil.io.replaceable import check_replaceable
@@ -117,7 +117,7 @@ def synthesize_file(
     else:
         with output_lock(output):
             made = synthesize(release, **how)
-            write_trajectories(made.trajectories, output, None, notes, private=False, times=times)
+            write_trajectories(made.trajectories, output, WriteOptions(private=False, notes=notes, times=times))
         number = len(made.trajectories)
     if replaces:
         say(f"Replaced the existing file '{output.name}'.")

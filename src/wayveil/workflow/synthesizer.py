@@ -1,9 +1,8 @@
 """Synthesizer: data frames in, data frames out, with the `fit` and `sample` of other synthesizers."""
 
-import difflib
 import inspect
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Literal
 from zoneinfo import ZoneInfo
 
@@ -11,9 +10,9 @@ from wayveil.core.scope import Scope
 from wayveil.core.tables import table_of
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
-from wayveil.io.options import ReadOptions, resolve_roles
+from wayveil.io.options import ReadOptions, read_options, resolve_roles
 from wayveil.io.roads import Roads, roads_of
-from wayveil.io.scope_files import in_short, scope_of
+from wayveil.io.scope_files import scope_of
 from wayveil.measurement import measure
 from wayveil.privacy.budget import Number, decimal_text, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger
@@ -84,7 +83,7 @@ class Synthesizer:
             raise InputError("dataset= must be a name for the data, such as 'rides'.")
         if ledger is not None and dataset is None:
             raise InputError("ledger= needs dataset=, the name of the account on the ledger.")
-        _check_columns(columns)
+        read_options(columns, "Synthesizer", _arguments())
         self.scope = scope_of(scope)
         self.roads = roads_of(roads)
         self.rules = as_rules(rules, self.scope, self.roads)
@@ -112,7 +111,7 @@ class Synthesizer:
         Spends ε.
         """
         columns = self._columns | columns
-        _check_columns(columns)
+        options = read_options(columns, "Synthesizer", _arguments())
         self.release = measure(
             data,
             self.scope,
@@ -127,7 +126,7 @@ class Synthesizer:
             progress=self.progress,
             **columns,
         )
-        self._layout = _Layout.of(data, ReadOptions(**columns))
+        self._layout = _Layout.of(data, options)
         return self
 
     def sample(
@@ -182,17 +181,6 @@ def _unit_of(unit: Unit | str, max_per_user: int | None) -> Unit:
         return parse_unit(kind, max_per_user)
     except InputError:
         raise InputError(f"max_per_user= must be a whole number from 1 to {MOST_PER_USER:,}.") from None
-
-
-def _check_columns(columns: dict[str, Any]) -> None:
-    """InputError for an unknown argument, and for invalid options of `read`."""
-    known = [option.name for option in fields(ReadOptions)]
-    for name in columns:
-        if name not in known:
-            close = difflib.get_close_matches(name[:50], [*known, *_arguments()], n=1)
-            perhaps = f"; did you mean {close[0]}=?" if close else ""
-            raise InputError(f"Synthesizer has no argument {in_short(name)}={perhaps}; see help(wayveil.Synthesizer).")
-    ReadOptions(**columns)
 
 
 @dataclass(frozen=True)

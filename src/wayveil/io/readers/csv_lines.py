@@ -59,7 +59,7 @@ def _without_malformed(data: bytes, shape: Shape) -> tuple[bytes, int]:
     edges = np.flatnonzero(text == ord(shape.delimiter))
     quotes = np.flatnonzero(text == _QUOTE) if shape.quotes else edges[:0]
     if len(quotes):
-        sound = _sound_with_quotes(data, text, quotes, edges, starts, ends, shape)
+        sound = _sound_with_quotes(_Lines(data, text, starts, ends), quotes, edges, shape)
     else:
         sound = np.diff(np.searchsorted(edges, np.r_[starts, len(text)])) == shape.columns - 1
     sound &= ends - starts <= MAX_LINE_BYTES
@@ -70,14 +70,18 @@ def _without_malformed(data: bytes, shape: Shape) -> tuple[bytes, int]:
     return text[np.repeat(~malformed, lengths)].tobytes(), int(malformed.sum())
 
 
+@dataclass(frozen=True, eq=False)
+class _Lines:
+    """Text as bytes and as an array, with the start and the end of each line."""
+
+    data: bytes
+    text: NDArray[np.uint8]
+    starts: NDArray[np.int64]
+    ends: NDArray[np.int64]
+
+
 def _sound_with_quotes(
-    data: bytes,
-    text: NDArray[np.uint8],
-    quotes: NDArray[np.int64],
-    edges: NDArray[np.int64],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    shape: Shape,
+    lines: _Lines, quotes: NDArray[np.int64], edges: NDArray[np.int64], shape: Shape
 ) -> NDArray[np.bool_]:
     """Lines with the right number of values and balanced quotation marks.
 
@@ -85,10 +89,11 @@ def _sound_with_quotes(
     its end, and two adjacent marks are an escaped mark. A line for which this fails is parsed on its own: in a value
     that does not start with a mark, marks have no meaning.
     """
+    text, starts, ends = lines.text, lines.starts, lines.ends
     bounds = np.r_[starts, len(text)]
     first, first_edge = (np.asarray(np.searchsorted(places, bounds)) for places in (quotes, edges))
-    lines = np.arange(len(ends))
-    line, on_line = np.repeat(lines, np.diff(first)), np.repeat(lines, np.diff(first_edge))
+    number = np.arange(len(ends))
+    line, on_line = np.repeat(number, np.diff(first)), np.repeat(number, np.diff(first_edge))
     place = np.arange(len(quotes)) - first[line]
     padded = np.r_[text, np.uint8(_LINE_FEED)]
     before, after = padded[quotes - 1], padded[quotes + 1]
@@ -105,6 +110,6 @@ def _sound_with_quotes(
     value = rb'(?:"(?:[^"]|"")*"|[^"%(d)s][^%(d)s]*|)' % {b"d": mark}
     record = re.compile(rb"%(v)s(?:%(d)s%(v)s){%(n)d}" % {b"v": value, b"d": mark, b"n": shape.columns - 1})
     for at in np.flatnonzero(unclear):
-        sound[at] = record.fullmatch(data, int(starts[at]), int(ends[at])) is not None
+        sound[at] = record.fullmatch(lines.data, int(starts[at]), int(ends[at])) is not None
     result: NDArray[np.bool_] = sound
     return result

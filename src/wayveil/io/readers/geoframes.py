@@ -15,7 +15,7 @@ from wayveil.io.readers.crs import to_degrees
 from wayveil.io.readers.json_records import role_value
 from wayveil.io.readers.labels import Labels, labels_of_values
 from wayveil.io.readers.points import Points
-from wayveil.io.readers.tables import object_labels, points_of_table, table_of_columns
+from wayveil.io.readers.tables import Known, object_labels, points_of_table, table_of_columns
 from wayveil.io.readers.times import to_utc_seconds
 
 _GEOMETRY = "geometry"
@@ -35,7 +35,7 @@ def points_of_geoframe(frame: Any, options: ReadOptions, origin: str) -> Points:
     plain, roles = plain.iloc[:, kept], roles.moved({old: new for new, old in enumerate(roles.positions)})
     wkb = pa.array(list(shapely.to_wkb(shapes, flavor="iso")), pa.large_binary())
     table = table_of_columns(plain).append_column(_GEOMETRY, pa.chunked_array([wkb]))
-    return points_of_table(table, roles, options, origin, given=object_labels(plain, roles), crs=frame.crs)
+    return points_of_table(table, roles, options, origin, known=Known(object_labels(plain, roles), frame.crs))
 
 
 def _plain(frame: Any, options: ReadOptions) -> Any:

@@ -18,7 +18,7 @@ from wayveil.io.readers.geoparquet import crs_of, geometry_position, holds_lines
 from wayveil.io.readers.list_files import files_under
 from wayveil.io.readers.parquet_pages import BadParquetError, Chunk, RowGroup, page_sizes, page_values, row_groups
 from wayveil.io.readers.points import Points
-from wayveil.io.readers.tables import drop_metadata, points_of_table
+from wayveil.io.readers.tables import Known, drop_metadata, points_of_table
 
 SLICE_ROWS = 1 << 18
 MAX_ROWS_IN_MEMORY = 200_000_000
@@ -206,7 +206,7 @@ def read_points(parts: PartFiles, options: ReadOptions) -> Points:
         raise InputError(different_parts(origin)) from None
     if len(systems) > 1:
         raise InputError(f"The part files of '{origin}' have different coordinate systems; convert them to one.")
-    return points_of_table(table, roles, options, origin, crs=systems.pop())
+    return points_of_table(table, roles, options, origin, known=Known(crs=systems.pop()))
 
 
 def narrowed(parquet: pq.ParquetFile, roles: _Layout) -> tuple[list[str], _Layout]:

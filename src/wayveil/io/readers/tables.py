@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -113,6 +114,19 @@ def _list_text(value: Any) -> str | None:
         return None
 
 
+@dataclass(frozen=True)
+class Known:
+    """What is known about a table beside its columns."""
+
+    labels: GivenLabels = NO_LABELS
+    """Labels that were read elsewhere."""
+    crs: Any = None
+    """The reference system of a geometry column."""
+
+
+NOTHING_KNOWN = Known()
+
+
 def points_of_table(
     table: pa.Table,
     layout: Layout,
@@ -120,35 +134,32 @@ def points_of_table(
     origin: str,
     *,
     shortest_first: bool = False,
-    given: GivenLabels = NO_LABELS,
-    crs: Any = None,
+    known: Known = NOTHING_KNOWN,
 ) -> Points:
-    """The rows of a table whose columns are known by position.
-
-    `given` are labels that were read elsewhere, and `crs` is the reference system of a geometry column.
-    """
+    """The rows of a table whose columns are known by position."""
     table = _with_decimal_points(table, layout, options)
     try:
         label, user = (
-            known
-            if known is not None or at is None
+            given
+            if given is not None or at is None
             else labels_of(table.column(at), role, origin, shortest_first=shortest_first)
-            for known, at, role in zip(given, (layout.traj_id, layout.user), ("traj_id", "user"))
+            for given, at, role in zip(known.labels, (layout.traj_id, layout.user), ("traj_id", "user"))
         )
         if isinstance(layout, LineRoles):
-            return points_of_line_table(table, layout, options, origin, (label, user), crs)
+            return points_of_line_table(table, layout, options, origin, (label, user), known.crs)
         if isinstance(layout, TripRoles):
             return points_of_trip_table(table, layout, options, origin, (label, user))
         assert label is not None
-        return _points_of_rows(table, layout, options, origin, label, user, crs)
+        return _points_of_rows(table, layout, options, origin, (label, user), known.crs)
     except (pa.ArrowException, UnicodeDecodeError, OverflowError):
         # Arrow's message would quote the value that it could not read.
         raise InputError(f"A column of '{origin}' cannot be read as numbers, times or labels.") from None
 
 
 def _points_of_rows(
-    table: pa.Table, roles: Roles, options: ReadOptions, origin: str, label: Labels, user: Labels | None, crs: Any
+    table: pa.Table, roles: Roles, options: ReadOptions, origin: str, labels: tuple[Labels, Labels | None], crs: Any
 ) -> Points:
+    label, user = labels
     times = times_of(table.column(roles.time), options.timezone, origin, options.dayfirst)
     if roles.geometry is not None:
         lon, lat = to_degrees(*coordinates(table.column(roles.geometry), origin), crs, origin)
@@ -193,5 +204,5 @@ def points_of_frame(frame: Any, options: ReadOptions) -> Points:
     """The rows of a frame without geometries."""
     table = table_of_frame(frame, options)
     roles = resolve_layout(table.column_names, options, "frame")
-    given = object_labels(needed_columns(frame, options), roles) if is_pandas(frame) else NO_LABELS
-    return points_of_table(table, roles, options, "frame", given=given)
+    known = Known(object_labels(needed_columns(frame, options), roles)) if is_pandas(frame) else NOTHING_KNOWN
+    return points_of_table(table, roles, options, "frame", known=known)

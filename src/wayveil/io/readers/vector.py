@@ -12,7 +12,7 @@ from wayveil.io.layouts import Layout, resolve_layout
 from wayveil.io.options import ReadOptions
 from wayveil.io.readers.packed import is_packed, shapefile_in
 from wayveil.io.readers.points import Points
-from wayveil.io.readers.tables import points_of_table
+from wayveil.io.readers.tables import Known, points_of_table
 
 _BEGINNINGS = {"gpkg": b"SQLite format 3\0", "fgb": b"fgb\x03", "shp": b"\x00\x00\x27\x0a"}
 """First bytes of the only formats that are passed to GDAL. It detects formats by content, and some of them refer to
@@ -37,7 +37,7 @@ def read_points(path: Path, kind: str, options: ReadOptions) -> Points:
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, pa.ArrowException, OSError):
         raise InputError(f"'{origin}' is damaged, or is not a file of its format.") from None
     layout = layout.moved({old: new for new, old in enumerate(layout.positions)})
-    return points_of_table(table, layout, options, origin, crs=info["crs"])
+    return points_of_table(table, layout, options, origin, known=Known(crs=info["crs"]))
 
 
 def _place(path: Path, kind: str) -> str:

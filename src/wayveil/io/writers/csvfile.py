@@ -11,7 +11,7 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.atomic import atomic_path, write_text
 from wayveil.io.csv_notes import CONTENT, check_notes, digest, notes_at
-from wayveil.io.options import notes_beside
+from wayveil.io.options import Notes, notes_beside
 from wayveil.io.writers.stamps import iso_times
 from wayveil.io.writers.trips import trip_table
 
@@ -19,7 +19,7 @@ from wayveil.io.writers.trips import trip_table
 def write(
     trajectories: Trajectories,
     path: Path,
-    extra_metadata: dict[str, str] | None,
+    extra_metadata: Notes,
     *,
     private: bool,
     times: str | None = None,

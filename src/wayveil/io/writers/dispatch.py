@@ -1,12 +1,13 @@
 """Choose the writer for a format."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from wayveil.core.optional import gis
 from wayveil.core.tables import whole_seconds
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
-from wayveil.io.options import WRITABLE, writing_format
+from wayveil.io.options import WRITABLE, WriteOptions, writing_format
 from wayveil.io.writers import csvfile, features, gpx, parquet, trips
 
 TIMES = ("iso", "unix")
@@ -14,42 +15,28 @@ _WITH_TIMES = ("csv", "parquet", "geoparquet", "geojson", "gpkg", "fgb", "trips"
 """Formats whose times may be either; the others prescribe one."""
 
 
-def write_trajectories(
-    trajectories: Trajectories,
-    path: Path,
-    wanted: str | None,
-    extra_metadata: dict[str, str] | None,
-    *,
-    private: bool,
-    times: str | None = None,
-    timezone: str | None = None,
-) -> None:
-    """Write in the format `wanted`, or by the file's extension; a `private` file is readable by its owner alone.
-
-    `times` is "iso" or "unix", None for the default of the format. Simulators count time on the clock of `timezone`, by
-    default that of the note `timezone`, else UTC.
-    """
-    kind = writing_format(path, wanted, "format")
+def write_trajectories(trajectories: Trajectories, path: Path, options: WriteOptions) -> None:
+    """Write in the format of the options, or by the file's extension."""
+    kind = writing_format(path, options.format, "format")
+    notes, private, times = options.notes, options.private, options.times
     check_writable(kind, times)
     if kind in ("csv", "trips"):
-        csvfile.write(trajectories, path, extra_metadata, private=private, times=times, trips=kind == "trips")
+        csvfile.write(trajectories, path, notes, private=private, times=times, trips=kind == "trips")
     elif kind == "gpx":
-        gpx.write(trajectories, path, extra_metadata, private=private)
+        gpx.write(trajectories, path, notes, private=private)
     elif kind in ("geojson", "kepler"):
         stamps: features.Times = "unix" if times == "unix" else "iso"
         kepler = kind == "kepler"
-        features.write_geojson(trajectories, path, extra_metadata, private=private, times=stamps, kepler=kepler)
+        features.write_geojson(trajectories, path, notes, private=private, times=stamps, kepler=kepler)
     elif kind in ("gpkg", "fgb"):
         stamps = "unix" if times == "unix" else "iso"
-        features.write_vector(trajectories, path, kind, extra_metadata, private=private, times=stamps)
+        features.write_vector(trajectories, path, kind, notes, private=private, times=stamps)
     elif kind in ("sumo", "matsim"):
         write = trips.write_sumo if kind == "sumo" else trips.write_matsim
-        write(trajectories, path, extra_metadata, private=private, timezone=timezone)
+        write(trajectories, path, notes, private=private, timezone=options.timezone)
     else:
-        parquet.write_parts(
-            iter([trajectories]), path, geo=kind == "geoparquet", extra_metadata=extra_metadata,
-            whole=whole_seconds(trajectories.t_utc), private=private, stamps=times == "iso",
-        )  # fmt: skip
+        whole = whole_seconds(trajectories.t_utc)
+        parquet.write_parts(iter([trajectories]), path, replace(options, format=kind), whole=whole)
 
 
 def check_writable(kind: str, times: str | None = None) -> None:

@@ -17,6 +17,7 @@ from wayveil.core.tables import user_column, whole_seconds
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.atomic import atomic_path
+from wayveil.io.options import Notes
 from wayveil.io.writers.stamps import iso_times
 
 Times = Literal["iso", "unix"]
@@ -35,7 +36,7 @@ def _users(trajectories: Trajectories) -> list[Any] | None:
 
 
 def write_geojson(
-    trajectories: Trajectories, path: Path, notes: dict[str, str] | None, *, private: bool, times: Times, kepler: bool
+    trajectories: Trajectories, path: Path, notes: Notes, *, private: bool, times: Times, kepler: bool
 ) -> None:
     """Write a FeatureCollection, one feature per line; `kepler` puts Unix seconds into the fourth coordinate.
 
@@ -66,7 +67,7 @@ def _features(trajectories: Trajectories, times: Times, kepler: bool) -> Iterato
 
 
 def write_vector(
-    trajectories: Trajectories, path: Path, kind: str, notes: dict[str, str] | None, *, private: bool, times: Times
+    trajectories: Trajectories, path: Path, kind: str, notes: Notes, *, private: bool, times: Times
 ) -> None:
     """Write one layer `trips` of lines, with the columns traj_id, user_id, start, end and times (a JSON list)."""
     import shapely

@@ -10,6 +10,7 @@ import numpy as np
 from wayveil.core.tables import user_column
 from wayveil.core.trajectories import Trajectories
 from wayveil.io.atomic import atomic_path
+from wayveil.io.options import Notes
 from wayveil.io.writers.stamps import check_times
 
 GPX = "http://www.topografix.com/GPX/1/1"
@@ -28,7 +29,7 @@ def _stamp(t_utc: float) -> str:
     return text + "." + f"{fraction:f}".partition(".")[2] + "Z"
 
 
-def write(trajectories: Trajectories, path: Path, extra_metadata: dict[str, str] | None, *, private: bool) -> None:
+def write(trajectories: Trajectories, path: Path, extra_metadata: Notes, *, private: bool) -> None:
     """Write one track with one segment per trajectory, with all digits of coordinates and times."""
     t_utc = trajectories.t_utc
     check_times(t_utc)

@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from wayveil.core.tables import table_of
 from wayveil.core.trajectories import Trajectories, pieces
 from wayveil.io.atomic import atomic_path
+from wayveil.io.options import WriteOptions
 
 ROW_GROUP_ROWS = 1 << 19
 """Rows per row group: about 20 MB, so that readers can stream."""
@@ -49,22 +50,15 @@ def tables_of(
         first_id += len(piece)
 
 
-def write_parts(
-    parts: Iterable[Trajectories],
-    path: Path,
-    *,
-    geo: bool,
-    extra_metadata: Mapping[str, str] | None,
-    whole: bool,
-    private: bool,
-    stamps: bool = False,
-) -> None:
+def write_parts(parts: Iterable[Trajectories], path: Path, options: WriteOptions, *, whole: bool) -> None:
     """Write one Parquet file from parts, one after the other; `whole` says that every time is a whole second.
 
-    `stamps` writes times as timestamps in UTC instead of Unix seconds.
+    Times "iso" are timestamps in UTC; otherwise they are Unix seconds.
     """
-    tables = _numbered_tables(parts, whole, geo)
-    write_tables(map(_stamped, tables) if stamps else tables, path, extra_metadata or {}, private=private)
+    tables = _numbered_tables(parts, whole, options.format == "geoparquet")
+    if options.times == "iso":
+        tables = map(_stamped, tables)
+    write_tables(tables, path, options.notes or {}, private=options.private)
 
 
 def _stamped(table: pa.Table) -> pa.Table:

@@ -20,7 +20,7 @@ from wayveil.core.clocks import offsets_s
 from wayveil.core.tables import user_column, whole_seconds
 from wayveil.core.trajectories import Trajectories
 from wayveil.io.atomic import atomic_path
-from wayveil.io.options import zone_named
+from wayveil.io.options import Notes, zone_named
 from wayveil.io.writers.stamps import check_times, iso_times
 
 _DAY_S = 86_400
@@ -79,7 +79,7 @@ def _by_user(trajectories: Trajectories) -> tuple[list[Any], NDArray[np.int64], 
 
 
 def write_sumo(
-    trajectories: Trajectories, path: Path, notes: dict[str, str] | None, *, private: bool, timezone: str | None = None
+    trajectories: Trajectories, path: Path, notes: Notes, *, private: bool, timezone: str | None = None
 ) -> None:
     """Write SUMO trips in the order of departure; departures count from local midnight of the first day."""
     clock = _Clock.of(trajectories, notes, timezone)
@@ -98,7 +98,7 @@ def write_sumo(
 
 
 def write_matsim(
-    trajectories: Trajectories, path: Path, notes: dict[str, str] | None, *, private: bool, timezone: str | None = None
+    trajectories: Trajectories, path: Path, notes: Notes, *, private: bool, timezone: str | None = None
 ) -> None:
     """Write a MATSim population: one person per trajectory, who leaves an origin and drives to a destination.
 
@@ -175,7 +175,7 @@ class _Clock:
     """Local midnight of the first day, in seconds of the local calendar since 1970."""
 
     @classmethod
-    def of(cls, trajectories: Trajectories, notes: dict[str, str] | None, timezone: str | None) -> "_Clock":
+    def of(cls, trajectories: Trajectories, notes: Notes, timezone: str | None) -> "_Clock":
         """The clock of `timezone`, of the note `timezone`, or UTC."""
         check_times(trajectories.t_utc)
         found = cls(zone_named(timezone or (notes or {}).get("timezone", "UTC")), 0.0)
@@ -192,7 +192,7 @@ class _Clock:
         return f"midnight of {str(iso_times(np.array([self.midnight]))[0])[:10]} in the time zone {self.zone.key}"
 
 
-def _comments(notes: dict[str, str] | None, *lines: str) -> Iterator[str]:
+def _comments(notes: Notes, *lines: str) -> Iterator[str]:
     """Notes as XML comments, which must not contain two hyphens in a row."""
     for line in (*lines, *(f"{key}: {value}" for key, value in (notes or {}).items())):
         yield f"<!-- {escape(line).replace('--', '- -')} -->\n"
