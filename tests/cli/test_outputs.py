@@ -16,7 +16,7 @@ from wayveil.io.convert import convert
 from wayveil.io.ledger_paths import SUFFIXES
 from wayveil.privacy.ledger import default_path
 from wayveil.report.from_files import write_report
-from wayveil.workflow.measure_file import measure_file
+from wayveil.workflow.measure_file import FileMeasurement, measure_file
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="inodes, links and devices")
 
@@ -36,10 +36,10 @@ def made_once(tmp_path_factory):
         warnings.simplefilter("ignore")
         for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME"):
             patch.setenv(name, str(here / "xdg"))
-        release = measure_file(
-            here / "rides.parquet", here / "x.release.json", scope=here / "small.toml", epsilon="1",
-            unit=wv.Unit.trajectory(), dataset="rides", ledger=here / "L",
-        )  # fmt: skip
+        wanted = FileMeasurement(
+            here / "rides.parquet", here / "small.toml", "1", wv.Unit.trajectory(), "rides", here / "L"
+        )
+        release = measure_file(wanted, here / "x.release.json")
         wv.write(wv.synthesize(release, n=5, seed=1), here / "s.parquet")
     shutil.rmtree(here / "xdg", ignore_errors=True)
     return here
@@ -229,11 +229,9 @@ def test_two_measurements_do_not_share_an_output(released):
     from wayveil.io.output_lock import output_lock
 
     before = contents(released)
+    wanted = FileMeasurement("rides.parquet", "small.toml", "1", wv.Unit.trajectory(), "other", Path("M"))
     with output_lock("y.release.json"), pytest.raises(wv.errors.InputError, match=f"process {os.getpid()} "):
-        measure_file(
-            "rides.parquet", Path("y.release.json"), scope="small.toml", epsilon="1", unit=wv.Unit.trajectory(),
-            dataset="other", ledger=Path("M"),
-        )  # fmt: skip
+        measure_file(wanted, Path("y.release.json"))
     assert contents(released) == before
 
 

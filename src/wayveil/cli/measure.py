@@ -76,7 +76,7 @@ def measure(
     from wayveil.privacy.ledger import Ledger, clean_name
     from wayveil.privacy.unit import parse_unit
     from wayveil.release.statements import large_epsilon_text, low_count_text
-    from wayveil.workflow.measure_file import measure_file
+    from wayveil.workflow.measure_file import FileMeasurement, measure_file
     from wayveil.workflow.plan import plan
 
     if says_synthetic(Path(file)):
@@ -100,11 +100,9 @@ def measure(
                 note(announce.pop(0))
             bar(stage, done)
 
-        release = measure_file(
-            file, output, scope=scope, epsilon=epsilon, unit=protects, dataset=dataset,
-            ledger=ledger, delta=delta, roads=roads, engine=engine_options.engine_named(engine, address), force=force,
-            read_options=columns, progress=progress,
-        )  # fmt: skip
+        wanted = FileMeasurement(file, scope, epsilon, protects, dataset, ledger, delta, roads, columns)
+        runs_on = engine_options.engine_named(engine, address)
+        release = measure_file(wanted, output, engine=runs_on, force=force, progress=progress)
     for sentence in announce:
         note(sentence)
     spent = decimal_text(release.epsilon)

@@ -31,6 +31,24 @@ class Line:
     """What is protected by a spend; of a total, only the unit's kind matters."""
 
 
+@dataclass(frozen=True)
+class Entry:
+    """What is appended: a `Line`, the digest of a content ('content'), or why a changed ledger was accepted."""
+
+    kind: str
+    dataset: str = ""
+    name: str = ""
+    epsilon: Fraction = Fraction(0)
+    delta: Fraction = Fraction(0)
+    purpose: str = ""
+    measurement: str = ""
+    digest: str = ""
+    unit: Unit | Kind | None = None
+    """The unit of a spend, or the kind of unit of a total."""
+    time_utc: str | None = None
+    """None: now."""
+
+
 # SQLite keeps a blob wherever one is put, whatever the column is declared as.
 _TEXTS = ("kind", "dataset", "name", "epsilon", "delta", "time_utc", "purpose", "measurement", "digest", "chain",
           "unit", "max_per_user")  # fmt: skip
@@ -65,23 +83,12 @@ class Entries:
         row = self._db.execute("SELECT chain FROM entries WHERE seq = ?", (found.count,)).fetchone()
         return row is not None and _same(row[0], found.head)
 
-    def append(
-        self,
-        kind: str,
-        dataset: str = "",
-        name: str = "",
-        epsilon: Fraction = Fraction(0),
-        delta: Fraction = Fraction(0),
-        purpose: str = "",
-        measurement: str = "",
-        digest: str = "",
-        unit: Unit | Kind | None = None,
-        time_utc: str | None = None,
-    ) -> None:
-        """One more entry, chained to the last one; `unit` is the unit of a spend, or the kind of unit of a total."""
-        head, time_utc = self.head(), time_utc or now_utc()
-        cost = decimal_text(epsilon), decimal_text(delta)
-        fields = (kind, dataset, name, *cost, time_utc, purpose, measurement, digest)
+    def append(self, entry: Entry) -> None:
+        """One more entry, chained to the last one."""
+        head, unit = self.head(), entry.unit
+        cost = decimal_text(entry.epsilon), decimal_text(entry.delta)
+        texts = (entry.purpose, entry.measurement, entry.digest)
+        fields = (entry.kind, entry.dataset, entry.name, *cost, entry.time_utc or now_utc(), *texts)
         protects = (unit.kind, str(unit.max_per_user)) if isinstance(unit, Unit) else (unit or "", "")
         chain = _chain(self.secret, head.count + 1, head.head, fields, protects)
         row = (head.count + 1, *fields, chain, *protects)
@@ -91,7 +98,7 @@ class Entries:
         """Note the keyed digest of the content measured under this name, once."""
         query = "SELECT 1 FROM entries WHERE kind = 'content' AND dataset = ? AND digest = ?"
         if digest is not None and self._db.execute(query, (dataset, digest)).fetchone() is None:
-            self.append("content", dataset, digest=digest)
+            self.append(Entry("content", dataset, digest=digest))
 
     def names(self) -> list[str]:
         """Every dataset, by name."""

@@ -12,7 +12,7 @@ locks and its witnesses are the concern of `wayveil.privacy.ledger_file`.
 import os
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from wayveil.errors import HERE, BudgetError, InputError
 from wayveil.io.ledger_paths import default_path, ledger_files
 from wayveil.privacy.accounts import Charge, Dataset, Kind, Loss, refusal
 from wayveil.privacy.budget import Number, decimal_text, exact_delta, exact_epsilon
-from wayveil.privacy.entries import Line, now_utc, unknown_dataset
+from wayveil.privacy.entries import Entry, Line, now_utc, unknown_dataset
 from wayveil.privacy.ledger_arguments import clean_name, clean_reason, kind_of, only_total
 from wayveil.privacy.ledger_file import LedgerFile
 from wayveil.privacy.ledger_table import dataset_table
@@ -117,7 +117,7 @@ class Ledger:
             if known is not None:
                 allow = self._file.remedies.allow(name, kind, "E")
                 raise BudgetError(f"Dataset '{name}' is already open; change its total with: {HERE}.", allow)
-            entries.append("open", name, epsilon=epsilon, delta=delta, unit=kind)
+            entries.append(Entry("open", name, epsilon=epsilon, delta=delta, unit=kind))
             entries.remember(name, digest)
             return entries.require(name, digest)
 
@@ -142,7 +142,7 @@ class Ledger:
             known = entries.require(name)
             kind = kind or only_total(known)
             if epsilon is None:
-                entries.append("waive", name, purpose=reason, unit=kind)
+                entries.append(Entry("waive", name, purpose=reason, unit=kind))
                 return entries.require(name)
             before = known.account(kind)
             if total_delta is not None:
@@ -150,7 +150,7 @@ class Ledger:
             else:
                 delta = Fraction(0) if before.total is None else before.total.delta
             self._check_total(known, kind, Loss(epsilon, delta))
-            entries.append("allow", name, epsilon=epsilon, delta=delta, purpose=reason, unit=kind)
+            entries.append(Entry("allow", name, epsilon=epsilon, delta=delta, purpose=reason, unit=kind))
             return entries.require(name)
 
     def _check_total(self, known: Dataset, kind: Kind, total: Loss) -> None:
@@ -214,15 +214,13 @@ class Ledger:
                     raise BudgetError(f"Dataset '{name}' is not on the ledger; open it with: {HERE}.", opening)
                 delta = charge.loss.delta if total_delta_if_new is None else exact_delta(total_delta_if_new)
                 total = exact_epsilon(total_if_new, "total")
-                entries.append("open", name, epsilon=total, delta=delta, unit=unit.kind)
+                entries.append(Entry("open", name, epsilon=total, delta=delta, unit=unit.kind))
                 known = entries.require(name)
             if (error := refusal(known, charge, self._file.remedies)) is not None:
                 raise error
             for line in lines:
-                entries.append(
-                    "spend", name, line.name, line.epsilon, line.delta, line.purpose, measurement, unit=unit,
-                    time_utc=now,
-                )  # fmt: skip
+                spend = Entry("spend", name, line.name, line.epsilon, line.delta, line.purpose, measurement)
+                entries.append(replace(spend, unit=unit, time_utc=now))
             entries.remember(name, digest)
             dataset = entries.require(name, digest)
             if dataset.charges != (*known.charges, charge):
@@ -250,7 +248,7 @@ class Ledger:
     def accept(self, reason: str) -> None:
         """Continue with a ledger that was moved, restored or started again; the reason stays in the ledger."""
         with self._file.transaction(accept=True) as entries:
-            entries.append("accept", purpose=clean_reason(reason))
+            entries.append(Entry("accept", purpose=clean_reason(reason)))
 
     def verify(self) -> None:
         """Recompute the whole chain and let SQLite check the file, as every use does; InputError if either fails."""

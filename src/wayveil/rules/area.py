@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -90,7 +90,7 @@ def _signed_depth(edges: np.ndarray, x: Array, y: Array, xp: ModuleType) -> Arra
     for start in range(0, len(edges), _CHUNK):
         part = edges[start : start + _CHUNK]
         ax, ay, bx, by = (xp.asarray(part[:, column], dtype=x.dtype) for column in range(4))
-        square = square_distance(still_x[:, None], still_y[:, None], ax, ay, bx, by, xp)
+        square = square_distance(still_x[:, None], still_y[:, None], (ax, ay, bx, by), xp)
         least = xp.argmin(square, axis=1)
         value = xp.min(square, axis=1)
         nearest = xp.where(value < best, (least + start).astype(np.int32), nearest)
@@ -100,12 +100,13 @@ def _signed_depth(edges: np.ndarray, x: Array, y: Array, xp: ModuleType) -> Arra
         crossing = still_x[:, None] < ax + (still_y[:, None] - ay) / rise * (bx - ax)
         inside = inside ^ (xp.sum(spans & crossing, axis=1) % 2 == 1)
     picked = xp.asarray(edges, dtype=x.dtype)[nearest]
-    distance = safe_sqrt(square_distance(x, y, picked[:, 0], picked[:, 1], picked[:, 2], picked[:, 3], xp), xp)
+    distance = safe_sqrt(square_distance(x, y, picked.T, xp), xp)
     return xp.where(inside, distance, -distance)
 
 
-def square_distance(x: Array, y: Array, ax: Array, ay: Array, bx: Array, by: Array, xp: ModuleType) -> Array:
-    """Return the squared distance from (x, y) to the straight piece from a to b."""
+def square_distance(x: Array, y: Array, piece: Sequence[Array] | Array, xp: ModuleType) -> Array:
+    """Return the squared distance from (x, y) to the straight piece from a to b; `piece` has x and y of a and of b."""
+    ax, ay, bx, by = piece
     ux, uy = bx - ax, by - ay
     square = ux * ux + uy * uy
     share = ((x - ax) * ux + (y - ay) * uy) / xp.where(square > 0, square, 1.0)

@@ -19,7 +19,7 @@ from wayveil.rules.hours import ALWAYS
 from wayveil.rules.max_duration import MaxDuration
 from wayveil.rules.min_speed import MinSpeed
 from wayveil.rules.motion import WEEK_S
-from wayveil.rules.one_way import OneWay
+from wayveil.rules.one_way import Headings, OneWay
 from wayveil.rules.rule import Rule
 from wayveil.rules.speed import SpeedLimit
 
@@ -180,6 +180,6 @@ def _share_against(rule: OneWay, other: OneWay) -> float:
     middle = (ends[:, :2] + ends[:, 2:]) / 2
     against = np.zeros(len(ends), bool)
     for group, most in other.segments.blocks(middle[:, 0], middle[:, 1]):
-        at = (middle[group, 0], middle[group, 1], heading[group, 0], heading[group, 1])
-        against[group] = other.wrong_at(*at, most, np) > other.width_m * OPPOSED_DEPTH
+        headings = Headings(*middle[group].T, *heading[group].T)
+        against[group] = other.wrong_at(headings, most, np) > other.width_m * OPPOSED_DEPTH
     return float(length[against].sum() / length.sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from types import ModuleType
-from typing import final
+from typing import NamedTuple, final
 
 import numpy as np
 
@@ -32,6 +32,15 @@ ROUTE_STEP_M = 20.0
 """Metres between the points of a route that is checked: twice the shortest step that has a heading."""
 _ROUTE_VERTICES = 1 << 14
 """Vertices of routes that are cut into steps at a time; bounds the memory."""
+
+
+class Headings(NamedTuple):
+    """Positions, and the unit vectors of the headings there."""
+
+    x_m: Array
+    y_m: Array
+    east: Array
+    north: Array
 
 
 @final
@@ -86,8 +95,8 @@ class OneWay(Rule):
         # All positions in one array, so that jax compiles a third of the code.
         share = xp.asarray(self._positions, dtype=x.dtype)[:, None]
         heading = (part / xp.maximum(length, 1.0) + 0.0 * share for part in (dx, dy))
-        at_x, at_y, hx, hy = (part.reshape(-1) for part in (x + share * dx, y + share * dy, *heading))
-        found = self._wrong_among(pieces, oneway, at_x, at_y, hx, hy, pieces.most(), xp).reshape(share.shape[0], -1)
+        headings = Headings(*(part.reshape(-1) for part in (x + share * dx, y + share * dy, *heading)))
+        found = self._wrong_among(pieces, oneway, headings, pieces.most(), xp).reshape(share.shape[0], -1)
         wrong = xp.minimum(length - SHORTEST_STEP_M, xp.min(found, axis=0))
         return at_later_point(xp.maximum(wrong + self.margin, 0.0), motion, xp)
 
@@ -148,8 +157,8 @@ class OneWay(Rule):
             x, y = motion.x_m[steps] + share * dx[steps], motion.y_m[steps] + share * dy[steps]
             for group, most in self.segments.blocks(x, y):
                 part = steps[group]
-                hx, hy = dx[part] / length[part], dy[part] / length[part]
-                wrong[part] = np.minimum(wrong[part], margin + self.wrong_at(x[group], y[group], hx, hy, most, np))
+                headings = Headings(x[group], y[group], dx[part] / length[part], dy[part] / length[part])
+                wrong[part] = np.minimum(wrong[part], margin + self.wrong_at(headings, most, np))
         return wrong
 
     @property
@@ -157,13 +166,14 @@ class OneWay(Rule):
         """Shares of the way along a step at which the street is looked up."""
         return (0.0, 1.0, 0.5) if self.of_map else (0.0, 1.0)
 
-    def wrong_at(self, x: Array, y: Array, hx: Array, hy: Array, most: int, xp: ModuleType) -> Array:
-        """Return wrong(p) at positions with headings (hx, hy), in metres; see the class."""
-        return self._wrong_among(self.segments, self.oneway, x, y, hx, hy, most, xp)
+    def wrong_at(self, headings: Headings, most: int, xp: ModuleType) -> Array:
+        """Return wrong(p) at positions with headings, in metres; see the class."""
+        return self._wrong_among(self.segments, self.oneway, headings, most, xp)
 
     def _wrong_among(
-        self, pieces: RoadPieces, oneway: Array, x: Array, y: Array, hx: Array, hy: Array, most: int, xp: ModuleType
+        self, pieces: RoadPieces, oneway: Array, headings: Headings, most: int, xp: ModuleType
     ) -> Array:
+        x, y, hx, hy = headings
         piece, distance = pieces.near(x, y, most, xp)
         along = xp.asarray(pieces.directions, dtype=x.dtype)[piece]
         against = self.width_m * (-(hx[:, None] * along[..., 0] + hy[:, None] * along[..., 1]) - PARALLEL)

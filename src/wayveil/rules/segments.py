@@ -171,8 +171,7 @@ def first_in_lists(segments: Segments, important: np.ndarray) -> Segments:
     row, column = np.divmod(segments.cells[cell], segments.columns)
     x = segments.west_m + (column + 0.5) * segments.cell_m
     y = segments.south_m + (row + 0.5) * segments.cell_m
-    ax, ay, bx, by = segments.ends[pieces].T
-    square = square_distance(x, y, ax, ay, bx, by, np)
+    square = square_distance(x, y, segments.ends[pieces].T, np)
     # Both orders keep a cell's entries together, so the sorted lists fall into the places that they had.
     ordered = segments.pieces.copy()
     ordered[crowded] = pieces[np.lexsort((square, ~important[pieces], cell))]

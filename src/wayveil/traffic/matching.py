@@ -121,15 +121,26 @@ def _nearest(links: Links, owner: Ints, x_m: Floats, y_m: Floats) -> OnLinks:
             low, high = where[part] - reach_m, where[part] + reach_m
             row, piece = tree.query(shapely.box(*low.T, *high.T))
             near = part[row]
-            sure[_choose(on, pieces, near, piece, where[near], travel[near], reach_m)] = True
+            sure[_choose(on, pieces, _Pairs(near, piece, where[near], travel[near]), reach_m)] = True
         rest = rest[~sure[rest]]
     return on
 
 
-def _choose(
-    on: OnLinks, pieces: _Pieces, near: Ints, piece: Ints, where: Floats, travel: Floats, reach_m: float
-) -> Ints:
+@dataclass(frozen=True, eq=False)
+class _Pairs:
+    """Points and pieces near them; a point occurs once for each piece."""
+
+    point: Ints
+    piece: Ints
+    where: Floats
+    """(n, 2) position of the point."""
+    travel: Floats
+    """(n, 2) direction of travel there."""
+
+
+def _choose(on: OnLinks, pieces: _Pieces, pairs: _Pairs, reach_m: float) -> Ints:
     """Set the link of each point to that of its cheapest piece within reach; the points with a piece close by."""
+    near, piece, where, travel = pairs.point, pairs.piece, pairs.where, pairs.travel
     along = pieces.along[piece]
     square = np.maximum((along**2).sum(axis=1), 1e-18)
     share = np.clip(((where - pieces.begin[piece]) * along).sum(axis=1) / square, 0.0, 1.0)

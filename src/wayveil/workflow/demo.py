@@ -28,7 +28,7 @@ from wayveil.report.from_files import write_report
 from wayveil.rules import motion_of, read_rules, violating_trajectories
 from wayveil.simulate import simulate_city, write_city
 from wayveil.workflow.demo_files import Files, make_room
-from wayveil.workflow.measure_file import measure_file
+from wayveil.workflow.measure_file import FileMeasurement, measure_file
 from wayveil.workflow.synthesize_file import synthesize_file
 
 EPSILON = "1"
@@ -154,10 +154,10 @@ def _check(files: Files, n: int, seed: int, progress: Progress) -> str:
 
 
 def _measure(files: Files, n: int, seed: int, progress: Progress) -> str:
-    release = measure_file(
-        str(files.real), files.release, scope=str(files.scope), epsilon=EPSILON, unit=Unit.trajectory(),
-        dataset=DATASET, ledger=files.ledger, roads=files.roads, progress=progress,
-    )  # fmt: skip
+    wanted = FileMeasurement(
+        files.real, str(files.scope), EPSILON, Unit.trajectory(), DATASET, files.ledger, roads=files.roads
+    )
+    release = measure_file(wanted, files.release, progress=progress)
     values = sum(len(answer.noisy) for answer in release.answers)
     return f"{values:,} noisy numbers for epsilon = {EPSILON}; synthesis will not read the private file"
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +26,28 @@ _ROOM_BYTES = 32 << 20
 lost."""
 
 
+@dataclass(frozen=True)
+class FileMeasurement:
+    """What is measured, what it promises, and which account pays; the arguments are those of `measure`."""
+
+    file: str | os.PathLike[str]
+    scope: str
+    epsilon: Number
+    unit: Unit
+    dataset: str
+    ledger: Path | None = None
+    delta: Number = 0
+    roads: Path | None = None
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    """Options of `wayveil.read`."""
+
+
 def measure_file(
-    file: str | os.PathLike[str],
+    wanted: FileMeasurement,
     output: Path,
     *,
-    scope: str,
-    epsilon: Number,
-    unit: Unit,
-    dataset: str,
-    ledger: Path | None = None,
-    delta: Number = 0,
-    roads: Path | None = None,
     engine: Engine | None = None,
     force: bool = False,
-    read_options: Mapping[str, Any] | None = None,
     progress: Progress = quiet,
 ) -> Release:
     """Measure a file and write its release.
@@ -47,22 +56,23 @@ def measure_file(
 
     Privacy: spends ε of the dataset's budget; a refusal leaves no file behind.
     """
-    check_outputs([output], inputs=[file, scope, roads], ledger=Ledger(ledger).path)
+    ledger = Ledger(wanted.ledger)
+    check_outputs([output], inputs=[wanted.file, wanted.scope, wanted.roads], ledger=ledger.path)
     with output_lock(output), stated_in_errors():
         check_release_output(output, force=force, room_bytes=_ROOM_BYTES)
         release = measure(
-            file,
-            read_scope(scope),
-            epsilon=epsilon,
-            unit=unit,
-            delta=delta,
-            dataset=dataset,
-            ledger=Ledger(ledger),
-            roads=None if roads is None else read_roads(roads),
+            wanted.file,
+            read_scope(wanted.scope),
+            epsilon=wanted.epsilon,
+            unit=wanted.unit,
+            delta=wanted.delta,
+            dataset=wanted.dataset,
+            ledger=ledger,
+            roads=None if wanted.roads is None else read_roads(wanted.roads),
             engine=engine,
             accept_low_signal=True,
             progress=progress,
-            **(read_options or {}),
+            **wanted.columns,
         )
         with deferred_signals():
             write_release(release, output, force=True)  # an existing file was checked before the spend

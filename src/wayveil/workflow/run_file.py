@@ -24,7 +24,7 @@ from wayveil.progress import Progress, quiet
 from wayveil.release import read_release
 from wayveil.report.from_files import write_report
 from wayveil.rules import read_rules
-from wayveil.workflow.measure_file import measure_file
+from wayveil.workflow.measure_file import FileMeasurement, measure_file
 from wayveil.workflow.synthesize_file import synthesize_file
 
 _MOST_BYTES = 1 << 20
@@ -201,11 +201,12 @@ def do_run(
     spent, others = not release.exists(), synthetic.exists() and make.seed is None
     if spent:
         _check_signal(how)
-        measure_file(
-            how.file, release, scope=how.scope, epsilon=how.epsilon, unit=how.protects, dataset=how.dataset,
-            ledger=None if how.ledger is None else Path(how.ledger), delta=how.delta, roads=roads,
-            read_options=how.columns.model_dump(), progress=progress,
+        ledger = None if how.ledger is None else Path(how.ledger)
+        wanted = FileMeasurement(
+            how.file, how.scope, how.epsilon, how.protects, how.dataset, ledger, how.delta, roads,
+            how.columns.model_dump(),
         )  # fmt: skip
+        measure_file(wanted, release, progress=progress)
     else:
         _check_same(run)
     made = synthesize_file(
