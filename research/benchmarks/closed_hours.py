@@ -21,7 +21,7 @@ from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import Closed, area_in_metres, count, hours, motion_of, violating_trajectories
 from wayveil.simulate import simulate_city, simulate_trajectories
-from wayveil.synthesis.recipe import synthesize
+from wayveil.workflow.synthesize import synthesize
 
 METRICS = (*HEADLINE, "start_hour", "start_week")
 CLOSED = {"7 to 19": hours("07:00", "19:00"), "7 to 18": hours("07:00", "18:00"), "Mon to Fri": hours(days="mon-fri")}

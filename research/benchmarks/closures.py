@@ -18,7 +18,7 @@ from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import closed, one_way
 from wayveil.simulate import simulate_city, simulate_trajectories
-from wayveil.synthesis.recipe import synthesize
+from wayveil.workflow.synthesize import synthesize
 
 COLUMNS = (
     "points inside",

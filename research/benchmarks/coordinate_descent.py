@@ -34,6 +34,7 @@ from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.synthesis.model import make_model
 from wayveil.synthesis.recipe import draw_shards
+from wayveil.synthesis.request import Request
 
 Floats = NDArray[np.float64]
 SCHEDULE = ((4.0, 6), (2.0, 8), (1.0, 12), (0.5, 12))
@@ -57,9 +58,10 @@ def main() -> None:
         for epsilon in options.epsilons.split(","):
             noise = SeededNoise(options.seed)
             release = measure(real, scope, epsilon=Fraction(epsilon), unit=Unit.trajectory(), noise=noise)
-            model = make_model(release, seed=options.seed)
+            wanted = Request(release, n=len(truth.offsets) - 1, seed=options.seed)
+            model = make_model(wanted)
             made: Trajectories = concatenate(
-                [shard.trajectories for shard in draw_shards(model, len(truth.offsets) - 1, options.seed)]
+                [shard.trajectories for shard in draw_shards(model, wanted)]
             )
             tracks = Tracks(made.offsets, *scope.to_metres(made.lon, made.lat), grid)
             wanted = model.estimates.occupancy

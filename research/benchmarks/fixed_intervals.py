@@ -14,7 +14,7 @@ from wayveil.evaluation import evaluate
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.simulate import simulate_city, simulate_trajectories
-from wayveil.synthesis.recipe import synthesize
+from wayveil.workflow.synthesize import synthesize
 
 METRICS = ("interval", "duration", "top_speed", "density_100")
 

@@ -18,7 +18,7 @@ from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions import end_points
 from wayveil.questions.end_point_hours import EndPointHours
-from wayveil.synthesis.recipe import synthesize
+from wayveil.workflow.synthesize import synthesize
 
 METRICS = ("start_place_hour", "start_week", "endpoints_100", "trip_1000", "density_100")
 

@@ -30,10 +30,10 @@ from wayveil.release import Release
 from wayveil.release.kinds import KINDS
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.synthesis.arguments import default_count
-from wayveil.synthesis.recipe import synthesize
 from wayveil.synthesis.uncertainty.uncertainty import uncertainty
 from wayveil.synthesis.uncertainty.verdict import verdicts
 from wayveil.workflow.plan import TABLE
+from wayveil.workflow.synthesize import synthesize
 
 SIGNALS = (50, 500, 5_000, 50_000)
 SCOPES = {"cabspotting": "san-francisco", "geolife": "beijing", "tdrive_partial": "beijing"}

@@ -25,7 +25,7 @@ that are there are not made again. `relation_view_table.py OUT.jsonl` makes tabl
 
 import argparse
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -52,6 +52,7 @@ from wayveil.synthesis import recipe
 from wayveil.synthesis.fit.weights import SoftView
 from wayveil.synthesis.model import Model, make_model
 from wayveil.synthesis.recipe import draw_shards
+from wayveil.synthesis.request import Request
 from wayveil.synthesis.trips.candidates import Trips
 
 WAY_POINTS = 16
@@ -124,9 +125,10 @@ def main() -> None:
 def synthesise(batch: Prepared, epsilon: Fraction, others: "_Others", variant: str) -> Trajectories:
     """The product's synthesis, with a relation view where the variant asks for one."""
     how, anchors, share = _parts(variant)
-    model, count, seed, pool = others.model, others.count, others.seed, others.pool
+    model, wanted, pool = others.model, others.wanted, others.pool
+    count, seed = wanted.count, wanted.seed or 0
     if how in ("none", "less", "lessflows"):
-        return _drawn(model, count, seed)
+        return _drawn(model, wanted)
     view = pool.view(how, anchors, np.random.default_rng(seed))
     sums = exact_sums([view], [batch])[0]
     expected = count * (_shares(view, pool.vectors).T @ pool.weight)
@@ -146,7 +148,7 @@ def synthesise(batch: Prepared, epsilon: Fraction, others: "_Others", variant: s
         return [relation, *usual(estimates, trips, course, placed)]
 
     with patch.object(recipe, "fit_views", with_relation):
-        return _drawn(model, count, seed)
+        return _drawn(model, wanted)
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,8 +156,7 @@ class _Others:
     """The answers of all other views with what is left of ε, and what is made of them."""
 
     model: Model
-    count: int
-    seed: int
+    wanted: Request
     pool: "_Pool"
     known: dict[str, float]
     """What a rule that switches the view on may look at: public values and noisy answers."""
@@ -169,12 +170,13 @@ class _Others:
         with patch.dict(SHARES, fewer):
             left, noise = epsilon * (1 - share), SeededNoise(seed)
             release = measure(real, scope, epsilon=left, unit=Unit.trajectory(), noise=noise)
-        model = make_model(release, seed=seed)
         count = max(round(float(release["count"].counts[0])), 1)
-        pool = _Pool.of(model, seed)
+        wanted = Request(release, n=count, seed=seed)
+        model = make_model(wanted)
+        pool = _Pool.of(model, replace(wanted, n=POOL))
         even = float(1 / (pool.weight**2).sum() / len(pool.weight))
         known = {"epsilon": float(epsilon), "count": count, "signal": float(epsilon) * count, "even": round(even, 4)}
-        return cls(model, count, seed, pool, known)
+        return cls(model, wanted, pool, known)
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,7 +187,7 @@ class _Pool:
     weight: NDArray[np.float64]
 
     @classmethod
-    def of(cls, model: Model, seed: int) -> "_Pool":
+    def of(cls, model: Model, wanted: Request) -> "_Pool":
         seen: dict[str, Any] = {}
         usual_views, usual_fit = recipe.fit_views, recipe.fit_weights
 
@@ -199,7 +201,7 @@ class _Pool:
             return found
 
         with patch.object(recipe, "fit_views", views), patch.object(recipe, "fit_weights", fit):
-            _drawn(model, POOL, seed)
+            _drawn(model, wanted)
         return cls(seen["vectors"], seen["weight"])
 
     def view(self, how: str, count: int, random: np.random.Generator) -> Relation:
@@ -311,8 +313,8 @@ def _dense(shares: NDArray[np.float64], resolution: int) -> Features:
     return Features(np.repeat(np.arange(rows), columns), np.tile(np.arange(columns), rows), weight.ravel())
 
 
-def _drawn(model: Model, count: int, seed: int) -> Trajectories:
-    return concatenate([shard.trajectories for shard in draw_shards(model, count, seed)])
+def _drawn(model: Model, wanted: Request) -> Trajectories:
+    return concatenate([shard.trajectories for shard in draw_shards(model, wanted)])
 
 
 def _rows(path: Path) -> list[Any]:

@@ -18,6 +18,7 @@ Columns: `free` is synthesised without rules; `rules` with them; `refine` is `fr
 import argparse
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -44,7 +45,9 @@ from wayveil.rules import (
 from wayveil.synthesis.model import make_model
 from wayveil.synthesis.obey.refine import refine
 from wayveil.synthesis.place.track_columns import Tracks
-from wayveil.synthesis.recipe import draw_shards, synthesize
+from wayveil.synthesis.recipe import draw_shards
+from wayveil.synthesis.request import Request
+from wayveil.workflow.synthesize import synthesize
 
 OF_TIME = ("start_hour", "duration", "speed", "relation_time")
 
@@ -212,7 +215,8 @@ def reject(
     most_rounds: int,
 ) -> tuple[Trajectories, int, int, int]:
     """Draw violators again until none is left: trajectories, rounds, how many were drawn, how many still violate."""
-    model = make_model(release, roads=roads, seed=seed)  # the loop gets the model for nothing after the first time
+    wanted = Request(release, roads=roads, seed=seed)
+    model = make_model(wanted)  # the loop gets the model for nothing after the first time
     good, drawn, rounds = [], 0, 0
     for rounds in range(most_rounds + 1):
         broken = violating_trajectories(rules, motion_of(made, scope))
@@ -222,7 +226,8 @@ def reject(
             good.append(select(made, broken))
             break
         drawn += left
-        made = concatenate([shard.trajectories for shard in draw_shards(model, left, seed + 1000 + rounds)])
+        more = replace(wanted, n=left, seed=seed + 1000 + rounds)
+        made = concatenate([shard.trajectories for shard in draw_shards(model, more)])
     return concatenate(good), rounds, drawn, left
 
 

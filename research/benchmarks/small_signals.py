@@ -24,7 +24,7 @@ from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.simulate import City, simulate_city, simulate_trajectories
 from wayveil.synthesis.arguments import default_count
-from wayveil.synthesis.recipe import synthesize
+from wayveil.workflow.synthesize import synthesize
 
 CITIES: dict[str, Callable[[], City]] = {
     "town": lambda: simulate_city(11, size_km=(4, 4), pattern="grid", hot_spots=5),

@@ -38,10 +38,11 @@ def measure(size: int, folder: Path) -> None:
 
 def synthesize(size: int, folder: Path) -> None:
     from wayveil.release import read_release
+    from wayveil.synthesis.request import Request
     from wayveil.synthesis.resume import synthesize_to_parquet
 
     release = read_release(folder / f"{size}.json")
-    synthesize_to_parquet(release, folder / f"{size}.synthetic.parquet", n=size, seed=0)
+    synthesize_to_parquet(Request(release, n=size, seed=0), folder / f"{size}.synthetic.parquet")
 
 
 STAGES = {"start": start, "simulate": simulate, "measure": measure, "synthesize": synthesize}

@@ -23,7 +23,7 @@ from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.rules.motion import ground_lengths, motion_of
-from wayveil.synthesis.recipe import synthesize
+from wayveil.workflow.synthesize import synthesize
 
 TIMES = (
     "start_hour",

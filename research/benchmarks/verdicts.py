@@ -27,9 +27,9 @@ from wayveil.privacy.noise import SeededNoise
 from wayveil.release.kinds import KINDS
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.synthesis.arguments import default_count
-from wayveil.synthesis.recipe import synthesize
 from wayveil.synthesis.uncertainty.uncertainty import uncertainty
 from wayveil.synthesis.uncertainty.verdict import verdicts
+from wayveil.workflow.synthesize import synthesize
 
 WORDS = ("good", "rough", "noise")
 Case = tuple[str, Trajectories, Scope, dict[str, object]]

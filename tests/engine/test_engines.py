@@ -210,7 +210,7 @@ def test_errors_of_workers_carry_no_values(cluster):
 def test_synthesis_does_not_depend_on_the_engine(folder, cluster, monkeypatch):
     from wayveil.measurement import measure
     from wayveil.privacy.noise import SeededNoise
-    from wayveil.synthesis.recipe import synthesize
+    from wayveil.workflow.synthesize import synthesize
 
     monkeypatch.setattr("wayveil.synthesis.shard.SHARD", 60)
     release = measure(folder, SCOPE, epsilon=2, unit="trajectory", noise=SeededNoise(1))

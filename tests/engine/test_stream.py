@@ -15,9 +15,10 @@ from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import custom, read_rules
 from wayveil.simulate import rules_text, simulate_city, simulate_trajectories
-from wayveil.synthesis import recipe as synthesize
+from wayveil.synthesis.request import Request
 from wayveil.synthesis.resume import synthesize_to_parquet
 from wayveil.synthesis.run_key import run_key
+from wayveil.workflow.synthesize import synthesize
 
 CITY = simulate_city(0, size_km=(3, 3))
 
@@ -36,7 +37,7 @@ def small_shards(monkeypatch, quick_synthesis):
 @pytest.fixture(scope="module")
 def in_memory():
     """Trajectories of `synthesize`, each made once: in_memory(release, n=…, seed=…)."""
-    return cache(lambda release, **options: synthesize.synthesize(release, **options).trajectories)
+    return cache(lambda release, **options: synthesize(release, **options).trajectories)
 
 
 def stopping_after(share):
@@ -55,20 +56,20 @@ def test_a_second_run_to_the_same_file_is_refused(release, tmp_path, count, in_m
     def another_run(stage, done):
         if stage == "drawing trajectories" and len(refusals) < 3:
             with pytest.raises(InputError, match=f"by another run .process {os.getpid()} on .*since") as refusal:
-                synthesize_to_parquet(release, path, n=count, seed=6)
+                synthesize_to_parquet(Request(release, n=count, seed=6), path)
             refusals.append(refusal)
 
-    synthesize_to_parquet(release, path, n=count, seed=5, progress=another_run)
+    synthesize_to_parquet(Request(release, n=count, seed=5), path, progress=another_run)
     assert refusals and [entry.name for entry in tmp_path.iterdir() if entry.is_file()] == ["a.parquet"]
     assert read(path) == in_memory(release, n=count, seed=5)
-    synthesize_to_parquet(release, path, n=count, seed=6)  # the lock ended with its run
+    synthesize_to_parquet(Request(release, n=count, seed=6), path)  # the lock ended with its run
     assert read(path) == in_memory(release, n=count, seed=6)
 
 
 def test_same_as_in_memory(release, tmp_path):
     path = tmp_path / "a.parquet"
-    made = synthesize_to_parquet(release, path, n=200, seed=5, extra_metadata={"private": "true"})
-    whole = synthesize.synthesize(release, n=200, seed=5)
+    made = synthesize_to_parquet(Request(release, n=200, seed=5), path, extra_metadata={"private": "true"})
+    whole = synthesize(release, n=200, seed=5)
     assert read(path) == whole.trajectories
     assert made.trajectories == 200 and made.diagnostics == whole.diagnostics and made.resumed_shards == 0
     table = pq.read_table(path)
@@ -82,7 +83,7 @@ def test_row_groups_cut_trajectories_anywhere(release, tmp_path, monkeypatch, ro
     monkeypatch.setattr(parquet, "ROW_GROUP_ROWS", rows)
     for count in (9, 80):  # one shard, and several
         path = tmp_path / f"{count}.parquet"
-        synthesize_to_parquet(release, path, n=count, seed=5)
+        synthesize_to_parquet(Request(release, n=count, seed=5), path)
         assert read(path) == in_memory(release, n=count, seed=5)
         sizes = pq.ParquetFile(path).metadata
         assert max(sizes.row_group(k).num_rows for k in range(sizes.num_row_groups)) <= rows
@@ -93,24 +94,24 @@ def test_interrupted_twice_and_continued(release, tmp_path, seed):
     path = tmp_path / "a.parquet"
     for share in (0.3, 0.6):
         with pytest.raises(KeyboardInterrupt):
-            synthesize_to_parquet(release, path, n=210, seed=seed, progress=stopping_after(share))
+            synthesize_to_parquet(Request(release, n=210, seed=seed), path, progress=stopping_after(share))
         assert not path.exists()
     folder = tmp_path / "a.parquet.parts"
     used = json.loads((folder / "run.json").read_text())["seed"]
     kept = {part.name: part.stat().st_mtime_ns for part in folder.glob("shard-*")}
     assert len(kept) == 1  # the first shard; the second was drawn, and the interruption came before it was written
-    made = synthesize_to_parquet(release, path, n=210, seed=seed)
+    made = synthesize_to_parquet(Request(release, n=210, seed=seed), path)
     assert made.resumed_shards == 1 and not folder.exists()
-    synthesize_to_parquet(release, tmp_path / "b.parquet", n=210, seed=used)
+    synthesize_to_parquet(Request(release, n=210, seed=used), tmp_path / "b.parquet")
     assert path.read_bytes() == (tmp_path / "b.parquet").read_bytes()
 
 
 def test_other_arguments_start_anew(release, tmp_path):
     path = tmp_path / "a.parquet"
     with pytest.raises(KeyboardInterrupt):
-        synthesize_to_parquet(release, path, n=210, seed=5, progress=stopping_after(0.4))
-    assert synthesize_to_parquet(release, path, n=210, seed=6).resumed_shards == 0
-    assert read(path) == synthesize.synthesize(release, n=210, seed=6).trajectories
+        synthesize_to_parquet(Request(release, n=210, seed=5), path, progress=stopping_after(0.4))
+    assert synthesize_to_parquet(Request(release, n=210, seed=6), path).resumed_shards == 0
+    assert read(path) == synthesize(release, n=210, seed=6).trajectories
 
 
 def test_a_foreign_folder_is_kept(release, tmp_path):
@@ -118,49 +119,49 @@ def test_a_foreign_folder_is_kept(release, tmp_path):
     folder.mkdir()
     (folder / "thesis.txt").write_text("mine")
     with pytest.raises(InputError, match="of other programs"):
-        synthesize_to_parquet(release, tmp_path / "a.parquet", n=70, seed=5)
+        synthesize_to_parquet(Request(release, n=70, seed=5), tmp_path / "a.parquet")
     assert (folder / "thesis.txt").read_text() == "mine"
 
 
 def test_one_shard_leaves_no_folder_and_removes_an_old_one(release, tmp_path):
     path, folder = tmp_path / "a.parquet", tmp_path / "a.parquet.parts"
     with pytest.raises(KeyboardInterrupt):
-        synthesize_to_parquet(release, path, n=210, seed=5, progress=stopping_after(0.3))
+        synthesize_to_parquet(Request(release, n=210, seed=5), path, progress=stopping_after(0.3))
     assert folder.exists()
-    synthesize_to_parquet(release, path, n=30, seed=5)
+    synthesize_to_parquet(Request(release, n=30, seed=5), path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.parquet"]
     folder.mkdir()
     (folder / "mine.txt").write_text("mine")
     with pytest.raises(InputError, match="of other programs"):
-        synthesize_to_parquet(release, path, n=30, seed=5)
+        synthesize_to_parquet(Request(release, n=30, seed=5), path)
     assert (folder / "mine.txt").exists()
 
 
 def test_damaged_part_is_one_sentence(release, tmp_path):
     path = tmp_path / "a.parquet"
     with pytest.raises(KeyboardInterrupt):
-        synthesize_to_parquet(release, path, n=210, seed=5, progress=stopping_after(0.4))
+        synthesize_to_parquet(Request(release, n=210, seed=5), path, progress=stopping_after(0.4))
     (tmp_path / "a.parquet.parts" / "shard-000000.parquet").write_bytes(b"PAR1")
     with pytest.raises(InputError, match="damaged"):
-        synthesize_to_parquet(release, path, n=210, seed=5)
+        synthesize_to_parquet(Request(release, n=210, seed=5), path)
 
 
 def test_the_key_distinguishes_runs(release, tmp_path):
     (tmp_path / "rules.geojson").write_text(rules_text(CITY))
     rules, again = (read_rules(tmp_path / "rules.geojson", CITY.scope, CITY.roadmap) for _ in range(2))
-    key = run_key(release, None, (), 10, 1, "bayes")
-    assert key == run_key(release, None, (), 10, 1, "bayes")
+    key = run_key(Request(release, None, (), 10, seed=1, estimator="bayes"))
+    assert key == run_key(Request(release, None, (), 10, seed=1, estimator="bayes"))
     others = [
-        run_key(release, CITY.roadmap, (), 10, 1, "bayes"),
-        run_key(release, None, rules, 10, 1, "bayes"),
-        run_key(release, None, rules[:-1], 10, 1, "bayes"),
-        run_key(release, None, (), 11, 1, "bayes"),
-        run_key(release, None, (), 10, 2, "bayes"),
-        run_key(release, None, (), 10, None, "bayes"),
-        run_key(release, None, (), 10, 1, "learned"),
+        run_key(Request(release, CITY.roadmap, (), 10, seed=1, estimator="bayes")),
+        run_key(Request(release, None, rules, 10, seed=1, estimator="bayes")),
+        run_key(Request(release, None, rules[:-1], 10, seed=1, estimator="bayes")),
+        run_key(Request(release, None, (), 11, seed=1, estimator="bayes")),
+        run_key(Request(release, None, (), 10, seed=2, estimator="bayes")),
+        run_key(Request(release, None, (), 10, seed=None, estimator="bayes")),
+        run_key(Request(release, None, (), 10, seed=1, estimator="learned")),
     ]
     assert None not in others and len({key, *others}) == 8
-    assert run_key(release, None, again, 10, 1, "bayes") == others[1]
+    assert run_key(Request(release, None, again, 10, seed=1, estimator="bayes")) == others[1]
     # A function of somebody's own has no content to compare: such a run is never continued.
     mine = custom(lambda x, y, t: 0.0 * x, CITY.scope)
-    assert run_key(release, None, (mine,), 10, 1, "bayes") is None
+    assert run_key(Request(release, None, (mine,), 10, seed=1, estimator="bayes")) is None

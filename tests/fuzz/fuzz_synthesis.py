@@ -9,7 +9,7 @@ import numpy as np
 from fuzz_files import Kind, good_release, odd_value
 
 from wayveil.release import read_release
-from wayveil.synthesis.recipe import synthesize
+from wayveil.workflow.synthesize import synthesize
 
 
 def altered_release(rng: random.Random) -> bytes:

@@ -10,7 +10,7 @@ from wayveil.rules.tolerances import ELLIPSOID_RATIO
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.place.caps import fastest_mps, ground_stretch, within_caps
 from wayveil.synthesis.place.track_columns import Tracks
-from wayveil.synthesis.recipe import synthesize
+from wayveil.workflow.synthesize import synthesize
 
 
 def scope(south=10.0, north=10.05, **caps):

@@ -24,9 +24,11 @@ from wayveil.synthesis.fit.weights import HardView, SoftView, fit_weights
 from wayveil.synthesis.model import make_model
 from wayveil.synthesis.obey.departures import exchanged_departures, open_departures
 from wayveil.synthesis.place.track_columns import Tracks
-from wayveil.synthesis.recipe import draw_shard, draw_shards, synthesize
+from wayveil.synthesis.recipe import draw_shard, draw_shards
+from wayveil.synthesis.request import Request
 from wayveil.synthesis.shard import count_violations, shard_sizes
 from wayveil.synthesis.trips.departures import departures
+from wayveil.workflow.synthesize import synthesize
 
 COLUMNS = ("offsets", "lon", "lat", "t_utc")
 SCOPE = Scope.model_validate(
@@ -206,7 +208,7 @@ def test_what_is_nowhere_closed_keeps_its_times():
 
 @pytest.fixture(scope="module")
 def model(small_release):
-    return make_model(small_release, seed=1, estimator="bayes")
+    return make_model(Request(small_release, seed=1, estimator="bayes"))
 
 
 def test_a_shard_has_what_was_asked_inside_the_scope_at_possible_speeds(model):
@@ -357,7 +359,7 @@ def test_wrong_arguments_are_named(small_release):
         ({"rules": "rules.toml"}, "read_rules"),
     ):  # fmt: skip
         with pytest.raises(InputError, match=said):
-            make_model(small_release, **wrong)
+            make_model(Request(small_release, **wrong))
 
 
 @settings(max_examples=30, deadline=None)
@@ -367,7 +369,7 @@ def test_shards_are_even_and_add_up(n):
     assert sum(sizes) == n and max(sizes) <= shards.SHARD and max(sizes) - min(sizes) <= 1
 
 
-def test_a_shard_depends_on_its_number_alone(model, monkeypatch):
+def test_a_shard_depends_on_its_number_alone(model, small_release, monkeypatch):
     """So a run can go on where it stopped, and shards can be drawn anywhere in any order."""
 
     class Elsewhere:
@@ -375,11 +377,12 @@ def test_a_shard_depends_on_its_number_alone(model, monkeypatch):
             return iter([function(piece) for piece in reversed(list(pieces))][::-1])
 
     monkeypatch.setattr(shards, "SHARD", 30)
-    here = [shard.trajectories for shard in draw_shards(model, 80, 9)]
+    request = Request(small_release, n=80, seed=9)
+    here = [shard.trajectories for shard in draw_shards(model, request)]
     assert [len(each) for each in here] == [27, 27, 26] and not same(here[0], here[1])
-    there = [shard.trajectories for shard in draw_shards(model, 80, 9, Elsewhere())]
+    there = [shard.trajectories for shard in draw_shards(model, request, Elsewhere())]
     assert all(same(one, other) for one, other in zip(here, there))
-    (last,) = (shard.trajectories for shard in draw_shards(model, 80, 9, first=2))
+    (last,) = (shard.trajectories for shard in draw_shards(model, request, first=2))
     assert same(last, here[2])
 
 

@@ -17,8 +17,8 @@ from wayveil.questions.mean_interval import MeanInterval
 from wayveil.rules import Closed, read_rules
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.synthesis.arguments import default_count
-from wayveil.synthesis.recipe import synthesize
 from wayveil.synthesis.trips.one_point import one_point_share, without_one_point
+from wayveil.workflow.synthesize import synthesize
 
 SIZE = 1219
 

@@ -16,6 +16,7 @@ from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.simulate.generate import Behaviour
 from wayveil.synthesis.people.estimate import Coupling
 from wayveil.synthesis.people.sequence import impossible_trips
+from wayveil.synthesis.request import Request
 
 CITY = simulate_city(0, size_km=(5, 5))
 SCOPE = CITY.scope
@@ -85,6 +86,7 @@ def test_shards_share_no_person_and_files_resume(release, tmp_path, monkeypatch)
 
     monkeypatch.setattr(shard, "SHARD", 200)
     file = tmp_path / "people.parquet"
+    wanted = Request(release, n=400, seed=3, estimator="bayes")
     real = resume._write_part
 
     def stops(path, part):
@@ -94,9 +96,9 @@ def test_shards_share_no_person_and_files_resume(release, tmp_path, monkeypatch)
 
     monkeypatch.setattr(resume, "_write_part", stops)
     with pytest.raises(KeyboardInterrupt):
-        resume.synthesize_to_parquet(release, file, n=400, seed=3, estimator="bayes")
+        resume.synthesize_to_parquet(wanted, file)
     monkeypatch.setattr(resume, "_write_part", real)
-    done = resume.synthesize_to_parquet(release, file, n=400, seed=3, estimator="bayes")
+    done = resume.synthesize_to_parquet(wanted, file)
     assert done.resumed_shards == 1 and done.trajectories == 400
     people = wayveil.read(file)
     assert people == wayveil.synthesize(release, n=400, seed=3, estimator="bayes").trajectories

@@ -23,7 +23,7 @@ from wayveil.release.statements import map_hours_statement, not_promised
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.estimate.estimates import RegionFlows
 from wayveil.synthesis.estimate.place_hours import PlaceHours, ends_of, exchanged_departures, place_ratios
-from wayveil.synthesis.recipe import synthesize
+from wayveil.workflow.synthesize import synthesize
 
 HOUR = np.arange(24)
 HOURS = np.full(48, 1 / 48)

@@ -23,7 +23,9 @@ from wayveil.synthesis.place.sampling import (
     whole_seconds_in,
     with_sampling_intervals,
 )
-from wayveil.synthesis.recipe import draw_shard, synthesize
+from wayveil.synthesis.recipe import draw_shard
+from wayveil.synthesis.request import Request
+from wayveil.workflow.synthesize import synthesize
 
 
 def rng(seed=0):
@@ -130,7 +132,7 @@ def gaps_of(made):
 
 
 def test_gaps_of_devices_with_a_clock_are_not_shorter_than_the_fastest_interval(small_release):
-    model = make_model(small_release, seed=1, estimator="bayes")
+    model = make_model(Request(small_release, seed=1, estimator="bayes"))
     bins, top = model.estimates.distribution(MeanInterval).bins, model.estimates.distribution(TopSpeed)
     mean_gap, fast = np.zeros(len(bins)), np.zeros(len(top.bins))
     mean_gap[bins.index(np.array([12.0]))] = fast[-1] = 1.0

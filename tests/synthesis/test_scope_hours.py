@@ -10,8 +10,8 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.rules import closed, hours
-from wayveil.synthesis.recipe import synthesize
 from wayveil.synthesis.trips.departures import within_days
+from wayveil.workflow.synthesize import synthesize
 
 BOX = {"name": "x", "south": 48.0, "north": 48.03, "west": 2.0, "east": 2.04, "timezone": "Europe/Paris"}
 DAYS = {"first_day": "2024-03-04", "last_day": "2024-03-10"}

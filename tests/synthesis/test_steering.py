@@ -32,8 +32,8 @@ from wayveil.synthesis.obey.steering import (
     steered_estimates,
     steered_graph,
 )
-from wayveil.synthesis.recipe import synthesize
 from wayveil.synthesis.routes.graph import RouteGraph, edge_lines, grid_graph
+from wayveil.workflow.synthesize import synthesize
 
 pytestmark = pytest.mark.usefixtures("estimated_once")
 GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)

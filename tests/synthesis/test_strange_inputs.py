@@ -35,7 +35,7 @@ from wayveil.rules import (
 )
 from wayveil.synthesis import model
 from wayveil.synthesis.estimate.learned.refine import LearnedFallback
-from wayveil.synthesis.recipe import synthesize
+from wayveil.workflow.synthesize import synthesize
 
 LIMIT_S = 30
 N = 25

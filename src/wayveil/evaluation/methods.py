@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from wayveil import synthesize
 from wayveil.baselines import load, names
 from wayveil.baselines.registry import MODULES
 from wayveil.core.roads import RoadMap
@@ -18,6 +17,8 @@ from wayveil.dpe.coordinates import random_subset, synthesize_published
 from wayveil.dpe.method import Options
 from wayveil.measurement import measure
 from wayveil.privacy.unit import Unit
+from wayveil.synthesis.recipe import synthesize
+from wayveil.synthesis.request import Request
 
 DPE_SUBSET = 500
 """The published DPE compares all pairs of trajectories, so it runs on a random subset of this size."""
@@ -55,7 +56,8 @@ class Method:
 def _ours(task: Task, *, estimator: str, mapped: bool) -> Trajectories:
     release = measure(task.data, task.scope, epsilon=task.epsilon, unit=Unit.trajectory())
     roads = task.roads if mapped else None
-    return synthesize(release, roads=roads, n=len(task.data), seed=task.seed, estimator=estimator).trajectories
+    wanted = Request(release, roads, n=len(task.data), seed=task.seed, estimator=estimator)
+    return synthesize(wanted).trajectories
 
 
 def _dpe(task: Task) -> Trajectories:

@@ -16,6 +16,7 @@ from wayveil.measurement import measure
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress
 from wayveil.synthesis.recipe import synthesize
+from wayveil.synthesis.request import Request
 
 if TYPE_CHECKING:
     from wayveil.core.scope import Scope
@@ -61,7 +62,7 @@ def _privtrace(data: Trajectories, scope: Scope, epsilon: float, how: RunSetting
 def _wayveil(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
     # No ledger: an experiment publishes nothing, and its tables are stamped.
     release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory(), progress=progress)
-    return synthesize(release, n=len(data), seed=how.seed, progress=progress).trajectories
+    return synthesize(Request(release, n=len(data), seed=how.seed), progress=progress).trajectories
 
 
 METHODS: dict[str, Method] = {

@@ -3,20 +3,17 @@
 Privacy: free (post-processing).
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from wayveil.core.roads import RoadMap
-from wayveil.errors import InputError
 from wayveil.progress import Progress, part, quiet
-from wayveil.release import Release
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.estimate.estimate import Estimates, estimate
 from wayveil.synthesis.obey.steering import binding_rules, crowded_closures, steered_estimates, steered_graph
 from wayveil.synthesis.people.estimate import PeopleModel, people_model, without_people
+from wayveil.synthesis.request import Request
 from wayveil.synthesis.routes.prior import Prior, public_prior
 from wayveil.synthesis.routes.router import Router, balance_routes, route_trips
 from wayveil.synthesis.trips.candidates import Trips, draw_trips, take_trips
@@ -33,7 +30,6 @@ class ModelSettings:
 
 
 SETTINGS = ModelSettings()
-ESTIMATORS = ("bayes", "learned")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,42 +51,28 @@ def stream(seed: int | None, number: int) -> np.random.SeedSequence:
     return np.random.SeedSequence(seed, spawn_key=(number,)) if seed is not None else np.random.SeedSequence()
 
 
-def make_model(
-    release: Release,
-    *,
-    roads: RoadMap | None = None,
-    rules: Sequence[Rule] = (),
-    seed: int | None = None,
-    estimator: str = "learned",
-    people: int | None = None,
-    progress: Progress = quiet,
-) -> Model:
+def make_model(request: Request, progress: Progress = quiet) -> Model:
     """Estimates and balanced route costs: the part of synthesis that all shards share.
 
-    Trips belong to people if the release answers questions about them, or if a number of `people` is given.
+    Trips belong to people if the release answers questions about them, or if a number of people is requested.
     """
-    if estimator not in ESTIMATORS:
-        raise InputError(f"Estimator '{estimator}' is unknown; use bayes or learned.")
-    if roads is not None and not isinstance(roads, RoadMap):
-        raise InputError("roads must be a road map; read one with wayveil.read_roads(FILE).")
-    if isinstance(rules, str | os.PathLike):
-        raise InputError("rules must be rules; read them with wayveil.rules.read_rules(FILE, scope, roads).")
+    release, rules = request.release, request.rules
     progress("estimating", 0.0)
     of_people = people_model(release)
-    if people is None and (of_people is None or not of_people.measured):
+    if request.people is None and (of_people is None or not of_people.measured):
         of_people = None
     release = without_people(release)
-    prior = public_prior(release.scope, roads)
+    prior = public_prior(release.scope, request.roads)
     estimates = estimate(
         release,
         prior.features,
-        learned=estimator == "learned",
+        learned=request.estimator == "learned",
         progress=part(progress, "estimating", 0.1, 0.9),
     )
     estimates = steered_estimates(estimates, binding_rules(rules))
     progress("estimating", 1.0)
     progress("balancing routes", 0.0)
-    random = np.random.default_rng(stream(seed, 0))
+    random = np.random.default_rng(stream(request.seed, 0))
     router, trips = _balanced(estimates, prior, rules, (), random, part(progress, "balancing routes", 0.0, 0.6))
     avoided: tuple[Rule, ...] = ()
     if any(rule.closed_hours() is not None for rule in rules):

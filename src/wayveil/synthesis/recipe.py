@@ -8,7 +8,7 @@ need no more memory than one shard.
 Privacy: free (post-processing).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
@@ -20,15 +20,12 @@ from wayveil.core import ragged
 from wayveil.core.html import card, extent_facts, points_svg
 from wayveil.core.polylines import Polylines, place
 from wayveil.core.pyramid import Field
-from wayveil.core.roads import RoadMap
 from wayveil.core.trajectories import Trajectories, concatenate
 from wayveil.engine.pieces import Pieces
 from wayveil.progress import Progress, part, quiet
-from wayveil.release import Release, synthesis_notes
+from wayveil.release import synthesis_notes
 from wayveil.rules import with_scope_bounds
 from wayveil.rules.motion import motion_from_metres
-from wayveil.rules.rule import Rule
-from wayveil.synthesis.arguments import wanted_seed
 from wayveil.synthesis.estimate.estimate import Estimates
 from wayveil.synthesis.estimate.fields import pool_estimates
 from wayveil.synthesis.fit.targets import final_lengths, fit_views
@@ -36,10 +33,11 @@ from wayveil.synthesis.fit.weights import Fit, fit_weights
 from wayveil.synthesis.model import Model, make_model, stream
 from wayveil.synthesis.obey.replacement import obedient_tracks
 from wayveil.synthesis.obey.steering import forbidden_candidates
-from wayveil.synthesis.people import trips_of_people, with_people
+from wayveil.synthesis.people import with_people
 from wayveil.synthesis.place.points import Fixes, course_of, fit_slowness, histogram, slowness_weight, with_speeds
 from wayveil.synthesis.place.track_columns import Tracks, written_degrees
 from wayveil.synthesis.place.tracks import Pool, assigned_ends, fixes_of, refitted_slowness, timed_tracks
+from wayveil.synthesis.request import Request
 from wayveil.synthesis.routes.router import route_trips
 from wayveil.synthesis.shard import (
     SETTINGS,
@@ -110,66 +108,33 @@ class Synthesis:
         return plot_trajectories(self.trajectories, ax, title="Synthetic trajectories")
 
 
-def synthesize(
-    release: Release,
-    *,
-    roads: RoadMap | None = None,
-    rules: Sequence[Rule] = (),
-    n: int | None = None,
-    people: int | None = None,
-    seed: int | None = None,
-    estimator: str = "learned",
-    engine: Pieces | None = None,
-    progress: Progress = quiet,
-) -> Synthesis:
+def synthesize(request: Request, engine: Pieces | None = None, progress: Progress = quiet) -> Synthesis:
     """Synthetic trajectories with place and time, fitted to the release's noisy answers.
 
-    Parameters
-    ----------
-    roads
-        A public road map as a better prior; where it has no roads, the grid is used.
-    rules
-        Traffic rules that the output obeys; the scope's bounds always hold.
-    n
-        Number of trajectories; by default the release's noisy count.
-    people
-        Number of people instead; needs a release of unit "user".
-    seed
-        The same seed gives the same trajectories. It does not affect the noise of the release.
-    estimator
-        'bayes' or 'learned': how the noisy fields are smoothed.
+    `engine` is where shards are drawn; by default in this process.
 
     Privacy: free (post-processing).
     """
-    count, seed = trips_of_people(release, n, people), wanted_seed(seed)
-    model = make_model(
-        release, roads=roads, rules=rules, seed=seed, estimator=estimator, people=people, progress=progress
-    )
-    shards = list(draw_shards(model, count, seed, engine, progress, people=people))
+    model = make_model(request, progress)
+    shards = list(draw_shards(model, request, engine, progress))
     trajectories = concatenate([shard.trajectories for shard in shards])
-    notes = synthesis_notes(release, rules=len(rules), roads=roads is not None)
-    return Synthesis(trajectories, diagnostics_of(shards), release.private, notes)
+    notes = synthesis_notes(request.release, rules=len(request.rules), roads=request.roads is not None)
+    return Synthesis(trajectories, diagnostics_of(shards), request.release.private, notes)
 
 
 def draw_shards(
-    model: Model,
-    count: int,
-    seed: int | None,
-    engine: Pieces | None = None,
-    progress: Progress = quiet,
-    first: int = 0,
-    people: int | None = None,
+    model: Model, request: Request, engine: Pieces | None = None, progress: Progress = quiet, first: int = 0
 ) -> Iterator[Shard]:
     """Shards of the output from number `first` on; each depends on the model, its number and the seed only.
 
     A shard holds all trips of its people.
     """
-    sizes = shard_sizes(count)
-    streams = [stream(seed, 1 + k) for k in range(len(sizes))]
+    sizes = shard_sizes(request.count)
+    streams = [stream(request.seed, 1 + k) for k in range(len(sizes))]
     before = np.cumsum([0, *sizes])
     each: list[Any] = [None] * len(sizes)
-    if people is not None:
-        each = np.diff(np.rint(before * people / count)).tolist()
+    if request.people is not None:
+        each = np.diff(np.rint(before * request.people / request.count)).tolist()
     work = [(model, *piece) for piece in list(zip(sizes, streams, each))[first:]]
     results: Iterator[Shard]
     if engine is None:  # in this process, so that a shard can report its progress

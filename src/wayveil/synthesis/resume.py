@@ -11,14 +11,13 @@ import os
 import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from wayveil.core.arrow import column_of, numbers_of
-from wayveil.core.roads import RoadMap
 from wayveil.core.tables import whole_seconds
 from wayveil.engine.pieces import Pieces
 from wayveil.errors import InputError
@@ -27,12 +26,9 @@ from wayveil.io.output_lock import output_lock
 from wayveil.io.outputs import check_output
 from wayveil.io.writers.parquet import tables_of, write_tables
 from wayveil.progress import Progress, quiet
-from wayveil.release import Release
-from wayveil.rules.rule import Rule
-from wayveil.synthesis.arguments import wanted_seed
 from wayveil.synthesis.model import make_model
-from wayveil.synthesis.people import trips_of_people
 from wayveil.synthesis.recipe import draw_shards
+from wayveil.synthesis.request import Request
 from wayveil.synthesis.run_key import run_key
 from wayveil.synthesis.shard import Shard, diagnostics_of, shard_sizes
 
@@ -55,15 +51,9 @@ class Streamed:
 
 
 def synthesize_to_parquet(
-    release: Release,
+    request: Request,
     path: str | os.PathLike[str],
     *,
-    roads: RoadMap | None = None,
-    rules: Sequence[Rule] = (),
-    n: int | None = None,
-    people: int | None = None,
-    seed: int | None = None,
-    estimator: str = "learned",
     engine: Pieces | None = None,
     extra_metadata: Mapping[str, str] | None = None,
     progress: Progress = quiet,
@@ -78,30 +68,27 @@ def synthesize_to_parquet(
     """
     target = Path(path)
     check_output(target, force=True)
-    count, seed = trips_of_people(release, n, people), wanted_seed(seed)
+    sizes = shard_sizes(request.count)
     with output_lock(target):
         folder = target.with_name(target.name + ".parts")
-        make: dict[str, Any] = {"roads": roads, "rules": rules, "estimator": estimator, "people": people,
-                                "progress": progress}  # fmt: skip
-        if len(shard_sizes(count)) == 1:  # a single shard needs no part file
+        if len(sizes) == 1:  # a single shard needs no part file
             _clear(folder)
-            seed = _chosen(seed)
-            model = make_model(release, seed=seed, **make)
-            only = next(iter(draw_shards(model, count, seed, engine, progress, people=people)))
+            request = replace(request, seed=_chosen(request.seed))
+            model = make_model(request, progress)
+            only = next(iter(draw_shards(model, request, engine, progress)))
             tables = tables_of(only.trajectories, whole=whole_seconds(only.trajectories.t_utc))
             write_tables(tables, target, extra_metadata or {}, private=False)
-            return _done(folder, [only], release.private, 0)
-        seed = _begin(folder, run_key(release, roads, rules, count, seed, estimator, people), seed)
-        parts = [folder / f"shard-{k:06d}.parquet" for k in range(len(shard_sizes(count)))]
+            return _done(folder, [only], request.release.private, 0)
+        request = replace(request, seed=_begin(folder, run_key(request), request.seed))
+        parts = [folder / f"shard-{k:06d}.parquet" for k in range(len(sizes))]
         done = next((k for k, part in enumerate(parts) if not part.exists()), len(parts))
         if done < len(parts):
-            model = make_model(release, seed=seed, **make)
-            shards = draw_shards(model, count, seed, engine, progress, first=done, people=people)
-            for part, shard in zip(parts[done:], shards):
+            model = make_model(request, progress)
+            for part, shard in zip(parts[done:], draw_shards(model, request, engine, progress, first=done)):
                 _write_part(part, shard)
         facts = [_facts(part) for part in parts]
         _join(parts, target, [len(one.trajectories) for one in facts], extra_metadata, progress)
-        return _done(folder, facts, release.private, done)
+        return _done(folder, facts, request.release.private, done)
 
 
 def _done(folder: Path, shards: Sequence[Any], private: bool, resumed: int) -> Streamed:

@@ -5,39 +5,33 @@ Privacy: free (public values only).
 
 import dataclasses
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
-from wayveil.core.roads import RoadMap, roads_digest
-from wayveil.release import Release, release_to_json
-from wayveil.rules.rule import Rule
+from wayveil.core.roads import roads_digest
+from wayveil.release import release_to_json
 from wayveil.synthesis import shard
+from wayveil.synthesis.request import Request
 
 
 class _UnknownError(Exception):
     """A value whose content cannot be hashed, such as a user's function."""
 
 
-def run_key(
-    release: Release,
-    roads: RoadMap | None,
-    rules: Sequence[Rule],
-    count: int,
-    seed: int | None,
-    estimator: str,
-    people: int | None = None,
-) -> str | None:
+def run_key(request: Request) -> str | None:
     """SHA-256 over all inputs of the output; None if a rule has content that cannot be hashed.
 
     A drawn seed is not included, because the continuing run does not know it yet.
     """
     digest = hashlib.sha256(b"wayveil run 1")
-    frame = [version("wayveil"), np.__version__, release_to_json(release), count, seed, estimator, shard.SHARD, people]
+    versions = [version("wayveil"), np.__version__, shard.SHARD]
+    wanted = [release_to_json(request.release), request.count, request.people, request.seed, request.estimator]
+    roads = None if request.roads is None else roads_digest(request.roads)
     try:
-        _feed(digest, [*frame, None if roads is None else roads_digest(roads), list(rules)])
+        _feed(digest, [*versions, *wanted, roads, list(request.rules)])
     except _UnknownError:
         return None
     return digest.hexdigest()

@@ -5,6 +5,7 @@ Synthesis itself opens no file; paths are read here.
 
 import os
 import warnings
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from wayveil.core.warning_location import callers_level
@@ -13,10 +14,9 @@ from wayveil.io.roads import Roads, roads_of
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release
 from wayveil.rules.user_input import Rules, as_rules
-from wayveil.synthesis.arguments import wanted_seed
-from wayveil.synthesis.people import trips_of_people
 from wayveil.synthesis.recipe import Synthesis
 from wayveil.synthesis.recipe import synthesize as synthesize_from
+from wayveil.synthesis.request import Request
 
 if TYPE_CHECKING:
     from wayveil.engine.pieces import Pieces
@@ -73,21 +73,12 @@ def synthesize(
         release = read_release(os.fspath(release))
     if not isinstance(release, Release):
         raise InputError("release must be the result of wayveil.measure, or its file.")
-    # Before the map is read, which may take a while.
-    count, chosen = trips_of_people(release, n, people), wanted_seed(seed)
+    # Checked before the map is read, which may take a while.
+    request = Request(release, n=n, people=people, seed=seed, estimator=estimator)
+    count = request.count
     streets = roads_of(roads)
-    obeyed = as_rules(rules, release.scope, streets)
-    made = synthesize_from(
-        release,
-        roads=streets,
-        rules=obeyed,
-        n=n,
-        people=people,
-        seed=chosen,
-        estimator=estimator,
-        engine=engine,
-        progress=progress,
-    )
+    request = replace(request, roads=streets, rules=as_rules(rules, release.scope, streets))
+    made = synthesize_from(request, engine, progress)
     if left_out := made.diagnostics["changed"]["left_out"]:
         message = f"{left_out:,} of {count:,} trajectories could not be made to obey the rules and were left out."
         warnings.warn(message, LeftOutWarning, stacklevel=callers_level())

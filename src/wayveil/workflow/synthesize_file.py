@@ -23,12 +23,12 @@ from wayveil.rules import read_rules
 from wayveil.synthesis.arguments import default_count, duration_words, unsupported_words, wanted_count
 from wayveil.synthesis.people import trips_of_people
 from wayveil.synthesis.recipe import synthesize
+from wayveil.synthesis.request import ESTIMATORS, Request
 from wayveil.synthesis.resume import synthesize_to_parquet
 
 if TYPE_CHECKING:
     from wayveil.rules.rule import Rule
 
-ESTIMATORS = ("bayes", "learned")
 DEFAULT_ESTIMATOR = "learned"
 
 
@@ -103,20 +103,20 @@ def synthesize_file(
     if roadmap is not None:
         check_inside(roadmap, release.scope)
     rule_list = _read_rules(rules, release, roadmap, progress)
-    how: dict[str, Any] = {
-        "roads": roadmap, "rules": rule_list, "n": count if people is None else None, "people": people,
-        "seed": seed, "estimator": estimator or DEFAULT_ESTIMATOR,
-        "engine": _pieces(engine), "progress": progress,
-    }  # fmt: skip
+    request = Request(
+        release, roadmap, rule_list, count if people is None else None, people, seed, estimator or DEFAULT_ESTIMATOR
+    )
     made: Any
     notes, resumed = synthesis_notes(release, rules=len(rule_list), roads=roadmap is not None), False
     if kind == "parquet" and times != "iso":
         # Shard by shard, so that memory stays constant and the same command can continue an interrupted run.
-        made = synthesize_to_parquet(release, output, extra_metadata=notes, **how)
+        made = synthesize_to_parquet(
+            request, output, engine=_pieces(engine), extra_metadata=notes, progress=progress
+        )
         number, resumed = made.trajectories, made.resumed_shards > 0
     else:
         with output_lock(output):
-            made = synthesize(release, **how)
+            made = synthesize(request, _pieces(engine), progress)
             write_trajectories(made.trajectories, output, WriteOptions(private=False, notes=notes, times=times))
         number = len(made.trajectories)
     if replaces:

@@ -21,6 +21,7 @@ from wayveil.progress import Progress, quiet
 from wayveil.release import Release
 from wayveil.rules.user_input import Rules, as_rules
 from wayveil.synthesis.recipe import synthesize
+from wayveil.synthesis.request import Request
 
 
 class Synthesizer:
@@ -156,7 +157,7 @@ class Synthesizer:
         zone = _zone_of(times, timezone)
         if not hasattr(self, "release"):
             raise InputError("Call fit(data) before sample().")
-        made = synthesize(self.release, roads=self.roads, rules=self.rules, n=n, seed=seed, progress=self.progress)
+        made = synthesize(Request(self.release, self.roads, self.rules, n, seed=seed), progress=self.progress)
         return self._layout.frame(made.trajectories, zone)
 
 
