@@ -25,8 +25,8 @@ from wayveil.rules import (
     one_way,
     scope_bounds,
 )
-from wayveil.synthesis.obey.descent import Attraction
 from wayveil.synthesis.obey.refine import refine
+from wayveil.synthesis.obey.task import Attraction
 from wayveil.synthesis.place.physics import physical_times
 from wayveil.synthesis.place.track_columns import Tracks, as_written
 

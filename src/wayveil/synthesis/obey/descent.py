@@ -15,14 +15,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
-from wayveil.core.grid import Grid
-from wayveil.core.pyramid import Field
 from wayveil.core.scope import Scope
 from wayveil.errors import RuleError
 from wayveil.progress import Progress, quiet
@@ -30,19 +28,10 @@ from wayveil.rules.motion import Array, Motion, to_jax
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.obey.repair import place_rules
 from wayveil.synthesis.obey.settings import DESCENT
+from wayveil.synthesis.obey.task import Attraction, Task
 from wayveil.synthesis.place.track_columns import Tracks, motion_of_tracks
 
 Judge = Callable[[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]], NDArray[np.bool_]]
-_Prepared = tuple[tuple[Array, ...], ...]
-"""What `Rule.prepare` returned, for each rule."""
-
-
-@dataclass(frozen=True, eq=False)
-class Attraction:
-    """A density over a grid that attracts moved points to places where people are."""
-
-    density: Field
-    grid: Grid
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,15 +59,34 @@ class _Problem:
     rules: tuple[Rule, ...]
 
 
-def descend(
-    tracks: Tracks,
-    rules: tuple[Rule, ...],
-    scope: Scope,
-    broken: Judge,
-    random: np.random.Generator,
-    attraction: Attraction | None = None,
-    progress: Progress = quiet,
-) -> Descent:
+class _State(NamedTuple):
+    """Displacement of each point in metres, and both moments of Adam; (2, points)."""
+
+    moved: Array
+    mean: Array
+    square: Array
+
+    def take(self, part: NDArray[np.int64]) -> _State:
+        """The state of some points."""
+        return _State(*(values[:, part] for values in self))
+
+
+class _Window(NamedTuple):
+    """The points that move together, filled up to a fixed number."""
+
+    motion: Motion
+    pace: Array
+    stay: Array
+    weights: Array
+    """(rules, points) λ of each."""
+    prepared: tuple[tuple[Array, ...], ...]
+    """What `Rule.prepare` returned, for each rule."""
+    potential: Array
+    """log A, on cells of `cell_m`."""
+    cell_m: Array
+
+
+def descend(tracks: Tracks, broken: Judge, task: Task, progress: Progress = quiet) -> Descent:
     """Move the points around each violation until their tracks obey, in at most rounds × steps steps.
 
     Parameters
@@ -89,15 +97,15 @@ def descend(
     Privacy: free (post-processing).
     """
     x, y = tracks.x_m.copy(), tracks.y_m.copy()
-    problem = _problem(tracks, rules, scope)
+    problem = _problem(tracks, task.rules, task.scope)
     if len(problem.points) == 0:
         return Descent(x, y)
     sizes = np.diff(problem.first)
     shape = _padded(min(int(sizes.sum()), DESCENT.windows[-1]), int(sizes.max()))
-    field = _potential(attraction)
+    field = _potential(task.attraction)
     inner = (problem.pace > 0) & (problem.stay < DESCENT.stay_weight_end)
-    moved = random.normal(0, DESCENT.jitter_m, (2, len(problem.points))) * inner
-    mean, square = np.zeros_like(moved), np.zeros_like(moved)
+    moved = task.random.normal(0, DESCENT.jitter_m, (2, len(problem.points))) * inner
+    state = _State(moved, np.zeros_like(moved), np.zeros_like(moved))
     age = np.zeros(len(tracks), np.int64)
     queue = np.flatnonzero(sizes)
     total = len(queue)
@@ -107,9 +115,8 @@ def descend(
         now, queue = queue[:fits], queue[fits:]
         part = ragged.take(problem.first, now)[1]
         weight = np.repeat(DESCENT.growth ** age[now], sizes[now])
-        moved[:, part], mean[:, part], square[:, part] = _round(
-            problem, part, shape, moved[:, part], mean[:, part], square[:, part], weight, field
-        )
+        for values, after in zip(state, _round(problem, part, shape, state.take(part), weight, field)):
+            values[:, part] = after
         age[now] += 1
         which = problem.points[part]
         x[which], y[which] = tracks.x_m[which] + moved[0, part], tracks.y_m[which] + moved[1, part]
@@ -164,19 +171,17 @@ def _round(
     problem: _Problem,
     part: NDArray[np.int64],
     shape: int,
-    moved: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    square: NDArray[np.float64],
+    state: _State,
     weight: NDArray[np.float64],
     field: tuple[NDArray[np.float32], float] | None,
-) -> tuple[NDArray[np.float64], ...]:
-    """Return displacement and both moments of Adam after one round for the points of one window."""
+) -> _State:
+    """Return the state after one round for the points of one window."""
     import jax.numpy as jnp
 
     points, count = problem.points[part], len(part)
     motion = _padded_motion(problem.motion, points, problem.joins[part], shape)
     weights = np.zeros((len(problem.rules), shape), np.float32)
-    at = motion.moved(motion.x_m + _fill(moved[0], shape), motion.y_m + _fill(moved[1], shape))
+    at = motion.moved(motion.x_m + _fill(state.moved[0], shape), motion.y_m + _fill(state.moved[1], shape))
     prepared = []
     for row, rule in enumerate(problem.rules):
         weights[row, :count] = weight
@@ -185,12 +190,13 @@ def _round(
             weights[row, :count] *= factor
         prepared.append(tuple(jnp.asarray(column) for column in rule.prepare(at)))
     potential, cell_m = field if field is not None else (np.zeros((1, 1), np.float32), 1.0)
-    columns = [_fill(values, shape) for values in (moved, mean, square, problem.pace[part], problem.stay[part])]
-    found = _advance(_SameRules(problem.rules), field is not None)(
-        to_jax(motion), *(jnp.asarray(column) for column in columns), jnp.asarray(weights), tuple(prepared),
-        jnp.asarray(potential), jnp.float32(cell_m),
-    )  # fmt: skip
-    return tuple(np.nan_to_num(np.asarray(values, np.float64)[:, :count]) for values in found)
+    pace, stay = (jnp.asarray(_fill(values[part], shape)) for values in (problem.pace, problem.stay))
+    window = _Window(
+        to_jax(motion), pace, stay, jnp.asarray(weights), tuple(prepared), jnp.asarray(potential), jnp.float32(cell_m)
+    )
+    before = _State(*(jnp.asarray(_fill(values, shape)) for values in state))
+    found = _advance(_SameRules(problem.rules), field is not None)(window, before)
+    return _State(*(np.nan_to_num(np.asarray(values, np.float64)[:, :count]) for values in found))
 
 
 class _SameRules(tuple[Rule, ...]):
@@ -214,38 +220,36 @@ def _advance(rules: _SameRules, attracted: bool) -> Callable[..., Any]:
 
     adam = optax.scale_by_adam(b1=DESCENT.first_moment, b2=DESCENT.second_moment)
 
-    def loss(
-        d: Array, window: Motion, stay: Array, weights: Array, prepared: _Prepared, potential: Array, cell_m: Array
-    ) -> Array:
-        at = window.moved(window.x_m + d[0], window.y_m + d[1])
+    def loss(d: Array, window: _Window) -> Array:
+        motion = window.motion
+        at = motion.moved(motion.x_m + d[0], motion.y_m + d[1])
         wrong = sum(
-            jnp.sum(_penalty(rule, at, own) * weights[row]) for row, (rule, own) in enumerate(zip(rules, prepared))
+            jnp.sum(_penalty(rule, at, own) * window.weights[row])
+            for row, (rule, own) in enumerate(zip(rules, window.prepared))
         )
-        bend = jnp.where(window.joins, jnp.sum((d[:, 1:] - d[:, :-1]) ** 2, axis=0), 0.0)
-        result = wrong + 0.5 * jnp.sum(stay * jnp.sum(d * d, axis=0)) + 0.5 * DESCENT.smooth_weight * jnp.sum(bend)
+        bend = jnp.where(motion.joins, jnp.sum((d[:, 1:] - d[:, :-1]) ** 2, axis=0), 0.0)
+        stay = 0.5 * jnp.sum(window.stay * jnp.sum(d * d, axis=0))
+        result = wrong + stay + 0.5 * DESCENT.smooth_weight * jnp.sum(bend)
         if attracted:
             # Points that only fill the window do not move, so that they need no mask here.
-            result = result - DESCENT.attraction_m * jnp.sum(_bilinear(potential, at.x_m / cell_m, at.y_m / cell_m))
+            column, row = at.x_m / window.cell_m, at.y_m / window.cell_m
+            result = result - DESCENT.attraction_m * jnp.sum(_bilinear(window.potential, column, row))
         return result
 
     slope = jax.grad(loss)
 
     @jax.jit
-    def advance(
-        window: Motion, d: Array, mean: Array, square: Array, pace: Array, stay: Array, weights: Array,
-        prepared: _Prepared, potential: Array, cell_m: Array,
-    ) -> tuple[Array, Array, Array]:  # fmt: skip
+    def advance(window: _Window, before: _State) -> _State:
         # Tracks of all ages share a window: a large count leaves out the correction for young averages.
-        state = optax.ScaleByAdamState(jnp.int32(10_000), mean, square)
+        adams = optax.ScaleByAdamState(jnp.int32(10_000), before.mean, before.square)
 
         def step(carry: tuple[Array, Any], _: None) -> tuple[tuple[Array, Any], None]:
-            d, state = carry
-            gradient = jnp.nan_to_num(slope(d, window, stay, weights, prepared, potential, cell_m))
-            update, state = adam.update(gradient, state)
-            return (d - pace * update, state), None
+            d, adams = carry
+            update, adams = adam.update(jnp.nan_to_num(slope(d, window)), adams)
+            return (d - window.pace * update, adams), None
 
-        (d, state), _ = jax.lax.scan(step, (d, state), None, length=DESCENT.steps)
-        return d, state.mu, state.nu
+        (d, adams), _ = jax.lax.scan(step, (before.moved, adams), None, length=DESCENT.steps)
+        return _State(d, adams.mu, adams.nu)
 
     return advance
 

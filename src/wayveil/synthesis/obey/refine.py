@@ -25,9 +25,10 @@ from wayveil.rules.counting import unique_names
 from wayveil.rules.motion import Motion
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.obey.departures import exchanged_departures, open_departures
-from wayveil.synthesis.obey.descent import Attraction, descend
+from wayveil.synthesis.obey.descent import descend
 from wayveil.synthesis.obey.repair import project, search
 from wayveil.synthesis.obey.settings import REFINE
+from wayveil.synthesis.obey.task import Attraction, Task
 from wayveil.synthesis.obey.times import legal_times
 from wayveil.synthesis.place.track_columns import (
     Tracks,
@@ -55,21 +56,6 @@ class Refined:
     """Number of trajectories whose times changed."""
     unresolved: NDArray[np.int64]
     """Indices of trajectories that still break a rule; they are unchanged."""
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """The inputs that all corrections share."""
-
-    rules: tuple[Rule, ...]
-    strict: tuple[Rule, ...]
-    """The same rules with a safety margin; the trajectories are checked against these."""
-    scope: Scope
-    pool_utc: NDArray[np.float64]
-    """Departures of all trajectories."""
-    random: np.random.Generator
-    attraction: Attraction | None
-    progress: Progress
 
 
 def refine(
@@ -111,7 +97,7 @@ def refine(
         return Refined(given.x_m, given.y_m, exchanged.t_utc, before, 0, retimed, which)
     original = as_written(take_tracks(exchanged, which), scope)
     pool_utc = np.rint(given.t_utc[given.offsets[:-1]])
-    task = _Task(rules, strict, scope, pool_utc, random, attraction, progress)
+    task = Task(rules, strict, scope, pool_utc, random, attraction, progress)
     part, left = _cure(original, task)
     part = put_tracks(part, left, take_tracks(take_tracks(given, which), left))
     result = put_tracks(exchanged, which, part)
@@ -130,7 +116,7 @@ def _retimed(given: Tracks, t_utc: NDArray[np.float64], unresolved: NDArray[np.i
     return int(np.logical_or.reduceat(other, given.offsets[:-1]).sum()) if len(other) else 0
 
 
-def _cure(original: Tracks, task: _Task) -> tuple[Tracks, NDArray[np.int64]]:
+def _cure(original: Tracks, task: Task) -> tuple[Tracks, NDArray[np.int64]]:
     """Return the tracks after all corrections, and the indices of tracks that still break a rule."""
     scope, strict = task.scope, task.strict
     tracks = _with_times(original, legal_times(original, strict, scope))
@@ -149,7 +135,7 @@ def _cure(original: Tracks, task: _Task) -> tuple[Tracks, NDArray[np.int64]]:
     return tracks, left
 
 
-def _descended(tracks: Tracks, left: NDArray[np.int64], task: _Task) -> Tracks:
+def _descended(tracks: Tracks, left: NDArray[np.int64], task: Task) -> Tracks:
     """Return the tracks with those at `left` moved by gradient descent."""
     scope, strict = task.scope, task.strict
     moving = take_tracks(tracks, left)
@@ -163,11 +149,11 @@ def _descended(tracks: Tracks, left: NDArray[np.int64], task: _Task) -> Tracks:
         return _judge(retimed(index, x, y), strict, scope)[1]
 
     descending = part(task.progress, "obeying rules", 0.1, 0.9)
-    found = descend(moving, task.rules, scope, broken, task.random, task.attraction, descending)
+    found = descend(moving, broken, task, descending)
     return put_tracks(tracks, left, retimed(np.arange(len(moving)), found.x_m, found.y_m))
 
 
-def _repaired(tracks: Tracks, task: _Task) -> Tracks:
+def _repaired(tracks: Tracks, task: Task) -> Tracks:
     """Return the tracks with other departures, then with single points moved, then with new times."""
     rules, scope = task.strict, task.scope
     tracks = _with_times(tracks, open_departures(tracks, rules, scope, task.pool_utc, task.random))

@@ -13,9 +13,9 @@ from wayveil.errors import RuleError
 from wayveil.progress import Progress, quiet
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.estimate.estimate import Estimates
-from wayveil.synthesis.obey.descent import Attraction
 from wayveil.synthesis.obey.refine import Counts, Refined, refine
 from wayveil.synthesis.obey.settings import REPLACEMENTS
+from wayveil.synthesis.obey.task import Attraction
 from wayveil.synthesis.place.caps import within_caps
 from wayveil.synthesis.place.track_columns import Tracks, take_tracks
 
