@@ -1,4 +1,4 @@
-"""Scope: the public frame, its file and its verbs."""
+"""Scope: the public limits of a dataset, its file and its commands."""
 
 import datetime as dt
 import json

@@ -49,7 +49,7 @@ def test_a_detail_states_the_range_of_its_noise(measured):
     middle, fine = (level.side * detail.question.grid.cell_m for level in finer)
     assert middle == 4 * fine and fine < 250
     assert lines[detail.name]["asks"] == f"which places are passed through (cells of {middle:g} m and {fine:g} m)"
-    assert lines["origin_destination/coarse"]["asks"] == "from which region to which (coarse)"
+    assert lines["origin_destination/coarse"]["asks"] == "trips from each region to each region (coarse)"
 
 
 def test_every_cell_is_drawn_once_and_north_is_up():

@@ -132,7 +132,7 @@ class Routes:
         return self.owner[1:][same], self.leaf[:-1][same], self.leaf[1:][same]
 
     def double_moves(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Owner and the three leaves of each two successive steps."""
+        """Owner and the three leaves of each pair of successive steps."""
         same = self.owner[2:] == self.owner[:-2]
         return self.owner[2:][same], self.leaf[:-2][same], self.leaf[1:-1][same], self.leaf[2:][same]
 

@@ -46,17 +46,17 @@ def utility(
     ] = None,
     all_metrics: Annotated[bool, typer.Option("--all-metrics", help="Every metric, not only five.")] = False,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", help="Largest duration of one run in seconds; 0 = no limit.")
+        float, typer.Option("--time-limit", help="Longest duration of one run in seconds; 0 = no limit.")
     ] = 900.0,
     memory_limit: Annotated[
-        float, typer.Option("--memory-limit", help="Largest memory of one run in gigabytes; 0 = no limit.")
+        float, typer.Option("--memory-limit", help="Most memory of one run in gigabytes; 0 = no limit.")
     ] = 8.0,
     json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
 ) -> None:
     """Run every method on every dataset at every epsilon, and score the results.
 
     If it was interrupted, the same command with the same -o runs only what is missing. Each run has a process of its
-    own, which is ended at the limits. The results are computed from the private data and are not for publication.
+    own, which is stopped at the limits. The results are computed from the private data and are not for publication.
     """
     from wayveil.evaluation.bench_limits import Limits
     from wayveil.evaluation.compare_methods import compare_methods

@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 @col.with_columns(bad_rows=False)
 def check(
-    file: Annotated[str, typer.Argument(help="File or folder of trajectories.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="File or folder of trajectories.")],
     scope: Annotated[str | None, typer.Option("--scope", help="Also count rows outside this scope.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
     *,

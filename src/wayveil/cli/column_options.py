@@ -51,7 +51,7 @@ Decimal = Annotated[
 ]
 DayFirst = Annotated[
     bool | None,
-    typer.Option("--dayfirst/--no-dayfirst", help="How 03/04/2024 is read.", rich_help_panel=_PANEL),
+    typer.Option("--dayfirst/--no-dayfirst", help="Whether 03/04/2024 is 3 April or 4 March.", rich_help_panel=_PANEL),
 ]
 DropBadRows = Annotated[
     bool,

@@ -37,7 +37,8 @@ def evaluate(
         ),
     ] = False,
     people: Annotated[
-        bool, typer.Option("--people", help="Also compare people: places, days, chains; both files need users.")
+        bool,
+        typer.Option("--people", help="Also compare people: places, days, chains of trips; both files need users."),
     ] = False,
     roads: Annotated[
         Path | None, typer.Option("--roads", help="A public road map, for street flows (with --trips).")

@@ -33,10 +33,10 @@ def register(app: typer.Typer) -> None:
     app.add_typer(group)
 
 
-@col.with_columns()
+@col.with_columns(bad_rows=False)
 def open_(
     file: str = typer.Argument(
-        ..., help="The private trajectories; the ledger stores a keyed digest of their content."
+        ..., metavar="FILE", help="The private trajectories; the ledger stores a keyed digest of their content."
     ),
     dataset: str = typer.Option(..., "--dataset", help="The name of the dataset on the ledger."),
     unit: str = typer.Option(..., "--unit", help="What the total applies to: trajectory or user."),
@@ -66,7 +66,7 @@ def open_(
 
 
 def allow(
-    name: str = typer.Argument(..., help="A dataset on the ledger."),
+    name: str = typer.Argument(..., metavar="NAME", help="A dataset on the ledger."),
     total: str = typer.Option(
         ..., "--total", help="The new total epsilon, including what is already spent; `none` withdraws the promise."
     ),

@@ -147,7 +147,7 @@ _CHOICES = {
     "epsilon": "How much privacy to spend is your choice: --epsilon 1 is a common start; see "
     "docs/explanation/which-epsilon.md.",
     "unit": "Who is protected is your choice: --unit trajectory hides each trip, --unit user all trips of a person.",
-    "scope": "The scope is the public frame of the data (box and days): a shipped scope such as --scope "
+    "scope": "The scope states the public limits of the data (box and days): a shipped scope such as --scope "
     "san-francisco, or a file of your own; `wayveil scope new` writes a template.",
     "dataset": "The ledger records the spending under a name that you choose for the data, such as --dataset rides.",
 }

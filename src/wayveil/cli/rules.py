@@ -30,7 +30,9 @@ def _rules() -> None:
 )
 def check(
     file: Path = typer.Argument(..., help="GeoJSON; the properties of each feature name its rule."),
-    scope: str | None = typer.Option(None, "--scope", help="Scope file, or the name of a shipped scope, to check in."),
+    scope: str | None = typer.Option(
+        None, "--scope", help="Scope file, or the name of a shipped scope, for its box and time zone."
+    ),
     roads: Path | None = typer.Option(
         None, "--roads", help="Road map, for rules that need one and as the background of the picture."
     ),

@@ -11,7 +11,7 @@ from wayveil.cli.console import note, print_json
 def register(app: typer.Typer) -> None:
     """Add the group of commands."""
     group = typer.Typer(
-        help="The public frame of a dataset: box, time zone, days, caps.",
+        help="The public limits of a dataset: box, time zone, days, caps.",
         epilog="Example: wayveil scope new -o my-city.toml",
         no_args_is_help=True,
     )
@@ -105,7 +105,7 @@ def _filled(
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="A scope file, or the name of a shipped scope.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A scope file, or the name of a shipped scope.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON, including defaults.")] = False,
 ) -> None:
     """Validate and print a scope."""

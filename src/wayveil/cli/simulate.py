@@ -41,7 +41,8 @@ def simulate(
         bool, typer.Option("--kinematics", help="Stops at red lights, slower turns, bounded acceleration.")
     ] = False,
     recorders: Annotated[
-        bool, typer.Option("--recorders", help="Devices of several kinds: by time or distance, with gaps and errors.")
+        bool,
+        typer.Option("--recorders", help="GPS devices that record by time or by distance, with gaps and errors."),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,

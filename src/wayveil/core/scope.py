@@ -39,7 +39,7 @@ class Caps(BaseModel):
 
 
 class Scope(BaseModel):
-    """The public frame of a dataset: a box in degrees, a time zone, days, hours of the day, caps.
+    """The public limits of a dataset: a box in degrees, a time zone, days, hours of the day, caps.
 
     Metres are taken in the local equirectangular projection at the centre of the box, with the origin in its
     south-west corner: x grows to the east, y to the north. A box with `west` > `east` crosses the antimeridian.

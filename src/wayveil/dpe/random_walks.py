@@ -1,4 +1,7 @@
-"""The paper's simulated data, 100 points in [-10, 10]^2. It does not say how they move; here they are random walks."""
+"""The paper's simulated data: trajectories of 100 points in [-10, 10]^2, which are random walks here.
+
+The paper does not say how the points move.
+"""
 
 import numpy as np
 

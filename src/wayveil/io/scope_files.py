@@ -146,7 +146,7 @@ def filled_scope(
     scope = parse_scope(text, name)
     caps = scope.caps
     return (
-        f"# A wayveil scope: the public frame of a dataset; everything in it is published with the release.\n{text}\n"
+        f"# A wayveil scope: the public limits of a dataset; everything in it is published with the release.\n{text}\n"
         "# Upper limits for every trajectory. These are defaults for the size of the box; lower ones give less noise.\n"
         f"[caps]\npoints = {caps.points}\nlength_km = {caps.length_km!r}\nduration_h = {caps.duration_h!r}\n"
         f"speed_kmh = {caps.speed_kmh!r}\n"
@@ -161,7 +161,7 @@ def box_of_roads(roads: RoadMap) -> tuple[float, float, float, float]:
 
 
 TEMPLATE = """\
-# A wayveil scope: the public frame of a dataset. Fill it in from public knowledge (a map, the project's plan),
+# A wayveil scope: the public limits of a dataset. Fill it in from public knowledge (a map, the project's plan),
 # never from the data itself: everything in this file is published with the release.
 
 name = "my-city"

@@ -79,7 +79,7 @@ def measure(
         and users that cannot be used contribute nothing, whatever `on_bad_rows` says: a refusal would
         reveal that there were some. `wayveil.check` counts them for the owner.
     scope
-        The public frame, or the file or name of one; nothing else about the world is known.
+        The public limits of the data, or the file or name of a scope.
     epsilon, unit
         The promise. Neither has a default, on purpose. `unit` is a `Unit`, or "trajectory", or "user" with
         `max_per_user`.

@@ -1,4 +1,4 @@
-"""How long trajectories are for the distance between their ends."""
+"""How long trajectories are, given the distance between their ends."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar

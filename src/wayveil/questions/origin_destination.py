@@ -1,4 +1,4 @@
-"""From which region to which trajectories go: between few regions, and between many."""
+"""Origin-destination matrices: trajectories from each region to each region, for few regions and for many."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
@@ -11,7 +11,7 @@ from wayveil.questions.flow import Ends, Flow, region_depth
 from wayveil.questions.question import Context, Features, Frame, one_hot
 
 _MERGED_LEVELS = 2
-"""Levels of the tree of cuts that the coarse question leaves out: four regions of the fine one are one of its own."""
+"""Levels of the tree of cuts that the coarse question leaves out: each of its regions is four of the fine question."""
 
 
 @dataclass(frozen=True)
@@ -19,7 +19,7 @@ class OriginDestination(Flow):
     """φ(T) = 1 at (region of the start, region of the end), for many regions."""
 
     name: ClassVar[str] = "origin_destination/fine"
-    meaning: ClassVar[str] = "from which region to which"
+    meaning: ClassVar[str] = "trips from each region to each region"
     quantity: ClassVar[str] = "origin_destination"
     line: ClassVar[str] = "origin_destination/fine"
     resolution: ClassVar[int] = 1

@@ -73,7 +73,7 @@ class Area:
         return np.concatenate(blocks) if blocks else np.zeros(0)
 
     def reaches(self, x_m: np.ndarray, y_m: np.ndarray, margin_m: float) -> np.ndarray:
-        """Return the points whose depth may be above -margin; the others need no distance."""
+        """Return which points may be deeper than -margin; the others need no exact distance."""
         west, south, east, north = self.outline.bounds
         result: np.ndarray = (
             (x_m > west - margin_m) & (x_m < east + margin_m) & (y_m > south - margin_m) & (y_m < north + margin_m)

@@ -20,7 +20,7 @@ KEEP_AWAY_M = 25.0
 
 @dataclass(frozen=True, eq=False)
 class Arcs:
-    """The streets by direction: arc a runs from `start[a]` to `end[a]` along edge `edge[a]`, turned if `back[a]`."""
+    """The streets by direction: arc a runs from `start[a]` to `end[a]` along `edge[a]`, reversed if `back[a]`."""
 
     nodes: int
     start: NDArray[np.int64]
@@ -49,7 +49,10 @@ def arcs_of(streets: Streets) -> Arcs:
 
 @dataclass(frozen=True, eq=False)
 class Router:
-    """Shortest-path trees to and from the anchors, by closed areas and driver type; computed at first use."""
+    """Shortest-path trees to and from the anchors (homes and destinations), by closed areas and driver type.
+
+    A tree is computed at first use.
+    """
 
     city: City
     arcs: Arcs

@@ -36,7 +36,7 @@ def _up_to(edges: tuple[float, ...], most: float) -> Floats:
 
 
 def _table(basis: Basis, name: str, unit: str, edges: Floats, values: Floats, relative: Floats) -> Table:
-    """Trips between each two edges."""
+    """Trips between successive edges."""
     count = np.bincount(Bins(tuple(edges.tolist())).index(values), minlength=len(edges) - 1)
     figures = Figures.counts(count, np.hypot(relative, MODEL.bin), basis.scale)
     share = np.round(count / max(int(count.sum()), 1), 5)

@@ -119,7 +119,7 @@ def plan(
     trips
         About how many trajectories there are: a public or rough number, not one that was counted for this.
     scope
-        The public frame; its size matters.
+        The public limits of the data; the size of the box matters.
     epsilon, unit, max_per_user, delta
         The promise, as for `wayveil.measure`.
     users

@@ -286,7 +286,7 @@ TEMPLATE = """\
 [measure]
 file = "rides.csv"          # the private trajectories
 dataset = "rides"           # the dataset on the ledger whose budget is spent
-scope = "my-city.toml"      # the public frame; `wayveil scope new` writes one
+scope = "my-city.toml"      # the public limits of the data; `wayveil scope new` writes one
 epsilon = "1"               # how much privacy to spend
 unit = "trajectory"         # or "user", with max_per_user
 # max_per_user = 10

@@ -40,7 +40,7 @@ LONGEST = 4 * ACROSS
 PUBLISHED_SHARES = {"grid": "0.05", "mobility": "0.35", "trips": "0.5", "lengths": "0.1"}
 SOUND_SHARES = {"count": "0.03", "grid": "0.04", "second level": "0.2", "mobility": "0.2", "trips": "0.43",
                 "lengths": "0.1"}  # fmt: skip
-VISITS_A_LEAF, PUBLISHED_VISITS_A_LEAF = 10.0, 160.0
+VISITS_PER_LEAF, PUBLISHED_VISITS_PER_LEAF = 10.0, 160.0
 """A coarse cell of N noisy visits is split into sqrt(N ε / this) in each direction. The authors' program has the
 `density_100` of a grid that is hardly ever split: with 10 visits ours is a third lower on Cabspotting at ε = 1."""
 LEAKS = (
@@ -97,8 +97,8 @@ def _second_level(
     visits = mechanism.sums("grid", by_trajectory(owner, coarse.locate(x_m, y_m)), ACROSS**2)
     visits = norm_sub(visits, count)
     level_epsilon = mechanism.epsilon("grid" if published else "second level")
-    a_leaf = PUBLISHED_VISITS_A_LEAF if published else VISITS_A_LEAF
-    splits = np.clip(np.round(np.sqrt(visits * level_epsilon / a_leaf)), 1, 16).astype(np.int64)
+    per_leaf = PUBLISHED_VISITS_PER_LEAF if published else VISITS_PER_LEAF
+    splits = np.clip(np.round(np.sqrt(visits * level_epsilon / per_leaf)), 1, 16).astype(np.int64)
     grid = TwoLevelGrid(coarse.box, ACROSS, splits)
     features = by_trajectory(owner, grid.locate(x_m, y_m))
     if published:

@@ -28,7 +28,7 @@ Ints = NDArray[np.int64]
 
 ACROSS = 6
 MOST_SPLITS = 4
-VISITS_A_LEAF = 25.0
+VISITS_PER_LEAF = 25.0
 """A coarse cell of noisy count N is split into sqrt(N ε / this) in each direction."""
 LONGEST = 24
 """Cells of the longest route; longer ones are cut."""
@@ -62,7 +62,7 @@ def _grid(run: Run, data: tuple[Ints, Floats, Floats], count: float) -> TwoLevel
     coarse = uniform_grid(run.box, ACROSS)
     owner = ragged.owners(np.diff(offsets))
     visits = norm_sub(run.mechanism.sums("grid", by_trajectory(owner, coarse.locate(x_m, y_m)), ACROSS**2), count)
-    splits = np.round(np.sqrt(visits * run.mechanism.epsilon("grid") / VISITS_A_LEAF))
+    splits = np.round(np.sqrt(visits * run.mechanism.epsilon("grid") / VISITS_PER_LEAF))
     return TwoLevelGrid(run.box, ACROSS, np.clip(splits, 1, MOST_SPLITS).astype(np.int64))
 
 

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SMALLEST_ACROSS, LARGEST_ACROSS = 10, 32
-POINTS_A_LEAF = 5.0
+POINTS_PER_LEAF = 5.0
 """Constant c₂ of adaptive grids: a coarse cell of noisy count N is split into sqrt(N ε / c₂) in each direction."""
 MOST_SPLITS = 16
 """Fine cells along the side of a coarse one, at most."""
@@ -63,7 +63,7 @@ def _cells(run: Run, x_m: Floats, y_m: Floats, count: float, step: int) -> TwoLe
     cell = uniform_grid(run.box, across).locate(x_m, y_m)
     noisy = run.mechanism.sums(name, Features(np.arange(len(cell)), cell, np.ones(len(cell))), across**2)
     noisy = np.maximum(noisy, 0.0) if run.published else norm_sub(noisy, count)
-    splits = np.ceil(np.sqrt(noisy * epsilon / POINTS_A_LEAF))
+    splits = np.ceil(np.sqrt(noisy * epsilon / POINTS_PER_LEAF))
     return TwoLevelGrid(run.box, across, np.clip(splits, 1, MOST_SPLITS).astype(np.int64))
 
 

@@ -25,8 +25,8 @@ Ints = NDArray[np.int64]
 
 PUBLISHED_SHARES = {"grid": "0.2", "first order": "0.4", "second order": "0.4"}
 SOUND_SHARES = {"count": "0.03", "grid": "0.17", "first order": "0.4", "second order": "0.4"}
-_TRAJECTORIES_A_CELL = 500.0
-_VISITS_A_LEAF, _LEAVES = 80.0, 1_500.0
+_TRAJECTORIES_PER_CELL = 500.0
+_VISITS_PER_LEAF, _LEAVES = 80.0, 1_500.0
 _MOST_ACROSS, _MOST_SPLITS = 24, 12
 """Trajectories per coarse cell, visits per leaf, and limits on leaves, on coarse cells along a side and on splits of a
 cell. They keep the matrix of the chain small, because it is inverted."""
@@ -54,11 +54,11 @@ def _make(run: Run) -> Trajectories:
 def _grid(data: Metres, box: Box, count: float, mechanism: Mechanism) -> TwoLevelGrid:
     """K = sqrt(m / 500) cells across; cells with many noisy visits are split again, in proportion to their root."""
     offsets, x_m, y_m = data
-    across = int(np.clip(round(np.sqrt(count / _TRAJECTORIES_A_CELL)), 1, _MOST_ACROSS))
+    across = int(np.clip(round(np.sqrt(count / _TRAJECTORIES_PER_CELL)), 1, _MOST_ACROSS))
     coarse = uniform_grid(box, across)
     owner = ragged.owners(np.diff(offsets))
     visits = norm_sub(mechanism.sums("grid", by_trajectory(owner, coarse.locate(x_m, y_m)), across**2), count)
-    a_leaf = max(_VISITS_A_LEAF, count / _LEAVES)  # the chain is inverted, so the leaves stay some thousands at most
+    a_leaf = max(_VISITS_PER_LEAF, count / _LEAVES)  # the chain is inverted, so the leaves stay some thousands at most
     splits = np.clip(np.round(np.sqrt(visits / a_leaf)), 1, _MOST_SPLITS).astype(np.int64)
     return TwoLevelGrid(box, across, splits)
 

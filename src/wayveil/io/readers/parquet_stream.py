@@ -17,7 +17,7 @@ from wayveil.io.readers.points import Points, usable
 from wayveil.io.readers.tables import points_of_table
 from wayveil.progress import Progress, quiet
 
-_BYTES_A_ROW = 40
+_BYTES_PER_ROW = 40
 """Memory of a row after reading: an id, a user, two coordinates and a time of 8 bytes each."""
 
 
@@ -65,7 +65,7 @@ def fits_memory(files: Sequence[str], origin: str, limit_bytes: int) -> bool:
 def size_of(files: Sequence[str], origin: str) -> tuple[int, int]:
     """Decompressed bytes of the files, as they claim, and the least that their rows need."""
     groups = [group for file in files for group in groups_of(file, origin)]
-    return sum(group.unpacked_bytes for group in groups), sum(group.rows for group in groups) * _BYTES_A_ROW
+    return sum(group.unpacked_bytes for group in groups), sum(group.rows for group in groups) * _BYTES_PER_ROW
 
 
 def row_group_starts_by_file(files: Sequence[str], origin: str) -> list[NDArray[np.int64]]:
@@ -114,10 +114,10 @@ def needed_tables(
 def read_cuts(
     files: Sequence[str], options: ReadOptions, origin: str, cuts: Sequence[int], progress: Progress = quiet
 ) -> Iterator[Trajectories]:
-    """The trajectories between each two cuts.
+    """The trajectories between successive cuts.
 
     Privacy: not private (trusted side only). The order of ids is checked again here: a file that changed since the
-    cuts were found must not bring a trajectory twice.
+    cuts were found must not yield a trajectory twice.
     """
     changed = InputError(f"'{origin}' changed while it was read; try again when no other program writes to it.")
     order, waiting, rows, place = KeyOrder(), [], 0, 1
