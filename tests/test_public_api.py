@@ -349,7 +349,7 @@ def test_a_check_shows_numbers_only_when_printed(rides, city):
 
 def test_an_audit_in_python(rides, made, city):
     report = wayveil.audit_synthetic(rides, made, city.scope, epsilon=5)
-    assert report.passed and repr(report).startswith("AuditReport(passed, 0 of ")
+    assert report.too_few and repr(report).startswith("AuditReport(too few trajectories, 0 of ")
     assert report.verdict in str(report)
     copied = wayveil.audit_synthetic(rides, rides, city.scope)
     assert "FAILED" in str(copied) and "FAILED" in repr(copied)

@@ -305,6 +305,7 @@ def test_descriptions_have_readable_costs():
     city = simulate_city(size_km=(3, 3))
     rides = simulate_trajectories(city, 50)
     release = measure(rides, city.scope, epsilon="0.7", unit="trajectory")
+    assert describe(release).startswith("This release may be published: it is differentially private")
     costs = describe(release).split("What it cost")[1].splitlines()[1:-1]
     assert len(costs) == len(release.answers)
     assert all(re.match(r"  \S+ +[\d.e-]{1,8} +[\d.]+%  \S", line) for line in costs), costs

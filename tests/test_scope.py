@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+import re
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -34,8 +35,20 @@ def test_shipped_scopes_are_valid_and_where_they_should_be():
     assert (city.south, city.west, city.north, city.east) == (39.75, 116.15, 40.10, 116.60)
 
 
-def test_the_template_is_a_valid_scope():
-    assert parse_scope(TEMPLATE, "template").name == "my-city"
+EXAMPLE = re.compile(r'"\?"  # such as (.+)')
+
+
+def test_a_template_that_is_not_filled_in_is_refused():
+    with pytest.raises(InputError, match="not filled in yet: name, south, west, north, east, timezone, first_day"):
+        parse_scope(TEMPLATE, "my-city.toml")
+    almost = EXAMPLE.sub(r"\1", TEMPLATE).replace("north = 48.91", 'north = "?"')
+    with pytest.raises(InputError, match=r"'my-city.toml' is not filled in yet: north\. Write"):
+        parse_scope(almost, "my-city.toml")
+
+
+def test_the_template_with_its_examples_is_a_valid_scope():
+    scope = parse_scope(EXAMPLE.sub(r"\1", TEMPLATE), "template")
+    assert scope.timezone == "Europe/Paris" and str(scope.last_day) == "2024-03-31" and scope.caps.points == 500
 
 
 def test_caps_by_the_size_of_the_city():
@@ -139,6 +152,8 @@ def test_the_scope_commands(tmp_path, cli):
     assert "already exists" in str(cli("new", "-o", path).exception)
     assert cli("new", "-o", path, "--force").exit_code == 0
     assert cli("show", "beijing").stdout == scope_text("beijing")
+    assert "not filled in" in str(cli("show", path).exception)
+    path.write_text(EXAMPLE.sub(r"\1", TEMPLATE))
     assert json.loads(cli("show", path, "--json").stdout)["timezone"] == "Europe/Paris"
     assert isinstance(cli("show", "atlantis").exception, InputError)
 

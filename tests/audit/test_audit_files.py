@@ -69,7 +69,18 @@ def test_a_small_honest_sample_is_not_below_the_floor(city, sides, size):
     order = np.random.default_rng(size).permutation(len(everybody))
     halves = select(everybody, order[size:]), select(everybody, order[:size])
     report = audit_synthetic(*halves, city.scope, confidence=SURE)
-    assert by_name(report)["below the floor"].passed and report.passed
+    assert by_name(report)["below the floor"].passed and not report.failed
+
+
+def test_a_small_honest_sample_is_not_said_to_pass(city, sides, fresh):
+    few = audit_synthetic(sides[0], select(fresh, np.arange(50)), city.scope)
+    assert few.too_few and not few.failed and not few.passed and few.to_dict()["passed"] is None
+    assert few.verdict.startswith("The sample is too small to judge: with 50 trajectories, 14%")
+    assert {few.word(test) for test in few.tests if test.passed} == {"too few"} and "too few" in str(few)
+    assert "too few" in repr(few)
+    copied = audit_synthetic(sides[0], select(sides[0], np.arange(50)), city.scope)
+    assert "Do not publish" in copied.verdict and copied.to_dict()["passed"] is False
+    assert audit_synthetic(sides[0], select(fresh, np.arange(150)), city.scope).passed
 
 
 @pytest.mark.parametrize("size", [20, 200])

@@ -249,7 +249,7 @@ def test_a_run_continues_from_its_release(wayveil, folder):
     said = wayveil("run", "sub/rides.toml", "--json")
     assert said.code == 0, said
     made = json.loads(said.out)
-    assert made["spent"] and made["private"] and made["trajectories"] == 20
+    assert made["spent"] and made["differentially_private"] and made["trajectories"] == 20
     assert sorted(path.name for path in (folder / "sub").iterdir() if path.suffix != ".toml") == [
         "rides.csv", "rides.html", "rides.release.json", "synthetic.parquet",
     ]  # fmt: skip
@@ -372,7 +372,7 @@ def test_noise_that_would_hide_the_data_needs_a_yes(wayveil, folder):
         said.code == 2 and "lower" not in said.err and not Path("x.release.json").exists() and not Ledger().datasets()
     )
     said = wayveil("measure", "rides.csv", *MEASURE, "--expected-trips", "20", "--yes")
-    assert said.code == 0 and said.err.startswith("The number of trajectories alone will carry noise of about ± 100.")
+    assert said.code == 0 and said.err.startswith("The count of trajectories will carry noise of about ± 100; with")
     assert wayveil("measure", "rides.csv", *MEASURE, "--expected-trips", "0").code == 2
 
 

@@ -281,6 +281,12 @@ def test_trip_columns_with_other_names(tmp_path):
     (tmp_path / "x.csv").write_text("a,b,c,d,e,f\n2.3,48.8,0,2.4,48.9,60\n")
     names = "start_lon=a,start_lat=b,start_time=c,end_lon=d,end_lat=e,end_time=f"
     assert read(tmp_path / "x.csv", trip_columns=names).lat.tolist() == [48.8, 48.9]
+    by_role = dict(pair.split("=") for pair in names.split(","))
+    assert read(tmp_path / "x.csv", trip_columns=by_role).lat.tolist() == [48.8, 48.9]
+    assert wayveil.check(tmp_path / "x.csv", trip_columns=by_role).rows == 2
+    for wrong in ({"start": "a"}, {"start_lon": 3}, "start_lon", ["start_lon=a"]):
+        with pytest.raises(InputError, match="trip_columns= must be"):
+            read(tmp_path / "x.csv", trip_columns=wrong)
     with pytest.raises(InputError, match="must also name end_time"):
         read(tmp_path / "x.csv", trip_columns=names[:-11])
 
@@ -397,6 +403,22 @@ def test_matsim_plans_are_valid(tmp_path):
     activities = tree.findall(".//person/plan/activity")
     # Two trips of one person and one of another.
     assert activities[0].get("end_time") == "07:30:00" and len(activities) == 3 + 2
+
+
+def test_the_mode_of_matsim_plans_can_be_chosen(tmp_path):
+    def modes(file):
+        return {leg.get("mode") for leg in etree.parse(tmp_path / file).iter("leg")}
+
+    write(rides(), tmp_path / "users.plans.xml", mode="bike")
+    alone = Trajectories(rides().offsets, rides().lon, rides().lat, rides().t_utc)
+    write(alone, tmp_path / "trips.plans.xml", mode="pt")
+    write(alone, tmp_path / "x.parquet")
+    wayveil.convert(tmp_path / "x.parquet", tmp_path / "usual.plans.xml")
+    assert (modes("users.plans.xml"), modes("trips.plans.xml"), modes("usual.plans.xml")) == ({"bike"}, {"pt"}, {"car"})
+    with pytest.raises(InputError, match="leave mode= out"):
+        wayveil.convert(tmp_path / "x.parquet", tmp_path / "x.rou.xml", mode="bike")
+    with pytest.raises(InputError, match="name of a MATSim mode"):
+        write(alone, tmp_path / "y.plans.xml", mode='a"b')
 
 
 def test_plans_of_users_are_chains_with_a_home(tmp_path):

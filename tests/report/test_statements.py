@@ -14,10 +14,10 @@ from wayveil.release.statements import low_count_text
     [
         (
             -300.0,
-            "The noisy number of trajectories is near zero: with ε = 0.01, its noise alone is about ± 10,000, so the "
-            "release contains hardly any information about the data.",
+            "The number of trajectories, estimated from all answers, is near zero: with ε = 0.01, its noise is about "
+            "± 10,000, so the release contains hardly any information about the data.",
         ),
-        (9_000.0, "The noisy number of trajectories is near zero"),
+        (9_000.0, "The number of trajectories, estimated from all answers, is near zero"),
         (80_000.0, "About 80,000 trajectories are few for ε = 0.01"),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 
 from wayveil.audit import attacks
 from wayveil.audit.attacks import Linked, Vectors, shapes
-from wayveil.audit.bounds import CONFIDENCE
+from wayveil.audit.bounds import CONFIDENCE, rate
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, select
 from wayveil.dpe.align import align
@@ -23,6 +23,8 @@ _NO_EPSILON_SHARE = 0.6
 """Largest share of correct membership guesses that passes if no ε is given; a coin has 0.5."""
 _SAME_BOX_M = 0.5
 """Metres: a bounding box closer than this to that of the data was probably taken from it."""
+_UNNOTICED = 0.05
+"""Where this share of copies could go unnoticed, there are too few trajectories to judge: 149 are enough at 99.9 %."""
 _GIVEN_AWAY = 0.1
 """Share of a blind guess's error below which a record counts as reconstructed."""
 
@@ -60,38 +62,65 @@ class AuditReport:
     tests: tuple[Test, ...]
     epsilon: float | None
     confidence: float
+    compared: int
+    """The number of trajectories of the smaller side: real or synthetic."""
 
     @property
     def passed(self) -> bool:
-        """Whether no test failed."""
-        return all(test.passed is not False for test in self.tests)
+        """Whether no test failed, and there were enough trajectories to judge."""
+        return not self.failed and not self.too_few
+
+    @property
+    def failed(self) -> tuple[str, ...]:
+        """The tests that failed."""
+        return tuple(test.test for test in self.tests if test.passed is False)
+
+    @property
+    def unnoticed(self) -> float:
+        """The largest share of trajectories that may be copies although the attacks find none of them."""
+        return rate(0, self.compared, self.confidence).high
+
+    @property
+    def too_few(self) -> bool:
+        """Whether there are too few trajectories to judge, so that a test without a finding shows nothing."""
+        return self.unnoticed > _UNNOTICED
+
+    def word(self, test: Test) -> str:
+        """The result of one test: passed, failed, too few (trajectories to judge) or remark."""
+        if test.passed is None:
+            return "remark"
+        return "failed" if not test.passed else "too few" if self.too_few else "passed"
 
     @property
     def verdict(self) -> str:
         """The conclusion from all tests, as one sentence."""
-        failed = [test.test for test in self.tests if test.passed is False]
-        if failed:
-            return f"Do not publish this file: it reveals single records ({', '.join(failed)})."
+        if self.failed:
+            return f"Do not publish this file: it reveals single records ({', '.join(self.failed)})."
+        if self.too_few:
+            return (
+                f"The sample is too small to judge: with {self.compared:,} trajectories, {self.unnoticed:.0%} of them "
+                "could be copies and the attacks might find none."
+            )
         return (
             "No attack found more than an honest release may show. This does not prove privacy: only the method "
             "that made the file can be proven private."
         )
 
     def __repr__(self) -> str:
-        failed = sum(test.passed is False for test in self.tests)
-        return f"AuditReport({'passed' if self.passed else 'FAILED'}, {failed} of {len(self.tests)} tests failed)"
+        word = "FAILED" if self.failed else "too few trajectories" if self.too_few else "passed"
+        return f"AuditReport({word}, {len(self.failed)} of {len(self.tests)} tests failed)"
 
     def __str__(self) -> str:
-        marks = {True: "passed", False: "FAILED", None: "remark"}
         wide = max((len(test.test) for test in self.tests), default=0)
-        lines = [f"{marks[test.passed]:<7} {test.test:<{wide}}  {test.value:.4g}" for test in self.tests]
+        words = [self.word(test).replace("failed", "FAILED") for test in self.tests]
+        lines = [f"{word:<7} {test.test:<{wide}}  {test.value:.4g}" for word, test in zip(words, self.tests)]
         return "\n".join([*lines, self.verdict])
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON; `wayveil report --internal --audit` reads them."""
         return {
             "verdict": self.verdict,
-            "passed": self.passed,
+            "passed": None if self.too_few and not self.failed else self.passed,
             "epsilon": self.epsilon,
             "confidence": self.confidence,
             "tests": [asdict(test) for test in self.tests],
@@ -131,7 +160,8 @@ def audit_synthetic(
     Returns
     -------
     AuditReport
-        `print` it; `passed` is False if the synthetic data reveals single records.
+        `print` it; `passed` is False if the synthetic data reveals single records, or if there are too few
+        trajectories to judge (`too_few`).
 
     Examples
     --------
@@ -169,7 +199,7 @@ def audit_synthetic(
         tests += _against_holdout(true_shapes, made_shapes, shapes(others, frame), epsilon, confidence)
     tests.append(_floor(true, made, frame, progress))
     tests += _frame(true, made, frame)
-    return AuditReport(tuple(tests), epsilon, confidence)
+    return AuditReport(tuple(tests), epsilon, confidence, min(len(true), len(drawn)))
 
 
 def _opened(data: Any, columns: dict[str, Any]) -> Trajectories:

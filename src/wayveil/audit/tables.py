@@ -27,11 +27,13 @@ def audit_table(report: AuditReport) -> "Group":
     table = Table(title=f"Attacks on the synthetic file ({report.confidence:.1%} confidence)")
     for name, justify in _ATTACK_COLUMNS:
         table.add_column(name, justify=justify)
-    words = {True: "[green]passed[/green]", False: "[red]failed[/red]", None: "remark"}
+    colours = {"passed": "green", "failed": "red", "too few": "yellow"}
     for test in report.tests:
         interval = "" if test.low is None or test.high is None else f"{test.low:.3g} – {test.high:.3g}"
         allowed = "" if test.allowed is None else f"{test.allowed:.3g}"
-        table.add_row(test.test, f"{test.value:.4g}", interval, allowed, words[test.passed])
+        word = report.word(test)
+        result = f"[{colours[word]}]{word}[/]" if word in colours else word
+        table.add_row(test.test, f"{test.value:.4g}", interval, allowed, result)
     meanings = (Text(f"- {test.test}: {test.meaning}") for test in report.tests)
     return Group(table, "What is measured:", *meanings)
 

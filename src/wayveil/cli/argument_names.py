@@ -47,6 +47,7 @@ _SAME_NAME = [
     "max_per_user",
     "methods",
     "metric",
+    "mode",
     "parts",
     "people",
     "quick",

@@ -62,7 +62,7 @@ def files(
     ] = None,
     confidence: Confidence = 0.999,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit with code 4 if the audit fails, for pipelines.")
+        bool, typer.Option("--strict", help="Exit with code 4 unless the audit passes, for pipelines.")
     ] = False,
     as_json: Json = False,
     *,
@@ -93,7 +93,8 @@ def files(
 
         console = Console()
         console.print(audit_table(report))
-        console.print(report.verdict, style="green" if report.passed else "red", highlight=False)
+        colour = "green" if report.passed else "red" if report.failed else "yellow"
+        console.print(report.verdict, style=colour, highlight=False)
     if strict and not report.passed:
         raise typer.Exit(FAILED)
 

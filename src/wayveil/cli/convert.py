@@ -27,6 +27,9 @@ def convert(
     ],
     to: Annotated[str | None, typer.Option("--to", help="The format, if the extension does not say it.")] = None,
     times: Annotated[str | None, typer.Option("--times", help="Write times as iso or unix (seconds).")] = None,
+    mode: Annotated[
+        str | None, typer.Option("--mode", help="Mode of travel in MATSim plans, such as bike; by default car.")
+    ] = None,
     split_minutes: Annotated[
         float | None,
         typer.Option(
@@ -49,7 +52,8 @@ def convert(
 
     with progress_bar() as progress:
         convert_data(
-            source, target, to=to, times=times, split_minutes=split_minutes, force=force, progress=progress, **columns
+            source, target, to=to, times=times, mode=mode, split_minutes=split_minutes, force=force,
+            progress=progress, **columns,
         )
     if as_json:
         print_json({"file": str(target)})

@@ -108,7 +108,7 @@ def measure(
     spent = decimal_text(release.epsilon)
     if as_json:
         print_json({"release": str(output), "dataset": dataset, "epsilon": spent, "delta": release.delta,
-                    "unit": release.unit, "private": release.private})  # fmt: skip
+                    "unit": release.unit, "differentially_private": release.private})  # fmt: skip
         return
     print(f"release: {output}", flush=True)
     account = next(one for one in Ledger(ledger).datasets() if one.name == clean_name(dataset))

@@ -43,7 +43,7 @@ def run(
         note("The release already exists; nothing was spent.")
     if done["other_trips"]:
         note("Its trips differ from the earlier ones; to get the same trips in every run, set a seed.")
-    if not done["private"]:
+    if not done["differentially_private"]:
         note(NOT_PRIVATE)
     if done["few"]:
         note(as_options(done["few"]))

@@ -37,6 +37,9 @@ def synthesize(
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The same seed gives the same output.")] = None,
     estimator: Annotated[str | None, typer.Option("--estimator", help="learned (the default) or bayes.")] = None,
     times: Annotated[str | None, typer.Option("--times", help="Write times as iso or unix (seconds).")] = None,
+    mode: Annotated[
+        str | None, typer.Option("--mode", help="Mode of travel in MATSim plans, such as bike; by default car.")
+    ] = None,
     force: Annotated[
         bool,
         typer.Option(
@@ -62,8 +65,8 @@ def synthesize(
         with progress_bar() as progress:
             made = synthesize_file(
                 release_file, output, roads=roads, rules=rules, n=n, people=people, seed=seed, estimator=estimator,
-                engine=engine_options.engine_named(engine, address), times=times, force=force, yes=yes,
-                say=note, progress=progress,
+                engine=engine_options.engine_named(engine, address), times=times, mode=mode, force=force,
+                yes=yes, say=note, progress=progress,
             )  # fmt: skip
     except KeyboardInterrupt:
         parts = output.with_name(output.name + ".parts")
@@ -74,7 +77,7 @@ def synthesize(
         raise
     if made["resumed"]:
         note("Continued an earlier run that was interrupted.")
-    if not made["private"]:
+    if not made["differentially_private"]:
         note(NOT_PRIVATE)
     if made["few"]:
         note(as_options(made["few"]))

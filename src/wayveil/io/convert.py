@@ -26,6 +26,7 @@ def convert(
     *,
     to: str | None = None,
     times: str | None = None,
+    mode: str | None = None,
     split_minutes: float | None = None,
     force: bool = False,
     progress: Progress = quiet,
@@ -46,6 +47,8 @@ def convert(
         One of `wayveil.io.options.WRITABLE`, if the extension does not say it.
     times
         "iso" for ISO 8601 text or timestamps, "unix" for seconds; by default that of the format.
+    mode
+        The mode of travel in MATSim plans, such as "bike"; by default "car".
     split_minutes
         Split recordings (`traj_id` names the vehicle, phone or user) into trips at gaps longer than this.
     force
@@ -64,13 +67,15 @@ def convert(
     """
     path = Path(target)
     kind = writing_format(path, to, "to")
-    check_writable(kind, times)
+    check_writable(kind, times, mode)
     check_outputs(files_written(path, kind), inputs=[source])
     check_output(path, force=force)
     reading = read_options(options, "convert")
     opened = open_source(source, reading)
     notes = metadata_of(source) if reading.format is None else {}
-    writing = WriteOptions(private=True, format=kind, notes=notes, times=times, timezone=reading.timezone)
+    writing = WriteOptions(
+        private=True, format=kind, notes=notes, times=times, timezone=reading.timezone, mode=mode
+    )
     if split_minutes is not None:
         trips = _split(source, split_minutes, reading, progress)
         write_trajectories(trips, path, replace(writing, notes={**notes, SPLIT_NOTE: f"{split_minutes:g}"}))

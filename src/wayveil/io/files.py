@@ -38,7 +38,7 @@ def read(
     on_bad_rows: OnBadRows = "error",
     line: str | None = None,
     interval_s: float | None = None,
-    trip_columns: str | None = None,
+    trip_columns: str | Mapping[str, str] | None = None,
     decimal: str = ".",
     dayfirst: bool | None = None,
     progress: Progress = quiet,
@@ -62,7 +62,8 @@ def read(
         The column of whole lines (WKT, WKB or JSON lists), and the seconds between their points where only the start
         time is known.
     trip_columns
-        Columns of a trip table that are not recognized: "start_lon=A,start_lat=B,start_time=C,end_lon=D,...".
+        Columns of a trip table that are not recognized: {"start_lon": "A", "start_lat": "B", ...}, or the text
+        "start_lon=A,start_lat=B,..."; the roles are start_lon, start_lat, start_time, end_lon, end_lat, end_time.
     decimal, dayfirst
         The decimal mark of numbers in text, and how dates such as 03/04/2024 are read.
 
@@ -98,6 +99,7 @@ def write(
     *,
     format: str | None = None,
     times: str | None = None,
+    mode: str | None = None,
     extra_metadata: dict[str, str] | None = None,
     force: bool = False,
     **columns: Any,
@@ -123,6 +125,8 @@ def write(
         The format, if the extension does not say it.
     times
         "iso" or "unix"; by default that of the format.
+    mode
+        The mode of travel in MATSim plans, such as "bike"; by default "car".
     force
         An existing file is replaced only if it is synthetic, or with `force`. Synthetic trajectories never replace
         a file with other trajectories.
@@ -148,7 +152,7 @@ def write(
         raise InputError("Column options apply to data frames only; Trajectories have no columns to name.")
     if private:
         check_output(path, force=force or says_synthetic(Path(path)))
-    write_trajectories(given, Path(path), WriteOptions(private, format, extra_metadata, times))
+    write_trajectories(given, Path(path), WriteOptions(private, format, extra_metadata, times, mode=mode))
 
 
 def _of_frame(frame: Any, columns: dict[str, Any]) -> Trajectories:

@@ -4,7 +4,7 @@ A layout follows from the names of the columns and the options alone, never from
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -163,21 +163,31 @@ def _recognized_trip_columns(names: Sequence[str], origin: str) -> dict[str, int
     return found
 
 
-def _named_trip_columns(names: Sequence[str], text: str, origin: str) -> dict[str, int]:
-    """The columns in `start_lon=A,start_lat=B,...`; those that are not named are recognized by their names."""
+def _named_trip_columns(names: Sequence[str], wanted: str | Mapping[str, str], origin: str) -> dict[str, int]:
+    """The columns in `wanted`; those that it does not name are recognized by their names."""
     given: dict[str, int] = {}
-    for pair in text.split(","):
-        role, equals, name = pair.partition("=")
-        if not equals or role.strip() not in TRIP_ROLES:
+    for role, name in _pairs(wanted):
+        if role not in TRIP_ROLES or not isinstance(name, str):
             raise InputError(
-                f"trip_columns= must be pairs ROLE=NAME with commas between; roles: {', '.join(TRIP_ROLES)}."
+                "trip_columns= must be pairs ROLE=NAME with commas between, or a dictionary of role and name; roles: "
+                f"{', '.join(TRIP_ROLES)}."
             )
-        at = find_column(role.strip(), names, name.strip(), origin)
+        at = find_column(role, names, name, origin)
         assert at is not None
-        given[role.strip()] = at
+        given[role] = at
     if len(given) < len(TRIP_ROLES):
         given = _recognized_trip_columns(names, origin) | given
     missing = [role for role in TRIP_ROLES if role not in given]
     if missing:
         raise InputError(f"trip_columns= must also name {', '.join(missing)}.{quoted(names)}")
     return given
+
+
+def _pairs(wanted: str | Mapping[str, str]) -> Iterator[tuple[object, object]]:
+    """Roles and names, from a mapping or from `start_lon=A,start_lat=B,...`; a pair without '=' has no name."""
+    if not isinstance(wanted, str):
+        yield from dict(wanted).items()
+        return
+    for pair in wanted.split(","):
+        role, equals, name = pair.partition("=")
+        yield role.strip(), name.strip() if equals else None

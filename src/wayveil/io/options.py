@@ -80,8 +80,8 @@ class ReadOptions:
     """The column with the whole line of a trajectory, where a table has one row per trajectory."""
     interval_s: float | None = None
     """Seconds between the points of a line that has only a start time."""
-    trip_columns: str | None = None
-    """Columns of a trip table, as `start_lon=A,start_lat=B,...`; see `layouts.TRIP_ROLES`."""
+    trip_columns: str | Mapping[str, str] | None = None
+    """Columns of a trip table by role, or as `start_lon=A,start_lat=B,...`; see `layouts.TRIP_ROLES`."""
     decimal: str = "."
     """The decimal mark of numbers written as text, "." or ","."""
     dayfirst: bool | None = None
@@ -94,6 +94,8 @@ class ReadOptions:
             raise InputError("on_bad_rows must be 'error' or 'drop'.")
         if self.timezone is not None:
             zone_named(self.timezone)
+        if not isinstance(self.trip_columns, str | Mapping | None):
+            raise InputError("trip_columns= must be a dictionary of role and name, or pairs ROLE=NAME with commas.")
         if self.decimal not in (".", ","):
             raise InputError("decimal= must be '.' or ','.")
         if self.interval_s is not None and not 0 < self.interval_s <= LONGEST_INTERVAL_S:
@@ -136,6 +138,8 @@ class WriteOptions:
     """"iso" or "unix"; None: the default of the format."""
     timezone: str | None = None
     """The clock on which simulators count time; None: that of the note `timezone`, else UTC."""
+    mode: str | None = None
+    """The mode of travel in MATSim plans; None: "car"."""
 
 
 @dataclass(frozen=True)

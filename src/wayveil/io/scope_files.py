@@ -23,13 +23,25 @@ _MAX_SCOPE_BYTES = 1 << 20
 def parse_scope(text: str, origin: str) -> Scope:
     """A scope from TOML text; `origin` names it in messages."""
     try:
-        return Scope.model_validate(tomllib.loads(text))
+        values = tomllib.loads(text)
+        _check_filled_in(values, origin)
+        return Scope.model_validate(values)
     except ValidationError as error:
         fault = first_fault(error, "scope", Scope)
         raise InputError(f"Scope '{origin}': {fault}; see wayveil.template('scope').") from None
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, and numbers too long to be read
         fault = in_short(error)
         raise InputError(f"Scope '{origin}' is not valid TOML ({fault}); see wayveil.template('scope').") from None
+
+
+def _check_filled_in(values: dict[str, object], origin: str) -> None:
+    """InputError for a template in which a value is still `EMPTY`."""
+    empty = [name for name in Scope.model_fields if values.get(name) == EMPTY]
+    if empty:
+        raise InputError(
+            f"Scope '{in_short(origin)}' is not filled in yet: {', '.join(empty)}. Write the values "
+            "from public knowledge (a map, the project's plan), never from the data."
+        )
 
 
 def first_fault(error: ValidationError, whole: str, model: type[BaseModel]) -> str:
@@ -160,25 +172,27 @@ def box_of_roads(roads: RoadMap) -> tuple[float, float, float, float]:
     return south, west, north, east
 
 
-TEMPLATE = """\
-# A wayveil scope: the public limits of a dataset. Fill it in from public knowledge (a map, the project's plan),
-# never from the data itself: everything in this file is published with the release.
+EMPTY = "?"
+"""A value of the template that is not filled in yet."""
+TEMPLATE = f"""\
+# A wayveil scope: the public limits of a dataset. Replace every "{EMPTY}" from public knowledge (a map, the project's
+# plan), never from the data itself: everything in this file is published with the release.
 
-name = "my-city"
+name = "{EMPTY}"  # such as "Paris"
 
 # The box in degrees (WGS 84), as shown by "Export" on openstreetmap.org. Points outside it are not counted.
-south = 48.80
-west = 2.22
-north = 48.91
-east = 2.47
+south = "{EMPTY}"  # such as 48.80
+west = "{EMPTY}"  # such as 2.22
+north = "{EMPTY}"  # such as 48.91
+east = "{EMPTY}"  # such as 2.47
 
 # The time zone of the city, for hours and weekdays.
-timezone = "Europe/Paris"
+timezone = "{EMPTY}"  # such as "Europe/Paris"
 
 # The first and the last day of the data. Leave both out if the dates themselves are confidential:
 # synthetic trajectories then get dates in one made-up week.
-first_day = 2024-03-04
-last_day = 2024-03-31
+first_day = "{EMPTY}"  # such as 2024-03-04
+last_day = "{EMPTY}"  # such as 2024-03-31
 
 # The hours of the day in which data was recorded. Leave it out if that is the whole day.
 # hours = "06:00-22:00"
@@ -186,8 +200,8 @@ last_day = 2024-03-31
 # Upper limits for every trajectory, from what such vehicles can do. Synthetic trajectories stay below them, and with
 # little data, lower limits give less noise. A limit that is left out gets a default that depends on the box.
 [caps]
-points = 500        # points of one trajectory
-length_km = 80.0    # length of one trajectory
-duration_h = 12.0   # duration of one trajectory
-speed_kmh = 150.0   # speed between two points
+# points = 500        # points of one trajectory
+# length_km = 80.0    # length of one trajectory
+# duration_h = 12.0   # duration of one trajectory
+# speed_kmh = 150.0   # speed between two points
 """

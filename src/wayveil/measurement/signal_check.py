@@ -63,7 +63,10 @@ def count_noise(*, epsilon: Number, unit: Unit | str, max_per_user: int | None =
 
 def noise_words(noise: float) -> str:
     """One sentence about the noise on the count, for the owner, before the spend."""
-    return f"The number of trajectories alone will carry noise of about ± {_rounded(noise)}."
+    return (
+        f"The count of trajectories will carry noise of about ± {_rounded(noise)}; with the other answers, their "
+        "number can be estimated more precisely."
+    )
 
 
 def delta_advice(unit: Unit, delta: bool, wording: Wording) -> str | None:

@@ -20,6 +20,8 @@ NOT_PRIVATE = (
     "from it may be published."
 )
 
+PRIVATE = "This release may be published: it is differentially private, and so is everything made from it."
+
 
 def describe(release: Release | str | os.PathLike[str]) -> str:
     """Return the promise of a release, what it covers, what it cost and what it does not cover, as plain text.
@@ -47,9 +49,7 @@ def describe(release: Release | str | os.PathLike[str]) -> str:
         release = read_release(os.fspath(release))
     facts = description(release)
     scope = facts["scope"]
-    parts = []
-    if not release.private:
-        parts += [NOT_PRIVATE]
+    parts = [PRIVATE if release.private else NOT_PRIVATE]
     parts += [
         f"Release of noisy counts about GPS trajectories in '{scope['name']}', made by {release.software}.",
         _section("Protected", [facts["protected"][0].upper() + facts["protected"][1:] + ".", facts["neighbours"]]),
@@ -64,7 +64,7 @@ def describe(release: Release | str | os.PathLike[str]) -> str:
 def description(release: Release) -> dict[str, Any]:
     """The same as plain values, for `--json`."""
     return {
-        "private": release.private,
+        "differentially_private": release.private,
         "software": release.software,
         "epsilon": decimal_text(release.epsilon),
         "delta": release.delta,

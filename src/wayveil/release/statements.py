@@ -95,8 +95,9 @@ def low_count_text(release: Release, advice: bool = False) -> str | None:
         at_most, fewer = f" and at most {most} per user", ", fewer trajectories per user"
     if number < _VISIBLE * scale:
         return (
-            f"The noisy number of trajectories is near zero: with ε = {decimal(release.epsilon)}{at_most}, its "
-            f"noise alone is about ± {scale:,.0f}, so the release contains hardly any information about the data."
+            f"The number of trajectories, estimated from all answers, is near zero: with ε = "
+            f"{decimal(release.epsilon)}{at_most}, its noise is about ± {scale:,.0f}, so the release contains hardly "
+            "any information about the data."
         ) + (
             f" More data{fewer} or a larger ε would help.{_CHECK} Set the number of synthetic trajectories with n=."
             if advice

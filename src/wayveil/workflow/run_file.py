@@ -58,7 +58,7 @@ class Columns(_Strict):
     timezone: _Name | None = None
     line: _Name | None = None
     interval_s: float | None = None
-    trip_columns: _Name | None = None
+    trip_columns: _Name | dict[_Name, _Name] | None = None
     decimal: Literal[".", ","] = "."
     dayfirst: bool | None = None
 

@@ -44,6 +44,7 @@ def synthesize_file(
     estimator: str | None = None,
     engine: Any = None,
     times: str | None = None,
+    mode: str | None = None,
     force: bool = False,
     yes: bool = False,
     say: Callable[[str], None] = lambda sentence: None,
@@ -66,6 +67,8 @@ def synthesize_file(
         needed.
     times
         "iso" or "unix"; by default that of the format.
+    mode
+        The mode of travel in MATSim plans, such as "bike"; by default "car".
     yes
         Without `n`: make as many as the noisy count of the release, even if it is unreliable or very large.
     say
@@ -88,7 +91,7 @@ def synthesize_file(
     release_file, output = Path(release_file), Path(output)
     roads, rules = (None if file is None else Path(file) for file in (roads, rules))
     kind = writing_format(output)
-    check_writable(kind, times)
+    check_writable(kind, times, mode)
     check_outputs(files_written(output, kind), inputs=[release_file, roads, rules])
     check_replaceable(output, force=force)
     replaces = output.exists()
@@ -117,14 +120,14 @@ def synthesize_file(
     else:
         with output_lock(output):
             made = synthesize(request, _pieces(engine), progress)
-            write_trajectories(made.trajectories, output, WriteOptions(private=False, notes=notes, times=times))
+            write_trajectories(made.trajectories, output, WriteOptions(False, None, notes, times, mode=mode))
         number = len(made.trajectories)
     if replaces:
         say(f"Replaced the existing file '{output.name}'.")
     return {
         "synthetic": str(output),
         "trajectories": number,
-        "private": release.private,
+        "differentially_private": release.private,
         "epsilon": decimal_text(release.epsilon),
         "resumed": resumed,
         "rules": len(rule_list),

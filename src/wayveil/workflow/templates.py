@@ -20,7 +20,7 @@ def template(kind: Literal["scope", "run"]) -> str:
     >>> import wayveil
     >>> from pathlib import Path
     >>> print(wayveil.template("scope").splitlines()[3])
-    name = "my-city"
+    name = "?"  # such as "Paris"
     >>> Path("my-city.toml").write_text(wayveil.template("scope"))  # doctest: +SKIP
 
     Privacy

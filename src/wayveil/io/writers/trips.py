@@ -20,7 +20,7 @@ from wayveil.core.clocks import offsets_s
 from wayveil.core.tables import user_column, whole_seconds
 from wayveil.core.trajectories import Trajectories
 from wayveil.io.atomic import atomic_path
-from wayveil.io.options import Notes, zone_named
+from wayveil.io.options import Notes, WriteOptions, zone_named
 from wayveil.io.writers.stamps import check_times, iso_times
 
 _DAY_S = 86_400
@@ -28,6 +28,7 @@ _SQUARE_DEG = 0.005
 """Side of the squares of which the most frequent is a user's home: about 500 m."""
 _HOME_DEG = 0.003
 """Largest distance from a user's home at which an activity is at home, on each axis: about 300 m."""
+_USUAL_MODE = "car"
 _ROUTES = "http://sumo.dlr.de/xsd/routes_file.xsd"
 _POPULATION = "http://www.matsim.org/files/dtd/population_v6.dtd"
 
@@ -97,26 +98,24 @@ def write_sumo(
         out.write("</routes>\n")
 
 
-def write_matsim(
-    trajectories: Trajectories, path: Path, notes: Notes, *, private: bool, timezone: str | None = None
-) -> None:
-    """Write a MATSim population: one person per trajectory, who leaves an origin and drives to a destination.
+def write_matsim(trajectories: Trajectories, path: Path, options: WriteOptions) -> None:
+    """Write a MATSim population: one person per trajectory, who travels from an origin to a destination.
 
     With users it is one person per user, with an activity before, between and after the trips: `home` where most of the
     user's trips start or end, `other` elsewhere.
 
     Coordinates are degrees, which the attribute `coordinateReferenceSystem` says; MATSim reprojects them.
     """
-    clock = _Clock.of(trajectories, notes, timezone)
+    clock, mode = _Clock.of(trajectories, options.notes, options.timezone), options.mode or _USUAL_MODE
     leaves_s = clock.seconds(trajectories.t_utc[trajectories.offsets[:-1]])
     order = np.argsort(leaves_s, kind="stable")
-    with atomic_path(path, private=private) as part, open(part, "w", encoding="utf-8") as out:
+    with atomic_path(path, private=options.private) as part, open(part, "w", encoding="utf-8") as out:
         out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE population SYSTEM "{_POPULATION}">\n')
-        out.writelines(_comments(notes, f"Hours count from {clock}."))
+        out.writelines(_comments(options.notes, f"Hours count from {clock}."))
         out.write('<population>\n<attributes>\n<attribute name="coordinateReferenceSystem" class="java.lang.String">')
         out.write("EPSG:4326</attribute>\n</attributes>\n")
         if trajectories.user is not None:
-            out.writelines(_plans(trajectories, leaves_s))
+            out.writelines(_plans(trajectories, leaves_s, mode))
         for i in order.tolist() if trajectories.user is None else ():
             first, last = trajectories.offsets[i], trajectories.offsets[i + 1] - 1
             leaves = _clock(leaves_s[i])
@@ -125,13 +124,13 @@ def write_matsim(
             out.write(
                 f'<person id={quoteattr(str(i))}><plan selected="yes">'
                 f'<activity type="origin" x="{x}" y="{y}" end_time="{leaves}"/>'
-                f'<leg mode="car" dep_time="{leaves}" trav_time="{lasts}"/>'
+                f'<leg mode="{mode}" dep_time="{leaves}" trav_time="{lasts}"/>'
                 f'<activity type="destination" x="{x_to}" y="{y_to}"/></plan></person>\n'
             )
         out.write("</population>\n")
 
 
-def _plans(trajectories: Trajectories, leaves_s: NDArray[np.float64]) -> Iterator[str]:
+def _plans(trajectories: Trajectories, leaves_s: NDArray[np.float64], mode: str) -> Iterator[str]:
     """One person per user.
 
     An activity is where the next trip starts; the last one where the last trip ends. A user who starts elsewhere than
@@ -151,7 +150,7 @@ def _plans(trajectories: Trajectories, leaves_s: NDArray[np.float64]) -> Iterato
                 yield activity + "/>"
             else:
                 leaves, lasts = _clock(leaves_s[i]), _clock(t_utc[last[i]] - t_utc[first[i]])
-                yield f'{activity} end_time="{leaves}"/><leg mode="car" dep_time="{leaves}" trav_time="{lasts}"/>'
+                yield f'{activity} end_time="{leaves}"/><leg mode="{mode}" dep_time="{leaves}" trav_time="{lasts}"/>'
         yield "</plan></person>\n"
 
 
