@@ -182,6 +182,7 @@ def test_self_check_lists_every_method(world):
         ("published DPE, epsilon 1", "convicted"),
         ("sound method, each question alone", "acquitted"),
         ("sound method, whole release", "acquitted"),
+        ("sound method, one user with all trips", "acquitted"),
         ("sound method with half the noise", "convicted"),
         ("noisy grid, box from the data", "convicted"),
         ("noisy grid, count from the data", "convicted"),

@@ -5,13 +5,21 @@ from functools import cache
 import numpy as np
 import pytest
 
-from wayveil.dpe.kernel import Plan, default_plan, loss_and_gradient, metric_sums
+from wayveil.dpe.kernel import Plan, compiled, default_plan, metric_sums, x64
 from wayveil.dpe.losses import LOSSES, loss_and_slopes
 from wayveil.dpe.memory import check_memory, needed_bytes
 from wayveil.errors import InputError
 
 pytestmark = pytest.mark.usefixtures("optimised")
 M, DIM = 90, 12
+
+
+def loss_and_gradient(points, targets, loss, plan):
+    """L(q - targets), dL/dT, and the residuals q - targets."""
+    kind = np.float64 if plan.precision == "float64" else np.float32
+    with x64(plan):
+        value, gradient, residuals = compiled(*points.shape, loss, plan)(points.astype(kind), targets.astype(kind))
+        return float(value), np.asarray(gradient), np.asarray(residuals)
 
 
 def data(seed: int = 0, m: int = M, dim: int = DIM) -> tuple[np.ndarray, np.ndarray]:

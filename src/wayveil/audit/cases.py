@@ -1,13 +1,13 @@
 """What the self-check audits, and its verdicts: a small simulated city with canaries, and one case per method."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from wayveil.audit.bounds import Bound
 from wayveil.core.scope import Scope
-from wayveil.core.trajectories import Trajectories
-from wayveil.simulate import simulate_city, simulate_trajectories
+from wayveil.core.trajectories import Trajectories, select
+from wayveil.simulate import Behaviour, simulate_city, simulate_trajectories
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,10 @@ class World:
     """Goes from corner to corner: start and end differ."""
     far: Trajectories
     """Stands far outside the city, inside the wide frame."""
+    residents: Trajectories
+    """Whole days of people, one of whom has made a fifth of all trips."""
+    other_residents: Trajectories
+    """The same without that person."""
 
 
 def make_world() -> World:
@@ -69,6 +73,9 @@ def make_world() -> World:
     high, wide_east = scope.north - scope.south, scope.east - scope.west
     wide = scope.model_copy(update={"south": scope.south - high, "north": scope.north + high,
                                     "west": scope.west - wide_east, "east": scope.east + wide_east})  # fmt: skip
+    residents = simulate_trajectories(city, 200, seed=1, behaviour=Behaviour(diaries=True))
+    person = np.where(np.arange(200) < 40, -1, np.asarray(residents.user, np.int64))
+    residents = replace(residents, user=person)
     window = scope.time_window()
     begin = 0.0 if window is None else window[0] + 8 * 3600
     still, across = np.full(8, 0.97), np.linspace(0.03, 0.97, 8)
@@ -80,6 +87,8 @@ def make_world() -> World:
         _canary(scope, still, begin),
         _canary(scope, across, begin),
         _canary(wide, still, begin),
+        residents,
+        select(residents, np.flatnonzero(person >= 0)),
     )
 
 

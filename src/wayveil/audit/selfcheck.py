@@ -13,9 +13,10 @@ from wayveil.audit.bounds import CONFIDENCE, Bound, epsilon_bound
 from wayveil.audit.broken_methods import STATISTICS, Mistake, grid_sampler, statistics, subtracting_reader
 from wayveil.audit.cases import Case, World, case, make_world
 from wayveil.audit.dpe_audit import DPE_STATISTICS, published_leaks, published_scores, replace_last
-from wayveil.audit.mechanism_audit import HalfNoise, Neighbours, question_scores, release_scores
+from wayveil.audit.mechanism_audit import HalfNoise, Neighbours, Scores, question_scores, release_scores
 from wayveil.audit.method_audit import method_cases
 from wayveil.audit.reader_audit import Reading, read_bound
+from wayveil.audit.user_audit import user_scores
 from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.progress import Progress, quiet
@@ -135,6 +136,8 @@ def _sound(world: World, effort: Effort, confidence: float, noise: NoiseSource, 
     largest = float(np.abs(np.concatenate(scores)).max())
     more = f"; no run's ratio is beyond ± {largest:.2f}"
     yield case("sound method, whole release", 1.0, bound, "acquitted", more=more)
+    bound = people_bound(world, effort.views, noise, confidence)
+    yield case("sound method, one user with all trips", 1.0, bound, "acquitted")
     bound = views_bound(world, ONE, effort.views, HalfNoise(noise), confidence, progress)
     yield case("sound method with half the noise", 1.0, bound, "convicted")
 
@@ -143,16 +146,29 @@ def views_bound(
     world: World, epsilon: Fraction, runs: int, noise: NoiseSource, confidence: float, progress: Progress = quiet
 ) -> Bound:
     """The largest bound over all questions and two canaries; the first half of the runs chooses which one."""
-    named: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    named: dict[str, Scores] = {}
     for name, canary in (
         ("a canary that stands still", world.standing),
         ("a canary that crosses the city", world.crossing),
     ):
         neighbours = Neighbours(world.data, concatenate([world.data, canary]), world.scope)
         found = question_scores(neighbours, epsilon=epsilon, runs=runs, noise=noise, progress=progress)
-        named |= {f"likelihood ratio of '{view}' for {name}": scores for view, scores in found.items()}
-    zero, one = (np.stack([scores[side] for scores in named.values()], axis=1) for side in (0, 1))
-    return epsilon_bound(zero, one, confidence=confidence, names=list(named))
+        named |= {f"'{view}' for {name}": scores for view, scores in found.items()}
+    return _largest_bound(named, confidence)
+
+
+def people_bound(world: World, runs: int, noise: NoiseSource, confidence: float) -> Bound:
+    """The largest bound over the questions about people; one user with all trips is added."""
+    neighbours = Neighbours(world.other_residents, world.residents, world.scope)
+    found = user_scores(neighbours, epsilon=ONE, runs=runs, noise=noise)
+    return _largest_bound({f"'{name}'": scores for name, scores in found.items()}, confidence)
+
+
+def _largest_bound(scores: dict[str, Scores], confidence: float) -> Bound:
+    """The first half of the runs chooses which question counts."""
+    zero, one = (np.stack([pair[side] for pair in scores.values()], axis=1) for side in (0, 1))
+    names = [f"likelihood ratio of {name}" for name in scores]
+    return epsilon_bound(zero, one, confidence=confidence, names=names)
 
 
 def _samplers(

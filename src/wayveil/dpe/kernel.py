@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.dpe.losses import check_loss, loss_and_slopes
+from wayveil.dpe.losses import loss_and_slopes
 from wayveil.errors import InputError
 
 PRECISIONS = ("float64", "float32", "tf32", "bf16")
@@ -80,20 +80,6 @@ def metric_sums(points: NDArray[np.floating[Any]], plan: Plan | None = None) -> 
     plan = plan or default_plan(len(points))
     with x64(plan):
         return np.asarray(_compiled_sums(points.shape[0], points.shape[1], plan)(_floats(points, plan)), np.float64)
-
-
-def loss_and_gradient(
-    points: NDArray[np.floating[Any]], targets: NDArray[np.floating[Any]], loss: str, plan: Plan | None = None
-) -> tuple[float, NDArray[np.floating[Any]], NDArray[np.floating[Any]]]:
-    """L(q - targets), dL/dT of shape (m, D), and the residuals q - targets.
-
-    Privacy: not private (trusted side only).
-    """
-    plan = plan or default_plan(len(points))
-    with x64(plan):
-        function = compiled(points.shape[0], points.shape[1], check_loss(loss), plan)
-        value, gradient, residuals = function(_floats(points, plan), _floats(targets, plan))
-        return float(value), np.asarray(gradient), np.asarray(residuals)
 
 
 def _floats(values: Any, plan: Plan) -> Any:

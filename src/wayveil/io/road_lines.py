@@ -27,7 +27,7 @@ def refuse_large_file(path: Path) -> None:
     """Refuse a large text file: parsed text takes many times its size in memory; Parquet does not."""
     if path.stat().st_size > MOST_TEXT_BYTES:
         raise InputError(
-            f"Road map '{path.name}' is larger than {MOST_TEXT_BYTES >> 20} MB; cut it to the scope "
+            f"Road map '{path.name}' is larger than {MOST_TEXT_BYTES >> 20} MB; clip it to the scope "
             "or save it as Parquet."
         )
 

@@ -121,7 +121,7 @@ def _read_parquet(path: Path) -> RoadMap:
         wanted = [name for name in ("oneway", "highway", "maxspeed_kmh", "lon", "lat", "name") if name in names]
         refuse_large_pages(str(path), wanted, path.name)
         if max(values_in(str(path), name, path.name) for name in wanted) > MOST_VERTICES:
-            raise InputError(f"Road map '{path.name}' has more than {MOST_VERTICES:,} vertices; cut it to the scope.")
+            raise InputError(f"Road map '{path.name}' has more than {MOST_VERTICES:,} vertices; clip it to the scope.")
         table = parquet.read(columns=wanted, use_threads=False).combine_chunks()
     if len(table.column_names) != len(set(table.column_names)):
         raise InputError(f"Road map '{path.name}' has two columns with the same name; keep one of them.")

@@ -250,11 +250,6 @@ class Ledger:
         with self._file.transaction(accept=True) as entries:
             entries.append(Entry("accept", purpose=clean_reason(reason)))
 
-    def verify(self) -> None:
-        """Recompute the whole chain and let SQLite check the file, as every use does; InputError if either fails."""
-        with self._file.reading():
-            pass
-
 
 def _charge(lines: Sequence[Spend], unit: Unit) -> Charge:
     """What all lines of one measurement cost together."""
