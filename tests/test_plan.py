@@ -61,5 +61,5 @@ def test_the_command_says_the_same_as_the_call():
 
 
 def test_the_short_form_names_every_kind():
-    sentence = wayveil.plan(trips=20_000, epsilon=1, scope=SCOPE).sentence()
+    sentence = str(wayveil.plan(trips=20_000, epsilon=1, scope=SCOPE))
     assert all(kind.title in sentence for kind in KINDS.values())

@@ -401,6 +401,8 @@ def test_python_and_names_that_look_like_html(folder, page):
     assert page.ask("document.images.length") == 0
 
 
-def test_the_path_of_a_street_map_is_refused_with_the_remedy(tmp_path):
-    with pytest.raises(InputError, match="read_roads"):
+def test_a_missing_street_map_is_refused_by_name(tmp_path):
+    with pytest.raises(InputError, match=r"no road map 'roads\.parquet'"):
         wayveil.rules.write_editor(tmp_path / "draw.html", SCOPE, roads="roads.parquet")
+    with pytest.raises(InputError, match="roads= must be a road map"):
+        wayveil.rules.write_editor(tmp_path / "draw.html", SCOPE, roads=7)

@@ -88,7 +88,7 @@ def measure(
     announce = [noise_words(noise), *_weak_signal(noise, expected_trips)]
     if expected_trips is not None and protects.kind == "trajectory":
         expected = plan(trips=expected_trips, scope=scope, epsilon=epsilon, unit=protects, delta=delta)
-        announce.append(f"{expected.sentence()} See wayveil plan.")
+        announce.append(f"{expected} See wayveil plan.")
     if advice := delta_advice(protects, gaussian, OPTIONS):
         announce.append(advice)
 

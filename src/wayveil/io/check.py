@@ -227,7 +227,7 @@ def check(
     progress: Progress = quiet,
     **options: Any,
 ) -> CheckReport:
-    """Count all rows as they are in the file.
+    """Report what the data contains and what is wrong with it, in exact counts.
 
     Bad rows are counted, not refused; they are the rows that `measure` leaves out.
 

@@ -32,7 +32,7 @@ def convert(
     progress: Progress = quiet,
     **options: Any,
 ) -> None:
-    """Write the trajectories of `source` to `target`, with the notes of the source.
+    """Convert trajectories to another format; the notes of the source are kept.
 
     Parquet is converted to Parquet batch by batch, in two passes; the first one finds out whether every time is a whole
     second. With `split_minutes` each recording (named by `traj_id`) is split into trips at longer gaps, in memory. The

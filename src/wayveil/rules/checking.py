@@ -11,6 +11,7 @@ from typing import Any
 from wayveil.core.roads import RoadMap
 from wayveil.core.scope import Scope
 from wayveil.errors import InputError
+from wayveil.io.roads import Roads, roads_of
 from wayveil.io.scope_files import read_scope
 from wayveil.progress import Progress, quiet
 from wayveil.rules.bounds import with_scope_bounds
@@ -78,7 +79,7 @@ class RulesCheck:
 def check(
     rules: Rules,
     scope: Scope | str | os.PathLike[str] | None = None,
-    roads: RoadMap | None = None,
+    roads: Roads = None,
     progress: Progress = quiet,
 ) -> RulesCheck:
     """Check rules for contradictions, and return their descriptions.
@@ -91,7 +92,7 @@ def check(
         The scope in which they will be used: a scope, its file or its name. A rules file can be checked without one;
         then its shapes are not compared with a box, and the time zone of the hours is not known.
     roads
-        A road map (`wayveil.read_roads`), for rules that refer to its streets and as the background of the picture.
+        A road map or its file, for rules that refer to its streets and as the background of the picture.
 
     Returns
     -------
@@ -111,16 +112,17 @@ def check(
     -------
     Free (rules are public).
     """
+    streets = roads_of(roads)
     is_file = isinstance(rules, str | os.PathLike)
     if scope is None:
         if not is_file:
             raise InputError("scope= is needed to check rules that are not in a file.")
-        file_rules = read_without_scope(Path(os.fspath(rules)), roads, progress)  # type: ignore[arg-type]
-        return RulesCheck(file_rules.rules, None, file_rules.frame, file_rules.why_no_frame, roads)
+        file_rules = read_without_scope(Path(os.fspath(rules)), streets, progress)  # type: ignore[arg-type]
+        return RulesCheck(file_rules.rules, None, file_rules.frame, file_rules.why_no_frame, streets)
     frame = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
     if is_file or isinstance(rules, Mapping):
         source = dict(rules) if isinstance(rules, Mapping) else os.fspath(rules)  # type: ignore[arg-type]
-        found = read_rules(source, frame, roads, progress, map_may_miss=True)
+        found = read_rules(source, frame, streets, progress, map_may_miss=True)
     else:
-        found = as_rules(rules, frame, roads)
-    return RulesCheck(with_scope_bounds(found, frame), frame, frame, "", roads)
+        found = as_rules(rules, frame, streets)
+    return RulesCheck(with_scope_bounds(found, frame), frame, frame, "", streets)

@@ -13,9 +13,9 @@ import numpy as np
 from wayveil.core.roads import ROAD_CLASSES, RoadMap, check_inside, clip_roads, road_class_of
 from wayveil.core.scope import Scope
 from wayveil.core.web import asset, road_lines, script_json
-from wayveil.errors import InputError
 from wayveil.io.atomic import write_text
 from wayveil.io.outputs import check_page
+from wayveil.io.roads import Roads, roads_of
 from wayveil.io.scope_files import read_scope
 from wayveil.progress import Progress, quiet
 from wayveil.rules import contradictions, options
@@ -35,7 +35,7 @@ def write_editor(
     path: str | os.PathLike[str],
     scope: Scope | str | os.PathLike[str],
     *,
-    roads: RoadMap | None = None,
+    roads: Roads = None,
     rules: Mapping[str, Any] | str | os.PathLike[str] | None = None,
     progress: Progress = quiet,
 ) -> None:
@@ -50,35 +50,33 @@ def write_editor(
     scope
         A scope, its file or its name: its box is the area of the map.
     roads
-        A road map (`wayveil.read_roads`): the streets to draw on.
+        A road map or its file: the streets to draw on.
     rules
         A rules file or GeoJSON mapping to start from. It may contain faults, which the page shows.
 
     Examples
     --------
     >>> import wayveil
-    >>> roads = wayveil.read_roads("roads.parquet")  # doctest: +SKIP
-    >>> wayveil.rules.write_editor("draw-rules.html", "demo-city", roads=roads)  # doctest: +SKIP
+    >>> wayveil.rules.write_editor("draw-rules.html", "demo-city", roads="roads.parquet")  # doctest: +SKIP
 
     Privacy
     -------
     Free (the scope, the map and rules are public).
     """
     output = Path(path)
-    check_page(output, [given for given in (scope, rules) if isinstance(given, str | os.PathLike)])
-    if roads is not None and not isinstance(roads, RoadMap):
-        raise InputError("roads= must be a road map; read its file with wayveil.read_roads.")
+    check_page(output, [given for given in (scope, roads, rules) if isinstance(given, str | os.PathLike)])
     frame = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
     progress("page", 0.0)
-    if roads is not None:
-        check_inside(roads, frame)
+    streets = roads_of(roads)
+    if streets is not None:
+        check_inside(streets, frame)
     name = "rules.geojson"
     features: list[Any] = []
     if rules is not None:
         origin, features = features_of(dict(rules) if isinstance(rules, Mapping) else os.fspath(rules))
         name = name if isinstance(rules, Mapping) else origin
     progress("page", 0.5)
-    write_text(output, editor_page(frame, roads, features, name), private=False)
+    write_text(output, editor_page(frame, streets, features, name), private=False)
 
 
 def editor_page(scope: Scope, roads: RoadMap | None = None, features: list[Any] | None = None, name: str = "") -> str:

@@ -12,6 +12,7 @@ from wayveil.core.roads import RoadMap
 from wayveil.core.scope import Scope
 from wayveil.errors import RuleError
 from wayveil.io.inputs import TooLargeError, read_text
+from wayveil.io.roads import Roads, roads_of
 from wayveil.io.scope_files import read_scope
 from wayveil.progress import Progress, quiet
 from wayveil.rules import constructors
@@ -39,7 +40,7 @@ _WGS84 = ("crs84", "4326")
 def read_rules(
     path_or_dict: str | Path | dict[str, Any],
     scope: Scope | str | os.PathLike[str],
-    roadmap: RoadMap | None = None,
+    roadmap: Roads = None,
     progress: Progress = quiet,
     *,
     map_may_miss: bool = False,
@@ -52,6 +53,8 @@ def read_rules(
         The file, or the GeoJSON as a dictionary; the properties of each feature name its rule.
     scope
         A scope, its file or its name. Its bounds are not among the rules: `with_scope_bounds` adds them.
+    roadmap
+        A road map or its file, for rules that refer to its streets.
     map_may_miss
         Whether rules that refer to the streets of a road map are accepted without one. They then have a description but
         no place (`unmapped`), and no trajectory violates them.
@@ -70,7 +73,7 @@ def read_rules(
     """
     scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
     origin, features = features_of(path_or_dict)
-    rules = rules_of(features, origin, [scope] * len(features), roadmap, progress, map_may_miss)
+    rules = rules_of(features, origin, [scope] * len(features), roads_of(roadmap), progress, map_may_miss)
     refuse_contradictions(rules, scope, f"Rules '{origin}'")
     return rules
 

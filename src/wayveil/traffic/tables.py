@@ -105,7 +105,7 @@ def tables(
     allow_unmarked: bool = False,
     progress: Progress = quiet,
 ) -> TrafficTables:
-    """Origin-destination matrix, streets, lengths, durations and hours, each figure with its uncertainty.
+    """Make tables of trips between zones, streets, lengths, durations and hours, each figure with its uncertainty.
 
     Counts are scaled to the number of trips that the release estimates. Intervals contain the figure of the private
     data with a probability of about 90 %; with a noisy release they are wide.

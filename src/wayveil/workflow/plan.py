@@ -84,6 +84,8 @@ class Plan(Setting):
     >>> expected = wayveil.plan(trips=20_000, epsilon=1, scope="san-francisco")
     >>> expected.results[0].kind
     'number'
+    >>> expected
+    Plan(epsilon=1, unit='trajectory'; print it)
 
     Privacy
     -------
@@ -92,14 +94,19 @@ class Plan(Setting):
 
     others: tuple[Setting, ...] = ()
 
+    def __repr__(self) -> str:
+        delta = f", delta={self.delta:g}" if self.delta else ""
+        most = f", max_per_user={self.max_per_user}" if self.max_per_user is not None else ""
+        return f"Plan(epsilon={self.epsilon}{delta}, unit='{self.unit}'{most}; print it)"
+
+    def __str__(self) -> str:
+        """Return one sentence about all kinds of results."""
+        parts = (f"{KINDS[one.kind].title}: {one.word} (about {_percent(one.error)} off)" for one in self.results)
+        return f"Expected from simulated cities: {'; '.join(parts)}."
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
         return {**super().to_dict(), "others": [other.to_dict() for other in self.others]}
-
-    def sentence(self) -> str:
-        """One sentence about all kinds of results."""
-        parts = (f"{KINDS[one.kind].title} {one.word} (about {_percent(one.error)} off)" for one in self.results)
-        return f"Expected from simulated cities: {', '.join(parts)}."
 
 
 def plan(
@@ -112,7 +119,7 @@ def plan(
     users: int | None = None,
     delta: Number = 0,
 ) -> Plan:
-    """Expected errors of a measurement and of data made from it, before anything is read or spent.
+    """Estimate the errors of a measurement and of data made from it, before anything is read or spent.
 
     Parameters
     ----------
