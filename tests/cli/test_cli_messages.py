@@ -305,7 +305,7 @@ def test_an_unknown_ending_names_what_the_verb_has(wayveil, folder):
 
 
 def test_an_unreadable_file_is_reported_as_such(wayveil, folder, monkeypatch):
-    import wayveil.io.readers.parquet as parquet
+    import wayveil.io.parquet_files as parquet
 
     assert wayveil("convert", "rides.csv", "rides.parquet").code == 0
 

@@ -52,7 +52,8 @@ def test_measure_states_what_was_spent_and_what_is_left(wayveil, folder):
 
 
 def test_few_trajectories_cause_a_warning(wayveil, folder):
-    few = re.compile(r"are few for ε = 1|number of trajectories is near zero")  # the noise decides which
+    # The noise decides which.
+    few = re.compile(r"are few for ε = 1|number of trajectories, estimated from all answers, is near zero")
     assert few.search(wayveil("measure", "rides.csv", *MEASURE).err)
     assert few.search(wayveil("describe", "x.release.json").out.replace("\n    ", " "))
     assert few.search(wayveil("synthesize", "x.release.json", "-n", "5", "-o", "s.csv").err)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from wayveil.io.readers.parquet_pages import BadParquetError, page_sizes, row_groups
+from wayveil.io.parquet_pages import BadParquetError, page_sizes, row_groups
 
 
 @pytest.mark.parametrize("options", [{}, {"use_dictionary": False, "compression": "zstd"}, {"data_page_version": "2.0"},

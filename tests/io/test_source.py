@@ -222,7 +222,7 @@ def test_a_decompression_bomb_is_refused_before_it_is_unpacked(tmp_path, monkeyp
     data = data.set_column(1, "lat", pa.array(np.zeros(len(labels))))
     monkeypatch.setattr(parquet_format, "SLICE_ROWS", 1 << 18)
     monkeypatch.setattr(source_module, "BATCH_POINTS", 1 << 18)
-    monkeypatch.setattr(parquet_format, "LARGEST_PAGE_BYTES", 1_100_000)
+    monkeypatch.setattr("wayveil.io.parquet_files.LARGEST_PAGE_BYTES", 1_100_000)
     path = tmp_path / "x.parquet"
     pq.write_table(data, path, **options)
     assert sum(len(batch) for batch in open_source(path).batches()) == 2_000

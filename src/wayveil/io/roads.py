@@ -19,7 +19,7 @@ from wayveil.core.roads import ROAD_CLASSES, RoadMap, clip_roads, roads_digest
 from wayveil.errors import InputError
 from wayveil.io.atomic import atomic_path
 from wayveil.io.inputs import read_text
-from wayveil.io.readers.parquet import opened, refuse_large_pages, values_in
+from wayveil.io.parquet_files import opened, refuse_large_pages, values_in
 from wayveil.io.road_lines import (
     MOST_TEXT_BYTES,
     MOST_VERTICES,

@@ -17,8 +17,9 @@ import numpy as np
 from wayveil.core.trajectories import Trajectories, batches, pieces
 from wayveil.errors import InputError
 from wayveil.io.options import DEFAULT, NO_USERS, ReadOptions, Roles
+from wayveil.io.parquet_files import opened
 from wayveil.io.readers.dispatch import no_rows, origin_of, read_points, read_trajectories, reading_format
-from wayveil.io.readers.parquet import PartFiles, in_degrees, opened, part_files, roles_of
+from wayveil.io.readers.parquet import PartFiles, in_degrees, part_files, roles_of
 from wayveil.io.readers.parquet_stream import find_cuts, fits_memory, raw_points, read_cuts, row_group_starts_by_file
 from wayveil.io.readers.parquet_unsorted import BucketRange, plan_buckets, read_buckets
 from wayveil.io.readers.points import Points, points_of

@@ -9,6 +9,7 @@ from wayveil.errors import InputError
 from wayveil.io.csv_notes import csv_notes
 from wayveil.io.inputs import open_regular
 from wayveil.io.options import ENDINGS, FORMATS, READ_AS, SYNTHETIC, ReadOptions, format_of
+from wayveil.io.parquet_files import is_uri
 from wayveil.io.readers import arrow_file, csvfile, feature_notes, gpx, json_records, parquet, public_datasets, vector
 from wayveil.io.readers.geoframes import points_of_geoframe
 from wayveil.io.readers.grouping import assemble
@@ -28,7 +29,7 @@ def origin_of(path_or_frame: Any) -> str:
 
 def reading_format(path: str | os.PathLike[str], wanted: str | None) -> str:
     """The format of a path: as given, or by the folder's layout, the extension, or the first bytes."""
-    if parquet.is_uri(str(path)):
+    if is_uri(str(path)):
         if wanted not in (None, "parquet", "geoparquet"):
             raise InputError("Only Parquet is read from an address; copy other files here first.")
         return wanted or "parquet"

@@ -1,9 +1,6 @@
 """Parquet and GeoParquet files: opened safely, read in slices."""
 
-import errno
-import os
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -14,18 +11,15 @@ import pyarrow.parquet as pq
 from wayveil.errors import InputError
 from wayveil.io.layouts import Layout, resolve_layout
 from wayveil.io.options import KNOWN_NAMES, MAX_COLUMNS, Columns, ReadOptions, Roles
+from wayveil.io.parquet_files import is_uri, opened, refuse_large_pages
 from wayveil.io.readers.geoparquet import crs_of, geometry_position, holds_lines
 from wayveil.io.readers.list_files import files_under
-from wayveil.io.readers.parquet_pages import BadParquetError, Chunk, RowGroup, page_sizes, page_values, row_groups
 from wayveil.io.readers.points import Points
 from wayveil.io.readers.tables import Known, drop_metadata, points_of_table
 
 SLICE_ROWS = 1 << 18
 MAX_ROWS_IN_MEMORY = 200_000_000
-LARGEST_PAGE_BYTES = 256 << 20
-_READ_AHEAD_BYTES = 1 << 20
-"""Rows read at a time; rows (about 8 GB of columns) and the size of one page beyond which files are refused; bytes read
-ahead from the disk."""
+"""Rows read at a time, and rows (about 8 GB of columns) beyond which files are refused."""
 _Layout = TypeVar("_Layout", bound=Columns)
 
 
@@ -35,11 +29,6 @@ class PartFiles:
 
     files: tuple[str, ...]
     name: str
-
-
-def is_uri(path: str | Path) -> bool:
-    """Whether a path is a URI (s3://…, gs://…, file://…)."""
-    return "://" in str(path)
 
 
 def part_files(path: str | Path) -> list[str]:
@@ -79,34 +68,6 @@ def _remote_files(uri: str) -> list[str]:
     return [base + f for f in files]
 
 
-def _stream(file: str) -> Any:
-    if not is_uri(file):
-        return pa.OSFile(file, "rb")
-    from pyarrow import fs
-
-    system, inner = fs.FileSystem.from_uri(file)
-    return system.open_input_file(inner)
-
-
-@contextmanager
-def opened(file: str) -> Iterator[pq.ParquetFile]:
-    """A Parquet file whose column chunks are streamed instead of read ahead as a whole."""
-    name = file.rstrip("/").rpartition("/")[2]
-    try:
-        with _stream(file) as stream:
-            yield pq.ParquetFile(stream, buffer_size=_READ_AHEAD_BYTES, pre_buffer=False)
-    except MemoryError:  # also pyarrow's own
-        raise InputError(f"'{name}' does not fit into memory; `wayveil measure` reads large files in parts.") from None
-    except (OSError, pa.ArrowException, UnicodeDecodeError, OverflowError) as error:
-        raise _unreadable(name, error) from None
-
-
-def _unreadable(name: str, error: Exception) -> InputError:
-    if isinstance(error, PermissionError):  # not Arrow's message, which contains the whole path
-        return InputError(f"Cannot read '{name}': {os.strerror(errno.EACCES)}.")
-    return InputError(f"'{name}' is missing, truncated, or not a Parquet file.")
-
-
 def roles_of(parquet: pq.ParquetFile, options: ReadOptions, origin: str) -> Layout:
     """The layout of a Parquet file's columns; the geometry is used if there is no lon and lat."""
     schema = parquet.schema_arrow
@@ -121,55 +82,9 @@ def roles_of(parquet: pq.ParquetFile, options: ReadOptions, origin: str) -> Layo
     return resolve_layout(schema.names, options, origin, geometry, lines=holds_lines(schema))
 
 
-def groups_of(file: str, origin: str) -> list[RowGroup]:
-    """The row groups of a file."""
-    try:
-        with _stream(file) as stream:
-            return row_groups(stream)
-    except (BadParquetError, OSError) as error:
-        raise _unreadable(origin, error) from None
-
-
-def chunks_of(file: str, names: Collection[str], origin: str) -> list[Chunk]:
-    """The column chunks of the named columns that have pages."""
-    groups = [group for group in groups_of(file, origin) if group.rows]  # an empty one has no pages
-    return [chunk for group in groups for chunk in group.chunks if chunk.column in names]
-
-
-def values_in(file: str, name: str, origin: str) -> int:
-    """Number of values in a column, including those inside lists; nothing is decompressed."""
-    try:
-        with _stream(file) as stream:
-            return sum(sum(page_values(stream, one.start, one.stop)) for one in chunks_of(file, {name}, origin))
-    except BadParquetError:
-        raise InputError(f"'{origin}' is a damaged Parquet file; write it again.") from None
-
-
 def refuse_bombs(file: str, parquet: pq.ParquetFile, roles: Columns, origin: str) -> None:
-    """Refuse pages of the needed columns that decompress to more than a safe amount of memory.
-
-    Every page header of a local file is checked; at an address, where each check is a request, only those of column
-    chunks that claim to be large.
-    """
+    """`refuse_large_pages` for the needed columns."""
     refuse_large_pages(file, {parquet.schema_arrow.names[position] for position in roles.positions}, origin)
-
-
-def refuse_large_pages(file: str, names: Collection[str], origin: str) -> None:
-    """`refuse_bombs` for named columns."""
-    chunks = chunks_of(file, names, origin)
-    if is_uri(file):
-        chunks = [chunk for chunk in chunks if chunk.unpacked_bytes > LARGEST_PAGE_BYTES]
-    with _stream(file) as stream:
-        for chunk in chunks:
-            try:
-                large = any(size > LARGEST_PAGE_BYTES for size in page_sizes(stream, chunk.start, chunk.stop))
-            except BadParquetError:
-                raise InputError(f"'{origin}' is a damaged Parquet file; write it again.") from None
-            if large:
-                raise InputError(
-                    f"'{origin}' has pages that decompress to more than {LARGEST_PAGE_BYTES >> 20} MB; write it "
-                    "again with row groups of at most a million rows."
-                )
 
 
 def slices(parquet: pq.ParquetFile, names: Sequence[str], groups: Sequence[int]) -> Iterator[pa.Table]:

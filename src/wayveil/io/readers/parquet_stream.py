@@ -9,10 +9,11 @@ from numpy.typing import NDArray
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.options import ReadOptions, Roles
+from wayveil.io.parquet_files import groups_of, opened
 from wayveil.io.readers import grouping
 from wayveil.io.readers.grouping import KeyOrder, assemble
 from wayveil.io.readers.labels import Labels, labels_of
-from wayveil.io.readers.parquet import groups_of, narrowed, opened, point_roles_of, refuse_bombs, slices
+from wayveil.io.readers.parquet import narrowed, point_roles_of, refuse_bombs, slices
 from wayveil.io.readers.points import Points, usable
 from wayveil.io.readers.tables import points_of_table
 from wayveil.progress import Progress, quiet

@@ -18,9 +18,10 @@ from numpy.typing import NDArray
 from wayveil.core.trajectories import EMPTY, Trajectories
 from wayveil.errors import InputError
 from wayveil.io.options import ReadOptions, Roles
+from wayveil.io.parquet_files import opened
 from wayveil.io.readers import grouping
 from wayveil.io.readers.labels import Labels, labels_of
-from wayveil.io.readers.parquet import opened, point_roles_of, refuse_bombs
+from wayveil.io.readers.parquet import point_roles_of, refuse_bombs
 from wayveil.io.readers.parquet_stream import needed_tables, size_of
 from wayveil.io.readers.points import Points, usable
 from wayveil.io.readers.tables import points_of_table

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
-from wayveil.io.readers.thrift import BadThriftError, read_struct
+from wayveil.io.thrift import BadThriftError, read_struct
 
 _DATA_PAGES = (5, 8)  # the fields of a page header that describe a data page of either version
 _FIRST_TRY_BYTES = 1 << 10
