@@ -1,13 +1,15 @@
 """How often the true figure lies inside the 90 % interval of `wayveil.tables`, by table, epsilon and number of trips.
 
-The city is simulated, so the truth is known; each release has its own noise. With --data another file is used, on which
-the errors in `wayveil.traffic.uncertainty` were not chosen. "Busy" are the rows above the median.
+The cities are simulated, so the truth is known; each release has its own noise. The model errors in
+`wayveil.traffic.uncertainty` were chosen on the embedded city, the spreads in `wayveil.synthesis.uncertainty` on cities
+of these sizes with other streets. With --data another file is used. "Busy" are the rows above the median.
 
     python research/benchmarks/table_coverage.py
     python research/benchmarks/table_coverage.py --data rides.parquet --scope my-city.toml --roads roads.parquet
 """
 
 import argparse
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +26,10 @@ from wayveil.traffic.trips import Trips
 from wayveil.traffic.uncertainty import Scale
 from wayveil.traffic.zones import Zones
 
-SIGNALS = ((3_000, "0.1"), (3_000, "1"), (10_000, "1"), (10_000, "4"))
+SIDES_KM = (4, 7, 12)
+SIGNALS = ((1_000, "0.1"), (1_000, "1"), (5_000, "0.1"), (5_000, "1"), (5_000, "10"))
+SEED = 41
+"""Of the cities; their side in kilometres is added."""
 KEYS = (
     "origin", "destination", "zone", "part_of_day", "road", "part", "direction", "km_from", "minutes_from", "hour_from",
 )  # fmt: skip
@@ -33,7 +38,7 @@ VALUES = ("trips", "starts", "speed_kmh")
 
 @dataclass(frozen=True)
 class Coverage:
-    """Of one table: the share of rows whose truth is inside, of all and of busy ones, and the median sd / value."""
+    """Of one table: share of rows with the truth inside, of all and of busy ones; of these the median sd / value."""
 
     table: str
     period: str
@@ -91,10 +96,11 @@ def judge(name, stated, truth):
         for period, chosen in (("day", day & known), ("part", ~day & known)):
             if chosen.any():
                 shown = stated[value][chosen]
-                relative = float(np.median(stated[f"{prefix}sd"][chosen] / np.maximum(shown, 1)))
-                busy = inside[chosen][shown >= np.median(shown)]
+                busy = shown >= np.median(shown)
+                relative = float(np.median((stated[f"{prefix}sd"][chosen] / np.maximum(shown, 1))[busy]))
+                within = inside[chosen]
                 yield Coverage(
-                    f"{name}.{value}", period, inside[chosen].mean(), busy.mean(), relative, int(chosen.sum())
+                    f"{name}.{value}", period, within.mean(), within[busy].mean(), relative, int(chosen.sum())
                 )
 
 
@@ -103,26 +109,31 @@ def main():
     parser.add_argument("--data")
     parser.add_argument("--scope")
     parser.add_argument("--roads")
-    parser.add_argument("--runs", type=int, default=2)
+    parser.add_argument("--sides", default=",".join(map(str, SIDES_KM)))
+    parser.add_argument("--runs", type=int, default=1)
     given = parser.parse_args()
     if given.data:
         scope, roads = wayveil.read_scope(given.scope), wayveil.read_roads(given.roads)
         cases = [(wayveil.read(given.data), scope, roads, epsilon) for epsilon in ("0.1", "1")]
     else:
-        city = wayveil.simulate.simulate_city(size_km=(6, 6))
+        from plan_errors import city_of  # beside this script
+
+        cities = [city_of(side, SEED + side) for side in map(int, given.sides.split(","))]
         cases = [
             (wayveil.simulate.simulate_trajectories(city, n, seed=n), city.scope, city.roadmap, epsilon)
+            for city in cities
             for n, epsilon in SIGNALS
         ]
-    print("trips  epsilon  table              of    inside  busy rows  sd/value  rows")
+    warnings.simplefilter("ignore")
+    print("scope                  trips  epsilon  table              of    inside  busy rows  sd/value  rows")
     for rides, scope, roads, epsilon in cases:
         found = [one for run in range(given.runs) for one in coverage(rides, scope, roads, epsilon, run)]
         for table, period in dict.fromkeys((one.table, one.period) for one in found):
             own = [one for one in found if (one.table, one.period) == (table, period)]
             inside, busy, relative = (np.mean([getattr(one, n) for one in own]) for n in ("inside", "busy", "relative"))
             print(
-                f"{len(rides):6d} {epsilon:>7}  {table:18s} {period:5s} {inside:6.1%}    {busy:6.1%}    {relative:6.2f}"
-                f"  {own[0].rows:6d}", flush=True,
+                f"{scope.name:20.20s} {len(rides):6d} {epsilon:>7}  {table:18s} {period:5s} {inside:6.1%}"
+                f"    {busy:6.1%}    {relative:6.2f}  {own[0].rows:6d}", flush=True,
             )  # fmt: skip
 
 

@@ -1,14 +1,17 @@
 """What a reader should conclude from an evaluation."""
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from wayveil.cli.main import app
+from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.evaluation.all_metrics import METRICS
 from wayveil.evaluation.conclusion import (
     GROUPS,
     MATTERS,
+    OF_ROUTES,
     conclude,
     conclusion_line,
     floor_warnings,
@@ -16,7 +19,8 @@ from wayveil.evaluation.conclusion import (
     purpose_of,
     word_of,
 )
-from wayveil.evaluation.score import Score
+from wayveil.evaluation.score import Score, evaluate
+from wayveil.simulate import simulate_city, simulate_trajectories
 
 
 def score(value, floor=0.05, half=0.005, higher=False):
@@ -55,6 +59,20 @@ def test_the_conclusion_names_the_weakest_metrics():
     assert conclusion_line(scores, False, (), "planning").startswith("This data is rough for planning: 1 of 3")
     every_use = conclusion_line(scores, False, ())
     assert all(use in every_use for use in ("planning", "simulation", "research"))
+
+
+def test_trips_with_two_points_are_not_judged_by_routes():
+    city = simulate_city(0, size_km=(3, 3))
+    tables = []
+    for seed in (1, 2):
+        rides = simulate_trajectories(city, 60, seed=seed)
+        ends = np.c_[rides.offsets[:-1], rides.offsets[1:] - 1].ravel()
+        tables.append(Trajectories(np.arange(0, 121, 2), rides.lon[ends], rides.lat[ends], rides.t_utc[ends]))
+    found = evaluate(*tables, city.scope)
+    assert not set(OF_ROUTES) & set(found.scores) and "trip_1000" in found.scores and "length" in found.scores
+    assert any("metrics of routes" in warning for warning in found.warnings)
+    whole = evaluate(rides, rides, city.scope, metrics=["relation", "length"])
+    assert set(whole.scores) == {"relation", "length"} and not any("routes" in one for one in whole.warnings)
 
 
 def test_copies_and_too_few_trips_come_before_everything_else():

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
+from wayveil.core.trajectories import Trajectories
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.release.kinds import KINDS
 from wayveil.simulate import simulate_city, simulate_trajectories
-from wayveil.synthesis.uncertainty.parts import Pieces, wrong_share
+from wayveil.synthesis.uncertainty.parts import Pieces, Ranges, moved_errors, wrong_share
 from wayveil.synthesis.uncertainty.uncertainty import SPREADS, can_be_judged, uncertainty
-from wayveil.synthesis.uncertainty.verdict import Verdict, sentence, square_zones, verdicts
+from wayveil.synthesis.uncertainty.verdict import Verdict, has_routes, sentence, square_zones, verdicts
 
 TWO = np.array([0, 1])
 
@@ -76,6 +77,37 @@ def test_errors_have_the_shape_of_the_zones(found):
 def test_a_part_of_the_day_is_more_certain_than_its_hours(found):
     one = found["5"]
     assert one.hours((0, 12)).max() < one.hours().max()
+
+
+def test_a_distribution_that_may_be_scaled_is_uncertain_at_its_flanks():
+    ranges = Ranges(np.array([0.0, 1.0, 2.0, 4.0]), np.array([0.25, 0.5, 0.25]))
+    assert ranges.median == pytest.approx(1.5)
+    assert ranges.between(np.array([0.0, 1.0, 2.0]), np.log(2)) == pytest.approx([0.125, 0.875])
+    moved = moved_errors(ranges, ranges.edges, np.log(2), 0.01)
+    assert moved[0] == pytest.approx(np.log(0.75 / 0.25)) and moved[2] == pytest.approx(np.log(0.25 / 0.01))
+    assert moved_errors(ranges, ranges.edges, 0.0, 0.01) == pytest.approx([0.0, 0.0, 0.0])
+
+
+def test_rare_ranges_are_less_certain_than_frequent_ones(found):
+    edges = np.array([0.0, 300, 600, 1200, 3600, 7200])
+    noisy, clear = (found[epsilon].durations(edges) for epsilon in ("5", "1000"))
+    assert noisy[-1] > noisy.min() and (clear <= noisy + 1e-9).all()
+
+
+def test_trips_with_two_points_get_no_verdict_about_streets():
+    city = simulate_city(0, size_km=(4, 4))
+    rides = simulate_trajectories(city, 400, seed=3)
+    ends = np.c_[rides.offsets[:-1], rides.offsets[1:] - 1].ravel()
+    table = Trajectories(np.arange(0, 801, 2), rides.lon[ends], rides.lat[ends], rides.t_utc[ends])
+    for data, routes in ((rides, True), (table, False)):
+        release = measure(data, city.scope, epsilon="5", unit="trajectory", noise=SeededNoise(4))
+        known = uncertainty(release)
+        assert has_routes(known) is routes
+        assert ("streets" in {one.kind for one in verdicts(known)}) is routes
+
+
+def test_noise_does_not_show_that_there_are_no_routes(found):
+    assert all(has_routes(one) for one in found.values())
 
 
 def test_a_release_of_few_answers_is_not_judged(found):

@@ -32,8 +32,8 @@ def test_the_truth_lies_within_the_intervals(script, epsilon):
         (name, zip(*values)) for name, values in by_table.items()
     )}  # fmt: skip
     # Rows of one table share their errors (a release may have too many long trips), so one table may miss by more.
-    assert min(shares.values()) > 0.6, shares
-    assert np.mean(list(shares.values())) > 0.82, shares
+    assert min(shares.values()) > 0.75, shares
+    assert np.mean(list(shares.values())) > 0.9, shares
     # Intervals that always contain the truth would tell nothing: those of the busy rows are not.
     widths = {one.table: one.relative for one in found if one.period == "day"}
-    assert widths["lengths.trips"] < (0.75 if epsilon == 2 else 3), widths
+    assert widths["lengths.trips"] < (0.5 if epsilon == 2 else 1.5), widths

@@ -41,6 +41,13 @@ MATTERS: Mapping[Purpose, tuple[str, ...]] = {
 """What counts: for planning, flows on streets and between zones at the hours of a day; for simulation, the departures
 and routes that vehicles are given; for research, the distributions that papers compare, and whole trips."""
 
+OF_ROUTES = (
+    "path_density_100", "path_density_500", "relation", "relation_time", "pattern_f1", "pattern_support",
+    "longest_step",
+)  # fmt: skip
+"""What trips with two points do not tell: the way between their ends."""
+NO_ROUTES = "is not judged by metrics of routes, because hardly any real trip has points between its ends"
+
 GOOD, ROUGH = 0.2, 0.45
 """Largest distances from the floor that are called good and rough: the bounds for trips between zones in
 `wayveil.release.kinds`."""

@@ -16,6 +16,9 @@ from wayveil.errors import InputError
 PATH_STEP_M = 50.0
 """Metres between the points at which paths are compared: half the finest cell."""
 
+_FEW = 0.05
+"""Share of trajectories with points between their ends up to which data has no routes."""
+
 
 @dataclass(frozen=True, eq=False)
 class Paths(ragged.Rows):
@@ -34,6 +37,11 @@ class Paths(ragged.Rows):
     height_m: float
     sample_size: int = 0
     """Size of each group except the last (see `groups`); 0 = groups of equal size."""
+
+    @property
+    def has_routes(self) -> bool:
+        """Whether more than a few trajectories have points between their ends."""
+        return bool((np.diff(self.offsets) > 2).mean() > _FEW)
 
     @property
     def start_clock_s(self) -> NDArray[np.float64]:

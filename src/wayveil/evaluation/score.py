@@ -12,7 +12,15 @@ from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.evaluation.all_metrics import HEADLINE, METRICS, selected_metrics
-from wayveil.evaluation.conclusion import Purpose, conclusion_line, floor_warnings, purpose_of, word_of
+from wayveil.evaluation.conclusion import (
+    NO_ROUTES,
+    OF_ROUTES,
+    Purpose,
+    conclusion_line,
+    floor_warnings,
+    purpose_of,
+    word_of,
+)
 from wayveil.evaluation.file_order import check_order
 from wayveil.evaluation.floor import FEWEST, Floor, floor_of, in_samples, similar_sizes
 from wayveil.evaluation.metrics import Metric, as_paths
@@ -198,7 +206,8 @@ def evaluate(
     columns
         Options of `wayveil.read` for frames and for the real file; a synthetic file has wayveil's own columns.
     metrics
-        Names of `METRICS`; None = all of them; `HEADLINE` = the five that benchmarks need.
+        Names of `METRICS`; None = all of them (without those of routes if the real trips have only two points);
+        `HEADLINE` = the five that benchmarks need.
     with_time
         False leaves out the metrics of time, for synthetic data without meaningful times.
     trips
@@ -236,6 +245,8 @@ def evaluate(
     check_in_scope(a, "the real data")
     a = as_measured(a, scope)
     check_in_scope(b, "the synthetic data")
+    without_routes = metrics is None and not a.has_routes
+    names = [name for name in names if name not in OF_ROUTES] if without_routes else names
     scores, samples = {}, in_samples(a, len(b))
     for position, name in enumerate(names):
         progress("evaluate", position / len(names))
@@ -251,7 +262,7 @@ def evaluate(
         if not all(isinstance(side, Trajectories) for side in opened):
             raise InputError("people=True needs trajectories with users on both sides.")
         of_people = evaluate_people(*opened, scope)  # type: ignore[arg-type]
-    notes = tuple(floor_warnings(scores, len(a), len(b)))
+    notes = (*floor_warnings(scores, len(a), len(b)), *((NO_ROUTES,) if without_routes else ()))
     return Evaluation(scores, min(len(a), len(b)) < FEWEST, single, use, notes, of_people)
 
 

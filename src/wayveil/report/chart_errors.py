@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from wayveil.questions.duration import Duration
 from wayveil.questions.mean_interval import MeanInterval
 from wayveil.release.kinds import KINDS
-from wayveil.synthesis.uncertainty.parts import wrong_share
+from wayveil.synthesis.uncertainty.parts import Ranges, moved_errors, wrong_share
 from wayveil.synthesis.uncertainty.uncertainty import Uncertainty
-from wayveil.synthesis.uncertainty.verdict import SCALES, scale_error, verdicts
+from wayveil.synthesis.uncertainty.verdict import scale_error, verdicts
 
 Floats = NDArray[np.float64]
 
@@ -24,6 +24,8 @@ _LIKELY = 1.96
 """Standard errors on each side of an interval that contains the truth in 95 % of cases."""
 _MOST_LOG = 3.0
 """A range never goes beyond a factor of 20."""
+_LEAST = 1e-4
+"""Smaller shares count as this where a whole distribution moves."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,17 +69,10 @@ class ChartErrors:
             return found.lengths(edges), self.words["lengths"]
         if quantity == "speed_kmh":
             return found.speeds(edges), self.words["speeds"]
-        duration = found.scale(Duration, SCALES["durations"])
+        duration = found.scale(Duration)
         if quantity == "duration_min":
             return found.durations(_SECONDS * edges), KINDS["lengths"].word(scale_error(duration))
         # Points follow from durations and sampling intervals: both move the whole distribution.
-        scale = math.hypot(duration, found.scale(MeanInterval, SCALES["intervals"]))
-        return moved_errors(edges, shares, scale), KINDS["lengths"].word(scale_error(scale))
+        scale = math.hypot(duration, found.scale(MeanInterval))
+        return moved_errors(Ranges(edges, shares), edges, scale, _LEAST), KINDS["lengths"].word(scale_error(scale))
 
-
-def moved_errors(edges: Floats, shares: Floats, scale: float) -> Floats:
-    """Relative change of each share if all values are multiplied by e^scale or divided by it: the larger of the two."""
-    running = np.r_[0.0, np.cumsum(shares)]
-    moved = [np.diff(np.interp(edges * math.exp(-by), edges, running)) for by in (scale, -scale)]
-    away = [np.abs(np.log(np.maximum(one, 1e-4) / np.maximum(shares, 1e-4))) for one in moved]
-    return np.asarray(np.maximum(*away))

@@ -38,7 +38,7 @@ class VerdictSection:
     poor_map: bool
     """Streets and trips between zones are noise: the page then shows no street as if it were real."""
     limit: str = ""
-    """Which trips were not measured at all, at user level."""
+    """What was not measured at all: routes of trips with two points, and further trips of each person."""
 
 
 def verdict_section(found: Uncertainty) -> VerdictSection:
@@ -48,8 +48,15 @@ def verdict_section(found: Uncertainty) -> VerdictSection:
     """
     all_of_them = verdicts(found)
     words = {one.kind: one.word for one in all_of_them}
-    poor = all(words[kind] == "noise" for kind in _PLACES)
-    return VerdictSection(sentence(all_of_them), tuple(map(_line, all_of_them)), poor, _limit(found))
+    poor = all(words.get(kind, "noise") == "noise" for kind in _PLACES)
+    limits = (_NO_ROUTES if "streets" not in words else "", _limit(found))
+    return VerdictSection(sentence(all_of_them), tuple(map(_line, all_of_them)), poor, " ".join(filter(None, limits)))
+
+
+_NO_ROUTES = (
+    "The trips were recorded at their ends only: nothing is known about streets and routes, and lengths and speeds are "
+    "those of straight lines."
+)
 
 
 def _limit(found: Uncertainty) -> str:

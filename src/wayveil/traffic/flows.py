@@ -26,7 +26,7 @@ def flow_tables(basis: Basis, zones: Zones) -> tuple[Table, Table]:
     size = max(len(zones), int(max(start.max(), end.max())) + 1)
     zone_of_cell = basis.trips.zone_of_cell(zones, size)
     of_zone = np.hypot(_padded(basis.uncertainty.ends(zone_of_cell), size), MODEL.zone)
-    of_pair = np.hypot(MODEL.pair_part * _padded(basis.uncertainty.flows(zone_of_cell), size), MODEL.pair)
+    of_pair = np.hypot(_padded(basis.uncertainty.flows(zone_of_cell), size), MODEL.pair)
     names = np.array(zones.all_names[:size])
     by_zone = []
     for period in basis.periods():

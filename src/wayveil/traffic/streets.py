@@ -15,7 +15,6 @@ from wayveil.core import ragged
 from wayveil.core.roads import ROAD_CLASSES, RoadMap, check_inside
 from wayveil.progress import Progress, quiet
 from wayveil.questions.mean_speed import MeanSpeed
-from wayveil.synthesis.uncertainty.verdict import SCALES
 from wayveil.traffic.basis import Basis, stacked
 from wayveil.traffic.links import Links, links_of
 from wayveil.traffic.matching import Drives, match_trips
@@ -44,7 +43,7 @@ def street_table(basis: Basis, roads: RoadMap, progress: Progress = quiet) -> tu
     part = basis.parts.index(local_hour(scope, drives.t_utc))
     ways = _Ways(used, row, links.length_m[used // 2], drives)
     traffic, pace = (errors[used // 2] for errors in _errors(basis, links))
-    speed = np.hypot(np.hypot(pace, basis.uncertainty.scale(MeanSpeed, SCALES["speeds"])), MODEL.speed)
+    speed = np.hypot(np.hypot(pace, basis.uncertainty.scale(MeanSpeed)), MODEL.speed)
     tables = []
     for period in basis.periods():
         figures, speeds = _figures(

@@ -33,9 +33,6 @@ class ModelErrors:
     """Starts and ends in a zone."""
     pair: float = 0.15
     """Trips between two zones."""
-    pair_part: float = 0.65
-    """Share of the release's error for trips between two zones that is observed. That error also allows for flows that
-    do not depend on the sizes and distance of their zones."""
     street: float = 0.6
     """Traffic of a link: a cell of the density contains several links."""
     bin: float = 0.12
@@ -98,10 +95,12 @@ class Figures:
     def around(cls, value: Floats, mean: Floats, relative: Floats, variance: Floats) -> "Figures":
         """Figures with a relative error, which is lognormal, and an absolute one, which is normal.
 
-        Both are added in quadrature, upwards and downwards. The interval contains the value and nothing below zero.
+        Where noise is weak an estimate is the median of its lognormal posterior, where it is strong the mean, which is
+        e^(relative²/2) times the median: the interval is the union of both. Both errors are added in quadrature,
+        upwards and downwards. The interval contains the value and nothing below zero.
         """
         absolute = _90 * np.sqrt(variance)
-        down, up = mean * -np.expm1(-_90 * relative), mean * np.expm1(_90 * relative)
+        down, up = mean * -np.expm1(-_90 * relative - relative**2 / 2), mean * np.expm1(_90 * relative)
         low, high = mean - np.hypot(down, absolute), mean + np.hypot(up, absolute)
         sd = np.hypot(relative * mean, np.sqrt(variance))
         return cls(value, sd, np.clip(low, 0.0, value), np.maximum(high, value))

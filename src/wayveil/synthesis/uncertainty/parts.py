@@ -30,8 +30,8 @@ class Pieces:
     mass: Floats
     parts: int
 
-    def relative_variance(self, noise_variance: Floats, spread: float) -> Floats:
-        """(parts,) posterior variance of the logarithm of each part.
+    def relative_variance(self, noise_variance: Floats, spread: float | Floats) -> Floats:
+        """(parts,) posterior variance of the logarithm of each part; `spread` may differ by part.
 
         With f the share of a block that lies in the part and λ the mass of the part, this is
         1 / (1/spread² + λ² / Σ f²·noise_variance) + spread²·Σ ((1 − f)·mass / λ)².
@@ -47,8 +47,36 @@ class Pieces:
         noise = np.bincount(part, share**2 * noise_variance[block], minlength=self.parts)
         rest = np.bincount(part, ((1 - share) * mass) ** 2, minlength=self.parts)
         squared = np.maximum(whole, 1e-100) ** 2
-        posterior = 1 / (spread**-2 + np.divide(squared, noise, out=np.zeros_like(squared), where=noise > 0))
+        posterior = 1 / (spread**-2.0 + np.divide(squared, noise, out=np.zeros_like(squared), where=noise > 0))
         return np.asarray(posterior + spread**2 * np.minimum(rest / squared, 1.0))
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """The shares of a quantity in ranges, evenly spread inside each."""
+
+    edges: Floats
+    shares: Floats
+
+    @property
+    def median(self) -> float:
+        """The value below which half of the shares lie."""
+        running = np.r_[0.0, np.cumsum(self.shares)]
+        return float(np.interp(running[-1] / 2, running, self.edges))
+
+    def between(self, edges: Floats, theta: float = 0.0) -> Floats:
+        """The share between each two edges if all values are multiplied by e^theta; the last range is open above."""
+        running = np.interp(edges[:-1] * math.exp(-theta), self.edges, np.r_[0.0, np.cumsum(self.shares)])
+        return np.diff(np.r_[running, float(self.shares.sum())])
+
+
+def moved_errors(found: Ranges, edges: Floats, scale: float, least: float) -> Floats:
+    """Relative change of the share between each two edges if all values are multiplied by e^scale or divided by it.
+
+    It is the larger of the two. Shares below `least` count as `least`, so that no factor is infinite.
+    """
+    usual, *moved = (np.log(np.maximum(found.between(edges, by), least)) for by in (0.0, scale, -scale))
+    return np.asarray(np.abs(np.array(moved) - usual).max(axis=0))
 
 
 def wrong_share(relative_variance: Floats, mass: Floats) -> float:

@@ -28,6 +28,7 @@ from wayveil.questions.end_points import EndPoints, EndPointsDetail
 from wayveil.questions.histogram import Histogram
 from wayveil.questions.length import Length
 from wayveil.questions.levels import noisy_levels
+from wayveil.questions.mean_interval import MeanInterval
 from wayveil.questions.mean_speed import MeanSpeed
 from wayveil.questions.occupancy import Occupancy, OccupancyDetail
 from wayveil.questions.origin_destination import OriginDestination, OriginDestinationCoarse
@@ -36,7 +37,7 @@ from wayveil.release import Release
 from wayveil.release.number import estimate_number
 from wayveil.synthesis.estimate.estimate import Estimates, estimate
 from wayveil.synthesis.people.estimate import without_people
-from wayveil.synthesis.uncertainty.parts import Pieces
+from wayveil.synthesis.uncertainty.parts import Pieces, Ranges, moved_errors
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -55,11 +56,21 @@ class Spreads:
     """The share of an hour, or of a range of lengths, durations or speeds: within a factor of 2."""
     pace: float = 0.4
     """Time per distance in a zone."""
+    tail: float = 0.4
+    """How rare a range is, as a share of the logarithm of its density relative to the most frequent range: how heavy
+    the tail of a distribution is does not follow from its bulk."""
     place_hour: float = 0.5
     """The share of a zone at an hour, given the shares of the zone and of the hour."""
+    flow: float = 1.0
+    """The trips between two zones, given the starts in one and the ends in the other."""
 
 
 SPREADS = Spreads()
+SCALES = {Length: 0.25, MeanSpeed: 0.7, Duration: 0.7, MeanInterval: 0.7}
+"""Standard deviation of the logarithm of each quantity's scale under the prior. The size of the scope predicts lengths;
+whether people walk or drive is unknown."""
+_RAREST = 1e-3
+"""Rarer ranges, relative to the most frequent one, are as uncertain as this."""
 _STEP = 0.05
 """Step of the numerical derivative with respect to the logarithm of a scale."""
 
@@ -97,7 +108,7 @@ class Uncertainty:
     def flows(self, zone_of_cell: Codes) -> Floats:
         """(zones, zones) error of the share of trips from one zone to another."""
         ends = self._ends(zone_of_cell)
-        given = SPREADS.place**2 + ends[:, None] + ends
+        given = SPREADS.flow**2 + ends[:, None] + ends
         asked = np.full_like(given, np.inf)
         for name in (OriginDestinationCoarse.name, OriginDestination.name):
             if name in self.release:
@@ -143,21 +154,20 @@ class Uncertainty:
         """Error of the share of trips in each range of mean speeds."""
         return self._bins(MeanSpeed, edges_kmh)
 
-    def scale(self, question: type[Histogram], prior: float) -> float:
+    def scale(self, question: type[Histogram]) -> float:
         """Standard error of the logarithm of the values' scale, which moves all quartiles by the same factor.
 
         The Fisher information of the noisy counts is Σ (∂λ/∂θ)² / noise variance, if all values are multiplied by e^θ;
-        `prior` is the standard deviation of θ without them.
+        the standard deviation of θ without them is in `SCALES`.
         """
+        prior = SCALES[question]
         if question.name not in self.release:
             return prior
         answer = self.release[question.name]
         assert isinstance(answer.question, Histogram)
-        found, asked = self.estimates.distribution(question), np.asarray(answer.question.bins.edges)
-        edges, running = np.asarray(found.bins.edges), np.r_[0.0, np.cumsum(found.shares)]
-        by = np.array([_STEP, -_STEP])[:, None]
-        counts = np.diff(np.c_[np.interp(asked[:-1] * np.exp(-by), edges, running), [1.0, 1.0]]) * self._total
-        slope = (counts[0] - counts[1]) / (2 * _STEP)
+        found, asked = self.ranges(question), np.asarray(answer.question.bins.edges)
+        more, less = (found.between(asked, theta) * self._total for theta in (_STEP, -_STEP))
+        slope = (more - less) / (2 * _STEP)
         return float((prior**-2 + (slope**2).sum() / (2 * answer.noise**2)) ** -0.5)
 
     @property
@@ -238,7 +248,23 @@ class Uncertainty:
         assert isinstance(answer.question, Histogram)
         found = self.estimates.distribution(question)
         pieces = _overlaps(found.bins, found.shares * self._total, answer.question.bins, np.asarray(edges, float))
-        return np.sqrt(pieces.relative_variance(np.full(answer.shape, 2 * answer.noise**2), SPREADS.bin))
+        density = np.bincount(pieces.part, pieces.mass, minlength=pieces.parts) / np.diff(edges)
+        rarer = np.log(density.max() / np.maximum(density, _RAREST * density.max()))
+        spread = np.hypot(SPREADS.bin, SPREADS.tail * rarer)
+        variance = pieces.relative_variance(np.full(answer.shape, 2 * answer.noise**2), spread)
+        return np.sqrt(variance + self._by_scale(question, edges) ** 2 if question in SCALES else variance)
+
+    def _by_scale(self, question: type[Histogram], edges: Floats) -> Floats:
+        """Error of the share of each range if the values' scale has its standard error, which moves all ranges at once.
+
+        A range counts as at least one trip, so that an empty range does not change by an infinite factor.
+        """
+        return moved_errors(self.ranges(question), edges, self.scale(question), 1 / self._total)
+
+    def ranges(self, question: type[Histogram]) -> Ranges:
+        """The estimated distribution of a histogram's quantity."""
+        found = self.estimates.distribution(question)
+        return Ranges(np.asarray(found.bins.edges), found.shares)
 
 
 def can_be_judged(release: Release) -> bool:

@@ -14,7 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.grid import Grid
+from wayveil.questions.duration import Duration
 from wayveil.questions.length import Length
+from wayveil.questions.mean_interval import MeanInterval
 from wayveil.questions.mean_speed import MeanSpeed
 from wayveil.release.kinds import KINDS, Kind
 from wayveil.synthesis.uncertainty.parts import wrong_share
@@ -26,11 +28,12 @@ STREET_M = 100.0
 """Side of the cells in which streets are judged."""
 WITHOUT_NOISE = {"number": 0.0, "zones": 0.06, "streets": 0.2, "hours": 0.02, "lengths": 0.04, "speeds": 0.03}
 """The error that remains without noise, on simulated cities of 4 and 12 km at N·ε of 50,000, rounded."""
-SCALES = {"lengths": 0.25, "speeds": 0.7, "durations": 0.7, "intervals": 0.7}
-"""Standard deviation of the logarithm of each quantity's scale under the prior. The size of the scope predicts lengths;
-whether people walk or drive is unknown."""
 _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 """Mean absolute value of a normal variable with the standard deviation 1."""
+_STEPS = 1.5
+"""Trips that usually have fewer steps than this have no routes: halfway between one step and two."""
+_LIKELY = 1.645
+"""A normal variable is below this many standard deviations with a probability of 95 %."""
 _SHAPE = 1.5
 """Factor on the error of a scale, because the shape of a distribution is also uncertain. Chosen to
 be pessimistic, after looking at the demo city and Cabspotting (research/log.md)."""
@@ -54,11 +57,27 @@ class Verdict:
         return self.about.word(self.error)
 
 
-def verdicts(found: Uncertainty) -> tuple[Verdict, ...]:
-    """The verdict about each kind of result, in the order of `KINDS`.
+def has_routes(found: Uncertainty) -> bool:
+    """Whether trips may have points between their ends; False if they probably last for one recording interval.
+
+    Trips of a trip table have two points each, so nothing is known about the streets between.
 
     Privacy: free (post-processing).
     """
+    asked = (Duration, MeanInterval)
+    if any(question.name not in found.release for question in asked):
+        return True
+    duration, interval = (found.ranges(question).median for question in asked)
+    error = math.hypot(*(found.scale(question) for question in asked))
+    return duration * math.exp(_LIKELY * error) >= _STEPS * interval
+
+
+def verdicts(found: Uncertainty) -> tuple[Verdict, ...]:
+    """The verdict about each kind of result, in the order of `KINDS`; none about streets where trips have no routes.
+
+    Privacy: free (post-processing).
+    """
+    kinds = [kind for kind in KINDS if kind != "streets" or has_routes(found)]
     grid = found.estimates.grid
     zones, streets = square_zones(grid, ZONES), square_cells(grid, STREET_M)
     traffic = np.bincount(streets.ravel(), found.estimates.passage.ravel()).astype(np.float64)
@@ -67,10 +86,10 @@ def verdicts(found: Uncertainty) -> tuple[Verdict, ...]:
         "zones": wrong_share(found.flows(zones) ** 2, found.trips_between(zones)),
         "streets": wrong_share(found.traffic(streets) ** 2, traffic),
         "hours": wrong_share(found.hours() ** 2, found.estimates.departure.sum(axis=0)),
-        "lengths": scale_error(found.scale(Length, SCALES["lengths"])),
-        "speeds": scale_error(found.scale(MeanSpeed, SCALES["speeds"])),
+        "lengths": scale_error(found.scale(Length)),
+        "speeds": scale_error(found.scale(MeanSpeed)),
     }
-    return tuple(Verdict(kind, math.hypot(WITHOUT_NOISE[kind], noise[kind])) for kind in KINDS)
+    return tuple(Verdict(kind, math.hypot(WITHOUT_NOISE[kind], noise[kind])) for kind in kinds)
 
 
 def sentence(found: tuple[Verdict, ...]) -> str:
