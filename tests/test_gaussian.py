@@ -104,8 +104,8 @@ def test_one_unit_moves_every_draw_by_at_most_its_bound(unit, epsilon):
 def test_a_mechanism_that_clips_trajectories_instead_of_users_is_caught(monkeypatch):
     grouped = UserUnits._buckets
 
-    def ungrouped(self):
-        for share, batch, _ in grouped(self):
+    def ungrouped(self, segments):
+        for share, batch, _ in grouped(self, segments):
             yield share, batch, np.arange(len(batch))
 
     monkeypatch.setattr(UserUnits, "_buckets", ungrouped)

@@ -132,12 +132,22 @@ def test_trajectories_and_users_of_one_trajectory_give_the_same_sums():
         assert np.array_equal(one, other)
 
 
-def test_what_the_cap_leaves_out_takes_no_part():
+def test_what_the_cap_leaves_out_takes_part_in_questions_about_people_alone():
     kept = np.arange(len(DATA)) % 3 == 0
     asked = queries(MOST)
     with UserUnits(Passes(Small(DATA), Serial()), SCOPE, kept) as units:
         found = units.sums(asked)
-    for one, other in zip(found, user_sums(select(DATA, kept), asked), strict=True):
+    capped, all_of_them = user_sums(select(DATA, kept), asked), user_sums(DATA, asked)
+    for query, sums, used, everything in zip(asked, found, capped, all_of_them, strict=True):
+        assert np.array_equal(sums, everything if query.question.about_people else used)
+
+
+def test_trajectories_without_a_user_belong_to_nobody():
+    users = np.where(np.arange(len(DATA)) % 4 == 0, None, DATA.user)
+    some = Trajectories(DATA.offsets, DATA.lon, DATA.lat, DATA.t_utc, users)
+    known = np.array([user is not None for user in users])
+    asked = queries(MOST)
+    for one, other in zip(user_sums(some, asked), user_sums(select(DATA, known), asked), strict=True):
         assert np.array_equal(one, other)
 
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wayveil.core.prepare import Prepared, inside_scope, prepare
 from wayveil.core.scope import Scope
-from wayveil.core.trajectories import Trajectories, select, user_codes
+from wayveil.core.trajectories import EMPTY, Trajectories, select, user_codes
 from wayveil.engine.parts import Part
 from wayveil.engine.passes import Passes, Watcher
 from wayveil.engine.serial import Kept, part_batches
@@ -28,6 +28,8 @@ from wayveil.questions.people import PersonQuestion
 from wayveil.questions.question import Question, size_of
 
 Sums = list[NDArray[np.int64]]
+Segments = list[list[tuple[int, int, int]]]
+"""For each bucket: (position in the file, trajectories, points) of what was stored."""
 
 POINTS_TOGETHER = 1 << 17
 """Points of the buckets that are added up together, at least: with fewer, the time goes into calls."""
@@ -69,7 +71,10 @@ class TripUnits:
 
 
 class UserUnits:
-    """Each user is a unit; the trajectories that take part are read once and regrouped by user.
+    """Each user is a unit; the trajectories are read once and regrouped by user.
+
+    Questions about people concern all trajectories of a user, of which they look at first and last points alone. All
+    other questions concern those that are `kept`, or nothing with `ends_only`.
 
     Privacy: not private (trusted side only).
     """
@@ -85,13 +90,14 @@ class UserUnits:
     ) -> None:
         self._scope = scope
         self._file = tempfile.SpooledTemporaryFile(max_size=MOST_IN_MEMORY)  # noqa: SIM115 (kept open, see `close`)
-        self._segments: list[list[tuple[int, int, int]]] = [[] for _ in range(BUCKETS)]
+        self._whole: Segments = [[] for _ in range(BUCKETS)]
+        self._ends: Segments = [[] for _ in range(BUCKETS)]
         self._codes: dict[int | str, int] = {}
         # Where the data is read here, each batch is stored at once, so that no more than one is in memory.
         shared = (scope, self._store if passes.serial else None, ends_only)
         for found in passes.run(_taking_part, shared, kept=kept, watchers=watchers, progress=progress):
-            for batch in found:
-                self._store(batch)
+            for whole, ends in found:
+                self._store(whole, ends)
 
     def __enter__(self) -> "UserUnits":
         return self
@@ -102,17 +108,26 @@ class UserUnits:
     def sums(self, queries: Sequence[UnitQuery], progress: Progress = quiet) -> Sums:
         """The exact sum over all users, for each query."""
         totals = [np.zeros(query.size, np.int64) for query in queries]
-        for share, batch, unit in self._buckets():
-            for total, part in zip(totals, unit_sums(queries, batch, unit)):
-                total += part
-            progress("adding up", share)
+        for segments, about_people in ((self._whole, False), (self._ends, True)):
+            asked = [k for k, query in enumerate(queries) if query.question.about_people == about_people]
+            if not asked:
+                continue
+            for share, batch, unit in self._buckets(segments):
+                for k, part in zip(asked, unit_sums([queries[k] for k in asked], batch, unit)):
+                    totals[k] += part
+                progress("adding up", share)
         return totals
 
-    def _store(self, batch: Trajectories) -> None:
+    def _store(self, whole: Trajectories, ends: Trajectories) -> None:
+        for batch, segments in ((whole, self._whole), (ends, self._ends)):
+            if len(batch):
+                self._store_in(segments, batch)
+
+    def _store_in(self, segments: Segments, batch: Trajectories) -> None:
         assert batch.user is not None
         code = user_codes(batch.user, self._codes)
-        bucket = code % BUCKETS
-        for number in np.unique(bucket):
+        bucket = np.where(code < 0, -1, code % BUCKETS)  # a trajectory without a user belongs to nobody
+        for number in np.unique(bucket[bucket >= 0]):
             mine = np.flatnonzero(bucket == number)
             some = select(batch, mine)
             columns = (code[mine], np.diff(some.offsets), some.lon, some.lat, some.t_utc)
@@ -120,16 +135,16 @@ class UserUnits:
                 at = self._file.seek(0, 2)
                 for column in columns:
                     self._file.write(np.ascontiguousarray(column).tobytes())
-            self._segments[number].append((at, len(some), len(some.lon)))
+            segments[number].append((at, len(some), len(some.lon)))
 
-    def _buckets(self) -> Iterator[tuple[float, Prepared, NDArray[np.int64]]]:
+    def _buckets(self, segments: Segments) -> Iterator[tuple[float, Prepared, NDArray[np.int64]]]:
         """Complete users: the share of the buckets so far, their trajectories, and the number of the user of each.
 
         Small buckets are put together; the sums are exact, so this changes nothing but the time.
         """
         together: list[tuple[int, int, int]] = []
-        for number, segments in enumerate(self._segments, 1):
-            together += segments
+        for number, some in enumerate(segments, 1):
+            together += some
             enough = sum(points for *_, points in together) >= POINTS_TOGETHER
             if not together or not (enough or number == BUCKETS):
                 continue
@@ -194,28 +209,29 @@ def _trip_sums(shared: tuple[Scope, Sequence[UnitQuery]], part: Part, progress: 
 
 
 def _taking_part(
-    shared: tuple[Scope, Callable[[Trajectories], None] | None, bool], part: Part, progress: Progress
-) -> list[Trajectories]:
-    """The trajectories that take part and have a point in the scope: given to the store, or returned.
-
-    Questions about people look at first and last points alone, so the others need not be stored.
-    """
+    shared: tuple[Scope, Callable[[Trajectories, Trajectories], None] | None, bool], part: Part, progress: Progress
+) -> list[tuple[Trajectories, Trajectories]]:
+    """(those that are kept, the ends of all) of the trajectories with a point in the scope: stored, or returned."""
     scope, store, ends_only = shared
-    found: list[Trajectories] = []
+    found: list[tuple[Trajectories, Trajectories]] = []
     position = 0
     for source in part.sources:
         for batch in source.batches(progress):
             mask = slice(position, position + len(batch))
             position += len(batch)
-            taking_part = batch if part.kept is None else select(batch, part.kept[mask])
-            if len(taking_part):
-                some = _with_points(taking_part, scope)
-                (found.append if store is None else store)(_ends_inside(some, scope) if ends_only else some)
+            kept = EMPTY if ends_only else batch if part.kept is None else select(batch, part.kept[mask])
+            pair = _with_points(kept, scope), _ends_inside(_with_points(batch, scope), scope)
+            if store is None:
+                found.append(pair)
+            else:
+                store(*pair)
     return found
 
 
 def _ends_inside(batch: Trajectories, scope: Scope) -> Trajectories:
     """The first and the last point inside the scope of each trajectory, each of which has one."""
+    if not len(batch):
+        return batch
     with np.errstate(invalid="ignore"):
         inside = np.flatnonzero(inside_scope(*scope.to_metres(batch.lon, batch.lat), batch.t_utc, scope))
     first = np.searchsorted(inside, batch.offsets[:-1])
@@ -227,6 +243,8 @@ def _ends_inside(batch: Trajectories, scope: Scope) -> Trajectories:
 
 def _with_points(batch: Trajectories, scope: Scope) -> Trajectories:
     """The trajectories with a point inside the scope: `prepare` would leave nothing of the others."""
+    if not len(batch):
+        return batch
     with np.errstate(invalid="ignore"):
         inside = inside_scope(*scope.to_metres(batch.lon, batch.lat), batch.t_utc, scope)
     some = np.add.reduceat(inside.astype(np.int64), batch.offsets[:-1]) > 0

@@ -121,7 +121,7 @@ def read_people(exact: Exact, unit: Unit, progress: Progress = quiet) -> Iterato
     if unit.kind != "user" or unit.max_per_user < LEAST_PER_PERSON:
         yield exact
         return
-    with UserUnits(exact.passes, exact.scope, exact.kept, progress=progress, ends_only=True) as people:
+    with UserUnits(exact.passes, exact.scope, None, progress=progress, ends_only=True) as people:
         yield replace(exact, people=people)
 
 
