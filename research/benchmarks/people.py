@@ -1,10 +1,13 @@
 """Synthetic people against real ones, beside the same trips shuffled among people.
 
     python research/benchmarks/people.py city
+    python research/benchmarks/people.py city --city 7 --size 9 --people 1500
     python research/benchmarks/people.py cabspotting --data FOLDER
 
-`city` is the simulated city with 3,000 people who leave home and come back. Of each real person at most `c` trips are
-compared, drawn at random, because no more are measured. The noise has a seed, so that the run can be repeated.
+`city` is the simulated city with people who leave home and come back. The questions about people concern all their
+trips, so all are compared. Where too few people are asked about, only the numbers of used trips are known; then at
+most `c` trips of each person are compared, drawn at random. The noise has a seed, so that the run can be repeated.
+`floor` is the divergence of two random halves of the real people.
 """
 
 import argparse
@@ -44,10 +47,10 @@ SCOPES = {
 }  # fmt: skip
 
 
-def simulated_people() -> tuple[Trajectories, Scope]:
-    city = simulate_city(0)
-    made = simulate_trajectories(city, 40_000, seed=1, behaviour=Behaviour(diaries=True))
-    return select(made, np.isin(made.user, np.unique(made.user)[:PEOPLE])), city.scope
+def simulated_people(number: int = 0, size_km: float | None = None, people: int = PEOPLE) -> tuple[Trajectories, Scope]:
+    city = simulate_city(number) if size_km is None else simulate_city(number, size_km=(size_km, size_km))
+    made = simulate_trajectories(city, 14 * people, seed=1 + number, behaviour=Behaviour(diaries=True))
+    return select(made, np.isin(made.user, np.unique(made.user)[:people])), city.scope
 
 
 def real_people(name: str, data: Path) -> tuple[Trajectories, Scope]:
@@ -62,18 +65,25 @@ def main() -> None:
     parser.add_argument("name", choices=["city", *SCOPES])
     parser.add_argument("--data", type=Path, default=Path())
     parser.add_argument("--most", type=int, default=50)
-    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seed", type=int, default=0, help="of the noise")
+    parser.add_argument("--city", type=int, default=0, help="number of the simulated city")
+    parser.add_argument("--size", type=float, help="its side in km")
+    parser.add_argument("--people", type=int, default=PEOPLE, help="its people")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
     warnings.simplefilter("ignore")
-    real, scope = simulated_people() if given.name == "city" else real_people(given.name, given.data)
+    real, scope = (
+        simulated_people(given.city, given.size, given.people)
+        if given.name == "city"
+        else real_people(given.name, given.data)
+    )
     promise = {"epsilon": 1, "delta": "1e-6", "unit": "user", "max_per_user": given.most}
     release = wayveil.measure(real, scope, noise=SeededNoise(given.seed), **promise)
     with mock.patch("wayveil.questions.catalogue.LEAST_PEOPLE", math.inf):
         trips_only = wayveil.measure(real, scope, noise=SeededNoise(given.seed), **promise)
-    used = select(real, kept_trajectories(MemorySource(real), Unit.user(given.most)))
-    number = len(np.unique(used.user))
     asked = "people/trips" in release
+    used = real if asked else select(real, kept_trajectories(MemorySource(real), Unit.user(given.most)))
+    number = len(np.unique(used.user))
     started = time.process_time()
     alone = wayveil.synthesize(trips_only, n=len(used), seed=given.seed).trajectories
     cpu = time.process_time() - started

@@ -1,29 +1,34 @@
 """Estimates about people from the noisy answers; public guesses where nothing was asked.
 
-Each table of answers is shrunk towards the table that unrelated trips would give (James and Stein): the less the two
-differ beyond the noise, the more. So noise alone does not make people with unrelated trips return to places.
+Each table is an average over models (`posterior`), the first of which is that trips belong to people at random. So
+noise alone does not make people with unrelated trips return to places.
 
 Privacy: free (post-processing).
 """
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.questions.answer import Answer
-from wayveil.questions.norm_estimates import Noisy, trajectories_per_unit
-from wayveil.questions.norms import NormBins
 from wayveil.questions.people import PEOPLE_PREFIX, PersonQuestion
-from wayveil.questions.people.rhythm import TRIPS
+from wayveil.questions.people.question import TRIP_CLASSES
 from wayveil.release import Release
+from wayveil.synthesis.people.numbers import trip_numbers
+from wayveil.synthesis.people.posterior import models_around
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Tables = Mapping[str, Floats]
 """Tables of the questions about people, by the name of the question."""
+
+BY_CLASS = ("days", "places", "anchors")
+"""Tables whose rows are classes of people by number of trips, so that the sum of each row is known."""
+ORDERED = ("days", "day_trips", "places", "gyration", "anchor_distance")
+"""Tables whose columns are bins of one quantity, in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,9 +39,7 @@ class PeopleModel:
     """
 
     trips: Floats
-    """Shares of people by number of trips (`TRIPS`)."""
-    max_trips: int
-    """Maximum number of trips used per person."""
+    """Shares of people with 1, 2, … trips."""
     answers: Mapping[str, Answer]
     """Answers to the questions about people, by name; empty if nothing was asked."""
     number: float
@@ -50,11 +53,11 @@ class PeopleModel:
     @property
     def mean_trips(self) -> float:
         """Expected number of trips of a person."""
-        return float(self.trips @ [numbers.mean() for numbers in trip_numbers(self.max_trips)])
+        return float(self.trips @ np.arange(1, len(self.trips) + 1))
 
     def habits(self, unrelated: Tables) -> "Habits":
         """How people travel; `unrelated` are the tables of trips assigned to people at random."""
-        found = {name: shrunk_towards(answer, unrelated[name]) for name, answer in self.answers.items()}
+        found = {name: self._table(name, unrelated[name]) for name in self.answers if name != "trips"}
         if self.measured:
             asked = {**unrelated, **found}
             near, at_first = _share_of_second(asked["continuity"]), _share_of_ends_at_first(asked["anchors"])
@@ -72,6 +75,24 @@ class PeopleModel:
             ends_at_first=float(_share_to_arrange(at_first, _share_of_ends_at_first(unrelated["anchors"]))),
             tables=asked,
         )
+
+    def _table(self, name: str, unrelated: Floats) -> Floats:
+        """The estimated table of a question; rows of classes are estimated one by one."""
+        answer = self.answers[name]
+        sd, shape = answer.noise * np.sqrt(2), answer.shape
+        if name not in BY_CLASS:
+            expected = unrelated.ravel()
+            counts, _ = models_around(expected, name in ORDERED).estimate(
+                answer.counts.ravel(), sd, float(expected.sum())
+            )
+            return counts.reshape(shape)
+        number = np.arange(1.0, len(self.trips) + 1)
+        people = self.number * np.bincount(TRIP_CLASSES.index(number), weights=self.trips, minlength=shape[0])
+        pairs = zip(unrelated.reshape(shape[0], -1), answer.counts.reshape(shape[0], -1), people.tolist())
+        rows = [
+            models_around(expected, name in ORDERED).estimate(noisy, sd, total)[0] for expected, noisy, total in pairs
+        ]
+        return np.array(rows).reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -158,17 +179,13 @@ def people_model(release: Release) -> PeopleModel | None:
     """The model of a user-level release; None at trajectory level, where nothing is known about people."""
     if release.unit != "user":
         return None
-    trips, most = _trips_from_norms(release), release.max_per_user
     answers = {
         answer.name.removeprefix(PEOPLE_PREFIX): answer
         for answer in release.answers
         if answer.name.startswith(PEOPLE_PREFIX)
     }
-    if not answers:
-        return PeopleModel(trips, most, {}, 0.0)
-    number = _number_of_people(release, answers)
-    trips = _shares(np.where(_possible_numbers(most), shrunk_towards(answers["trips"], number * trips), 0.0))
-    return PeopleModel(trips, most, answers, number)
+    number, trips = trip_numbers(release, answers.get("trips"), _numbers_of_people(release, answers))
+    return PeopleModel(trips, answers, number)
 
 
 def without_people(release: Release) -> Release:
@@ -178,70 +195,15 @@ def without_people(release: Release) -> Release:
     )
 
 
-def trip_numbers(most: int) -> list[NDArray[np.int64]]:
-    """The numbers of trips that each bin of `TRIPS` contains, up to the maximum used per person."""
-    edges = [int(edge) for edge in TRIPS.edges]
-    return [np.arange(low, min(high, max(most, low) + 1)) for low, high in pairwise(edges)]
-
-
-def shrunk_towards(answer: Answer, expected: Floats) -> Floats:
-    """The noisy counts, shrunk towards the expected ones; none is negative, and the total is the expected one.
-
-    The variance of a true count around the expected one is assumed to be proportional to the expected count plus the
-    mean. The factor of proportionality is estimated from the amount by which the squared differences exceed the noise,
-    less two standard errors, so that differences that noise explains are ignored.
-    """
-    noisy, total = answer.counts.ravel(), float(expected.sum())
-    prior, noise = expected.ravel(), 2 * answer.noise**2
-    weight, difference = prior + prior.mean(), noisy - prior
-    squares = float((weight**2).sum())
-    signal = float((weight * (difference**2 - noise)).sum()) - 2 * noise * np.sqrt(2 * squares)
-    variance = weight * max(signal, 0.0) / max(squares, 1e-300)
-    return _projected(prior + difference * variance / (variance + noise), total).reshape(answer.shape)
-
-
-def _trips_from_norms(release: Release) -> Floats:
-    """Shares of people by number of trips: from the norms of the count if they were measured, else a broad guess."""
-    numbers = trip_numbers(release.max_per_user)
-    clipping = release["count"].clipping
-    weight = np.array([sum(1 / number for number in some) for some in numbers])
-    if clipping is not None and clipping.norms is not None and clipping.norms_scale is not None:
-        bins = NormBins(release.max_per_user, whole=True)
-        units = trajectories_per_unit(bins, Noisy(clipping.norms, clipping.norms_scale)).units
-        edges = bins.edges
-        per_number = {
-            number: units[k] / (np.floor(edges[k + 1]) - np.floor(edges[k]))
-            for k in range(len(units))
-            for number in range(int(edges[k]) + 1, int(edges[k + 1]) + 1)
-        }
-        measured = np.array([sum(per_number.get(int(number), 0.0) for number in some) for some in numbers])
-        weight = measured if measured.sum() > 0 else weight
-    return _shares(np.where(_possible_numbers(release.max_per_user), weight, 0.0))
-
-
-def _possible_numbers(most: int) -> NDArray[np.bool_]:
-    """Which bins of `TRIPS` contain a number of trips that a person may have."""
-    return np.asarray(TRIPS.edges[:-1]) <= most
-
-
-def _number_of_people(release: Release, answers: Mapping[str, Answer]) -> float:
-    """The number of people: the mean of all answers to which everybody adds one, weighted by their precision."""
+def _numbers_of_people(release: Release, answers: Mapping[str, Answer]) -> list[tuple[float, float]]:
+    """(number, standard deviation) of each answer to which everybody adds one."""
     asked = [(answer, answer.question) for answer in answers.values()]
     everybody = [answer for answer, question in asked if isinstance(question, PersonQuestion) and question.of_everybody]
-    found = [(float(answer.counts.sum()), 2 * answer.noise**2 * answer.counts.size) for answer in everybody]
+    found = [(float(answer.counts.sum()), answer.noise * math.sqrt(2 * answer.counts.size)) for answer in everybody]
     clipping = release["count"].clipping
     if clipping is not None and clipping.norms is not None and clipping.norms_scale is not None:
-        found.append((float(clipping.norms.sum()), clipping.norms_scale**2 * len(clipping.norms)))
-    weight = np.array([1 / variance for _, variance in found])
-    return max(float(weight @ [total for total, _ in found] / weight.sum()), 1.0)
-
-
-def _projected(values: Floats, total: float) -> Floats:
-    """The nearest values that are not negative and add up to `total`: max(y − λ, 0)."""
-    order = np.sort(values)[::-1]
-    running = (np.cumsum(order) - total) / np.arange(1, len(order) + 1)
-    last = int(np.flatnonzero(order > running)[-1]) if total > 0 else 0
-    return np.asarray(np.maximum(values - running[last], 0.0))
+        found.append((float(clipping.norms.sum()), clipping.norms_scale * math.sqrt(len(clipping.norms))))
+    return found
 
 
 def _rows(counts: Floats) -> Floats:

@@ -8,7 +8,7 @@ Privacy: free (post-processing).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,33 +24,15 @@ from wayveil.questions.question import size_of
 from wayveil.rules import with_scope_bounds
 from wayveil.rules.counting import violating_trajectories
 from wayveil.rules.rule import Rule
-from wayveil.synthesis.people.assign import Assignment
+from wayveil.synthesis.people.assign import assign
+from wayveil.synthesis.people.ends import exchanged
 from wayveil.synthesis.people.estimate import PeopleModel
-from wayveil.synthesis.people.plan import draw_plans, numbers_of_trips
-from wayveil.synthesis.people.state import Assigned, TripTable
+from wayveil.synthesis.people.numbers import draw_numbers
+from wayveil.synthesis.people.plan import Calendar, draw_plans
+from wayveil.synthesis.people.state import AssignedTrips, Task, TripTable
 from wayveil.synthesis.people.ways import moved_routes, possible_sequence
 from wayveil.synthesis.place.caps import fastest_mps
 from wayveil.synthesis.place.track_columns import Tracks, motion_of_tracks, take_tracks, written_degrees
-from wayveil.synthesis.trips.departures import midnights
-
-
-@dataclass(frozen=True, eq=False)
-class Calendar:
-    """The days of the scope."""
-
-    midnight: NDArray[np.float64]
-    weekend: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, scope: Scope) -> "Calendar":
-        """Local midnights, and whether each day is a Saturday or Sunday."""
-        midnight = midnights(scope)
-        noon = midnight + 43_200.0
-        return cls(midnight, np.asarray(scope.local_seconds(noon) >= 5 * 86_400.0))
-
-    def day_of(self, t_utc: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Index of the day of each time."""
-        return np.clip(np.searchsorted(self.midnight, t_utc, side="right") - 1, 0, len(self.midnight) - 1)
 
 
 def with_people(
@@ -70,8 +52,7 @@ def with_people(
     tracks = Tracks(made.offsets, x_m, y_m, made.t_utc)
     assigned = _assigned(tracks, model, scope, random, people, progress)
     changed = _as_written(moved_routes(tracks, assigned, scope.width_m, scope.height_m), scope)
-    person = np.array([one.person for one in assigned], np.int64)
-    trip = np.array([one.trip for one in assigned], np.int64)
+    person, trip = assigned.person, assigned.trip
     broken = violating_trajectories(with_scope_bounds(rules, scope), motion_of_tracks(changed, scope))
     kept = _feasible(changed, person, ~np.asarray(broken, bool), fastest_mps(scope))
     # Trips outside the chains stay as they were, each with a person of its own.
@@ -94,25 +75,41 @@ def _assigned(
     random: np.random.Generator,
     wanted: int | None,
     progress: Progress,
-) -> list[Assigned]:
-    """Draw plans of people and assign the trips to them."""
+) -> AssignedTrips:
+    """Draw plans of people, assign the trips to them, and find the positions of starts and ends that move."""
     calendar = Calendar.of(scope)
     first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
-    start = tracks.t_utc[first]
-    day = calendar.day_of(start)
+    depart = tracks.t_utc[first]
+    day = calendar.day_of(depart)
     table = TripTable(
-        tracks.x_m[first], tracks.y_m[first], tracks.x_m[last], tracks.y_m[last],
-        start - calendar.midnight[day], tracks.t_utc[last] - start, calendar.weekend[day].astype(np.float64),
+        np.column_stack([tracks.x_m[first], tracks.y_m[first]]), np.column_stack([tracks.x_m[last], tracks.y_m[last]]),
+        depart - calendar.midnight[day], tracks.t_utc[last] - depart, calendar.weekend[day].astype(np.float64),
     )  # fmt: skip
     habits = model.habits(_unrelated(tracks, model, scope, random))
-    number = int(np.clip(round(len(table) / model.mean_trips), 1, len(table))) if wanted is None else wanted
-    trips = numbers_of_trips(model, len(table), min(number, len(table)), random)
+    number = _people_of(model, len(table)) if wanted is None else wanted
+    trips = draw_numbers(model.trips, len(table), min(number, len(table)), random)
     weight = np.bincount(day, minlength=len(calendar.midnight)).astype(np.float64)
     plans = draw_plans(trips, habits, weight, random)
-    assignment = Assignment(table, plans, habits, calendar.midnight, calendar.weekend, fastest_mps(scope), random)
-    assignment.run(progress)
-    # Sorted by person and time, as the checks expect.
-    return sorted(assignment.assigned, key=lambda one: (one.person, one.depart_utc))
+    found = assign(Task(table, plans, habits, calendar, fastest_mps(scope)), random, progress)
+    return replace(
+        found,
+        start=_exchanged(found.start, found.start_moves, table.start[found.trip]),
+        end=_exchanged(found.end, found.end_moves, table.end[found.trip]),
+    )
+
+
+def _people_of(model: PeopleModel, trips: int) -> int:
+    """How many people make so many trips."""
+    return int(np.clip(round(trips / model.mean_trips), 1, trips))
+
+
+def _exchanged(
+    place: NDArray[np.float64], moves: NDArray[np.bool_], before: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """The places, with those that move replaced by positions near them."""
+    result = place.copy()
+    result[moves] = exchanged(place[moves], before[moves])
+    return result
 
 
 def _unrelated(
@@ -120,7 +117,7 @@ def _unrelated(
 ) -> dict[str, NDArray[np.float64]]:
     """The table of each question about people, if the trips belonged to people at random."""
     count = len(tracks)
-    trips = numbers_of_trips(model, count, int(np.clip(round(count / model.mean_trips), 1, count)), random)
+    trips = draw_numbers(model.trips, count, _people_of(model, count), random)
     person = random.permutation(ragged.owners(trips))
     first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
     ends = (tracks.x_m[first], tracks.y_m[first], tracks.x_m[last], tracks.y_m[last])

@@ -10,16 +10,38 @@ from numpy.typing import NDArray
 
 from wayveil.core import ragged
 from wayveil.core.bins import Bins
+from wayveil.core.scope import Scope
 from wayveil.questions.people.question import TRIP_CLASSES
 from wayveil.questions.people.rhythm import DAY_TRIPS, DAYS_SHARE
-from wayveil.synthesis.people.estimate import Habits, PeopleModel, trip_numbers
-from wayveil.synthesis.trips.draw import systematic
+from wayveil.synthesis.people.estimate import Habits
+from wayveil.synthesis.trips.departures import midnights
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 _LARGEST_DAY = 14
 """Maximum number of trips on a day, unless a person has more trips than the days can hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Calendar:
+    """The days of the scope."""
+
+    midnight: Floats
+    """Local midnight at which each day begins, in UTC."""
+    weekend: NDArray[np.bool_]
+    """Whether each day is a Saturday or Sunday."""
+
+    @classmethod
+    def of(cls, scope: Scope) -> "Calendar":
+        """The days of a scope."""
+        midnight = midnights(scope)
+        noon = midnight + 43_200.0
+        return cls(midnight, np.asarray(scope.local_seconds(noon) >= 5 * 86_400.0))
+
+    def day_of(self, t_utc: Floats) -> Integers:
+        """Index of the day of each time."""
+        return np.clip(np.searchsorted(self.midnight, t_utc, side="right") - 1, 0, len(self.midnight) - 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,7 +73,8 @@ def draw_plans(
 ) -> Plans:
     """Plans of people with these numbers of trips; days are drawn in proportion to their weights.
 
-    At first each trip gets a day independently. People whose number of active days must change then get other days.
+    At first each trip gets a day independently. People whose number of active days must change then get other days, and
+    so do others, with the probability by which independent days have other numbers of trips than wanted.
     """
     chance = np.maximum(date_weight / date_weight.sum(), 1e-12)
     chance /= chance.sum()
@@ -62,7 +85,9 @@ def draw_plans(
     offsets = ragged.offsets_of(active)
     bins = DAYS_SHARE.index(active / trips)
     wanted = habits.days.bins(TRIP_CLASSES.index(trips.astype(np.float64)), bins, random)
-    other = np.flatnonzero(wanted != bins)
+    on_a_day = np.bincount(DAY_TRIPS.index(sizes.astype(np.float64)), minlength=len(DAY_TRIPS)) / len(sizes)
+    differs = np.abs(on_a_day - habits.day_trips).sum() / 2
+    other = np.flatnonzero((wanted != bins) | (random.random(len(trips)) < differs))
     planned = dict(zip(other.tolist(), _day_sizes(trips[other], wanted[other], days, habits.day_trips, random)))
     dates = np.split(when % days, offsets[1:-1])
     each = np.split(sizes, offsets[1:-1])
@@ -70,22 +95,6 @@ def draw_plans(
         dates[who], each[who] = np.sort(random.choice(days, len(of_day), replace=False, p=chance)), of_day
     date, size = np.concatenate(dates), np.concatenate(each)
     return Plans(ragged.offsets_of(trips), np.repeat(date, size), ragged.ranks(size), np.repeat(size, size))
-
-
-def numbers_of_trips(model: PeopleModel, count: int, people: int, random: np.random.Generator) -> Integers:
-    """Numbers of trips from the estimated distribution, adjusted in steps of one until they sum to `count`."""
-    numbers = trip_numbers(model.max_trips)
-    bins = random.permutation(systematic(model.trips, people, random))
-    drawn = np.array([numbers[one][random.integers(len(numbers[one]))] for one in bins.tolist()], np.int64)
-    while (left := count - int(drawn.sum())) != 0:
-        step = 1 if left > 0 else -1
-        able = np.flatnonzero(drawn < max(model.max_trips, count)) if step > 0 else np.flatnonzero(drawn > 1)
-        if step > 0 and (within := able[drawn[able] < model.max_trips]).size:
-            able = within
-        chance = drawn[able] / drawn[able].sum()
-        some = random.choice(able, min(abs(left), len(able)), replace=False, p=chance)
-        drawn[some] += step
-    return drawn
 
 
 def _day_sizes(

@@ -1,61 +1,98 @@
-"""Trips, people and their wishes during the assignment.
+"""Trips, people and what has been assigned so far.
 
 Privacy: free (post-processing).
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.questions.people.trips_of_people import PLACE_M
+from wayveil.synthesis.people.estimate import Habits
+from wayveil.synthesis.people.plan import Calendar, Plans
+from wayveil.synthesis.people.settings import SETTINGS
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+Position = tuple[float, float]
+
+_ROWS = 1 << 20
+"""More squares than a column of the grid of places has."""
+
+
+def square_of(x: Floats, y: Floats) -> Integers:
+    """Number of the square of the grid of places that contains each position."""
+    return np.asarray((x // PLACE_M) * _ROWS + y // PLACE_M, np.int64)
 
 
 @dataclass(frozen=True, eq=False)
 class TripTable:
     """The trips of a shard: starts and ends in metres, times of day, and kind of day."""
 
-    x0: Floats
-    y0: Floats
-    x1: Floats
-    y1: Floats
+    start: Floats
+    """(n, 2)."""
+    end: Floats
+    """(n, 2)."""
     tod_s: Floats
     """Seconds between the local midnight before the departure and the departure."""
     duration_s: Floats
     weekend: Floats
 
     def __len__(self) -> int:
-        return len(self.x0)
+        return len(self.tod_s)
 
 
-@dataclass
+@dataclass(frozen=True, eq=False)
+class Task:
+    """What is to be assigned: trips to planned trips of people with these habits."""
+
+    trips: TripTable
+    plans: Plans
+    habits: Habits
+    calendar: Calendar
+    fastest_mps: float
+
+    def least_gap_s(self, end: Floats, start: Floats) -> Floats:
+        """Minimum time between the end of one trip and the start of the next; (…, 2) positions, NaN for no trip."""
+        apart = np.nan_to_num(np.hypot(start[..., 0] - end[..., 0], start[..., 1] - end[..., 1]))
+        return np.asarray(SETTINGS.least_stay_s + SETTINGS.travel_reserve * apart / self.fastest_mps)
+
+    def in_time(self, trip: Integers, midnight: Floats, free_utc: Floats, here: Floats) -> Flags:
+        """Whether people reach the start of these trips early enough."""
+        earliest = free_utc + self.least_gap_s(here, self.trips.start[trip])
+        return np.asarray(midnight + self.trips.tod_s[trip] >= earliest)
+
+
+@dataclass(slots=True)
 class Person:
     """Where a person is and has been, during the assignment."""
 
-    places: list[tuple[float, float]] = field(default_factory=list)
+    places: list[Position] = field(default_factory=list)
     """Position of each known place, in the order of the first visits."""
     visits: list[int] = field(default_factory=list)
     """Number of visits to each known place."""
     legs: dict[tuple[int, int], int] = field(default_factory=dict)
     """The trip with which the person first went from one place to another."""
-    cells: dict[tuple[int, int], int] = field(default_factory=dict)
+    squares: dict[int, int] = field(default_factory=dict)
     """Number of the place in each visited square of the grid of places."""
     at: int = -1
     """Number of the current place; −1 before the first trip."""
-    here: tuple[float, float] = (np.nan, np.nan)
+    here: Position = (np.nan, np.nan)
     """Where the last trip ended."""
     free_utc: float = -np.inf
     """Earliest time at which the person can leave again."""
 
-    def place_at(self, x: float, y: float) -> int:
-        """The number of the place at this position, which is added if it is new."""
-        number = self.cells.setdefault((int(x // PLACE_M), int(y // PLACE_M)), len(self.places))
+    def visit(self, x: float, y: float) -> int:
+        """Count a visit at this position: the number of its place, which is added if it is new."""
+        square = int(x // PLACE_M) * _ROWS + int(y // PLACE_M)
+        number = self.squares.setdefault(square, len(self.places))
         if number == len(self.places):
             self.places.append((x, y))
             self.visits.append(0)
+        self.visits[number] += 1
         return number
 
     def some_place(self, drawn: float) -> int:
@@ -70,8 +107,7 @@ class Person:
         return -1
 
 
-@dataclass(frozen=True)
-class Assigned:
+class Leg(NamedTuple):
     """One trip of a person, as assigned."""
 
     person: int
@@ -81,39 +117,66 @@ class Assigned:
     """The trip that gives the route."""
     reverse: bool
     """Whether that route is travelled backwards."""
-    start: tuple[float, float]
-    end: tuple[float, float]
+    start: Position
+    """The start, or the place that it moves to."""
+    end: Position
+    start_moves: bool
+    end_moves: bool
     depart_utc: float
 
 
 @dataclass(frozen=True, eq=False)
-class Wishes:
-    """What people want to do next, one row per person."""
+class AssignedTrips:
+    """The columns of all legs, sorted by person and time; see `Leg`."""
 
     person: Integers
-    slot: Integers
-    """Index of the planned trip."""
-    midnight: Floats
-    tod_s: Floats
-    """Wanted departure, in seconds after midnight."""
-    weekend: Floats
-    free_utc: Floats
-    here: Floats
-    """(n, 2) where the person is; NaN before the first trip."""
-    continues: NDArray[np.bool_]
-    """Whether the trip should start there."""
-    target: Integers
-    """The known place to go to, or −1."""
-    there: Floats
-    """(n, 2) the position of that place; NaN if there is none."""
-    earlier: Integers
-    """The person's earlier trip between these places, in either direction, or −1."""
-    on_time: NDArray[np.bool_]
-    """Whether the trip that the slot holds departs at the wanted time."""
+    trip: Integers
+    route: Integers
+    reverse: Flags
+    start: Floats
+    """(n, 2)."""
+    end: Floats
+    start_moves: Flags
+    end_moves: Flags
+    depart_utc: Floats
 
     def __len__(self) -> int:
         return len(self.person)
 
-    def take(self, rows: NDArray[np.generic]) -> "Wishes":
-        """The wishes in these rows."""
-        return Wishes(*(getattr(self, name)[rows] for name in self.__dataclass_fields__))
+    @classmethod
+    def of(cls, legs: list[Leg]) -> "AssignedTrips":
+        """The columns of legs that may be in any order."""
+        columns = [np.array(column) for column in zip(*legs)]
+        order = np.lexsort((columns[-1], columns[0]))
+        return cls(*(column[order] for column in columns))
+
+
+class Chains:
+    """The state of the assignment: which planned trip (slot) holds which trip, and what people have done so far."""
+
+    def __init__(self, task: Task, random: np.random.Generator) -> None:
+        weekend_of_slot = task.calendar.weekend[task.plans.date]
+        self.trip_of = _random_trips(weekend_of_slot, task.trips.weekend, random)
+        """Trip that each slot holds."""
+        self.slot_of = np.argsort(self.trip_of)
+        """Slot that holds each trip."""
+        self.unassigned = np.ones(len(task.trips), bool)
+        self.people = [Person() for _ in range(len(task.plans))]
+        self.legs: list[Leg] = []
+        """In the order of the assignment."""
+
+    def exchange(self, slot: int, trip: int) -> None:
+        """Give the trip to this slot, and the trip of this slot to the slot that held it."""
+        other, previous = self.slot_of[trip], self.trip_of[slot]
+        self.trip_of[slot], self.trip_of[other] = trip, previous
+        self.slot_of[trip], self.slot_of[previous] = slot, other
+
+
+def _random_trips(weekend_of_slot: Flags, weekend_of_trip: Floats, random: np.random.Generator) -> Integers:
+    """A trip for each slot, at random; on the same kind of day, as far as there are enough of them."""
+    slots, trips = random.permutation(len(weekend_of_slot)), random.permutation(len(weekend_of_trip))
+    slots = slots[np.argsort(weekend_of_slot[slots], kind="stable")]
+    trips = trips[np.argsort(weekend_of_trip[trips], kind="stable")]
+    result = np.empty(len(slots), np.int64)
+    result[slots] = trips
+    return result

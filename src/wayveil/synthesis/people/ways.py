@@ -3,13 +3,11 @@
 Privacy: free (post-processing).
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
-from wayveil.synthesis.people.state import Assigned
+from wayveil.synthesis.people.state import AssignedTrips
 from wayveil.synthesis.place.track_columns import Tracks
 
 _TAPER, _TAPER_M = 5.0, 200.0
@@ -18,11 +16,9 @@ _EDGE_M = 1.0
 """Minimum distance from the edge of the box."""
 
 
-def moved_routes(tracks: Tracks, assigned: Sequence[Assigned], width_m: float, height_m: float) -> Tracks:
+def moved_routes(tracks: Tracks, assigned: AssignedTrips, width_m: float, height_m: float) -> Tracks:
     """The tracks of the assigned trips, in the same order, with their ends moved."""
-    route = np.array([one.route for one in assigned], np.int64)
-    reverse = np.array([one.reverse for one in assigned], bool)
-    depart = np.array([one.depart_utc for one in assigned])
+    route, reverse = assigned.route, assigned.reverse
     offsets, points = ragged.take(tracks.offsets, route)
     count = np.diff(offsets)
     rank, owner = ragged.ranks(count), ragged.owners(count)
@@ -36,16 +32,16 @@ def moved_routes(tracks: Tracks, assigned: Sequence[Assigned], width_m: float, h
     along -= along[first][owner]
     whole = along[last]
     for places, at, distance in (
-        ([one.start for one in assigned], first, along),
-        ([one.end for one in assigned], last, whole[owner] - along),
+        (assigned.start, first, along),
+        (assigned.end, last, whole[owner] - along),
     ):
-        moved = np.array(places).reshape(-1, 2) - np.column_stack([x[at], y[at]])
+        moved = places - np.column_stack([x[at], y[at]])
         dx, dy = moved.T
         reach = np.minimum(np.maximum(_TAPER * np.hypot(dx, dy) + _TAPER_M, 1.0), np.maximum(whole, 1.0))
         fade = np.clip(1 - distance / reach[owner], 0.0, 1.0)
         x, y = x + fade * dx[owner], y + fade * dy[owner]
     x, y = np.clip(x, _EDGE_M, width_m - _EDGE_M), np.clip(y, _EDGE_M, height_m - _EDGE_M)
-    return Tracks(offsets, x, y, np.rint(depart)[owner] + np.rint(elapsed))
+    return Tracks(offsets, x, y, np.rint(assigned.depart_utc)[owner] + np.rint(elapsed))
 
 
 def possible_sequence(tracks: Tracks, person: NDArray[np.int64], fastest_mps: float) -> NDArray[np.bool_]:

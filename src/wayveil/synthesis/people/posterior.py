@@ -1,0 +1,81 @@
+"""Estimates of small tables from noisy counts: averages over models, each weighted by how well it explains the answer.
+
+A model says which counts are expected and how far the true ones may be from them. The first one is that trips belong to
+people at random. The noise is known, so an answer that this model explains about as well as any other leaves the
+expected counts of random trips as they are.
+
+Privacy: free (post-processing).
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SPREADS = (0.0, 0.1, 0.3, 1.0, 3.0)
+"""Standard deviations of true counts around those of a model, relative to the mean count. Their square is proportional
+to the expected count plus the mean count."""
+SCALES = (0.15, 0.5, 1.5, 4.0)
+"""Scales, in bins, on either side of the centre of a shape."""
+
+
+@dataclass(frozen=True, eq=False)
+class Models:
+    """Expected shares, a row per model, with their prior probabilities."""
+
+    shares: Floats
+    prior: Floats
+    spreads: tuple[float, ...] = SPREADS
+    smooth: bool = False
+    """Whether true counts differ from the expected ones by a share of these, so that no count comes from nothing."""
+
+    def estimate(self, noisy: Floats, sd: float, total: float | Floats) -> tuple[Floats, Floats]:
+        """(posterior mean of the counts, log posterior probability of each model).
+
+        The counts add up to `total`, which may differ between models.
+        """
+        each = np.broadcast_to(np.maximum(total, 0.0), len(self.shares))
+        mean = (each[:, None] * self.shares)[:, None, :]
+        average = mean.mean(axis=2, keepdims=True)
+        weight_of = mean**2 if self.smooth else (mean + average) * average
+        noise, variance = np.square(sd), np.square(self.spreads)[None, :, None] * weight_of
+        whole = noise + variance
+        fit = -0.5 * ((noisy - mean) ** 2 / whole + np.log(whole)).sum(axis=2)
+        log_weight = fit + np.log(self.prior)[:, None] - math.log(len(self.spreads))
+        weight = np.exp(log_weight - log_weight.max())
+        of_model = weight.sum(axis=1)
+        whole_weight = float(of_model.sum())
+        counts = np.einsum("sg,sgk->k", weight, mean + (noisy - mean) * variance / whole) / whole_weight
+        sum_of_counts = float(of_model @ each) / whole_weight
+        return projected(counts, sum_of_counts), np.log(np.maximum(of_model / whole_weight, 1e-300))
+
+
+def models_around(expected: Floats, ordered: bool) -> Models:
+    """Trips of random people with probability one half; where bins are ordered, otherwise shapes with one peak."""
+    first = (expected / max(float(expected.sum()), 1e-300))[None]
+    if not ordered:
+        return Models(first, np.ones(1))
+    bins = float(len(expected))
+    others = shapes(np.arange(bins + 1) - 0.5, np.arange(-0.5, bins, 0.5), SCALES)
+    return Models(np.vstack([first, others]), np.r_[0.5, np.full(len(others), 0.5 / len(others))])
+
+
+def shapes(edges: Floats, centres: Floats, scales: tuple[float, ...]) -> Floats:
+    """Shares in bins of Laplace distributions with different scales on both sides; the end bins take the rest."""
+    centre, left, right = (grid.ravel()[:, None] for grid in np.meshgrid(centres, scales, scales, indexing="ij"))
+    apart = np.asarray(edges)[None, 1:-1] - centre
+    below = left / (left + right) * np.exp(np.minimum(apart, 0.0) / left)
+    above = right / (left + right) * np.exp(-np.maximum(apart, 0.0) / right)
+    running = np.where(apart < 0, below, 1 - above)
+    return np.asarray(np.diff(running, axis=1, prepend=0.0, append=1.0))
+
+
+def projected(values: Floats, total: float) -> Floats:
+    """The nearest values that are not negative and add up to `total`: max(y − λ, 0)."""
+    order = np.sort(values)[::-1]
+    running = (np.cumsum(order) - total) / np.arange(1, len(order) + 1)
+    last = int(np.flatnonzero(order > running)[-1]) if total > 0 else 0
+    return np.asarray(np.maximum(values - running[last], 0.0))

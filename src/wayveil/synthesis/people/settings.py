@@ -1,0 +1,28 @@
+"""Settings of the assignment of trips to people."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class PeopleSettings:
+    """Distances and times of the assignment; set by hand on the simulated city."""
+
+    snap_m: float = 600.0
+    """Maximum distance by which a start or end is moved, to the place where the person is or goes."""
+    repeat_m: float = 1_500.0
+    """A leg that the person has travelled before may replace a trip whose start and end are at most this far away."""
+    hour_m: float = 1_000.0
+    """Distance that is as bad as a departure one hour too early or too late."""
+    other_kind_of_day_m: float = 30_000.0
+    """Distance between working days and weekends, larger than any that matters, so that trips stay on their kind."""
+    nearest: int = 24
+    """Candidate trips for each leg; four times as many where only the start or only the hour is given."""
+    least_unassigned: float = 0.7
+    """A search tree is rebuilt when a smaller share of its trips than this is still unassigned."""
+    least_stay_s: float = 60.0
+    """Minimum time between two trips of a person."""
+    travel_reserve: float = 2.0
+    """Safety factor on the time that the straight line between two trips takes at top speed."""
+
+
+SETTINGS = PeopleSettings()
