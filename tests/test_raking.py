@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from wayveil.core.raking import rake
+from wayveil.core.raking import Limits, rake
 
 
 def shares(random, bins):
@@ -29,20 +29,21 @@ def test_groups_get_their_shares_of_any_sum():
 
 
 def test_an_empty_group_changes_nothing():
-    weight = rake(np.ones(10), [(np.zeros(10, np.int64), np.array([0.5, 0.5]))], 5, total=None, most_factor=5.0)
+    weight = rake(np.ones(10), [(np.zeros(10, np.int64), np.array([0.5, 0.5]))], 5, total=None, limits=Limits(5.0))
     assert np.isfinite(weight).all() and weight.min() == weight.max()
 
 
 def test_limits_hold():
     group, wanted = np.r_[np.zeros(99, np.int64), 1], np.array([0.01, 0.99])
-    assert rake(np.ones(100), [(group, wanted)], 1, total=None, most_factor=5.0)[-1] == 5.0
-    bounded = rake(np.ones(100), [(group, wanted)], 9, total=None, bounds=(0.5, 2.0))
+    assert rake(np.ones(100), [(group, wanted)], 1, total=None, limits=Limits(5.0))[-1] == 5.0
+    bounded = rake(np.ones(100), [(group, wanted)], 9, total=None, limits=Limits(bounds=(0.5, 2.0)))
     assert bounded.min() >= 0.5 and bounded.max() <= 2.0
 
 
 def test_rows_add_to_one_after_every_margin():
     group = np.array([[0, 1], [0, 1], [1, 1]])
-    weight = rake(np.full((3, 2), 0.5), [(group, np.array([0.5, 0.5]))], 50, total=3, rows_add_to_one=True)
+    limits = Limits(rows_add_to_one=True)
+    weight = rake(np.full((3, 2), 0.5), [(group, np.array([0.5, 0.5]))], 50, total=3, limits=limits)
     assert weight.sum(axis=1) == pytest.approx(np.ones(3))
     assert np.bincount(group.ravel(), weight.ravel()) / 3 == pytest.approx([0.5, 0.5], abs=1e-6)
 

@@ -11,12 +11,28 @@ Similar loops that are not raking: `fit.weights` (mirror descent with a step tha
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 Margin = tuple[int | NDArray[np.int64], NDArray[np.float64]]
 """An axis of a two-way table, or the group of each weight; and the target share of each group."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the weights must keep to while they are raked."""
+
+    most_factor: float = np.inf
+    """The largest factor in a step, and the inverse of the smallest."""
+    bounds: tuple[float, float] | None = None
+    """Smallest and largest weight after each round, over their mean; the mean then becomes 1."""
+    rows_add_to_one: bool = False
+    """Whether each row of a two-way table is scaled to the sum 1 after each margin."""
+
+
+NO_LIMITS = Limits()
 
 
 def rake(
@@ -26,9 +42,7 @@ def rake(
     *,
     total: float | None = 1.0,
     power: float = 1.0,
-    most_factor: float = np.inf,
-    bounds: tuple[float, float] | None = None,
-    rows_add_to_one: bool = False,
+    limits: Limits = NO_LIMITS,
 ) -> NDArray[np.float64]:
     """Weights whose sums over the groups of each margin are `total` × the target shares. Overwrites `weight`.
 
@@ -38,13 +52,8 @@ def rake(
         None to leave the sum of the weights unconstrained.
     power
         Exponent of the factors; with less than 1, a few rounds reach the targets only in part.
-    most_factor
-        The largest factor in a step, and the inverse of the smallest.
-    bounds
-        Smallest and largest weight after each round, over their mean; the mean then becomes 1.
-    rows_add_to_one
-        Whether each row of a two-way table is scaled to the sum 1 after each margin.
     """
+    most_factor, bounds = limits.most_factor, limits.bounds
     for _ in range(rounds):
         for where, target in margins:
             if isinstance(where, int):
@@ -58,7 +67,7 @@ def rake(
                 factor **= power
             np.clip(factor, 1 / most_factor, most_factor, out=factor)
             weight *= np.expand_dims(factor, 1 - where) if isinstance(where, int) else factor[where]
-            if rows_add_to_one:
+            if limits.rows_add_to_one:
                 weight /= weight.sum(axis=1, keepdims=True)
         if bounds is not None:
             weight = np.clip(weight / weight.mean(), *bounds)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.html import card, table_of_text
 from wayveil.core.optional import needed
 from wayveil.traffic.uncertainty import Figures
 
@@ -46,8 +47,6 @@ class Table:
         return needed("geopandas").GeoDataFrame(self.columns, geometry=shapes, crs="EPSG:4326")
 
     def _repr_html_(self) -> str:
-        from wayveil.core.html import card, table_of_text
-
         shown = min(len(self), 10)
         rows = [[_text(column[k]) for column in self.columns.values()] for k in range(shown)]
         more = [("rows", f"{len(self):,}, the first {shown} shown")]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from wayveil.core.html import card, table_of_text
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.files import read, read_metadata
@@ -74,8 +75,6 @@ class TrafficTables:
         return f"TrafficTables({', '.join(f'{table.name}: {len(table):,} rows' for table in self)})"
 
     def _repr_html_(self) -> str:
-        from wayveil.core.html import card, table_of_text
-
         rows = [[table.name, f"{len(table):,}", ", ".join(table.columns)] for table in self]
         facts = [("trips", f"about {self.summary['trips']:,.0f}")]
         facts += [("synthetic trips", f"{self.summary['synthetic_trips']:,}")]

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from wayveil.core import ragged
 from wayveil.core.grid import Grid
-from wayveil.core.raking import rake
+from wayveil.core.raking import Limits, rake
 from wayveil.core.regions import cut_regions, label_regions
 from wayveil.questions.displacement import Displacement
 from wayveil.questions.displacement_length import DisplacementLength
@@ -135,9 +135,8 @@ def _draw_ends(
         (district[origin], starts),
         (district[destination], ends),
     )
-    weight = rake(
-        np.ones(many), views, TRIPS.ends_rounds, total=None, most_factor=TRIPS.most_factor, bounds=TRIPS.weight_bounds
-    )
+    limits = Limits(TRIPS.most_factor, TRIPS.weight_bounds)
+    weight = rake(np.ones(many), views, TRIPS.ends_rounds, total=None, limits=limits)
     pair = zone_pairs(origin, destination, grid)
     each = candidates * integer_trips(pair, weight, count, random)
     kept = within_groups(weight, pair, ragged.owners(each), len(each), random)
@@ -173,9 +172,8 @@ def _draw_durations(
         (duration.bins.index(duration_s).reshape(count, proposals), duration.shares),
     )
     weight = np.full((count, proposals), 1.0 / proposals)
-    weight = rake(
-        weight, margins, TRIPS.durations_rounds, total=count, most_factor=TRIPS.most_factor, rows_add_to_one=True
-    )
+    limits = Limits(TRIPS.most_factor, rows_add_to_one=True)
+    weight = rake(weight, margins, TRIPS.durations_rounds, total=count, limits=limits)
     chosen = (random.random((count, 1)) > np.cumsum(weight, axis=1)).sum(axis=1)
     result: NDArray[np.float64] = duration_s.reshape(count, proposals)[
         np.arange(count), np.minimum(chosen, proposals - 1)
