@@ -37,7 +37,7 @@ def blocks(page: Path, language: str) -> list[str]:
 
 
 def table_commands() -> list[str]:
-    """The examples of the README's table of verbs."""
+    """The examples of the README's table of commands."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     return re.findall(r"^\| `[a-z]+`.*\| `(wayveil [^`]+)` \|$", text, re.M)
 
@@ -104,13 +104,13 @@ def test_console_blocks_run(page, here, monkeypatch, capsys):
         assert code == (int(expected[1]) if expected else 0), line
 
 
-def test_the_table_of_verbs_runs(here, monkeypatch, capsys):
+def test_the_table_of_commands_runs(here, monkeypatch, capsys):
     for line in table_commands():
         if line.split()[1] not in SLOW:
             assert run(line, monkeypatch, capsys) == 0, line
 
 
-def test_the_table_names_every_verb():
+def test_the_table_names_every_command():
     from wayveil.cli.main import COMMANDS
 
     assert sorted({line.split()[1] for line in table_commands()}) == sorted(COMMANDS)
@@ -129,7 +129,7 @@ def command(words: list[str]):
 
 
 @pytest.mark.parametrize("line", [line for line in table_commands() if line.split()[1] in SLOW])
-def test_slow_verbs_at_least_parse(line, here):
+def test_slow_commands_at_least_parse(line, here):
     found, words = command(shlex.split(line)[1:])
     found.make_context(found.name, list(words))
 

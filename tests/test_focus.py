@@ -142,7 +142,7 @@ def test_parts_of_blocks_without_anybody_and_of_very_full_ones():
         warnings.simplefilter("error")
         found = fine_parts(np.array([-1e300, -5.0, 0.0, 5e-324, 1e300]), 256, 3.0)
     assert found.tolist() == [FEWEST] * 4 + [MOST]
-    assert 1 <= FEWEST < MOST <= PARTS - 1  # both levels are heard everywhere, or nothing could be taken apart
+    assert 1 <= FEWEST < MOST <= PARTS - 1  # both levels contribute everywhere, so that they can be separated
     # Where a fine cell is worth one noise unit, nearly all of the share is its own; at three percent a fifth is.
     assert fine_parts(np.array([256 * 3.0, 0.03 * 256 * 3.0]), 256, 3.0).tolist() == [15, 3]
 

@@ -49,7 +49,7 @@ def forbidden(name: str) -> bool:
 
 
 @pytest.mark.parametrize("path", WALLED, ids=lambda path: str(path.relative_to(ROOT)))
-def test_nothing_of_the_private_side_is_imported(path):
+def test_synthesis_imports_nothing_that_reads_private_data(path):
     assert not {name for name in imported(path) if forbidden(name)}
 
 

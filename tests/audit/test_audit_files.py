@@ -1,4 +1,4 @@
-"""One file: honest samples pass, copies and the published method fail; the verb and its JSON."""
+"""One file: honest samples pass, copies and the published method fail; the command and its JSON."""
 
 import json
 

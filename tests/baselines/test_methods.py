@@ -19,7 +19,7 @@ def without_noise(epsilon, shares):
     return SoundMechanism(Budget.split(epsilon, shares), NoNoise())
 
 
-def test_n_grams_grow_from_the_longest_gram_that_matches():
+def test_n_grams_grow_from_the_longest_match():
     """1 2 3 and 4 2 5 only: what follows 2 depends on the cell before it."""
     rows = np.array([[1, 2, 3, n_gram.END], [4, 2, 5, n_gram.END]] * 500)
     rows = np.column_stack([rows, np.full((1000, n_gram.LONGEST - 4), -1)])

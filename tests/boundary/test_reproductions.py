@@ -244,7 +244,7 @@ def test_large_decimals_are_not_merged(tmp_path):
     assert counted(saved(table(ids.cast(pa.decimal128(38, 3))), "parquet", tmp_path)) == 2
 
 
-def test_007_and_7_are_different_ids_in_any_company(tmp_path):
+def test_007_and_7_are_different_ids_among_any_others(tmp_path):
     rows = [("7", *GOOD[0][1:]), ("007", *GOOD[0][1:])]
     assert counted(csv(tmp_path / "x.csv", rows)) == counted(csv(tmp_path / "x.csv", [*rows, GOOD[0]])) - 1 == 2
 

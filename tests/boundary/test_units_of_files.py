@@ -208,7 +208,7 @@ def test_more_formats(data, tmp_path, kind):
 @pytest.mark.parametrize("kind", MORE)
 @settings(max_examples=400, deadline=None, suppress_health_check=QUIET, phases=PHASES)
 @given(data=st.data())
-def test_more_formats_at_length(data, tmp_path, kind):
+def test_more_formats_with_many_cases(data, tmp_path, kind):
     more_case(data, tmp_path, kind)
 
 
@@ -216,7 +216,7 @@ def test_more_formats_at_length(data, tmp_path, kind):
 @pytest.mark.parametrize("kind", WITHOUT)
 @settings(max_examples=400, deadline=None, suppress_health_check=QUIET, phases=PHASES)
 @given(data=st.data())
-def test_tables_without_an_id_at_length(data, tmp_path, kind):
+def test_tables_without_an_id_with_many_cases(data, tmp_path, kind):
     case_without_id(data, tmp_path, kind)
 
 
@@ -242,7 +242,7 @@ def folder_case(data, tmp_path, kind):
 @pytest.mark.parametrize("kind", TABLES)
 @settings(max_examples=1500, deadline=None, suppress_health_check=QUIET, phases=PHASES)
 @given(data=st.data())
-def test_tables_at_length(data, tmp_path, monkeypatch, kind):
+def test_tables_with_many_cases(data, tmp_path, monkeypatch, kind):
     table_case(data, tmp_path, kind, monkeypatch)
 
 
@@ -250,5 +250,5 @@ def test_tables_at_length(data, tmp_path, monkeypatch, kind):
 @pytest.mark.parametrize("kind", TREES)
 @settings(max_examples=500, deadline=None, suppress_health_check=QUIET, phases=PHASES)
 @given(data=st.data())
-def test_folders_at_length(data, tmp_path, kind):
+def test_folders_with_many_cases(data, tmp_path, kind):
     folder_case(data, tmp_path, kind)

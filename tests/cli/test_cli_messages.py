@@ -118,7 +118,7 @@ def test_a_missing_file_and_a_missing_option(wayveil, folder):
     assert "no file or folder" in wayveil("measure", "none.csv", *MEASURE).err
     said = wayveil("measure", "rides.csv", *MEASURE[:-2])
     assert said.code == 2 and "--output" in said.err
-    assert wayveil("no-such-verb").code == 2
+    assert wayveil("no-such-command").code == 2
 
 
 @pytest.mark.needs("file permissions")
@@ -196,7 +196,7 @@ def test_an_interruption_after_the_spend_is_reported(wayveil, folder, monkeypatc
 
 
 @pytest.mark.parametrize("verb", COMMANDS)
-def test_every_verb_helps_with_an_example(wayveil, verb):
+def test_the_help_of_every_command_has_an_example(wayveil, verb):
     said = wayveil(verb, "-h")
     assert said.code == 0 and ("Example" in said.out or "Commands" in said.out), said
 
@@ -291,7 +291,7 @@ def test_describe_and_synthesize(wayveil, folder):
     assert "not a wayveil release" in wayveil("synthesize", "x.release.json", "-o", "s.csv").err
 
 
-def test_an_unknown_ending_names_what_the_verb_has(wayveil, folder):
+def test_an_unknown_extension_names_those_of_the_command(wayveil, folder):
     assert wayveil("measure", "rides.csv", *MEASURE).code == 0
     (folder / "rides.xlsx").write_text("not a table")
     for words, cure, none in (

@@ -106,7 +106,7 @@ def test_links_to_the_ledger_are_the_ledger(wayveil, released):
 
 
 @pytest.mark.parametrize("name", ["L", "L.witness", "default"])
-def test_no_verb_and_no_function_replaces_a_ledger(wayveil, released, name):
+def test_no_command_and_no_function_replaces_a_ledger(wayveil, released, name):
     assert wayveil("ledger", "open", "rides.csv", "--dataset", "d", "--unit", "trajectory", "--total", "1").code == 0
     target = str(default_path()) if name == "default" else name
     synthesize = ("synthesize", "x.release.json", "-n", "5", "--force", "-o")
@@ -271,7 +271,7 @@ def test_python_never_replaces_what_it_measured(wayveil, released):
     ],
     ids=lambda words: " ".join(words[:2] + words[-2:]),
 )
-def test_no_verb_replaces_an_input(wayveil, released, words):
+def test_no_command_replaces_an_input(wayveil, released, words):
     os.link("rides.csv", "hard")
     os.link("rides.csv", "hard.csv")
     os.link("x.release.json", "release.parquet")

@@ -162,7 +162,7 @@ def test_no_command_prints_anything_private(wayveil, folder, caplog):
         said = searched(wayveil(*text.split()), caplog, re.compile("sentinel"))
         assert said.code in (0, 2), (text, said)
         assert said.code == 2 or "not for publication" in said.all.lower(), text
-        # Whatever goes wrong is told without values, in these verbs as well.
+        # Whatever goes wrong is reported without values, in these commands as well.
         assert said.code == 0 or MARKS.search(said.err) is None, (text, said)
     for name in PUBLIC:
         content = (folder / name).read_bytes()

@@ -190,7 +190,7 @@ def test_python_warns_about_few_trajectories_too(folder, recwarn):
     assert not [one for one in recwarn if issubclass(one.category, wv.errors.FewTrajectoriesWarning)]
 
 
-def test_small_words(wayveil, folder):
+def test_small_counts_in_words(wayveil, folder):
     assert "needs wayveil[ray]" in wayveil("measure", "-h").out
     words = list(MEASURE)
     at = words.index("--epsilon")

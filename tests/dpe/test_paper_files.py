@@ -47,7 +47,7 @@ def command(*words: str) -> object:
 
     @app.callback()
     def _main() -> None:
-        """One verb needs a callback to stay a verb."""
+        """A single command needs a callback to keep its name."""
 
     return CliRunner().invoke(app, ["paper", *words])
 

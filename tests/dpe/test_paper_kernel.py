@@ -80,7 +80,7 @@ def test_what_each_precision_keeps() -> None:
         before = gap(found, gradient)
 
 
-def test_float32_from_three_products_of_halves() -> None:
+def test_three_half_precision_products_give_float32() -> None:
     """What a GPU does for float32, here with exact products: as near to the true product as float32 itself."""
     import jax.numpy as jnp
 

@@ -1,4 +1,4 @@
-"""The comparison: cells, resuming, tables, pictures; and the verbs `evaluate` and `bench utility`."""
+"""The comparison: cells, resuming, tables, pictures; and the commands `evaluate` and `bench utility`."""
 
 import json
 import pickle

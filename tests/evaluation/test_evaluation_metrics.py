@@ -162,7 +162,7 @@ def test_what_measure_leaves_out_is_left_out_of_the_real_data():
         evaluate(real, other, other_days, metrics=names)
 
 
-def test_points_that_gather_and_jump_are_seen_though_ways_and_times_are_the_same():
+def test_points_that_cluster_and_jump_are_distinguished_at_equal_routes_and_times():
     even, bunched = [(100 * k, 0) for k in range(11)], [(10 * k, 0) for k in range(10)] + [(1000, 0)]
     real, synthetic = lines(*[even] * 38, *[bunched] * 2), lines(*[even] * 2, *[bunched] * 38)
     for blind in (m.length, m.speed, m.duration):

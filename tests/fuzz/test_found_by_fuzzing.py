@@ -133,7 +133,7 @@ def test_road_columns_of_other_kinds(tmp_path, column, values):
 
 @pytest.mark.parametrize("coordinates", [5, True, "a", {"a": 1}, [[10**400, 1], [2, 3]], [[[10**400, 1], [2, 3]]]])
 @pytest.mark.parametrize("kind", ["LineString", "MultiLineString"])
-def test_road_lines_that_are_no_lists(tmp_path, kind, coordinates):
+def test_road_lines_that_are_not_lists(tmp_path, kind, coordinates):
     document = geojson_roads()
     document["features"][0]["geometry"] = {"type": kind, "coordinates": coordinates}
     path = tmp_path / "r.geojson"

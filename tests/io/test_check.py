@@ -197,7 +197,7 @@ TIMES = {
 
 @pytest.mark.parametrize("kind", TIMES)
 @pytest.mark.parametrize("scope", [None, "san-francisco"])
-def test_times_that_are_none_are_said_with_the_cure(kind, scope):
+def test_values_that_are_no_times_are_reported_with_the_remedy(kind, scope):
     times, expected = TIMES[kind]
     frame = None if scope is None else read_scope(scope).model_copy(update={"first_day": None, "last_day": None})
     report = check(trips(times), frame, **({"timezone": "Europe/Paris"} if "text" in kind else {}))

@@ -115,7 +115,7 @@ def test_a_zipped_shapefile(tmp_path):
     same(read(tmp_path / "x.zip"), rides(), degrees=1e-9)
 
 
-def test_a_zipped_shapefile_is_read_inside_limits(tmp_path, monkeypatch):
+def test_a_zipped_shapefile_is_read_within_limits(tmp_path, monkeypatch):
     frame = point_frame()
     frame["t"] = frame["t"].astype(str)
     frame.to_file(tmp_path / "x.shp", engine="pyogrio")
@@ -320,7 +320,7 @@ def test_geojson_of_gpx_converters_and_fourth_coordinates(tmp_path):
     assert np.diff(found.offsets).tolist() == [3, 3, 2] and found.t_utc[:3].tolist() == [T0, T0 + 15, T0 + 30]
 
 
-def test_packed_files_are_read_inside_limits(tmp_path, monkeypatch):
+def test_compressed_files_are_read_within_limits(tmp_path, monkeypatch):
     text = points().to_csv(index=False).encode()
     (tmp_path / "x.csv.gz").write_bytes(gzip.compress(text))
     same(read(tmp_path / "x.csv.gz"), rides())
@@ -486,7 +486,7 @@ def test_simulators_count_local_time(tmp_path, name):
     assert departures(tmp_path / name) == [3 * 3600, 26 * 3600]
 
 
-def test_convert_goes_by_the_ending(tmp_path):
+def test_convert_chooses_the_format_by_the_extension(tmp_path):
     write(rides(), tmp_path / "x.parquet")
     for name in ("y.geojson", "y.gpkg", "y.fgb", "y.rou.xml", "y.plans.xml", "y.trips.csv", "y.kepler.json", "y.gpx"):
         wayveil.convert(tmp_path / "x.parquet", tmp_path / name)
@@ -535,7 +535,7 @@ def test_a_trip_table_is_measured_and_written_as_a_trip_table(tmp_path, quick_sy
 
 
 @pytest.mark.parametrize("name", ["x.csv.gz", "x.zip", "x.csv.bz2"])
-def test_packed_files_are_not_written_and_the_advice_works(tmp_path, name):
+def test_compressed_files_are_not_written_and_the_advice_works(tmp_path, name):
     for wanted in (None, "csv"):
         with pytest.raises(InputError, match=r"write 'x(\.csv)?' and compress it"):
             write(rides(), tmp_path / name, format=wanted)

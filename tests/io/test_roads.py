@@ -187,7 +187,7 @@ def test_parquet_refusals(tmp_path):
         read_roads(path)
 
 
-def test_unknown_endings_and_missing_files(tmp_path):
+def test_unknown_extensions_and_missing_files(tmp_path):
     (tmp_path / "r.shp").write_bytes(b"")
     for name in ("r.shp", "absent.parquet"):
         with pytest.raises(InputError, match=r"\.parquet"):

@@ -134,7 +134,7 @@ def test_no_trajectories_can_be_written_but_not_read(tmp_path):
             read(tmp_path / f"x{ending}")
 
 
-def test_unknown_ending_and_unwritable_format(tmp_path, pair):
+def test_unknown_extension_and_unwritable_format(tmp_path, pair):
     with pytest.raises(InputError, match="format="):
         write(pair, tmp_path / "x.xyz")
     with pytest.raises(InputError, match="does not write"):

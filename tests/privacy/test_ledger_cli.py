@@ -73,7 +73,7 @@ def test_the_same_content_under_another_name_warns_whatever_the_order(run, tmp_p
     assert "Warning" not in run("open", str(tmp_path / "c.csv"), "--dataset", "c", "--unit", "user", "--total", "1")[1]
 
 
-def test_refusals(run, tmp_path):
+def test_invalid_arguments_are_refused(run, tmp_path):
     file = tmp_path / "rides.csv"
     file.write_text(ROWS)
     run(

@@ -56,7 +56,7 @@ def test_a_clear_histogram_is_believed():
     assert norms.kept(4.5) == pytest.approx((500 + 900 + 4000 / 2) / 5400, abs=0.08)
 
 
-def test_where_the_noise_hides_the_histogram_the_guess_remains():
+def test_where_noise_hides_the_histogram_the_prior_remains():
     found = per_unit(np.full(400, 50))
     bins, question = NormBins.of(Length, USER), Length.example(SCOPE)
     guess = guessed_norm(question, 50)

@@ -34,7 +34,7 @@ def test_it_counts_metres_and_not_minutes():
     assert shares[cells].sum() == pytest.approx(1, abs=1e-3) and shares[cells[0]] <= 0.26
 
 
-def test_one_place_or_no_way_at_all_counts_once():
+def test_a_trajectory_that_does_not_move_counts_once():
     batch = batch_of([(1000.0, 1000.0)], [(2000.0, 500.0)] * 4)
     row, x, y = places_along(batch, 100.0)
     assert row.tolist() == [0, 1] and x.tolist() == [1000.0, 2000.0] and y.tolist() == [1000.0, 500.0]

@@ -117,7 +117,7 @@ def test_the_part_for_people_keeps_the_total_and_the_count():
     assert asked == PEOPLE_SHARE * (1 - budget["count"]) <= Fraction(15, 100)
 
 
-def test_people_get_the_first_part_with_which_they_are_heard():
+def test_people_get_the_smallest_part_that_exceeds_the_noise():
     budget, unit = Budget.split(1, SHARES), Unit.user(50)
 
     def part(people):

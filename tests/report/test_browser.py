@@ -220,7 +220,7 @@ def test_the_wheel_scrolls_the_page_until_the_map_has_the_focus(page, pages):
     assert page.ask("scrollY") == before and page.ask(PIXELS) != home
 
 
-def test_pointing_shows_the_value_and_the_street(page, pages, small_city, small_synthetic):
+def test_hovering_shows_the_value_and_the_street(page, pages, small_city, small_synthetic):
     """The place is the middle of the busiest cell; its value and the nearest street are computed here again."""
     page.open((pages / "public.html").as_uri())
     scope = small_city.scope
@@ -265,7 +265,7 @@ def tab_to(page, name):
     raise AssertionError(f"{name} was not reached by the keyboard")
 
 
-def test_the_map_by_keyboard_only(page, pages):
+def test_the_map_works_by_keyboard_alone(page, pages):
     page.open((pages / "public.html").as_uri())
     tab_to(page, "map-0")
     said = {page.ask("document.getElementById('readout').textContent")}

@@ -1,4 +1,4 @@
-"""What is said about releases in which little was heard."""
+"""What is said about releases that are mostly noise."""
 
 from dataclasses import replace
 from fractions import Fraction

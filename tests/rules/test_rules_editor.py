@@ -200,7 +200,7 @@ def tab_to(page, name):
     raise AssertionError(f"{name} was not reached by the keyboard")
 
 
-def test_everything_by_keyboard(page, tmp_path):
+def test_the_editor_works_by_keyboard_alone(page, tmp_path):
     tab_to(page, "tool-closed")
     page.press("Enter", 13, text="\r")
     assert page.ask("document.activeElement.id") == "map"

@@ -51,7 +51,7 @@ def test_inward_in_the_morning_and_outward_in_the_evening(city, people):
     assert inward_m[(hour > 16) & (hour < 20)].mean() < -150
 
 
-def test_truth_obeys_the_rules(city, people):
+def test_simulated_trips_obey_the_rules(city, people):
     found = count(read_rules(city.rules_geojson, city.scope, city.roadmap), motion_of(people, city.scope))
     assert {name: entry["points"] for name, entry in found.items()} == dict.fromkeys(found, 0)
 

@@ -87,7 +87,7 @@ def test_small_and_strange_cities(pattern, size):
         {"scope": Scope(name="wide", south=0, west=0, north=5, east=5)},
     ],
 )  # fmt: skip
-def test_refusals(options):
+def test_invalid_arguments_are_refused(options):
     with pytest.raises(InputError):
         simulate_city(**{"seed": 0, **options})
 

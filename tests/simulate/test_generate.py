@@ -36,7 +36,7 @@ def test_exactly_n_with_users(people):
     assert counts.max() > 30 and np.median(counts) <= 3  # a heavy tail
 
 
-def test_physical(city, people):
+def test_simulated_trips_are_physically_possible(city, people):
     _, metres, seconds = steps(city, people)
     assert (seconds >= 1).all() and (seconds == np.floor(seconds)).all()
     assert (metres / seconds * 3.6 <= 80).all()
@@ -89,13 +89,13 @@ def rules_of(city, tmp_path):
     return read_rules(path, city.scope, city.roadmap)
 
 
-def test_truth_obeys_the_rules_file_exactly(city, people, tmp_path):
+def test_simulated_trips_obey_the_rules_file_exactly(city, people, tmp_path):
     found = count(rules_of(city, tmp_path), motion_of(people, city.scope))
     assert len(found) >= 6
     assert {name: entry["points"] for name, entry in found.items()} == dict.fromkeys(found, 0)
 
 
-def test_unruled_trips_would_violate_the_rules(city, people, tmp_path):
+def test_trips_made_without_the_rules_violate_them(city, people, tmp_path):
     """Half a day later the same trajectories drive through closed areas, and backwards through one-way streets."""
     from wayveil.core.trajectories import Trajectories
 

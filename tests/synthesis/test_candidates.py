@@ -123,7 +123,7 @@ def test_busy_metres_are_cheap_and_empty_ones_have_a_finite_cost():
     assert cost[10].max() < 0.5 * cost[0].min() and travel_cost(np.zeros(1), 0.0)[0] == 30.0
 
 
-def test_blocks_stand_where_the_people_are_and_know_their_neighbours():
+def test_blocks_lie_where_people_are_and_know_their_neighbours():
     graph = grid_graph(GRID, street())
     assert block_side(GRID) == 2 and graph.nodes == 15 * 20 and graph.block_m == 200.0
     x, y = block_centres(GRID, street(), 2)

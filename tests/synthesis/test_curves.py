@@ -33,7 +33,7 @@ def error_of(kind, noise, edges):
     return np.mean(found)
 
 
-def test_what_is_smooth_by_ratios_is_heard_better_through_noise():
+def test_curves_that_are_smooth_in_ratios_are_recovered_better_from_noise():
     edges = np.r_[0, np.arange(80, 2400, 80), np.geomspace(2400, 40_000, 20)]
     plain, by_ratio, lognormal = (
         error_of(kind, 60.0, edges) for kind in (from_bin_to_bin, also_by_log, about_lognormal)

@@ -16,7 +16,7 @@ def divergence(p, q):
     return sum(0.5 * float((a[a > 0] * np.log(a[a > 0] / middle[a > 0])).sum()) for a in (p, q))
 
 
-def heard(truth, units, seed):
+def estimated(truth, units, seed):
     noise = 1000 / units
     return estimate_hours(1000 * truth + np.random.default_rng(seed).laplace(0, noise, 24), noise, Total(1000.0, noise))
 
@@ -30,7 +30,7 @@ def test_day_shapes_are_distributions():
 
 @pytest.mark.parametrize("units", [1, 3, 10])
 def test_little_data_is_no_worse_than_hours_that_are_all_alike(units):
-    found = [heard(RUSH, units, seed) for seed in range(25)]
+    found = [estimated(RUSH, units, seed) for seed in range(25)]
     alike = divergence(RUSH, np.full(24, 1 / 24))
     assert np.mean([divergence(RUSH, one) for one in found]) < 1.1 * alike
     assert np.mean([one.max() > 0.3 for one in found]) < 0.1
@@ -39,9 +39,9 @@ def test_little_data_is_no_worse_than_hours_that_are_all_alike(units):
 def test_with_more_data_unusual_hours_are_recovered_too():
     by_night = np.roll(RUSH, 11)
     for truth in (RUSH, by_night):
-        assert np.mean([divergence(truth, heard(truth, 1000, seed)) for seed in range(5)]) < 0.002
+        assert np.mean([divergence(truth, estimated(truth, 1000, seed)) for seed in range(5)]) < 0.002
 
 
 def test_recordings_that_all_begin_in_one_hour_stay_so():
     truth = np.where(np.arange(24) == 13, 0.95, 0.05 / 23)
-    assert np.mean([heard(truth, 30, seed)[13] for seed in range(10)]) > 0.85
+    assert np.mean([estimated(truth, 30, seed)[13] for seed in range(10)]) > 0.85

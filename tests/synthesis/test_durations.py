@@ -10,7 +10,7 @@ EDGES = np.r_[0, np.arange(160, 2400, 160), np.geomspace(2400, 43_200, 10)]
 MIDDLES = (EDGES[1:] + EDGES[:-1]) / 2
 
 
-def heard(count, noise, seed, middle_s=700.0):
+def simulated_counts(count, noise, seed, middle_s=700.0):
     random = np.random.default_rng(seed)
     true = np.histogram(np.minimum(random.lognormal(np.log(middle_s), 0.6, count), 43_000), EDGES)[0].astype(float)
     return true, true + random.laplace(0, noise, len(true)), Total(float(count), 3 * noise)
@@ -19,7 +19,7 @@ def heard(count, noise, seed, middle_s=700.0):
 def test_noise_does_not_make_a_small_run_long():
     plain, ours, longest = [], [], []
     for seed in range(20):
-        true, noisy, total = heard(300, 33.0, seed)
+        true, noisy, total = simulated_counts(300, 33.0, seed)
         found = estimate_durations(noisy, 33.0, EDGES, total)
         plain.append(jsd(true, estimate_histogram(noisy, 33.0, MIDDLES, total)))
         ours.append(jsd(true, found))
@@ -28,8 +28,8 @@ def test_noise_does_not_make_a_small_run_long():
 
 
 @pytest.mark.parametrize("middle_s", [120.0, 700.0, 15_000.0])
-def test_what_is_heard_outweighs_what_is_usual(middle_s):
-    true, noisy, total = heard(20_000, 33.0, 1, middle_s)
+def test_a_clear_answer_outweighs_the_prior(middle_s):
+    true, noisy, total = simulated_counts(20_000, 33.0, 1, middle_s)
     assert jsd(true, estimate_durations(noisy, 33.0, EDGES, total)) < 0.02
 
 

@@ -60,7 +60,7 @@ def test_points_move_to_the_nearest_block_with_a_free_place(field):
     assert not set(square[0][crossing]) & set(square[1][crossing])
 
 
-def test_who_moves_is_left_to_chance(field):
+def test_the_points_that_move_are_chosen_at_random(field):
     cell = np.zeros(200, np.int64)
     one, other = (assign_to_cells(cell, field, GRID, rng(seed)) for seed in (3, 4))
     assert not np.array_equal(one, other)

@@ -47,7 +47,7 @@ def jsd(p, q):
 # posterior -----------------------------------------------------------------------------------------------------------
 
 
-def test_without_noise_the_count_speaks_and_with_much_of_it_the_prior():
+def test_without_noise_the_count_decides_and_with_much_noise_the_prior():
     prior = np.full(40, 50.0)
     seen = np.linspace(20, 120, 40)
     np.testing.assert_allclose(posterior_mean(seen, prior, 0.5), seen, rtol=0.1)
@@ -314,7 +314,7 @@ def test_finer_bins_follow_a_curve_that_keeps_the_coarse_shares():
 
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 8), st.integers(0, 2**32 - 1), st.floats(-4, 4), st.sampled_from([0.0, 3.0, 30.0]))
-def test_nonnegative_fit_is_scipys(size, seed, shift, alike):
+def test_nonnegative_fit_agrees_with_scipy(size, seed, shift, alike):
     """Columns that are alike come and go: what is free at first must be given up again."""
     from scipy.optimize import nnls
 
@@ -329,7 +329,7 @@ def test_nonnegative_fit_is_scipys(size, seed, shift, alike):
     assert np.linalg.norm(design @ found - right) <= misfit * (1 + 1e-9) + 1e-9
 
 
-def test_nonnegative_fit_gives_up_what_it_took_first():
+def test_nonnegative_fit_may_drop_what_it_chose_first():
     """The third column looks best alone, and is not wanted once the other two are there."""
     design, right = np.array([[1.0, 0, 1], [0, 1, 1], [0, 0, 0.5]]), np.array([1.0, 1.0, -0.1])
     np.testing.assert_allclose(nonnegative_fit(design.T @ design, design.T @ right), [1, 1, 0], atol=1e-12)
@@ -477,7 +477,7 @@ def test_no_hour_is_empty_beside_a_sharp_peak():
     assert elsewhere.min() > 0.01
 
 
-def test_a_rush_hour_is_no_single_peak():
+def test_a_rush_hour_is_not_a_single_peak():
     """Where one hour does not hold most departures, the hours are what smooth curves alone make of them."""
     hours = np.arange(24.0)
     truth = 200 + 2500 * np.exp(-0.5 * ((hours - 8) / 1.2) ** 2) + 1500 * np.exp(-0.5 * ((hours - 18) / 2) ** 2)
@@ -489,7 +489,7 @@ def test_a_rush_hour_is_no_single_peak():
             np.testing.assert_allclose(found, estimate_hours(truth + each, 110.0, total), rtol=1e-6)
 
 
-def test_a_loud_noise_is_no_single_peak():
+def test_strong_noise_is_not_a_single_peak():
     """Ten thousand departures over a day at ε = .1: once in thirty releases an hour sounds like a third of all."""
     truth = np.full(24, 10_000 / 24)
     seen = truth + np.where(np.arange(24) == 5, 3500.0, 0.0)
@@ -512,7 +512,7 @@ def test_hours_that_noise_hides_are_even():
     assert np.mean([jsd(each, np.ones(24)) for each in found]) < 0.05
 
 
-def test_a_curve_that_adds_up_to_nothing_is_not_believed_against_the_count():
+def test_the_count_overrules_a_curve_that_adds_up_to_zero():
     """Noise as large as the bins: a curve near zero explains them nearly as well, but not how many there are."""
     middles = np.geomspace(0.05, 40, 15)
     truth = 5000 * np.array([1, 1, 2, 3, 6, 11, 13, 19, 30, 35, 28, 22, 11, 3, 1]) / 186

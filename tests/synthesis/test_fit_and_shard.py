@@ -156,7 +156,7 @@ def still_closed(tracks, t_utc):
     return inside & (clock > 11) & (clock < 13)
 
 
-def test_closed_hours_move_departures_as_little_as_it_takes():
+def test_closed_hours_move_departures_as_little_as_possible():
     tracks = passing(9.0, 11.1, 12.0)
     new = open_departures(tracks, [AT_NOON], SCOPE, MONDAY + 3600 * np.array([8.0, 9.5, 15.0]), rng(4))
     shift = (new - tracks.t_utc).reshape(3, 11)
@@ -243,7 +243,7 @@ def test_a_shard_obeys_rules_that_half_of_it_would_break(model):
     assert count((closed,), motion_of(free.trajectories, scope))["centre"]["trajectories"] > 5
 
 
-def test_who_departs_late_on_the_last_day_arrives_before_it_ends(model):
+def test_late_trips_of_the_last_day_arrive_before_it_ends(model):
     first, last = model.estimates.scope.time_window()
     days = round((last - first) / 86_400)
     share = np.zeros((7, 24))
@@ -339,7 +339,7 @@ def with_count(release: Release, value: float) -> Release:
     return replace(release, answers=answers)
 
 
-def test_strange_requested_counts(small_release):
+def test_invalid_requested_counts(small_release):
     assert 300 < wanted_count(with_count(small_release, -30), None) < 600  # the other answers tell about 500
     assert wanted_count(small_release, 7) == 7
     with pytest.raises(InputError, match=r"counts 100,000,000 trajectories.*say how many with n="):
@@ -386,7 +386,7 @@ def test_a_shard_depends_on_its_number_alone(model, small_release, monkeypatch):
     assert same(last, here[2])
 
 
-def test_the_routes_have_a_say_about_the_density_and_only_a_small_one(model):
+def test_the_routes_influence_the_density_a_little(model):
     from wayveil.synthesis.recipe import _with_routes
 
     heard = model.estimates.occupancy

@@ -45,7 +45,7 @@ def test_weak_signals_improve_on_a_smooth_curve(truth, units, gain):
 
 
 @pytest.mark.parametrize("truth", [EXACT, LOOSE, LOOSE[::-1] / LOOSE.sum()])
-def test_what_was_heard_clearly_is_kept(truth):
+def test_a_clear_signal_is_kept(truth):
     noisy = 1e6 * truth + np.random.default_rng(1).laplace(0, 10, len(truth))
     found = estimate_gap_ratio(noisy, 10.0, BINS, Total(1e6, 10.0))
     assert found.sum() == pytest.approx(1) and (found > 0).all()

@@ -86,7 +86,7 @@ def test_it_keeps_the_total_and_comes_nearer_to_the_truth(case):
     assert jsd(truth, learned) < 0.85 * jsd(truth, bayes)
 
 
-def test_what_is_heard_of_the_ends_tells_about_the_points(case):
+def test_the_ends_inform_the_estimate_of_the_points(case):
     truth, area, levels, bayes, beside = case
     told, elsewhere = (
         refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=heard)
@@ -159,7 +159,7 @@ def test_the_coarse_level_pulls_blocks_halfway(case):
     assert jsd(pool(truth, 16), pool(better, 16)) < 0.6 * jsd(pool(truth, 16), pool(lopsided, 16))
 
 
-def test_busy_cells_rest_on_data_and_empty_ones_on_the_prior(case):
+def test_busy_cells_rely_on_data_and_empty_ones_on_the_prior(case):
     _, _, levels, bayes, _ = case
     share = data_share(levels, bayes)
     assert share.shape == bayes.shape and ((share >= 0) & (share <= 1)).all()
@@ -177,7 +177,7 @@ def test_road_classes_are_summed_in_threes():
     assert (features.road_channels(None, shape) == 0).all()
 
 
-def test_it_imports_nothing_of_the_private_side():
+def test_the_estimator_imports_nothing_that_reads_private_data():
     code = (
         "import sys, wayveil.synthesis.estimate.learned.refine as r; "
         "bad = [m for m in sys.modules if m.startswith('wayveil.') and m.split('.')[1] in "

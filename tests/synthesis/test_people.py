@@ -118,7 +118,7 @@ def test_trajectory_level_has_no_people(release):
             wayveil.synthesize(release, people=wrong)
 
 
-def test_without_answers_public_guesses_make_people():
+def test_without_answers_people_follow_public_priors():
     data = simulate_trajectories(CITY, 300, seed=1)
     plain = wayveil.measure(data, SCOPE, epsilon=1, delta="1e-6", unit="user", max_per_user=20, noise=SeededNoise(1))
     assert "people/trips" not in plain
@@ -141,7 +141,7 @@ def users_of(kind, data):
 
 @pytest.mark.parametrize("kind", ["one user", "one trip each", "one user with most", "equal times"])
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
-def test_strange_people_give_a_plain_result(kind, delta):
+def test_unusual_people_give_a_finite_result(kind, delta):
     data = users_of(kind, simulate_trajectories(CITY, 250, seed=1))
     some = wayveil.synthesize(released(data, delta=delta), n=60, seed=1, estimator="bayes").trajectories
     assert len(some) == 60

@@ -58,7 +58,7 @@ def truth(starts, ends, count):
     return count * answer
 
 
-def heard(starts, ends, count, noise, seed=0):
+def estimated_ratios(starts, ends, count, noise, seed=0):
     """The estimated ratios of starts and ends, one above the other."""
     exact = truth(starts, ends, count)
     noisy = exact + np.random.default_rng(seed).laplace(0, noise, exact.shape)
@@ -75,28 +75,28 @@ def test_parts_of_the_day_and_of_the_week():
         part_of_hour(3)
 
 
-def test_what_was_heard_clearly_is_found_and_noise_alone_is_nothing():
+def test_clear_signals_are_found_and_noise_alone_is_not():
     halves = planted(np.repeat([1.0, -1.0], QUESTION.regions // 2))
     for starts, ends in (halves, tidal()):
         both, size = np.vstack([starts, ends]), np.abs(starts - 1).mean()
-        assert np.abs(heard(starts, ends, 1e6, 1.0) - both).mean() < 0.35 * size
-        far = np.mean([np.abs(heard(starts, ends, 1e5, 300.0, seed) - both).mean() for seed in range(5)])
+        assert np.abs(estimated_ratios(starts, ends, 1e6, 1.0) - both).mean() < 0.35 * size
+        far = np.mean([np.abs(estimated_ratios(starts, ends, 1e5, 300.0, seed) - both).mean() for seed in range(5)])
         assert far < 0.8 * size
     nothing = np.ones((QUESTION.regions, 48))
     for seed in range(5):
-        assert np.abs(heard(nothing, nothing, 1e3, 1e4, seed) - 1).max() < 0.1
+        assert np.abs(estimated_ratios(nothing, nothing, 1e3, 1e4, seed) - 1).max() < 0.1
 
 
 def test_the_balance_of_inward_and_outward_is_found_where_regions_are_lost_in_noise():
     starts, ends = tidal()
     exact = truth(starts, ends, 1.0)[-1]
     assert exact[1] == exact.max() > 0 > exact.min()  # the second part of the day is the morning
-    found = np.mean([heard(starts, ends, 2e4, 100.0, seed) for seed in range(8)], axis=0)
+    found = np.mean([estimated_ratios(starts, ends, 2e4, 100.0, seed) for seed in range(8)], axis=0)
     seen = truth(*np.split(found, 2), 1.0)[-1]
     assert np.abs(seen - exact).max() < 0.5 * np.abs(exact).max()
 
 
-def test_empty_places_and_a_single_cell_are_no_trouble():
+def test_empty_places_and_a_single_cell_do_not_fail():
     one = np.zeros(EVEN.shape)
     one[3, 4] = 7.0
     places = ends_of(QUESTION, one, one, ANYWHERE)
@@ -104,7 +104,7 @@ def test_empty_places_and_a_single_cell_are_no_trouble():
         assert np.isfinite(ratios).all()
 
 
-def test_departures_stay_and_go_where_their_hour_is_at_home():
+def test_departures_are_kept_and_move_to_places_with_such_hours():
     random = np.random.default_rng(1)
     table = np.log(planted([1.0, -1.0])[0])
     place_hours = PlaceHours(np.array([0, 1]), table, np.zeros((2, 48)))
@@ -127,7 +127,7 @@ def test_departures_stay_and_go_where_their_hour_is_at_home():
         assert sorted(some) == sorted(departure[:few])
 
 
-def test_only_many_end_points_are_asked_for_their_hours():
+def test_hours_by_place_are_asked_only_about_many_end_points():
     budget = Budget.split(Fraction(1, 2), SHARES)
     grid = Grid(100.0, 150, 245, 15_000.0, 24_500.0)
     few, many = (
@@ -192,7 +192,7 @@ def test_altered_hours_are_refused(many):
             release_from_json(json.dumps(document))
 
 
-def test_synthesis_deals_departures_out_and_changes_no_hour(many):
+def test_synthesis_reassigns_departures_and_changes_no_hour(many):
     plain = [answer for answer in many.answers if answer.name != EndPointHours.name]
     made = synthesize(many, n=300, seed=2, estimator="bayes").trajectories
     without = synthesize(replace(many, answers=tuple(plain)), n=300, seed=2, estimator="bayes").trajectories

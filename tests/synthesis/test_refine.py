@@ -234,7 +234,7 @@ def test_a_rule_of_the_users_own_and_attraction():
 # strange input -------------------------------------------------------------------------------------------------------
 
 
-def test_what_cannot_be_cured_is_named_and_returned_as_it_came():
+def test_trajectories_that_cannot_obey_are_listed_and_unchanged():
     offsets, x, y, t = _walks(n=4)
     everywhere = Closed(area_in_metres(shapely.box(-100, -100, 9000, 9000)), name="everywhere")
     result = refine(Tracks(offsets, x, y, t), (everywhere,), SCOPE, random=_rng())

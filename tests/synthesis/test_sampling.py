@@ -98,7 +98,7 @@ def test_steadiness_is_how_many_gaps_are_on_the_interval(small_estimates):
         assert is_steady(estimates.distribution(GapRatio)) == (share > 0.8)
 
 
-def test_who_records_by_a_clock_is_never_early(small_estimates):
+def test_devices_that_record_by_a_clock_are_never_early(small_estimates):
     """But for one device in twenty, and not where most gaps are off the interval anyway."""
     clocks = {5: 0.6, 15: 0.37, 1: 0.03}
     assert shortest_interval_s(with_intervals(small_estimates, clocks, share=0.7)) == 5

@@ -39,7 +39,7 @@ def test_speeds_are_estimated_from_weak_signals():
     assert np.mean(known) < 0.75 * np.mean(plain)
 
 
-def test_what_is_not_lognormal_is_kept_where_it_was_heard():
+def test_a_clear_signal_is_kept_although_it_is_not_lognormal():
     truth = 0.5 * around(4, 0.2) + 0.5 * around(60, 0.15)  # on foot and by train
     noisy = 1e5 * truth + np.random.default_rng(2).laplace(0, 20, len(truth))
     assert divergence(truth, estimate_speeds(noisy, 20.0, EDGES, Total(1e5, 20.0))) < 2e-3

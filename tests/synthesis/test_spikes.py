@@ -37,7 +37,7 @@ def test_what_falls_away_from_a_cut_leans_in_the_groups_beside_it():
     assert np.median([each[16] > 2 * each[18] > 4 * each[20] for each in found])
 
 
-def test_noise_is_no_spike():
+def test_noise_is_not_a_spike():
     noise = np.random.default_rng(3).laplace(0, 20.0, (200, 40))
     found = [with_spikes(EVEN, 1000 * EVEN + each, 20.0, 1000.0, GROUP) for each in noise]
     assert np.mean([jsd(each, EVEN) for each in found]) < 2e-3
@@ -69,7 +69,7 @@ def test_a_spike_never_empties_its_group_nor_fills_more_than_it():
     assert found.sum() == pytest.approx(1)
 
 
-def test_answers_far_from_everything_expected_give_plain_numbers():
+def test_unexpected_answers_give_finite_numbers():
     for size in (1e-3, 1e6):
         found = with_spikes(EVEN, np.full(40, -size), 1e-3 * size, 1.0, GROUP)
         assert np.isfinite(found).all() and found.sum() == pytest.approx(1) and found.min() > 0

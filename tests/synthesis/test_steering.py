@@ -55,7 +55,7 @@ def east_way(width_m=10.0):
     return OneWay(segments, np.ones(len(segments.ends), bool), width_m)
 
 
-def test_which_rules_need_another_route():
+def test_rules_that_need_another_route_are_recognized():
     binding = (closed(), StayWithin(area_in_metres(MIDDLE)), east_way(), closed(hours=hours("04:00", "00:00")))
     others = (
         closed(hours=hours("07:00", "09:00")), closed(hours=hours(days="mon-fri")), MaxDuration(60.0),

@@ -38,7 +38,7 @@ def test_rest_shares_follow_their_distribution_and_slow_trips_rest_more(small_es
     assert len(draw_rest_shares(estimates, np.zeros(0), rng(2))) == 0
 
 
-def test_who_is_as_fast_as_possible_does_not_rest(small_estimates):
+def test_trips_at_the_highest_speed_do_not_rest(small_estimates):
     shares = np.zeros(10)
     shares[-1] = 1.0
     rest = draw_rest_shares(changed(small_estimates, rest_share=shares), np.full(50, 200.0), rng(2))
@@ -76,7 +76,7 @@ def test_a_long_gap_of_a_trip_that_rests_as_long_is_a_rest():
     assert resting[30] == 0 < moving[30]
 
 
-def test_who_needs_all_the_time_to_get_there_neither_rests_nor_waits():
+def test_trips_without_spare_time_neither_rest_nor_wait():
     offsets, time_s, interval = clocked(200, 5, 60)
     hurried = np.arange(200) % 2 == 0
     moving_s = moving_times(offsets, time_s, np.full(200, 0.4), interval, rng(3), np.where(hurried, 0.95, 0.0))

@@ -93,7 +93,7 @@ def test_a_week_asked_in_parts_keeps_its_days_and_its_hours(week, parts):
         assert morning(found) == pytest.approx(morning(week), abs=0.01)
 
 
-def test_few_trips_are_asked_for_days_in_few_parts(week):
+def test_few_trips_are_asked_about_few_parts_of_the_days(week):
     def apart(parts):
         return np.mean(
             [np.abs(heard(week, 10_000, 83.0, seed, parts).sum(axis=1) - BUSY / BUSY.sum()).sum() for seed in range(12)]

@@ -137,7 +137,7 @@ def test_regions_of_the_release_cover_the_scope_once(release):
         ('{"features": []}', "no polygons"),
     ],
 )
-def test_files_that_are_no_zones(tmp_path, content, said):
+def test_files_without_zones(tmp_path, content, said):
     (tmp_path / "zones.geojson").write_text(content)
     with pytest.raises(InputError, match=said):
         read_zones(tmp_path / "zones.geojson")

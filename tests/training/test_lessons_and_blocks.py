@@ -128,7 +128,7 @@ def test_outskirts_reach_further_and_roaming_scopes_leave_the_middle():
     assert off_middle(True) > 1.2 * off_middle(False)
 
 
-def test_the_judge_measures_spread_and_blocks():
+def test_the_score_measures_spread_and_blocks():
     from judge_blocks import MEASURES, measures, table
 
     truth = np.zeros((64, 96))

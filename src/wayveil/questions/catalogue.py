@@ -127,8 +127,9 @@ QUESTIONS: Mapping[str, type[Question]] = {
 PEOPLE_SHARE = Fraction(15, 100)
 """Share of the budget after the count that all questions about people get together, at user level."""
 PEOPLE_SHARES_OF_RHO = (Fraction(5, 100), Fraction(10, 100), Fraction(15, 100))
-"""The same with Gaussian noise: the first with which people are heard (`LEAST_PEOPLE`). What a person adds has norm 1
-in questions about people and several times that in the others, so a share of ρ costs the others more."""
+"""The same with Gaussian noise: the smallest with which their answers exceed the noise (`LEAST_PEOPLE`). A
+person's contribution has norm 1 in questions about people and several times that in the others, so a share of ρ costs
+the others more."""
 LEAST_PEOPLE = 8.0
 """Noise units that the number of people must be worth in a question about them with an average share; with fewer, none
 of them is asked."""
@@ -234,7 +235,7 @@ def with_people(
     signal
         Noise units of the noisy count; where the shares for little signal apply, people are not asked about.
     parts
-        What they may get of what is left after the count; they get the first with which they are heard.
+        What they may get of what is left after the count: the smallest with which their answers exceed the noise.
 
     Privacy: free (post-processing of noisy answers); the total stays the same.
     """

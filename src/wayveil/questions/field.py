@@ -212,8 +212,8 @@ class Detail(Field):
     @property
     def noise_range(self) -> tuple[float, float]:
         fine = {part for row in self.parts for part in row}
-        heard = fine | {PARTS - part for part in fine}
-        return PARTS / max(heard), PARTS / min(heard)
+        levels = fine | {PARTS - part for part in fine}
+        return PARTS / max(levels), PARTS / min(levels)
 
 
 def field_levels(grid: Grid, signal: float, concentrated: float = USUALLY_CONCENTRATED) -> Levels:
