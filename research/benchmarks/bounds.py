@@ -2,7 +2,7 @@
 
     python research/benchmarks/bounds.py oldest
     python research/benchmarks/bounds.py newest
-    python research/benchmarks/bounds.py oldest --tests tests/rules tests/views
+    python research/benchmarks/bounds.py oldest --tests tests/rules tests/questions
 
 Makes a virtual environment in a temporary folder, installs wayveil with every direct dependency at its lower bound
 (or at the newest version below its upper bound), says which versions those are, and runs tests. Needs a package index.
@@ -21,7 +21,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TOOLS = ["pytest>=8,<10", "pytest-xdist>=3.5,<4", "hypothesis>=6.100,<7", "networkx>=3,<4", "pandas", "polars"]
 TESTS = [
     "tests/test_measure.py", "tests/test_release.py", "tests/test_scope.py", "tests/test_trajectories.py",
-    "tests/privacy", "tests/views", "tests/io/test_roundtrip.py", "tests/io/test_reading.py",
+    "tests/privacy", "tests/questions", "tests/io/test_roundtrip.py", "tests/io/test_reading.py",
     "tests/rules/test_rules_geojson.py", "tests/synthesis/test_strange_inputs.py", "tests/report/test_page.py",
 ]  # fmt: skip
 

@@ -16,7 +16,7 @@ from wayveil.audit.bounds import epsilon_bound
 from wayveil.audit.mechanism_audit import HalfNoise, Neighbours, audited_questions, question_scores, release_scores
 from wayveil.audit.method_audit import method_cases
 from wayveil.audit.reader_audit import REFUSED, read_bound
-from wayveil.audit.selfcheck import ONE, Effort, _readers, make_world, sampler_bound, self_check, views_bound
+from wayveil.audit.selfcheck import ONE, Effort, _readers, make_world, questions_bound, sampler_bound, self_check
 from wayveil.core.trajectories import Trajectories, concatenate
 from wayveil.errors import InputError
 from wayveil.io.readers.points import usable
@@ -43,23 +43,23 @@ def with_canary(world, canary):
     return Neighbours(world.data, concatenate([world.data, canary]), world.scope)
 
 
-def test_the_sound_views_are_acquitted_with_real_noise(world):
-    bound = views_bound(world, ONE, 2_000, OpenDPNoise(), SURE)
+def test_the_sound_questions_are_acquitted_with_real_noise(world):
+    bound = questions_bound(world, ONE, 2_000, OpenDPNoise(), SURE)
     assert 0.3 < bound.epsilon <= 1  # above 0.3: the audit has power, it does not acquit for lack of runs
 
 
 def test_half_the_noise_is_convicted(world):
-    assert views_bound(world, ONE, 3_000, HalfNoise(SeededNoise(1)), SURE).epsilon > 1
+    assert questions_bound(world, ONE, 3_000, HalfNoise(SeededNoise(1)), SURE).epsilon > 1
 
 
 @pytest.mark.parametrize("epsilon", ["0.5", "2"])
 def test_half_the_noise_is_convicted_at_other_epsilons(world, epsilon):
     share = Fraction(epsilon)
-    assert views_bound(world, share, 8_000, HalfNoise(SeededNoise(2)), SURE).epsilon > float(share)
-    assert views_bound(world, share, 8_000, SeededNoise(2), SURE).epsilon <= float(share)
+    assert questions_bound(world, share, 8_000, HalfNoise(SeededNoise(2)), SURE).epsilon > float(share)
+    assert questions_bound(world, share, 8_000, SeededNoise(2), SURE).epsilon <= float(share)
 
 
-def test_a_view_that_breaks_its_norm_is_convicted(world):
+def test_a_question_that_breaks_its_norm_is_convicted(world):
     class Twice:
         """Counts each trajectory twice but claims a norm of one."""
 
@@ -159,7 +159,7 @@ def test_methods_are_convicted_in_the_published_mode_only(world, name):
 
 
 def test_one_method_can_be_attacked_alone():
-    effort = Effort(views=1, releases=1, samples=1, published=1)
+    effort = Effort(questions=1, releases=1, samples=1, published=1)
     result = self_check(effort=effort, noise=SeededNoise(0), methods=("wayveil.baselines:privtrace",))
     assert [case.method.rpartition(", ")[2] for case in result.cases] == ["default", "published"]
     assert result.passed and result.verdict == "Every verdict is as claimed."
@@ -170,7 +170,7 @@ def test_one_method_can_be_attacked_alone():
 
 
 def test_self_check_lists_every_method(world):
-    effort = Effort(views=1_000, releases=4, samples=40, published=88)
+    effort = Effort(questions=1_000, releases=4, samples=40, published=88)
     result = self_check(effort=effort, noise=SeededNoise(8), confidence=0.99)
     assert result.passed and result.verdict.startswith("The audit works")
     listed = {(case.method, case.verdict) for case in result.cases}

@@ -170,13 +170,13 @@ class _Remembering:
         self._first: list[Sums] | None = None
 
     def sums(
-        self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
+        self, source: Source, scope: Scope, queries: Sequence[Query], kept: Kept, progress: Progress = quiet
     ) -> list[Sums]:
         """Σ φ(T) for each query; that of origins and destinations comes alone and differs in every run."""
-        if len(views) == 1:
-            return exact_sums(views, self._batches)
+        if len(queries) == 1:
+            return exact_sums(queries, self._batches)
         if self._first is None:
-            self._first = exact_sums(views, self._batches)
+            self._first = exact_sums(queries, self._batches)
         return [sums.copy() for sums in self._first]
 
 

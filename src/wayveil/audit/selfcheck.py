@@ -63,7 +63,7 @@ class SelfCheck:
 class Effort:
     """How many runs each part gets."""
 
-    views: int
+    questions: int
     releases: int
     samples: int
     published: int
@@ -71,8 +71,8 @@ class Effort:
     """Of each method of the collection in each mode; 60 are the fewest that can convict at ε = 1."""
 
 
-QUICK = Effort(views=2_500, releases=56, samples=80, published=140)
-FULL = Effort(views=40_000, releases=200, samples=500, published=500, methods=200)
+QUICK = Effort(questions=2_500, releases=56, samples=80, published=140)
+FULL = Effort(questions=40_000, releases=200, samples=500, published=500, methods=200)
 """Numbers of runs; QUICK takes about half a minute of processor time."""
 
 
@@ -128,7 +128,7 @@ def _readers(world: World, progress: Progress) -> Iterator[Case]:
 
 
 def _sound(world: World, effort: Effort, confidence: float, noise: NoiseSource, progress: Progress) -> Iterator[Case]:
-    bound = views_bound(world, ONE, effort.views, noise, confidence, progress)
+    bound = questions_bound(world, ONE, effort.questions, noise, confidence, progress)
     yield case("sound method, each question alone", 1.0, bound, "acquitted")
     neighbours = Neighbours(world.data, concatenate([world.data, world.standing]), world.scope)
     scores = release_scores(neighbours, epsilon=ONE, runs=effort.releases, noise=noise, progress=progress)
@@ -136,13 +136,13 @@ def _sound(world: World, effort: Effort, confidence: float, noise: NoiseSource, 
     largest = float(np.abs(np.concatenate(scores)).max())
     more = f"; no run's ratio is beyond ± {largest:.2f}"
     yield case("sound method, whole release", 1.0, bound, "acquitted", more=more)
-    bound = people_bound(world, effort.views, noise, confidence)
+    bound = people_bound(world, effort.questions, noise, confidence)
     yield case("sound method, one user with all trips", 1.0, bound, "acquitted")
-    bound = views_bound(world, ONE, effort.views, HalfNoise(noise), confidence, progress)
+    bound = questions_bound(world, ONE, effort.questions, HalfNoise(noise), confidence, progress)
     yield case("sound method with half the noise", 1.0, bound, "convicted")
 
 
-def views_bound(
+def questions_bound(
     world: World, epsilon: Fraction, runs: int, noise: NoiseSource, confidence: float, progress: Progress = quiet
 ) -> Bound:
     """The largest bound over all questions and two canaries; the first half of the runs chooses which one."""
@@ -153,7 +153,7 @@ def views_bound(
     ):
         neighbours = Neighbours(world.data, concatenate([world.data, canary]), world.scope)
         found = question_scores(neighbours, epsilon=epsilon, runs=runs, noise=noise, progress=progress)
-        named |= {f"'{view}' for {name}": scores for view, scores in found.items()}
+        named |= {f"'{question}' for {name}": scores for question, scores in found.items()}
     return _largest_bound(named, confidence)
 
 

@@ -66,7 +66,7 @@ def new(
 
 
 _MOST_BYTES = 1 << 20
-"""A larger file is no scope."""
+"""A larger file is not a scope."""
 
 
 def _is_toml(path: Path) -> bool:

@@ -49,7 +49,7 @@ def default_plan(m: int, precision: str | None = None) -> Plan:
         return Plan(max(m, 1), chosen)
     blocks = max(3, 2 * (-(-m // (4096 if gpu else 512)) // 2) + 1)
     rows = -(-m // blocks)
-    block = -(-rows // 64) * 64 if m > 4096 else rows  # a multiple that matrix units like
+    block = -(-rows // 64) * 64 if m > 4096 else rows  # a multiple that suits matrix units
     return Plan(block, chosen)
 
 
@@ -159,7 +159,7 @@ def _rounded(values: Any, plan: Plan) -> Any:
 
 
 def _to_tf32(values: Any) -> Any:
-    """To nearest even at 10 bits behind the point."""
+    """Rounded to the nearest, ties to even, at 10 bits after the point."""
     import jax
     import jax.numpy as jnp
 

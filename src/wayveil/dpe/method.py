@@ -98,7 +98,7 @@ def dpe(
         return total(terms, back(moved, transform).reshape(shape))
 
     # From T', minimise L of sum_j d(T'_pi, T'_pj) - d~_s,i plus the penalties of f_t(T'_p), Eq. (task). The start was
-    # computed from the data, so this is no post-processing.
+    # computed from the data, so this is not post-processing.
     final = descend(
         embedded,
         noisy_sums,

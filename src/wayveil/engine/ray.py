@@ -55,15 +55,15 @@ class RayEngine:
         self._workers = workers or max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
     def sums(
-        self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
+        self, source: Source, scope: Scope, queries: Sequence[Query], kept: Kept, progress: Progress = quiet
     ) -> Sums:
         """Σ φ(T) over the source, for each query; equal to `Serial.sums`.
 
         Privacy: not private (trusted side only).
         """
         parts = parts_of(source, kept, self.map)
-        totals = [np.zeros(size_of(view), np.int64) for view in views]
-        shared = self._ray.put((scope, list(views)))
+        totals = [np.zeros(size_of(view), np.int64) for view in queries]
+        shared = self._ray.put((scope, list(queries)))
         for done, found in enumerate(self._run(_part_sums, parts, shared, ordered=False), 1):
             for total, part in zip(totals, found):
                 total += part
@@ -121,8 +121,8 @@ def _factored(pieces: Sequence[Any]) -> tuple[tuple[Any, ...] | None, list[Any]]
 
 
 def _part_sums(shared: tuple[Scope, list[Query]], part: Part) -> Sums:
-    scope, views = shared
-    return exact_sums(views, part_batches(part, scope))
+    scope, queries = shared
+    return exact_sums(queries, part_batches(part, scope))
 
 
 def _guarded(function: Callable[..., Any], shared: Any, piece: Any) -> tuple[bool, Any]:

@@ -25,7 +25,7 @@ class Engine(Protocol):
     """Two methods. Integer sums are exact, so `sums` gives the same result with every engine."""
 
     def sums(
-        self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
+        self, source: Source, scope: Scope, queries: Sequence[Query], kept: Kept, progress: Progress = quiet
     ) -> list[NDArray[np.int64]]: ...
 
     def map(self, function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]: ...
@@ -35,13 +35,13 @@ class Serial:
     """Runs everything in this process, in order."""
 
     def sums(
-        self, source: Source, scope: Scope, views: Sequence[Query], kept: Kept, progress: Progress = quiet
+        self, source: Source, scope: Scope, queries: Sequence[Query], kept: Kept, progress: Progress = quiet
     ) -> list[NDArray[np.int64]]:
         """Σ φ(T) over the source, for each query.
 
         Privacy: not private (trusted side only).
         """
-        return exact_sums(views, prepared_batches(source, scope, kept, progress))
+        return exact_sums(queries, prepared_batches(source, scope, kept, progress))
 
     def map(self, function: Callable[[Piece], Result], pieces: Sequence[Piece]) -> Iterator[Result]:
         """function(piece) for each piece, in order."""

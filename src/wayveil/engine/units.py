@@ -32,7 +32,7 @@ Segments = list[list[tuple[int, int, int]]]
 """For each bucket: (position in the file, trajectories, points) of what was stored."""
 
 POINTS_TOGETHER = 1 << 17
-"""Points of the buckets that are added up together, at least: with fewer, the time goes into calls."""
+"""Points of the buckets that are added up together, at least: with fewer, calls take most of the time."""
 BUCKETS = 256
 """Number of buckets into which users are regrouped; one is in memory at a time."""
 MOST_IN_MEMORY = 1 << 28

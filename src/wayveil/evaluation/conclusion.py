@@ -52,7 +52,7 @@ GOOD, ROUGH = 0.2, 0.45
 """Largest distances from the floor that are called good and rough: the bounds for trips between zones in
 `wayveil.release.kinds`."""
 _LINEAR = {"query_error", "coverage_tau", "pattern_f1", "pattern_support"}
-"""Metrics that are no divergences: a distance from the floor is the difference itself."""
+"""Metrics that are not divergences: a distance from the floor is the difference itself."""
 _SATURATED = 0.5
 """Floor of a divergence, as a share of its largest value, above which the metric cannot distinguish good from bad
 data."""

@@ -36,7 +36,7 @@ class RestShare(Histogram):
         if len(batch.x_m) > 1:
             step_m = np.hypot(np.diff(batch.x_m, prepend=0.0), np.diff(batch.y_m, prepend=0.0))
             step_s = np.maximum(np.diff(batch.t_utc, prepend=0.0), 0.0)
-            step_s[batch.first] = 0.0  # the difference to the previous trajectory is no step
+            step_s[batch.first] = 0.0  # the difference from the previous trajectory is not a step
             rest_s = np.add.reduceat(np.where(step_m < REST_MPS * step_s, step_s, 0.0), batch.first)
             all_s = np.add.reduceat(step_s, batch.first)
             np.divide(rest_s, all_s, out=share, where=all_s > 0)

@@ -176,7 +176,7 @@ def _picture(rows: list[Row], losses: tuple[str, ...], epsilons: list[float], va
         axes[line][0].legend(fontsize=8, ncols=2)
     figure.suptitle(
         "Error against D′. Dashed: var·(1 − D′/(m−1)), what least squares on D′ random columns leaves over;\n"
-        "an untrained random embedding (red crosses) gives it as well, so the trend is no evidence for the embedding.",
+        "an untrained random embedding (red crosses) gives it as well, so the trend is not evidence for the embedding.",
         fontsize=11,
     )
     return figure

@@ -77,7 +77,7 @@ def sums(parts, kept=None):
 
 @settings(max_examples=30, deadline=None)
 @given(DATASET, TRAJECTORY, st.data())
-def test_one_trajectory_moves_each_view_by_at_most_its_resolution(parts, extra, data):
+def test_one_trajectory_moves_each_question_by_at_most_its_resolution(parts, extra, data):
     place = data.draw(st.integers(0, len(parts)))
     before, alone = sums(parts), sums([extra])
     after = sums([*parts[:place], extra, *parts[place:]])
@@ -89,7 +89,7 @@ def test_one_trajectory_moves_each_view_by_at_most_its_resolution(parts, extra, 
 
 @settings(max_examples=15, deadline=None)
 @given(DATASET, st.lists(TRAJECTORY, min_size=1, max_size=6), st.integers(1, 3), st.randoms(use_true_random=False))
-def test_one_user_moves_each_view_by_at_most_c_resolutions(parts, own, cap, shuffle):
+def test_one_user_moves_each_question_by_at_most_c_resolutions(parts, own, cap, shuffle):
     unit = Unit.user(cap)
     labels = [k % 3 for k in range(len(parts))] + [9] * len(own)
     order = list(range(len(labels)))
