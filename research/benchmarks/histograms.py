@@ -80,15 +80,15 @@ def _shipped(view: str, noisy: Floats, noise: float, edges: Floats, total: Total
     if view == "duration":
         return estimate_durations(noisy, noise, edges, total)
     if "speed" in view:
-        return estimate_speeds(noisy, noise, edges, total, long_tails=view == "mean_speed")
-    return estimate_histogram(noisy, noise, (edges[1:] + edges[:-1]) / 2, total, also_by_log)
+        return estimate_speeds(Noisy(noisy, noise), edges, total, long_tails=view == "mean_speed")
+    return estimate_histogram(Noisy(noisy, noise), (edges[1:] + edges[:-1]) / 2, total, also_by_log)
 
 
 def _before(view: str, noisy: Floats, noise: float, edges: Floats, total: Total) -> Floats:
     middles = (edges[1:] + edges[:-1]) / 2
     if "speed" in view:
-        return estimate_among(noisy, noise, middles, total, ShapePrior(lognormal_shapes(edges)))
-    return estimate_histogram(noisy, noise, middles, total)
+        return estimate_among(Noisy(noisy, noise), middles, total, ShapePrior(lognormal_shapes(edges)))
+    return estimate_histogram(Noisy(noisy, noise), middles, total)
 
 
 if __name__ == "__main__":

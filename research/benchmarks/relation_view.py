@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.polylines import Polylines
-from wayveil.core.posterior import posterior_mean
+from wayveil.core.posterior import Noisy, posterior_mean
 from wayveil.core.prepare import Prepared, prepare
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, concatenate
@@ -137,7 +137,7 @@ def synthesise(batch: Prepared, epsilon: Fraction, others: "_Others", variant: s
     else:
         noisy = SeededNoise(seed + 1000).laplace(sums, view.resolution, epsilon * share)
         noise = noisy.scale / view.resolution
-        target = posterior_mean(noisy.values / view.resolution, expected, noise, groups=1)
+        target = posterior_mean(Noisy(noisy.values / view.resolution, noise), expected, groups=1)
     if how == "given":
         target = _among_routes(target, expected)
     usual = recipe.fit_views

@@ -21,13 +21,14 @@ from unfamiliar import jsd
 
 from wayveil.core.density import estimate_field
 from wayveil.core.grid import Grid
-from wayveil.core.posterior import posterior_mean
+from wayveil.core.posterior import Noisy, posterior_mean
 from wayveil.core.pyramid import spread
 from wayveil.core.regions import cut_regions, label_regions
 from wayveil.questions.catalogue import SHARES
 from wayveil.questions.displacement import Displacement
 from wayveil.questions.flow import region_depth
 from wayveil.questions.start_minus_end import StartMinusEnd, difference_side
+from wayveil.synthesis.estimate.estimates import Distribution
 from wayveil.synthesis.estimate.estimators.flows import gravity as product_gravity
 from wayveil.synthesis.estimate.fields import split_ends
 from wayveil.synthesis.estimate.histogram import estimate_histogram
@@ -93,7 +94,7 @@ def observe(kind: str, epsilon: float, random: np.random.Generator, hours: bool 
     return SimpleNamespace(
         grid=grid, regions=regions, size=size, starts=starts, ends=stops, count=count, true=true, bins=bins,
         displaced=displaced / displaced.sum(), signal=count * epsilon,
-        displacement=estimate_histogram(displaced + random.laplace(0, noise, len(bins)), noise, middles),
+        displacement=estimate_histogram(Noisy(displaced + random.laplace(0, noise, len(bins)), noise), middles),
         coarse=coarse + random.laplace(0, noises[0], coarse.shape), coarse_noise=noises[0],
         fine=true + random.laplace(0, noises[1], true.shape), fine_noise=noises[1],
     )  # fmt: skip
@@ -110,7 +111,9 @@ def gravity(made: SimpleNamespace, displacement: np.ndarray | None) -> np.ndarra
     plain = np.outer(out, into) / (out.sum() * into.sum())
     if displacement is None:
         return plain
-    mean = product_gravity(made.grid, made.regions, made.size, made.starts, made.ends, made.bins, displacement)
+    mean = product_gravity(
+        made.grid, made.regions, made.size, (made.starts, made.ends), Distribution(made.bins, displacement)
+    )
     return mean / mean.sum() + 0.02 * plain
 
 
@@ -142,9 +145,9 @@ def posterior(made: SimpleNamespace, mean: np.ndarray) -> np.ndarray:
     """As `estimators.flows` goes on from its prior mean."""
     out, into = margins(made)
     mean_coarse = pool(mean, MERGED)
-    better = posterior_mean(made.coarse, mean_coarse, made.coarse_noise, groups=3)
+    better = posterior_mean(Noisy(made.coarse, made.coarse_noise), mean_coarse, groups=3)
     mean = mean * spread(better / np.maximum(mean_coarse, 1e-9), MERGED, mean.shape)
-    flows = posterior_mean(made.fine, mean, made.fine_noise)
+    flows = posterior_mean(Noisy(made.fine, made.fine_noise), mean)
     for _ in range(10):
         flows *= (((out + 1e-9) / np.maximum(flows.sum(axis=1), 1e-9)) ** 0.5)[:, None]
         flows *= (((into + 1e-9) / np.maximum(flows.sum(axis=0), 1e-9)) ** 0.5)[None, :]

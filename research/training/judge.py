@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 import numpy as np
-from product import features, pool, refine, spread
+from product import Observed, features, pool, refine, spread
 from samples import VALIDATION_EPSILONS, Release, validation_releases
 from streets import KINDS
 from unfamiliar import jsd
@@ -33,7 +33,8 @@ def variants(made: Release) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     roads, area, total = made.roads, made.view.area, made.total
     levels, end_levels = made.occupancy_levels, made.end_levels
     ends_beside = features.beside_occupancy(end_levels, made.end_points, area)
-    net = refine(levels, total, area, made.occupancy, kind="occupancy", beside=ends_beside, road_features=roads).field
+    observed = Observed(levels, total, area, roads)
+    net = refine(observed, made.occupancy, kind="occupancy", beside=ends_beside).field
     found = {"net": net, "mean": np.sqrt(net * made.occupancy)}
     found |= {f"{name}+kept": keep_blocks(field, made.occupancy, levels[0].side) for name, field in found.items()}
     if roads is None:
@@ -42,7 +43,7 @@ def variants(made: Release) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     for name, occupancy in found.items():
         beside = features.beside_end_points(occupancy, area)
         ends = refine(
-            end_levels, total, area, made.end_points, kind="end_points", beside=beside, road_features=roads
+            Observed(end_levels, total, area, roads), made.end_points, kind="end_points", beside=beside
         ).field
         if "kept" in name:
             ends = keep_blocks(ends, made.end_points, end_levels[0].side)

@@ -27,11 +27,11 @@ from wayveil.core.density import NoisyLevel, estimate_field  # noqa: E402
 from wayveil.core.pyramid import pool, shifted, spread  # noqa: E402
 from wayveil.questions.detail_weights import PARTS, coarse_parts, concentration, fine_parts, parts_of_cells  # noqa: E402
 from wayveil.synthesis.estimate.learned import features, network  # noqa: E402
-from wayveil.synthesis.estimate.learned.refine import refine  # noqa: E402
+from wayveil.synthesis.estimate.learned.refine import Observed, refine  # noqa: E402
 from wayveil.synthesis.estimate.learned.weights import WEIGHTS_FILE  # noqa: E402
 from wayveil.synthesis.estimate.mapped_density import estimate_mapped_field  # noqa: E402
 
-__all__ = ["PARTS", "WEIGHTS_FILE", "NoisyLevel", "coarse_parts", "concentration", "estimate_field",
+__all__ = ["PARTS", "WEIGHTS_FILE", "NoisyLevel", "Observed", "coarse_parts", "concentration", "estimate_field",
            "estimate_mapped_field", "features", "fine_parts", "network", "parts_of_cells", "pool", "refine", "shifted",
            "spread"]  # fmt: skip
 

@@ -114,7 +114,7 @@ def main() -> None:
                     began = time.process_time()
                     with warnings.catch_warnings(record=True) as said:
                         warnings.simplefilter("always", LearnedFallback)
-                        found.append(fields.estimate_fields(*levels, count, area, roads or (), learned))
+                        found.append(fields.estimate_fields(fields.Grids(*levels, count, area, roads or ()), learned))
                     row["learned_cpu_s" if learned else "bayes_cpu_s"] = round(time.process_time() - began, 2)
                 row["stepped_back"] = [str(note.message) for note in said]
                 for name, which in (("points", 0), ("occupancy", 0), ("end_points", 1)):

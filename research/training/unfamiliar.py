@@ -10,7 +10,7 @@ import argparse
 from dataclasses import replace
 
 import numpy as np
-from product import features, refine
+from product import Observed, features, refine
 from samples import Release, View, build_city, look, release
 
 
@@ -25,11 +25,11 @@ def refined(made: Release) -> list:
     """What the product makes of the release: occupancy, then end points."""
     view = made.view
     occupancy = refine(
-        made.occupancy_levels, made.total, view.area, made.occupancy, kind="occupancy", road_features=made.roads,
+        Observed(made.occupancy_levels, made.total, view.area, made.roads), made.occupancy, kind="occupancy",
         beside=features.beside_occupancy(made.end_levels, made.end_points, view.area),
     )  # fmt: skip
     ends = refine(
-        made.end_levels, made.total, view.area, made.end_points, kind="end_points", road_features=made.roads,
+        Observed(made.end_levels, made.total, view.area, made.roads), made.end_points, kind="end_points",
         beside=features.beside_end_points(occupancy.field, view.area),
     )  # fmt: skip
     return [occupancy, ends]

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from wayveil.core.posterior import Noisy
 from wayveil.synthesis.estimate.curves import (
     Total,
     about_lognormal,
@@ -27,7 +28,7 @@ def error_of(kind, noise, edges):
         true = durations(random, edges)
         noisy = true + random.laplace(0, noise, len(true))
         middles = (edges[1:] + edges[:-1]) / 2
-        shares = estimate_histogram(noisy, noise, middles, Total(true.sum(), noise / 3), kind)
+        shares = estimate_histogram(Noisy(noisy, noise), middles, Total(true.sum(), noise / 3), kind)
         assert shares.sum() == pytest.approx(1) and (shares > 0).all()
         found.append(np.abs(shares - true / true.sum()).sum())
     return np.mean(found)
@@ -46,7 +47,7 @@ def test_exact_counts_are_followed(kind):
     edges = np.r_[0, np.arange(80, 2400, 80), np.geomspace(2400, 40_000, 20)]
     true = durations(np.random.default_rng(0), edges, 200_000)
     middles = (edges[1:] + edges[:-1]) / 2
-    found = estimate_histogram(true, 0.5, middles, Total(true.sum(), 0.5), kind)
+    found = estimate_histogram(Noisy(true, 0.5), middles, Total(true.sum(), 0.5), kind)
     assert np.abs(found - true / true.sum()).sum() < 0.02
 
 
@@ -78,6 +79,6 @@ def test_one_or_two_bins_print_no_library_messages(kind, bins, capfd, recwarn):
     counts, middles = np.full(bins, 30.0), np.arange(1.0, bins + 1)
     curves, evidence = smooth_curves(counts, 2.0, kind(middles), Total(30.0 * bins, 2.0))
     assert np.isfinite(curves).all() and np.isfinite(evidence).all() and curves.shape[1] == bins
-    shares = estimate_histogram(counts, 2.0, middles, Total(30.0 * bins, 2.0), kind)
+    shares = estimate_histogram(Noisy(counts, 2.0), middles, Total(30.0 * bins, 2.0), kind)
     assert shares.sum() == pytest.approx(1.0) and (shares > 0).all()
     assert capfd.readouterr() == ("", "") and not recwarn.list

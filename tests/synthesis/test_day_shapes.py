@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from wayveil.core.posterior import Noisy
 from wayveil.synthesis.estimate.curves import Total
 from wayveil.synthesis.estimate.day_shapes import day_shapes
 from wayveil.synthesis.estimate.weekly import estimate_hours
@@ -18,7 +19,8 @@ def divergence(p, q):
 
 def estimated(truth, units, seed):
     noise = 1000 / units
-    return estimate_hours(1000 * truth + np.random.default_rng(seed).laplace(0, noise, 24), noise, Total(1000.0, noise))
+    counts = 1000 * truth + np.random.default_rng(seed).laplace(0, noise, 24)
+    return estimate_hours(Noisy(counts, noise), Total(1000.0, noise))
 
 
 def test_day_shapes_are_distributions():

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from wayveil.core.posterior import Noisy
 from wayveil.evaluation.tally import jsd
 from wayveil.synthesis.estimate.curves import Total
 from wayveil.synthesis.estimate.durations import estimate_durations
@@ -21,7 +22,7 @@ def test_noise_does_not_make_a_small_run_long():
     for seed in range(20):
         true, noisy, total = simulated_counts(300, 33.0, seed)
         found = estimate_durations(noisy, 33.0, EDGES, total)
-        plain.append(jsd(true, estimate_histogram(noisy, 33.0, MIDDLES, total)))
+        plain.append(jsd(true, estimate_histogram(Noisy(noisy, 33.0), MIDDLES, total)))
         ours.append(jsd(true, found))
         longest.append(found[MIDDLES > 3600].sum())
     assert np.mean(ours) < 0.75 * np.mean(plain) and np.mean(longest) < 0.2

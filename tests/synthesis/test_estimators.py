@@ -12,7 +12,7 @@ from wayveil.core import density, posterior
 from wayveil.core.density import NoisyLevel, estimate_field, posterior_rates, reconcile
 from wayveil.core.grid import Grid
 from wayveil.core.nonnegative import nonnegative_fit
-from wayveil.core.posterior import posterior_mean
+from wayveil.core.posterior import Noisy, posterior_mean
 from wayveil.core.pyramid import interpolate, pool, shifted, spread
 from wayveil.core.regions import cut_regions, label_regions
 from wayveil.questions.catalogue import QUESTIONS
@@ -50,15 +50,15 @@ def jsd(p, q):
 def test_without_noise_the_count_decides_and_with_much_noise_the_prior():
     prior = np.full(40, 50.0)
     seen = np.linspace(20, 120, 40)
-    np.testing.assert_allclose(posterior_mean(seen, prior, 0.5), seen, rtol=0.1)
-    np.testing.assert_allclose(posterior_mean(seen, prior, 1e6), prior, rtol=0.01)
+    np.testing.assert_allclose(posterior_mean(Noisy(seen, 0.5), prior), seen, rtol=0.1)
+    np.testing.assert_allclose(posterior_mean(Noisy(seen, 1e6), prior), prior, rtol=0.01)
 
 
 def test_the_posterior_mean_errs_less_than_the_count_and_less_than_the_prior():
     random = np.random.default_rng(0)
     truth = 20 * np.exp(random.normal(0, 1.0, 3000) - 0.5)
     seen = truth + random.laplace(0, 10, 3000)
-    found = posterior_mean(seen, np.full(3000, 20.0), 10.0)
+    found = posterior_mean(Noisy(seen, 10.0), np.full(3000, 20.0))
     error = np.mean((found - truth) ** 2)
     assert error < 0.75 * np.mean((np.maximum(seen, 0) - truth) ** 2)
     assert error < 0.75 * np.mean((20 - truth) ** 2)
@@ -72,7 +72,7 @@ def test_a_weak_signal_of_few_cells_does_not_make_the_estimate_worse_than_its_pr
     for _ in range(100):
         truth = grid * np.exp(random.normal(0, 0.3, grid.shape))
         level = NoisyLevel(truth + random.laplace(0, 95, grid.shape), 16, 95.0)
-        own += np.abs(posterior_mean(level.counts, grid, level.noise) - truth).sum()
+        own += np.abs(posterior_mean(level, grid) - truth).sum()
         averaged += np.abs(posterior_rates(level, grid, unclear=True) - truth).sum()
     prior = 100 * np.abs(250 * np.exp(random.normal(0, 0.3, 100_000)) - 250).mean() * grid.size
     assert averaged < 0.8 * own and averaged < 1.1 * prior
@@ -94,11 +94,11 @@ def test_a_posterior_is_finite_ordered_and_zero_where_the_prior_is(seen, noise, 
     seen = np.sort(np.array([0.0, *seen]))
     means = np.full(len(seen), prior)
     for averaged in (False, True):
-        found = posterior_mean(seen, means, noise, groups=1, averaged=averaged)
+        found = posterior_mean(Noisy(seen, noise), means, groups=1, averaged=averaged)
         assert np.isfinite(found).all() and (found > 0).all()
         assert (np.diff(found) >= -1e-4 * found[1:]).all()
     means[::2] = 0.0
-    assert (posterior_mean(seen, means, noise)[::2] == 0).all()
+    assert (posterior_mean(Noisy(seen, noise), means)[::2] == 0).all()
 
 
 def test_one_noise_for_each_cell_is_the_noise_of_that_cell(monkeypatch):
@@ -107,14 +107,14 @@ def test_one_noise_for_each_cell_is_the_noise_of_that_cell(monkeypatch):
     seen = prior * np.exp(random.normal(0, 0.6, prior.shape)) + random.laplace(0, 8, prior.shape)
     for noise in (0.5, 8.0):
         np.testing.assert_array_equal(
-            posterior_mean(seen, prior, np.full(prior.shape, noise)), posterior_mean(seen, prior, noise)
+            posterior_mean(Noisy(seen, np.full(prior.shape, noise)), prior), posterior_mean(Noisy(seen, noise), prior)
         )
     # Given the spread, which cells settle together, each is heard as among cells with its own noise.
     scores = np.where(np.array(posterior._SPREADS) == 0.8, 0.0, -np.inf)
     monkeypatch.setattr(posterior, "_spread_scores", lambda *_: scores)
     noises = np.where(random.random(prior.shape) < 0.5, 2.0, 30.0)
-    mixed = posterior_mean(seen, prior, noises)
-    alone = {noise: posterior_mean(seen, prior, noise) for noise in (2.0, 30.0)}
+    mixed = posterior_mean(Noisy(seen, noises), prior)
+    alone = {noise: posterior_mean(Noisy(seen, noise), prior) for noise in (2.0, 30.0)}
     np.testing.assert_allclose(mixed, np.where(noises == 2.0, alone[2.0], alone[30.0]), rtol=1e-5)
     assert not np.allclose(alone[2.0], alone[30.0], rtol=0.1)
 
@@ -243,9 +243,9 @@ def test_a_histogram_is_kept_without_noise_and_smoothed_with_noise():
     middles = (np.arange(120) + 0.5) * 100
     truth = 3000 * (middles / 1000) * np.exp(-middles / 1000)
     truth *= 2000 / truth.sum()
-    assert jsd(truth, estimate_histogram(truth, 0.05, middles)) < 1e-3
+    assert jsd(truth, estimate_histogram(Noisy(truth, 0.05), middles)) < 1e-3
     seen = truth + np.random.default_rng(2).laplace(0, 10, 120)
-    found = estimate_histogram(seen, 10.0, middles)
+    found = estimate_histogram(Noisy(seen, 10.0), middles)
     assert found.sum() == pytest.approx(1) and (found > 0).all()
     clipped = np.maximum(seen, 0)
     assert jsd(truth, found) < 0.3 * jsd(truth, clipped)
@@ -257,9 +257,9 @@ def test_a_spike_comes_back_and_few_bins_are_no_curve():
     truth = np.full(40, 5.0)
     truth[17] = 2000.0
     middles = np.arange(40) + 0.5
-    found = estimate_histogram(truth + np.random.default_rng(3).laplace(0, 4, 40), 4.0, middles)
+    found = estimate_histogram(Noisy(truth + np.random.default_rng(3).laplace(0, 4, 40), 4.0), middles)
     assert found[17] == pytest.approx(2000 / truth.sum(), rel=0.1)
-    two = estimate_histogram(np.array([300.0, 100.0]), 20.0, middles[:2])
+    two = estimate_histogram(Noisy(np.array([300.0, 100.0]), 20.0), middles[:2])
     assert two.sum() == pytest.approx(1) and two[0] > 2 * two[1] > 0
 
 
@@ -267,8 +267,8 @@ def test_a_spike_comes_back_and_few_bins_are_no_curve():
 @given(arrays(float, 30, elements=st.floats(-1e6, 1e6)), st.floats(0.1, 1e5))
 def test_any_counts_make_a_distribution(counts, noise):
     for found in (
-        estimate_histogram(counts, noise, np.arange(1.0, 31)),
-        estimate_hours(counts[:24], noise, Total(max(counts.sum(), 1.0), noise)),
+        estimate_histogram(Noisy(counts, noise), np.arange(1.0, 31)),
+        estimate_hours(Noisy(counts[:24], noise), Total(max(counts.sum(), 1.0), noise)),
     ):
         assert np.isfinite(found).all() and (found > 0).all() and found.sum() == pytest.approx(1)
 
@@ -277,7 +277,7 @@ def test_a_table_keeps_its_margins_its_dependence_and_what_is_impossible():
     rows, columns = np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.4, 0.2])
     joint = np.array([[0.35, 0.1, 0.05], [0.05, 0.2, 0.05], [0.0, 0.1, 0.1]])
     possible = joint > 0
-    found = estimate_table(1000 * joint, 1.0, rows, columns, 1000.0, possible)
+    found = estimate_table(Noisy(1000 * joint, 1.0), rows, columns, 1000.0, possible)
     np.testing.assert_allclose(found, joint, atol=0.01)
     assert found[2, 0] == 0
     np.testing.assert_allclose(found.sum(axis=0), columns, atol=1e-6)
@@ -285,8 +285,9 @@ def test_a_table_keeps_its_margins_its_dependence_and_what_is_impossible():
     # Drowned in noise: the product of the margins, bent by what is known beforehand.
     random = np.random.default_rng(0)
     counts = random.laplace(0, 1e5, (3, 3))
-    np.testing.assert_allclose(estimate_table(counts, 1e5, rows, columns, 1000.0), np.outer(rows, columns), atol=0.02)
-    bent = estimate_table(counts, 1e5, rows, columns, 1000.0, affinities=(np.eye(3) * 50 + 1,))
+    noisy = Noisy(counts, 1e5)
+    np.testing.assert_allclose(estimate_table(noisy, rows, columns, 1000.0), np.outer(rows, columns), atol=0.02)
+    bent = estimate_table(noisy, rows, columns, 1000.0, affinities=(np.eye(3) * 50 + 1,))
     assert (np.diag(bent) > np.diag(np.outer(rows, columns)) + 0.05).all()
 
 
@@ -471,7 +472,7 @@ def test_no_hour_is_empty_beside_a_sharp_peak():
     hours = np.full(24, 10.0)
     hours[16] = 5000.0
     noise = np.random.default_rng(8).laplace(0, 50.0, (20, 24))
-    found = np.array([estimate_hours(hours + each, 50.0, Total(5230.0, 100.0)) for each in noise])
+    found = np.array([estimate_hours(Noisy(hours + each, 50.0), Total(5230.0, 100.0)) for each in noise])
     elsewhere = found.sum(axis=1) - found[:, 16]
     assert np.mean([jsd(each, hours) for each in found]) < 0.007  # with curves alone it was .01
     assert elsewhere.min() > 0.01
@@ -484,16 +485,16 @@ def test_a_rush_hour_is_not_a_single_peak():
     total = Total(truth.sum(), 100.0)
     for each in np.random.default_rng(12).laplace(0, 110.0, (10, 24)):
         with pytest.MonkeyPatch.context() as patch:
-            found = estimate_hours(truth + each, 110.0, total)
+            found = estimate_hours(Noisy(truth + each, 110.0), total)
             patch.setattr(weekly, "HOURS", replace(weekly.HOURS, peak_chance=1e-300))
-            np.testing.assert_allclose(found, estimate_hours(truth + each, 110.0, total), rtol=1e-6)
+            np.testing.assert_allclose(found, estimate_hours(Noisy(truth + each, 110.0), total), rtol=1e-6)
 
 
 def test_strong_noise_is_not_a_single_peak():
     """Ten thousand departures over a day at ε = .1: once in thirty releases an hour sounds like a third of all."""
     truth = np.full(24, 10_000 / 24)
     seen = truth + np.where(np.arange(24) == 5, 3500.0, 0.0)
-    found = estimate_hours(seen, 555.0, Total(10_000.0, 1000.0))
+    found = estimate_hours(Noisy(seen, 555.0), Total(10_000.0, 1000.0))
     assert found[5] < 0.45
 
 
@@ -508,7 +509,7 @@ def test_days_that_noise_hides_are_even_and_a_single_busy_day_is_found():
 
 def test_hours_that_noise_hides_are_even():
     random = np.random.default_rng(11)
-    found = [estimate_hours(12.5 + random.laplace(0, 55.0, 24), 55.0, Total(300.0, 100.0)) for _ in range(60)]
+    found = [estimate_hours(Noisy(12.5 + random.laplace(0, 55.0, 24), 55.0), Total(300.0, 100.0)) for _ in range(60)]
     assert np.mean([jsd(each, np.ones(24)) for each in found]) < 0.05
 
 
@@ -518,7 +519,7 @@ def test_the_count_overrules_a_curve_that_adds_up_to_zero():
     truth = 5000 * np.array([1, 1, 2, 3, 6, 11, 13, 19, 30, 35, 28, 22, 11, 3, 1]) / 186
     noise = np.random.default_rng(9).laplace(0, 250.0, (80, 15))
     plain, counted = (
-        [jsd(estimate_histogram(truth + each, 250.0, middles, total), truth) for each in noise]
+        [jsd(estimate_histogram(Noisy(truth + each, 250.0), middles, total), truth) for each in noise]
         for total in (None, Total(5000.0, 500.0))
     )
     assert np.mean(counted) < 0.9 * np.mean(plain)

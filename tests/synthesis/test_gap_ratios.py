@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from wayveil.core.posterior import Noisy
 from wayveil.questions.gap_ratio import GapRatio
 from wayveil.synthesis.estimate.curves import Total
 from wayveil.synthesis.estimate.gap_ratios import _shapes, estimate_gap_ratio
@@ -39,15 +40,16 @@ def test_weak_signals_improve_on_a_smooth_curve(truth, units, gain):
     total = Total(1000.0, 1000 / units)
     for _ in range(12):
         noisy = 1000 * truth + random.laplace(0, 1000 / units, len(truth))
-        plain.append(divergence(truth, estimate_histogram(noisy, 1000 / units, (EDGES[1:] + EDGES[:-1]) / 2, total)))
-        known.append(divergence(truth, estimate_gap_ratio(noisy, 1000 / units, BINS, total)))
+        answer = Noisy(noisy, 1000 / units)
+        plain.append(divergence(truth, estimate_histogram(answer, (EDGES[1:] + EDGES[:-1]) / 2, total)))
+        known.append(divergence(truth, estimate_gap_ratio(answer, BINS, total)))
     assert gain * np.mean(known) < np.mean(plain)
 
 
 @pytest.mark.parametrize("truth", [EXACT, LOOSE, LOOSE[::-1] / LOOSE.sum()])
 def test_a_clear_signal_is_kept(truth):
     noisy = 1e6 * truth + np.random.default_rng(1).laplace(0, 10, len(truth))
-    found = estimate_gap_ratio(noisy, 10.0, BINS, Total(1e6, 10.0))
+    found = estimate_gap_ratio(Noisy(noisy, 10.0), BINS, Total(1e6, 10.0))
     assert found.sum() == pytest.approx(1) and (found > 0).all()
     assert divergence(truth, found) < 1e-3
 
@@ -55,5 +57,5 @@ def test_a_clear_signal_is_kept(truth):
 def test_nothing_but_noise_gives_a_possible_answer():
     for seed in range(5):
         noisy = np.random.default_rng(seed).laplace(0, 1e4, len(BINS))
-        found = estimate_gap_ratio(noisy, 1e4, BINS, Total(1.0, 100.0))
+        found = estimate_gap_ratio(Noisy(noisy, 1e4), BINS, Total(1.0, 100.0))
         assert np.isfinite(found).all() and found.sum() == pytest.approx(1)

@@ -37,8 +37,9 @@ def noisy(field, epsilon_v, seed=3, sides=(16, 4, 1)):
     return levels
 
 
-def refine_field(*given, **options):
-    return refine.with_warning(refine.refine(*given, **options)).field
+def refine_field(levels, total, area, bayes, road_features=None, **options):
+    observed = refine.Observed(levels, total, area, road_features)
+    return refine.with_warning(refine.refine(observed, bayes, **options)).field
 
 
 def ends_beside(field, area, epsilon_v=0.1):

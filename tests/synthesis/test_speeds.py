@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from wayveil.core.posterior import Noisy
 from wayveil.synthesis.estimate.curves import Total
 from wayveil.synthesis.estimate.histogram import estimate_histogram
 from wayveil.synthesis.estimate.speeds import estimate_speeds, lognormal_shapes
@@ -34,19 +35,19 @@ def test_speeds_are_estimated_from_weak_signals():
     for middle in np.repeat([5.0, 25.0, 70.0], 15):
         truth = around(middle)
         noisy = 1000 * truth + random.laplace(0, noise, len(truth))
-        plain.append(divergence(truth, estimate_histogram(noisy, noise, MIDDLES, Total(1000.0, noise))))
-        known.append(divergence(truth, estimate_speeds(noisy, noise, EDGES, Total(1000.0, noise))))
+        plain.append(divergence(truth, estimate_histogram(Noisy(noisy, noise), MIDDLES, Total(1000.0, noise))))
+        known.append(divergence(truth, estimate_speeds(Noisy(noisy, noise), EDGES, Total(1000.0, noise))))
     assert np.mean(known) < 0.75 * np.mean(plain)
 
 
 def test_a_clear_signal_is_kept_although_it_is_not_lognormal():
     truth = 0.5 * around(4, 0.2) + 0.5 * around(60, 0.15)  # on foot and by train
     noisy = 1e5 * truth + np.random.default_rng(2).laplace(0, 20, len(truth))
-    assert divergence(truth, estimate_speeds(noisy, 20.0, EDGES, Total(1e5, 20.0))) < 2e-3
+    assert divergence(truth, estimate_speeds(Noisy(noisy, 20.0), EDGES, Total(1e5, 20.0))) < 2e-3
 
 
 def test_noise_alone_gives_a_possible_answer():
     for seed in range(4):
         noisy = np.random.default_rng(seed).laplace(0, 1e5, len(MIDDLES))
-        found = estimate_speeds(noisy, 1e5, EDGES, Total(1.0, 1e3))
+        found = estimate_speeds(Noisy(noisy, 1e5), EDGES, Total(1.0, 1e3))
         assert np.isfinite(found).all() and (found >= 0).all() and found.sum() == pytest.approx(1)

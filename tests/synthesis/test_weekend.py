@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from wayveil.core.posterior import Noisy
 from wayveil.questions.departure_week import PARTS_OF_DAY, parts_of_day
 from wayveil.synthesis.estimate.curves import Total
 from wayveil.synthesis.estimate.weekend import in_parts, weekend_affinity
@@ -31,7 +32,7 @@ def heard(week, count, noise, seed, parts=24):
     random = np.random.default_rng(seed)
     hour = count * week.sum(axis=0) + random.laplace(0, noise / 1.5, 24)
     asked = count * in_parts(week, parts)
-    hours = estimate_hours(hour, noise / 1.5, Total(count, 1))
+    hours = estimate_hours(Noisy(hour, noise / 1.5), Total(count, 1))
     return estimate_week(hours, asked + random.laplace(0, noise, asked.shape), noise, count)
 
 

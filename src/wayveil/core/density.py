@@ -98,10 +98,8 @@ def posterior_rates(level: NoisyLevel, mean: Field, unclear: bool) -> Field:
     The spread around the prior mean is found in groups of cells; if it is `unclear`, it is about as usual in all cells.
     """
     if not unclear:
-        return posterior_mean(level.counts, mean, level.noise, gaussian=level.gaussian)
-    return posterior_mean(
-        level.counts, mean, level.noise, groups=1, usual_spread=_USUAL_SPREAD, gaussian=level.gaussian, averaged=True
-    )
+        return posterior_mean(level, mean)
+    return posterior_mean(level, mean, groups=1, usual_spread=_USUAL_SPREAD, averaged=True)
 
 
 def reconcile(coarser: Sequence[NoisyLevel], field: Field, total: float, unclear: bool = False) -> Field:

@@ -1,5 +1,8 @@
 """The posterior mean of a count under its known noise: the estimate with the least expected KL-like loss."""
 
+from dataclasses import dataclass
+from typing import Protocol
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -21,18 +24,46 @@ _BLOCK = 1 << 13
 """Cells processed at a time, so that they stay in the cache."""
 
 
+class NoisyCounts(Protocol):
+    """Counts with the scale of their noise, such as an answer or a level of a field."""
+
+    @property
+    def counts(self) -> NDArray[np.float64]: ...
+
+    @property
+    def noise(self) -> float | NDArray[np.float64]:
+        """One scale for all counts or one for each."""
+        ...
+
+    @property
+    def gaussian(self) -> bool:
+        """Whether the noise is the Gaussian with the variance of that Laplace."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Noisy:
+    """Noisy counts that were derived from others."""
+
+    counts: NDArray[np.float64]
+    noise: float | NDArray[np.float64]
+    gaussian: bool = False
+
+
+def noise_of(noisy: NoisyCounts) -> float:
+    """The scale of the noise where all counts have the same."""
+    return float(np.asarray(noisy.noise).flat[0])
+
+
 def posterior_mean(
-    noisy: NDArray[np.float64],
+    noisy: NoisyCounts,
     prior_mean: NDArray[np.float64],
-    noise: float | NDArray[np.float64],
+    *,
     groups: int = 4,
     usual_spread: float = np.inf,
-    gaussian: bool = False,
     averaged: bool = False,
 ) -> NDArray[np.float64]:
     """E[λ | y] for y = λ + Laplace(noise), λ lognormal with mean `prior_mean` and spread σ.
-
-    `noise` is one scale for all cells or one for each. With `gaussian` the noise is the Gaussian of equal variance.
 
     σ is found by marginal likelihood, separately in `groups` groups of cells of similar prior mean (empirical Bayes).
     Its prior is proportional to e^(−σ / `usual_spread`), so that a single outlier among few cells does not decide it.
@@ -45,8 +76,8 @@ def posterior_mean(
     possible = np.flatnonzero(result.ravel() > 1e-12)
     if len(possible) == 0:
         return result
-    y, mean = np.asarray(noisy, float).ravel()[possible], result.ravel()[possible]
-    scale = np.broadcast_to(noise, result.shape).ravel()[possible]
+    y, mean = np.asarray(noisy.counts, float).ravel()[possible], result.ravel()[possible]
+    scale, gaussian = np.broadcast_to(noisy.noise, result.shape).ravel()[possible], noisy.gaussian
     edges = np.quantile(mean, np.linspace(0, 1, groups + 1)[1:-1])
     group = np.searchsorted(edges, mean, side="right")
     estimate = np.zeros_like(mean)

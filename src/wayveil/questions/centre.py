@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.density import estimate_field
-from wayveil.core.posterior import posterior_mean
+from wayveil.core.posterior import Noisy, posterior_mean
 from wayveil.questions.answer import Answer
 from wayveil.questions.field import Blocks, Detail
 from wayveil.questions.levels import noisy_levels
@@ -37,7 +37,7 @@ def expected_shares(first: Answer, count: float, earlier: Mapping[str, Answer]) 
         return _of_field(first, question, count, earlier)
     counts = first.counts.ravel()
     mean = np.full(len(counts), count / len(counts))
-    found = posterior_mean(counts, mean, first.noise, groups=1, gaussian=True)
+    found = posterior_mean(Noisy(counts, first.noise, gaussian=True), mean, groups=1)
     return np.asarray(found / found.sum())
 
 

@@ -9,7 +9,7 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core.posterior import posterior_mean
+from wayveil.core.posterior import Noisy, posterior_mean
 from wayveil.synthesis.estimate.curves import (
     Family,
     Total,
@@ -36,7 +36,7 @@ def estimate_durations(
         smooth = averaged(
             curves, evidence - 0.5 * ((log_mean - np.log(DURATIONS.usual_s)) / DURATIONS.usual_spread) ** 2
         )
-    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1, gaussian=gaussian)
+    estimate = posterior_mean(Noisy(noisy, noise, gaussian), np.maximum(smooth, 1e-9 * smooth.sum()), groups=1)
     return np.asarray(estimate / estimate.sum())
 
 

@@ -7,7 +7,7 @@ Privacy: free (post-processing of the release).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -42,37 +42,38 @@ OCCUPANCY, END_POINTS = Pooling(bayes=0.2, unmapped=0.05), Pooling(bayes=0.2, un
 ends than about routes."""
 
 
-def estimate_fields(
-    points: Sequence[NoisyLevel],
-    ends: Sequence[NoisyLevel],
-    count: float,
-    area: Field,
-    road_features: Sequence[Field] = (),
-    learned: bool = False,
-    progress: Progress = quiet,
-) -> tuple[Field, Field]:
+@dataclass(frozen=True, eq=False)
+class Grids:
+    """What is known about where points and ends are."""
+
+    points: Sequence[NoisyLevel]
+    """The noisy grids of the points, from coarse to fine."""
+    ends: Sequence[NoisyLevel]
+    """The same of starts and ends."""
+    count: float
+    area: Field
+    """Share of each cell that lies inside the scope."""
+    road_features: Sequence[Field] = ()
+    """Road features of a public map; empty without one."""
+
+
+def estimate_fields(grids: Grids, learned: bool = False, progress: Progress = quiet) -> tuple[Field, Field]:
     """Occupancy, and starts and ends together; the sum of each is about `count`.
 
-    Parameters
-    ----------
-    points, ends
-        The noisy grids of both fields, from coarse to fine.
-    road_features
-        Road features of a public map; empty without one.
-    learned
-        Whether the network corrects the Bayesian estimate.
+    With `learned`, the network corrects the Bayesian estimate.
     """
-    bayes = _bayes(points, ends, count, area, road_features)
-    whole = 2.0 if road_features else 1.0
+    bayes = _bayes(grids)
+    whole = 2.0 if grids.road_features else 1.0
     progress("estimating", 0.4 / whole)
     if not learned:
         return bayes
-    seen = [part.field for part in _learned(points, ends, count, area, bayes, road_features)]
+    seen = [part.field for part in _learned(grids, bayes)]
     progress("estimating", 1.0 / whole)
-    if not road_features:
+    if not grids.road_features:
         return seen[0], seen[1]
-    unmapped = _learned(points, ends, count, area, _bayes(points, ends, count, area, ()), (), warn=False)
-    sides, rules = (points[0].side, ends[0].side), (OCCUPANCY, END_POINTS)
+    plain = replace(grids, road_features=())
+    unmapped = _learned(plain, _bayes(plain), warn=False)
+    sides, rules = (grids.points[0].side, grids.ends[0].side), (OCCUPANCY, END_POINTS)
     occupancy, both_ends = (
         on_a_map(own, other, third.field if third.share > 0 else None, side, rule)
         for own, other, third, side, rule in zip(seen, bayes, unmapped, sides, rules, strict=True)
@@ -133,40 +134,29 @@ def split_ends(answer: Answer, both: Field) -> tuple[Field, Field]:
     return both * (1 + fine_tilt), both * (1 - fine_tilt)
 
 
-def _bayes(
-    points: Sequence[NoisyLevel],
-    ends: Sequence[NoisyLevel],
-    count: float,
-    area: Field,
-    road_features: Sequence[Field],
-) -> tuple[Field, Field]:
-    if road_features:
-        occupancy = estimate_mapped_field(points, count, area, road_features)
+def _bayes(grids: Grids) -> tuple[Field, Field]:
+    count, area = grids.count, grids.area
+    if grids.road_features:
+        occupancy = estimate_mapped_field(grids.points, count, area, grids.road_features)
     else:
-        occupancy = estimate_field(points, count, area)
+        occupancy = estimate_field(grids.points, count, area)
     # Ends follow the density of points; within a block they concentrate in its busiest cells.
     sharp = (occupancy / max(float(occupancy.max()), _LEAST)) ** FIELDS.end_point_power
-    return occupancy, estimate_field(ends, count, area, base=sharp, coarse_base=occupancy, neighbours=False)
+    return occupancy, estimate_field(grids.ends, count, area, base=sharp, coarse_base=occupancy, neighbours=False)
 
 
-def _learned(
-    points: Sequence[NoisyLevel],
-    ends: Sequence[NoisyLevel],
-    count: float,
-    area: Field,
-    bayes: tuple[Field, Field],
-    road_features: Sequence[Field],
-    warn: bool = True,
-) -> "tuple[Refined, Refined]":
+def _learned(grids: Grids, bayes: tuple[Field, Field], warn: bool = True) -> "tuple[Refined, Refined]":
     """Both fields corrected by the network; if `warn`, with a warning when the Bayesian estimate is used instead."""
     # Only the learned estimator needs the network.
     from wayveil.synthesis.estimate.learned import features
     from wayveil.synthesis.estimate.learned import refine as network
 
+    area = grids.area
+
     def corrected(levels: Sequence[NoisyLevel], field: Field, kind: "Kind", beside: NDArray[np.float32]) -> "Refined":
-        roads = road_features or None
-        found = network.refine(levels, count, area, field, kind=kind, beside=beside, road_features=roads)
+        observed = network.Observed(levels, grids.count, area, grids.road_features or None)
+        found = network.refine(observed, field, kind=kind, beside=beside)
         return network.with_warning(found) if warn else found
 
-    occupancy = corrected(points, bayes[0], "occupancy", features.beside_occupancy(ends, bayes[1], area))
-    return occupancy, corrected(ends, bayes[1], "end_points", features.beside_end_points(occupancy.field, area))
+    occupancy = corrected(grids.points, bayes[0], "occupancy", features.beside_occupancy(grids.ends, bayes[1], area))
+    return occupancy, corrected(grids.ends, bayes[1], "end_points", features.beside_end_points(occupancy.field, area))

@@ -13,19 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.bins import Bins
+from wayveil.core.posterior import NoisyCounts
 from wayveil.synthesis.estimate.curves import Total
 from wayveil.synthesis.estimate.histogram import ShapePrior, estimate_among
 from wayveil.synthesis.estimate.settings import GAP_RATIOS
 
 
-def estimate_gap_ratio(
-    counts: NDArray[np.float64], noise: float, bins: Bins, total: Total, gaussian: bool = False
-) -> NDArray[np.float64]:
+def estimate_gap_ratio(answer: NoisyCounts, bins: Bins, total: Total) -> NDArray[np.float64]:
     """Shares of each bin of gap / interval, adding up to one, never zero."""
     edges = np.asarray(bins.edges)
     middles = (edges[1:] + edges[:-1]) / 2
     prior = ShapePrior(_shapes(bins), curve_nats=GAP_RATIOS.curve_nats)
-    return estimate_among(counts, noise, middles, total, prior, gaussian=gaussian)
+    return estimate_among(answer, middles, total, prior)
 
 
 @cache

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core.posterior import posterior_mean
+from wayveil.core.posterior import NoisyCounts, noise_of, posterior_mean
 from wayveil.core.raking import rake
 from wayveil.synthesis.estimate.curves import (
     Kind,
@@ -28,21 +28,18 @@ from wayveil.synthesis.estimate.settings import CURVES
 
 
 def estimate_histogram(
-    counts: NDArray[np.float64],
-    noise: float,
+    answer: NoisyCounts,
     middles: NDArray[np.float64],
     total: Total | None = None,
     kind: Kind = from_bin_to_bin,
     unknown_start: bool = False,
-    gaussian: bool = False,
 ) -> NDArray[np.float64]:
     """Shares of each bin, adding up to one, never zero.
 
     `middles` are the bins' values, and `kind` defines the families of curves. `total` is the sum of the counts from
-    another answer. With `unknown_start` the distribution may begin at any bin and be zero below it. With `gaussian` the
-    noise is the Gaussian of equal variance.
+    another answer. With `unknown_start` the distribution may begin at any bin and be zero below it.
     """
-    noisy = np.asarray(counts, float)
+    noisy, noise = np.asarray(answer.counts, float), noise_of(answer)
     # With three bins smoothness is no constraint, so the counts are used as they are.
     if len(noisy) <= 3:
         smooth = np.maximum(noisy, noise)
@@ -50,7 +47,7 @@ def estimate_histogram(
         smooth = averaged(*curves_with_unknown_start(noisy, noise, middles, kind, total))
     else:
         smooth = averaged(*smooth_curves(noisy, noise, kind(middles), total))
-    estimate = posterior_mean(noisy, np.maximum(smooth, 1e-9 * smooth.sum()), noise, groups=1, gaussian=gaussian)
+    estimate = posterior_mean(answer, np.maximum(smooth, 1e-9 * smooth.sum()), groups=1)
     result: NDArray[np.float64] = estimate / estimate.sum()
     return result
 
@@ -77,21 +74,14 @@ class ShapePrior:
 
 
 def estimate_among(
-    counts: NDArray[np.float64],
-    noise: float,
-    middles: NDArray[np.float64],
-    total: Total,
-    prior: ShapePrior,
-    *,
-    long_tails: bool = False,
-    gaussian: bool = False,
+    answer: NoisyCounts, middles: NDArray[np.float64], total: Total, prior: ShapePrior, *, long_tails: bool = False
 ) -> NDArray[np.float64]:
     """Shares of each bin under a prior of typical shapes; never zero, adding up to one.
 
     With `long_tails` the likelihood is that of Laplace noise. Otherwise it is that of Gaussian noise with the same
-    variance, under which large deviations are stronger evidence. With `gaussian` the noise is that Gaussian.
+    variance, under which large deviations are stronger evidence, and always if the noise is that Gaussian.
     """
-    noisy = np.asarray(counts, float)
+    noisy, noise = np.asarray(answer.counts, float), noise_of(answer)
     expected = total.count * prior.shapes
     likely = -((noisy - expected) ** 2).sum(axis=1) / (4 * noise**2)
     curves, evidence = smooth_curves(noisy, noise, prior.kind(middles), total)
@@ -99,7 +89,7 @@ def estimate_among(
     if prior.log_mean is not None:
         log_mean = curves @ np.log(middles) / curves.sum(axis=1)
         evidence = evidence - 0.5 * ((log_mean - prior.log_mean[0]) / prior.log_mean[1]) ** 2
-    if long_tails and not gaussian:
+    if long_tails and not answer.gaussian:
         evidence, likely = (laplace_evidence(noisy, noise, *of) for of in ((curves, evidence), (expected, likely)))
     likely = likely - np.log(len(prior.shapes)) if prior.log_prior is None else likely + prior.log_prior
     odds = np.r_[evidence - np.log(len(curves)) - prior.curve_nats, likely]
@@ -110,26 +100,25 @@ def estimate_among(
     ):
         if share:
             mean = np.maximum(smooth, 1e-9 * smooth.sum())
-            estimate = posterior_mean(noisy, mean, noise, groups=1, gaussian=gaussian)
+            estimate = posterior_mean(answer, mean, groups=1)
             result += share * estimate / estimate.sum()
     return result
 
 
 def estimate_table(
-    counts: NDArray[np.float64],
-    noise: float,
+    answer: NoisyCounts,
     rows: NDArray[np.float64],
     columns: NDArray[np.float64],
     total: float,
     possible: NDArray[np.bool_] | None = None,
     affinities: Sequence[NDArray[np.float64] | None] = (None,),
-    gaussian: bool = False,
 ) -> NDArray[np.float64]:
     """A noisy two-way table around the product of its estimated margins, scaled to both; shares adding up to one.
 
     Each of the `affinities` may multiply that product, as prior knowledge about the dependence of rows and columns; the
     results are averaged with their evidence as weights.
     """
+    counts = answer.counts
     allowed = np.ones(counts.shape, bool) if possible is None else possible
     margins = (0, rows), (1, columns)
     means = []
@@ -137,10 +126,10 @@ def estimate_table(
         product = np.outer(rows, columns) * (1.0 if affinity is None else affinity)
         mean = rake(product * allowed + 1e-15 * allowed, margins, CURVES.table_rounds)
         means.append(mean / mean.sum() * total)
-    likely = log_likelihood(counts.ravel(), np.array(means).reshape(len(means), -1), noise, gaussian)
+    likely = log_likelihood(counts.ravel(), np.array(means).reshape(len(means), -1), noise_of(answer), answer.gaussian)
     mean = np.tensordot(_weights(likely), np.array(means), axes=1) if len(means) > 1 else means[0]
     prior: NDArray[np.float64] = np.maximum(mean, 1e-6)
-    estimate = posterior_mean(counts, prior * allowed, noise, groups=2, gaussian=gaussian) * allowed + 1e-9 * allowed
+    estimate = posterior_mean(answer, prior * allowed, groups=2) * allowed + 1e-9 * allowed
     estimate = rake(estimate, margins, CURVES.table_rounds)
     return np.asarray(estimate / estimate.sum())
 

@@ -65,7 +65,7 @@ def estimate_lengths(own: NoisyLengths, other: NoisyLengths, middles: Floats, to
         log_mean=(float(np.log(own.usual_km)), LENGTHS.usual_spread),
         curved_share=signal / (signal + LENGTHS.trust_units),
     )
-    return estimate_among(own.counts, own.noise, middles, total, prior, long_tails=True, gaussian=own.gaussian)
+    return estimate_among(own, middles, total, prior, long_tails=True)
 
 
 def _log_prior(other: NoisyLengths, total: Total) -> Floats:

@@ -50,7 +50,7 @@ def estimate_mapped_field(
         means = _class_means(level, parts, estimate, ratio, total)
         parts = parts * _corrections(level, means)[:, None, None]
         means = _class_means(level, parts, estimate, ratio, total)
-        current = posterior_mean(level.counts, means.sum(axis=0), level.noise, gaussian=level.gaussian)
+        current = posterior_mean(level, means.sum(axis=0))
         if level.side <= 4 * levels[-1].side:
             current = _with_surroundings(level, current, means, pool(parts.sum(axis=0), level.side))
         if estimate is not None:
@@ -99,7 +99,7 @@ def _with_surroundings(level: NoisyLevel, estimate: Field, means: NDArray[np.flo
     ]
     coefficients = _ridge(level, columns, mean, np.zeros(len(columns)), spread_of)
     better = np.maximum(np.tensordot(coefficients, columns, axes=1), 1e-6)
-    return posterior_mean(level.counts, np.where(mean > 0, better, 0.0), level.noise, gaussian=level.gaussian)
+    return posterior_mean(level, np.where(mean > 0, better, 0.0))
 
 
 def _ridge(

@@ -10,22 +10,18 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.posterior import NoisyCounts
 from wayveil.synthesis.estimate.curves import Total, about_lognormal
 from wayveil.synthesis.estimate.histogram import ShapePrior, estimate_among
 from wayveil.synthesis.estimate.settings import SPEEDS
 
 
 def estimate_speeds(
-    counts: NDArray[np.float64],
-    noise: float,
-    edges: NDArray[np.float64],
-    total: Total,
-    long_tails: bool = False,
-    gaussian: bool = False,
+    answer: NoisyCounts, edges: NDArray[np.float64], total: Total, long_tails: bool = False
 ) -> NDArray[np.float64]:
-    """Shares of each bin, adding up to one, never zero; `long_tails` and `gaussian` as in `estimate_among`."""
+    """Shares of each bin, adding up to one, never zero; `long_tails` as in `estimate_among`."""
     middles, prior = (edges[1:] + edges[:-1]) / 2, ShapePrior(lognormal_shapes(edges), about_lognormal)
-    return estimate_among(counts, noise, middles, total, prior, long_tails=long_tails, gaussian=gaussian)
+    return estimate_among(answer, middles, total, prior, long_tails=long_tails)
 
 
 def lognormal_shapes(edges: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -6,7 +6,7 @@ Privacy: free (post-processing of the release).
 import numpy as np
 
 from wayveil.core.density import NoisyLevel
-from wayveil.core.posterior import posterior_mean
+from wayveil.core.posterior import Noisy, posterior_mean
 from wayveil.core.pyramid import Field, interpolate, pool
 from wayveil.synthesis.estimate.settings import WAYS
 
@@ -24,9 +24,8 @@ def estimate_way(level: NoisyLevel, time: Field, ends: Field) -> Field:
         blocks, noisy = pool(passage, side), pool(level.counts, merged)
         # A sum of independent Laplace variables is about Gaussian.
         noise = np.sqrt(pool(np.broadcast_to(level.noise, level.counts.shape) ** 2, merged))
-        better = posterior_mean(
-            noisy, blocks, noise, groups=1, usual_spread=WAYS.usual_spread, gaussian=level.gaussian or merged > 1
-        )
+        merged_answer = Noisy(noisy, noise, gaussian=level.gaussian or merged > 1)
+        better = posterior_mean(merged_answer, blocks, groups=1, usual_spread=WAYS.usual_spread)
         factor = np.divide(better, blocks, out=np.ones_like(blocks), where=blocks > 0)
         passage = passage * interpolate(factor, side, passage.shape)
     result: Field = passage * (time.sum() / max(float(passage.sum()), 1e-300))

@@ -6,7 +6,7 @@ Privacy: free (post-processing).
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core.posterior import posterior_mean
+from wayveil.core.posterior import Noisy, NoisyCounts, noise_of, posterior_mean
 from wayveil.core.raking import rake
 from wayveil.synthesis.estimate.curves import Total, averaged, smooth_curves, without_decay
 from wayveil.synthesis.estimate.day_shapes import day_shapes
@@ -36,7 +36,7 @@ def estimate_week(
         affinity = weekend_affinity(week, week_noise, days, hours, count)
     expected = np.outer(days, hours) * affinity
     parts, whole = in_parts(hours, week.shape[1]), in_parts(expected, week.shape[1])
-    apart = estimate_table(week, week_noise, days, parts, count, affinities=(whole / np.outer(days, parts),))
+    apart = estimate_table(Noisy(week, week_noise), days, parts, count, affinities=(whole / np.outer(days, parts),))
     expected *= np.repeat(apart / whole, len(hours) // len(parts), axis=1)
     expected = rake(expected, ((0, days), (1, hours)), CURVES.table_rounds)
     return np.asarray(expected / expected.sum())
@@ -60,19 +60,17 @@ def _sums_of_days(
     return (week * weight).sum(axis=1) / scale, noise * float(spread.mean())
 
 
-def estimate_hours(
-    counts: NDArray[np.float64], noise: float, total: Total, gaussian: bool = False
-) -> NDArray[np.float64]:
+def estimate_hours(answer: NoisyCounts, total: Total) -> NDArray[np.float64]:
     """Shares of the hours, none of them zero: curves, single peaks and typical days, averaged with evidence as weights.
 
     The stronger the signal, the lower is the prior weight of typical days.
     """
-    noisy, count = np.asarray(counts, float), total.count
+    noisy, noise, count = np.asarray(answer.counts, float), noise_of(answer), total.count
     curves, evidence = smooth_curves(noisy, noise, without_decay(noisy), total)
     even = np.clip(HOURS.any_hour_noise * len(noisy) * noise / count, HOURS.any_hour_share, 1.0)
     mixed = (1 - even) * curves + even * curves.mean(axis=1, keepdims=True)
     # An outlier in one hour is improbable under Gaussian noise but not under Laplace noise.
-    misfit = _squares if gaussian else _distances
+    misfit = _squares if answer.gaussian else _distances
     evidence = evidence + _squares(noisy, curves, noise) - misfit(noisy, mixed, noise) - np.log(len(curves))
     peaks, peak_chances = _single_peaks(noisy, noise, count)
     usual = count * day_shapes()
@@ -83,7 +81,7 @@ def estimate_hours(
     ]
     likely = averaged(np.vstack([mixed, peaks, usual]), np.concatenate(odds))
     likely = np.maximum(likely, 1e-9 * likely.sum())
-    estimate = posterior_mean(noisy, likely, noise, groups=1, usual_spread=HOURS.deviation, gaussian=gaussian)
+    estimate = posterior_mean(answer, likely, groups=1, usual_spread=HOURS.deviation)
     result: NDArray[np.float64] = estimate / estimate.sum()
     return result
 

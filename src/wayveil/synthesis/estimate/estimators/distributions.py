@@ -53,9 +53,7 @@ def _smooth(answers: list[Answer], bins: Bins, prior: priors.Smooth, known: Esti
         (other,) = known.answers[prior.related]
         shares = estimate_lengths(_lengths(answer, known), _lengths(other, known), middles, known.total, kind)
     else:
-        shares = estimate_histogram(
-            answer.counts, answer.noise, middles, known.total, kind, prior.starts_anywhere, answer.gaussian
-        )
+        shares = estimate_histogram(answer, middles, known.total, kind, prior.starts_anywhere)
     if prior.wide_bins:
         return shares
     return spread_bins(shares, edges, np.asarray(bins.edges))
@@ -70,9 +68,7 @@ def _lengths(answer: Answer, known: Estimation) -> NoisyLengths:
 
 def _lognormal(answers: list[Answer], bins: Bins, prior: priors.LogNormal, known: Estimation) -> Shares:
     (answer,) = answers
-    shares = estimate_speeds(
-        answer.counts, answer.noise, _edges(answer), known.total, prior.long_tails, answer.gaussian
-    )
+    shares = estimate_speeds(answer, _edges(answer), known.total, prior.long_tails)
     return spread_bins(shares, _edges(answer), np.asarray(bins.edges))
 
 
@@ -88,7 +84,7 @@ def _cut_durations(answers: list[Answer], bins: Bins, prior: priors.CutDurations
 
 def _around_median(answers: list[Answer], bins: Bins, prior: priors.AroundMedian, known: Estimation) -> Shares:
     (answer,) = answers
-    return estimate_gap_ratio(answer.counts, answer.noise, bins, known.total, answer.gaussian)
+    return estimate_gap_ratio(answer, bins, known.total)
 
 
 def _round_seconds(answers: list[Answer], bins: Bins, prior: priors.RoundSeconds, known: Estimation) -> Shares:
@@ -103,14 +99,14 @@ def _round_seconds(answers: list[Answer], bins: Bins, prior: priors.RoundSeconds
     usual /= usual.sum()
     first = np.searchsorted(edges, _edges(answer)[:-1] - INTERVALS.same_edge_s)
     expected = np.add.reduceat(usual, first)
-    found = posterior_mean(answer.counts, known.count * expected, answer.noise, groups=1, gaussian=answer.gaussian)
+    found = posterior_mean(answer, known.count * expected, groups=1)
     shares = usual * np.repeat(found / expected, np.diff(np.r_[first, len(usual)]))
     return np.asarray(shares / shares.sum())
 
 
 def _daily_rhythm(answers: list[Answer], bins: Bins, prior: priors.DailyRhythm, known: Estimation) -> Shares:
     (answer,) = answers
-    return estimate_hours(answer.counts, answer.noise, known.everyone, answer.gaussian)
+    return estimate_hours(answer, known.everyone)
 
 
 _BY_PRIOR: dict[type, Callable[[list[Answer], Bins, Any, Estimation], Shares]] = {

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core.bins import Bins
 from wayveil.core.grid import Grid
 from wayveil.core.posterior import posterior_mean
 from wayveil.core.pyramid import Field, pool, spread
@@ -51,15 +50,15 @@ def _flows(answers: list[Answer], prior: priors.Gravity, known: Estimation) -> R
         np.bincount(regions.ravel(), field.ravel(), minlength=size).astype(np.float64) for field in (starts, ends)
     )
     displacement: Distribution = known["displacement"]
-    shares = with_one_point(displacement.shares, known.one_point)
-    mean = gravity(known.grid, regions, size, starts, ends, displacement.bins, shares)
+    all_trips = Distribution(displacement.bins, with_one_point(displacement.shares, known.one_point))
+    mean = gravity(known.grid, regions, size, (starts, ends), all_trips)
     mean = mean / mean.sum() + FLOWS.independent_share * np.outer(out, into) / (out.sum() * into.sum())
     mean = rake(mean, ((0, out), (1, into)), FLOWS.mean_rounds)
     merged = size // coarse.shape[0]
     mean_coarse = pool(mean, merged)
-    better = posterior_mean(coarse.counts, mean_coarse, coarse.noise, groups=3, gaussian=coarse.gaussian)
+    better = posterior_mean(coarse, mean_coarse, groups=3)
     mean = mean * spread(better / np.maximum(mean_coarse, 1e-9), merged, mean.shape)
-    flows = posterior_mean(fine.counts, mean, fine.noise, gaussian=fine.gaussian)
+    flows = posterior_mean(fine, mean)
     margins = (0, out + FLOWS.least), (1, into + FLOWS.least)
     flows = rake(flows, margins, FLOWS.posterior_rounds, power=FLOWS.posterior_power)
     flows /= flows.sum()
@@ -78,22 +77,23 @@ def gravity(
     grid: Grid,
     regions: NDArray[np.int64],
     size: int,
-    starts: Field,
-    ends: Field,
-    displacement: Bins,
-    displacement_share: NDArray[np.float64],
+    ends: tuple[Field, Field],
+    displacement: Distribution,
 ) -> NDArray[np.float64]:
-    """Expected flows in a gravity model: independent starts and ends, weighted to the distribution of displacements."""
+    """Expected flows in a gravity model: independent starts and ends, weighted to the distribution of displacements.
+
+    `ends` are the densities of starts and of ends.
+    """
     random = np.random.default_rng(0)  # a fixed seed for numerical integration; any seed gives nearly the same result
     pairs = FLOWS.gravity_pairs
-    origin = _systematic_cells(starts, pairs, random)
-    destination = random.permutation(_systematic_cells(ends, pairs, random))
+    origin = _systematic_cells(ends[0], pairs, random)
+    destination = random.permutation(_systematic_cells(ends[1], pairs, random))
     dx = (origin % grid.columns - destination % grid.columns) * grid.cell_m
     dy = (origin // grid.columns - destination // grid.columns) * grid.cell_m
-    bin_of_pair = displacement.index(np.hypot(dx, dy) / 1000)
-    expected = np.bincount(bin_of_pair, minlength=len(displacement)) / pairs
+    bin_of_pair = displacement.bins.index(np.hypot(dx, dy) / 1000)
+    expected = np.bincount(bin_of_pair, minlength=len(displacement.bins)) / pairs
     factor = np.divide(
-        displacement_share, expected, out=np.ones(len(displacement)), where=expected > FLOWS.least_expected
+        displacement.shares, expected, out=np.ones(len(displacement.bins)), where=expected > FLOWS.least_expected
     )
     weight = np.clip(factor, *FLOWS.factor_bounds)[bin_of_pair]
     labels = regions.ravel()

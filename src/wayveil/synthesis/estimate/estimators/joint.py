@@ -43,9 +43,7 @@ def _independent(answer: Answer, table: Table, prior: priors.Independent, known:
         None if spread is None else _same_ratio(table.rows, table.columns, of_rows, of_columns, spread)
         for spread in prior.ratio_spreads
     ]
-    return estimate_table(
-        answer.counts, answer.noise, of_rows, of_columns, known.count, possible, affinities, answer.gaussian
-    )
+    return estimate_table(answer, of_rows, of_columns, known.count, possible, affinities)
 
 
 def _weekly_rhythm(answer: Answer, table: Table, prior: priors.WeeklyRhythm, known: Estimation) -> Shares:

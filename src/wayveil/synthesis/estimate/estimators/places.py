@@ -15,7 +15,7 @@ from wayveil.questions.field import Field as FieldQuestion
 from wayveil.questions.levels import noisy_levels
 from wayveil.questions.occupancy import Occupancy
 from wayveil.synthesis.estimate.estimators.estimation import Estimation
-from wayveil.synthesis.estimate.fields import cell_area, estimate_fields, split_ends
+from wayveil.synthesis.estimate.fields import Grids, cell_area, estimate_fields, split_ends
 from wayveil.synthesis.estimate.ways import estimate_way
 
 Densities = dict[str, Field] | dict[str, tuple[Field, Field]]
@@ -39,9 +39,8 @@ def _traffic(answers: list[Answer], prior: priors.Traffic, known: Estimation) ->
     quantities = (Occupancy.quantity, EndPoints.quantity)
     points, ends = (noisy_levels(known.answers[quantity]) for quantity in quantities)
     area = cell_area(known.grid)
-    found = estimate_fields(
-        points, ends, known.everyone.count, area, known.road_features, known.learned, known.progress
-    )
+    grids = Grids(points, ends, known.everyone.count, area, known.road_features)
+    found = estimate_fields(grids, known.learned, known.progress)
     return dict(zip(quantities, found, strict=True))
 
 

@@ -60,7 +60,7 @@ def towards_coarse(levels: Sequence[NoisyLevel], estimate: Field) -> Field:
     """Blocks scaled by (posterior / estimate)^½ at the coarsest level, with the same total."""
     coarse = levels[0]
     mean = pool(estimate, coarse.side)
-    posterior = posterior_mean(coarse.counts, mean, coarse.noise, gaussian=coarse.gaussian)
+    posterior = posterior_mean(coarse, mean)
     factor = (
         np.divide(posterior, mean, out=np.ones_like(mean), where=(mean > 0) & (posterior > 0)) ** GUARD.towards_coarse
     )

@@ -38,39 +38,38 @@ class Refined:
     reason: str | None
 
 
-def refine(
-    levels: Sequence[NoisyLevel],
-    total: float,
-    area: Field,
-    bayes: Field,
-    *,
-    kind: Kind,
-    beside: NDArray[np.float32],
-    road_features: Sequence[Field] | None = None,
-) -> Refined:
+@dataclass(frozen=True, eq=False)
+class Observed:
+    """What is known about a field: the arguments of `estimate_field`, and the map."""
+
+    levels: Sequence[NoisyLevel]
+    total: float
+    area: Field
+    road_features: Sequence[Field] | None = None
+    """Road length per cell by class, from wide to narrow, and last the mask of cells that the map does not cover."""
+
+
+def refine(observed: Observed, bayes: Field, *, kind: Kind, beside: NDArray[np.float32]) -> Refined:
     """softmax(log bayes + correction(levels, bayes, map)) · Σ bayes; if the guard rejects it, `bayes` and the reason.
 
     Parameters
     ----------
-    levels, total, area
-        As given to `estimate_field`.
     bayes
         The result of `estimate_field`, or with a map of `estimate_mapped_field`; for the end points that of
         `estimate_field` with the *Bayesian* occupancy^1.5 as base.
     beside
         Channels about the other field: for the occupancy, `features.beside_occupancy` with the Bayesian end points; for
         the end points, `features.beside_end_points` with the refined occupancy.
-    road_features
-        Road length per cell by class, from wide to narrow, and last the mask of cells that the map does not cover.
 
     Privacy: free (post-processing).
     """
+    levels, total, area = observed.levels, observed.total, observed.area
     worth = guard.worth(levels, total) / max(area.sum(), 1.0)
     if not guard.GUARD.least_worth <= worth <= guard.GUARD.most_worth[kind] or len(levels) != 3:
         return Refined(
             bayes, 0.0, f"The {_words(kind)} are {_unlike(worth, kind)}; the plain Bayesian estimate is used."
         )
-    if kind == "end_points" and not road_features and guard.worth(levels, total) < guard.GUARD.fewest_units:
+    if kind == "end_points" and not observed.road_features and guard.worth(levels, total) < guard.GUARD.fewest_units:
         return Refined(
             bayes,
             0.0,
@@ -82,7 +81,7 @@ def refine(
         )
     try:
         weights = load_weights(kind)
-        learned = _corrected(weights, levels, total, area, bayes, beside, road_features)
+        learned = _corrected(weights, observed, bayes, beside)
     except WeightsError as error:
         return Refined(bayes, 0.0, f"{error} Until then the plain Bayesian estimate is used.")
     except MemoryError:
@@ -111,14 +110,9 @@ def with_warning(refined: Refined) -> Refined:
 
 
 def _corrected(
-    weights: dict[str, Any],
-    levels: Sequence[NoisyLevel],
-    total: float,
-    area: Field,
-    bayes: Field,
-    beside: NDArray[np.float32],
-    road_features: Sequence[Field] | None,
+    weights: dict[str, Any], observed: Observed, bayes: Field, beside: NDArray[np.float32]
 ) -> Field:
+    levels, area, road_features = observed.levels, observed.area, observed.road_features
     shape = area.shape
     log_bayes = features.log_density(bayes, area)
     fields = features.assemble(
@@ -129,7 +123,7 @@ def _corrected(
         features.precision_channels(levels, shape),
         beside,
     )
-    constants = features.constants(levels, total, area, bool(road_features))
+    constants = features.constants(levels, observed.total, area, bool(road_features))
     with one_thread():
         correction = log_correction(weights, fields, constants)
     logits = np.where(area > 0, log_bayes + correction, -np.inf).astype(float)
