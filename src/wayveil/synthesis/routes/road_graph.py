@@ -29,6 +29,25 @@ class _Edges:
     backwards: NDArray[np.bool_]
 
 
+@dataclass(frozen=True, eq=False)
+class _Nodes:
+    """Positions, and whether a node stands for a block of the grid, within which it may lie anywhere."""
+
+    x_m: NDArray[np.float64]
+    y_m: NDArray[np.float64]
+    loose: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class _Ground:
+    """The grid with its density, which decides the costs."""
+
+    grid: Grid
+    density: Field
+    relative: Field
+    background: float
+
+
 def network_graph(network: RoadNetwork, grid: Grid, density: Field) -> RouteGraph:
     """Directed edges along the roads, cheaper where the density is high; one-way roads in their direction only.
 
@@ -39,21 +58,22 @@ def network_graph(network: RoadNetwork, grid: Grid, density: Field) -> RouteGrap
     """
     if len(network) == 0:
         return grid_graph(grid, density)
-    relative, background = relative_density(density)
-    roads = _road_edges(network, grid, relative, background)
+    ground = _Ground(grid, density, *relative_density(density))
+    roads = _road_edges(network, ground)
     nodes = len(network.x_m)
     used = _worth_keeping(network, roads, nodes)
     for _ in range(2):  # roads removed in the first pass leave uncovered blocks, which the second pass fills
-        x, y, edges, loose = _with_blocks(network, roads, used, grid, density, relative, background)
-        reached = _largest_part(edges, len(x))
+        places, edges = _with_blocks(network, roads, used, ground)
+        reached = _largest_part(edges, len(places.x_m))
         if not (used & ~reached[:nodes]).any():
             break
         used = used & reached[:nodes]
-    return _assemble(network, x, y, _cheapest(edges, len(x)), reached, loose, grid)
+    return _assemble(network, places, _cheapest(edges, len(places.x_m)), reached, grid)
 
 
-def _road_edges(network: RoadNetwork, grid: Grid, relative: Field, background: float) -> _Edges:
+def _road_edges(network: RoadNetwork, ground: _Ground) -> _Edges:
     """Both directions of each road, or one of a one-way road; the cost depends on the mean density along the road."""
+    grid, relative, background = ground.grid, ground.relative, ground.background
     x, y = network.vertex_x_m, network.vertex_y_m
     step = step_lengths(network.offsets, x, y)
     middle = grid.index(x - 0.5 * np.diff(x, prepend=x[:1]), y - 0.5 * np.diff(y, prepend=y[:1]))
@@ -122,15 +142,10 @@ def _largest_part(edges: _Edges, nodes: int) -> NDArray[np.bool_]:
 
 
 def _with_blocks(
-    network: RoadNetwork,
-    roads: _Edges,
-    used: NDArray[np.bool_],
-    grid: Grid,
-    density: Field,
-    relative: Field,
-    background: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], _Edges, NDArray[np.bool_]]:
+    network: RoadNetwork, roads: _Edges, used: NDArray[np.bool_], ground: _Ground
+) -> tuple[_Nodes, _Edges]:
     """Nodes and edges of the used roads and of the blocks they do not cover; blocks are joined to roads nearby."""
+    grid = ground.grid
     kept = np.flatnonzero(used[roads.tail] & used[roads.head])
     kept_roads = np.unique(roads.road[kept])
     covering = np.zeros(len(network), bool)
@@ -138,8 +153,8 @@ def _with_blocks(
     vertex = np.repeat(covering, np.diff(network.offsets))
     bare = uncovered_blocks(network.vertex_x_m[vertex], network.vertex_y_m[vertex], grid)
     side = cover_side(grid)
-    block_x, block_y = (v.reshape(bare.shape)[bare] for v in block_centres(grid, density, side))
-    per_metre = ROADS.off_road_cost * travel_cost(pool(relative, side)[bare] / side**2, background)
+    block_x, block_y = (v.reshape(bare.shape)[bare] for v in block_centres(grid, ground.density, side))
+    per_metre = ROADS.off_road_cost * travel_cost(pool(ground.relative, side)[bare] / side**2, ground.background)
     nodes = len(network.x_m)
     number = np.full(bare.shape, -1)
     number[bare] = np.arange(bare.sum())
@@ -168,7 +183,7 @@ def _with_blocks(
         np.r_[roads.road[kept], np.full(extra, -1)],
         np.r_[roads.backwards[kept], np.zeros(extra, bool)],
     )
-    return x, y, edges, np.r_[np.zeros(nodes, bool), np.ones(len(block_x), bool)]
+    return _Nodes(x, y, np.r_[np.zeros(nodes, bool), np.ones(len(block_x), bool)]), edges
 
 
 def _nearest_road(
@@ -195,13 +210,7 @@ def _cheapest(edges: _Edges, nodes: int) -> _Edges:
 
 
 def _assemble(
-    network: RoadNetwork,
-    x: NDArray[np.float64],
-    y: NDArray[np.float64],
-    edges: _Edges,
-    reached: NDArray[np.bool_],
-    loose: NDArray[np.bool_],
-    grid: Grid,
+    network: RoadNetwork, nodes: _Nodes, edges: _Edges, reached: NDArray[np.bool_], grid: Grid
 ) -> RouteGraph:
     """The graph of the reached nodes, renumbered; the shape of each edge follows its direction."""
     number = np.cumsum(reached) - 1
@@ -214,14 +223,14 @@ def _assemble(
     first, last = network.offsets[:-1][road[edge]] + 1, network.offsets[1:][road[edge]] - 2
     vertex = np.where(backwards, last - rank, first + rank)
     return RouteGraph(
-        x_m=x[reached],
-        y_m=y[reached],
+        x_m=nodes.x_m[reached],
+        y_m=nodes.y_m[reached],
         tail=number[edges.tail[keep]],
         head=number[edges.head[keep]],
         cost=edges.cost[keep],
         shape_offsets=offsets,
         shape_x_m=network.vertex_x_m[vertex],
         shape_y_m=network.vertex_y_m[vertex],
-        loose=loose[reached],
+        loose=nodes.loose[reached],
         block_m=cover_side(grid) * grid.cell_m,
     )
