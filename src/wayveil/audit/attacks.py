@@ -119,7 +119,7 @@ def linkage(
 def own_linkage(real: Vectors, synthetic: Vectors, confidence: float = CONFIDENCE) -> Linked:
     """Share of synthetic trajectories whose nearest real one has the same position in the file; 1/m for a random order.
 
-    For methods that make one output of each input, in order.
+    For methods that make one output from each input, in order.
     """
     if len(real) != len(synthetic):
         raise InputError("Linkage by position needs as many synthetic trajectories as real ones.")
