@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from wayveil.core.prepare import Prepared, prepare
 from wayveil.core.scope import Scope
-from wayveil.core.trajectories import Trajectories, select
+from wayveil.core.trajectories import select
 from wayveil.engine.parts import Part
 from wayveil.io.source import Source
 from wayveil.progress import Progress, quiet
@@ -50,14 +50,7 @@ class Serial:
 
 def prepared_batches(source: Source, scope: Scope, kept: Kept, progress: Progress = quiet) -> Iterator[Prepared]:
     """The selected trajectories of the source, prepared, batch by batch."""
-    position = 0
-    for batch in source.batches(progress):
-        selected: Trajectories = batch
-        if kept is not None:
-            selected = select(batch, kept[position : position + len(batch)])
-        position += len(batch)
-        if len(selected):
-            yield prepare(selected, scope)
+    return part_batches(Part((source,), kept), scope, progress)
 
 
 def part_batches(part: Part, scope: Scope, progress: Progress = quiet) -> Iterator[Prepared]:
