@@ -17,6 +17,9 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
+_LIKELY = 1.645
+"""A normal variable is below this many standard deviations with a probability of 95 %."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
@@ -30,11 +33,14 @@ class Pieces:
     mass: Floats
     parts: int
 
-    def relative_variance(self, noise_variance: Floats, spread: float | Floats) -> Floats:
+    def relative_variance(self, noise_variance: Floats, spread: float | Floats, *, own: bool = False) -> Floats:
         """(parts,) posterior variance of the logarithm of each part; `spread` may differ by part.
 
         With f the share of a block that lies in the part and λ the mass of the part, this is
         1 / (1/spread² + λ² / Σ f²·noise_variance) + spread²·Σ ((1 − f)·mass / λ)².
+
+        With `own`, the estimate of a part follows its own noisy counts, not those of its neighbours. A rare part
+        is then at most λ plus the noise, although its relative error is large.
         """
         code, position = np.unique(self.part * len(noise_variance) + self.block, return_inverse=True)
         mass = np.bincount(position, self.mass, minlength=len(code))
@@ -48,6 +54,8 @@ class Pieces:
         rest = np.bincount(part, ((1 - share) * mass) ** 2, minlength=self.parts)
         squared = np.maximum(whole, 1e-100) ** 2
         posterior = 1 / (spread**-2.0 + np.divide(squared, noise, out=np.zeros_like(squared), where=noise > 0))
+        if own:
+            posterior = np.minimum(posterior, (np.log1p(_LIKELY * np.sqrt(noise / squared)) / _LIKELY) ** 2)
         return np.asarray(posterior + spread**2 * np.minimum(rest / squared, 1.0))
 
 

@@ -251,7 +251,7 @@ class Uncertainty:
         density = np.bincount(pieces.part, pieces.mass, minlength=pieces.parts) / np.diff(edges)
         rarer = np.log(density.max() / np.maximum(density, _RAREST * density.max()))
         spread = np.hypot(SPREADS.bin, SPREADS.tail * rarer)
-        variance = pieces.relative_variance(np.full(answer.shape, 2 * answer.noise**2), spread)
+        variance = pieces.relative_variance(np.full(answer.shape, 2 * answer.noise**2), spread, own=True)
         return np.sqrt(variance + self._by_scale(question, edges) ** 2 if question in SCALES else variance)
 
     def _by_scale(self, question: type[Histogram], edges: Floats) -> Floats:
