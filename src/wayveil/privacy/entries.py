@@ -189,5 +189,5 @@ def unknown_dataset(name: str) -> BudgetError:
 
 
 def now_utc() -> str:
-    """The present second, as the ledger writes it."""
+    """The current time to the second, as the ledger writes it."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
