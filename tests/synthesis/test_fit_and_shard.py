@@ -216,8 +216,8 @@ def test_a_shard_has_what_was_asked_inside_the_scope_at_possible_speeds(model):
     shard = draw_shard(model, 150, rng(5), lambda _, done: heard.append(done))
     made, scope = shard.trajectories, model.estimates.scope
     assert len(made) == 150 and heard[0] == 0 and heard == sorted(heard) and heard[-1] <= 1
-    assert count_violations(with_scope_bounds((), scope), made, scope) == shard.violations_after
-    assert all(broken["points"] == 0 for broken in shard.violations_after.values())
+    assert count_violations(with_scope_bounds((), scope), made, scope) == shard.facts.violations_after
+    assert all(broken["points"] == 0 for broken in shard.facts.violations_after.values())
     motion = motion_of(made, scope)
     inner = np.ones(len(made.lon), bool)
     inner[made.offsets[:-1]] = False
@@ -225,8 +225,8 @@ def test_a_shard_has_what_was_asked_inside_the_scope_at_possible_speeds(model):
     took = np.r_[0, np.diff(made.t_utc)][inner]
     assert (took >= 1).all() and (made.t_utc == np.rint(made.t_utc)).all()
     assert (step <= took * scope.caps.speed_kmh / 3.6 + 0.1).all()
-    assert shard.loss.keys() >= {"occupancy", "length", "duration", "origin_destination", "displacement"}
-    assert 0 < shard.effective_sample_share <= 1 and 0 <= shard.realised_density_jsd < np.log(2)
+    assert shard.facts.loss.keys() >= {"occupancy", "length", "duration", "origin_destination", "displacement"}
+    assert 0 < shard.facts.effective_sample_share <= 1 and 0 <= shard.facts.realised_density_jsd < np.log(2)
 
 
 def test_a_shard_obeys_rules_that_half_of_it_would_break(model):
@@ -238,7 +238,8 @@ def test_a_shard_obeys_rules_that_half_of_it_would_break(model):
     assert len(shard.trajectories) == 60
     broken = count((closed, stay), motion_of(shard.trajectories, scope))
     assert all(each["points"] == 0 for each in broken.values())
-    assert {name: shard.violations_after[name]["points"] for name in ("centre", "stay")} == {"centre": 0, "stay": 0}
+    after = shard.facts.violations_after
+    assert {name: after[name]["points"] for name in ("centre", "stay")} == {"centre": 0, "stay": 0}
     free = draw_shard(model, 60, rng(6))
     assert count((closed,), motion_of(free.trajectories, scope))["centre"]["trajectories"] > 5
 

@@ -41,6 +41,7 @@ from wayveil.synthesis.request import Request
 from wayveil.synthesis.routes.router import route_trips
 from wayveil.synthesis.shard import (
     SETTINGS,
+    Facts,
     Shard,
     count_violations,
     diagnostics_of,
@@ -119,7 +120,7 @@ def synthesize(request: Request, engine: Pieces | None = None, progress: Progres
     shards = list(draw_shards(model, request, engine, progress))
     trajectories = concatenate([shard.trajectories for shard in shards])
     notes = synthesis_notes(request.release, rules=len(request.rules), roads=request.roads is not None)
-    return Synthesis(trajectories, diagnostics_of(shards), request.release.private, notes)
+    return Synthesis(trajectories, diagnostics_of([shard.facts for shard in shards]), request.release.private, notes)
 
 
 def draw_shards(
@@ -157,7 +158,7 @@ def _draw(piece: tuple[Model, int, np.random.SeedSequence, float | None], progre
     whole = None if people is None else int(people)
     made = with_people(shard.trajectories, model.people, scope, model.rules, random, whole, progress)
     after = count_violations(with_scope_bounds(model.rules, scope), made, scope)
-    return replace(shard, trajectories=made, violations_after=after)
+    return Shard(made, replace(shard.facts, trajectories=len(made), violations_after=after))
 
 
 def draw_shard(model: Model, count: int, random: np.random.Generator, progress: Progress = quiet) -> Shard:
@@ -199,8 +200,8 @@ def _draw_trips(model: Model, count: int, random: np.random.Generator, progress:
     tracks, scope = obedient.tracks, estimates.scope
     made = Trajectories(tracks.offsets, *written_degrees(tracks.x_m, tracks.y_m, scope), tracks.t_utc)
     before, all_rules = obedient.violations_before, with_scope_bounds(model.rules, scope)
-    return Shard(
-        trajectories=made,
+    facts = Facts(
+        trajectories=len(made),
         loss=fit.loss,
         effective_sample_share=fit.effective_sample_share,
         realised_density_jsd=gap,
@@ -210,6 +211,7 @@ def _draw_trips(model: Model, count: int, random: np.random.Generator, progress:
         changed=obedient.changed,
         avoided=tuple(rule.name for rule in model.avoided),
     )
+    return Shard(made, facts)
 
 
 @dataclass(frozen=True, eq=False)

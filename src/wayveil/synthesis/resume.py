@@ -30,7 +30,7 @@ from wayveil.synthesis.model import make_model
 from wayveil.synthesis.recipe import draw_shards
 from wayveil.synthesis.request import Request
 from wayveil.synthesis.run_key import run_key
-from wayveil.synthesis.shard import Shard, diagnostics_of, shard_sizes
+from wayveil.synthesis.shard import Facts, Shard, diagnostics_of, shard_sizes
 
 _FACTS = "wayveil-shard"
 _RUN = "run.json"
@@ -78,7 +78,7 @@ def synthesize_to_parquet(
             only = next(iter(draw_shards(model, request, engine, progress)))
             tables = tables_of(only.trajectories, whole=whole_seconds(only.trajectories.t_utc))
             write_tables(tables, target, extra_metadata or {}, private=False)
-            return _done(folder, [only], request.release.private, 0)
+            return _done(folder, [only.facts], request.release.private, 0)
         request = replace(request, seed=_begin(folder, run_key(request), request.seed))
         parts = [folder / f"shard-{k:06d}.parquet" for k in range(len(sizes))]
         done = next((k for k, part in enumerate(parts) if not part.exists()), len(parts))
@@ -87,11 +87,11 @@ def synthesize_to_parquet(
             for part, shard in zip(parts[done:], draw_shards(model, request, engine, progress, first=done)):
                 _write_part(part, shard)
         facts = [_facts(part) for part in parts]
-        _join(parts, target, [len(one.trajectories) for one in facts], extra_metadata, progress)
+        _join(parts, target, [one.trajectories for one in facts], extra_metadata, progress)
         return _done(folder, facts, request.release.private, done)
 
 
-def _done(folder: Path, shards: Sequence[Any], private: bool, resumed: int) -> Streamed:
+def _done(folder: Path, shards: Sequence[Facts], private: bool, resumed: int) -> Streamed:
     shutil.rmtree(folder, ignore_errors=True)
     diagnostics = diagnostics_of(shards)
     return Streamed(diagnostics["trajectories"], diagnostics, private, resumed)
@@ -141,37 +141,20 @@ def _ours(name: str) -> bool:
     return name == _RUN or name.startswith(("shard-", ".shard-", f".{_RUN}"))
 
 
-@dataclass(frozen=True)
-class _Facts:
-    """A shard without its points; `trajectories` has only their number."""
-
-    trajectories: range
-    loss: dict[str, float]
-    effective_sample_share: float
-    realised_density_jsd: float
-    violations_before: dict[str, dict[str, int]]
-    violations_after: dict[str, dict[str, int]]
-    changed: dict[str, int]
-    avoided: tuple[str, ...]
-
-
 def _write_part(path: Path, shard: Shard) -> None:
     made = shard.trajectories
-    facts = asdict(_Facts(range(0), shard.loss, shard.effective_sample_share, shard.realised_density_jsd,
-                          shard.violations_before, shard.violations_after, shard.changed, shard.avoided))  # fmt: skip
-    facts["trajectories"] = len(made)
     tables = tables_of(made, whole=whole_seconds(made.t_utc))
     # A part is read once and removed, so writing speed matters more than size.
-    write_tables(tables, path, {_FACTS: json.dumps(facts)}, private=False, compression="lz4")
+    write_tables(tables, path, {_FACTS: json.dumps(asdict(shard.facts))}, private=False, compression="lz4")
 
 
-def _facts(path: Path) -> _Facts:
+def _facts(path: Path) -> Facts:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
         facts = json.loads((pq.read_schema(path).metadata or {})[_FACTS.encode()])
-        return _Facts(**{**facts, "trajectories": range(facts["trajectories"])})
+        return Facts(**{**facts, "avoided": tuple(facts["avoided"])})
     except (OSError, pa.ArrowException, ValueError, KeyError, TypeError):
         raise InputError(f"'{path.name}' is damaged; remove the folder '{path.parent.name}' and start again.") from None
 

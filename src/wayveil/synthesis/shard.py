@@ -42,11 +42,12 @@ class ShardSettings:
 SETTINGS = ShardSettings()
 
 
-@dataclass(frozen=True, eq=False)
-class Shard:
-    """Some of the synthetic trajectories, with diagnostics."""
+@dataclass(frozen=True)
+class Facts:
+    """Diagnostics of a shard."""
 
-    trajectories: Trajectories
+    trajectories: int
+    """Their number."""
     loss: dict[str, float]
     effective_sample_share: float
     realised_density_jsd: float
@@ -57,6 +58,14 @@ class Shard:
     """Numbers of trajectories that were moved, retimed, replaced, or left out, so that all obey."""
     avoided: tuple[str, ...] = ()
     """Names of rules with hours whose area routes avoid at all times, because too many trips pass it."""
+
+
+@dataclass(frozen=True, eq=False)
+class Shard:
+    """Some of the synthetic trajectories, with diagnostics."""
+
+    trajectories: Trajectories
+    facts: Facts
 
 
 def numbered_from(shard: Shard, first: int) -> Shard:
@@ -74,14 +83,14 @@ def shard_sizes(count: int) -> list[int]:
     return [count // shards + (k < count % shards) for k in range(shards)]
 
 
-def diagnostics_of(shards: Sequence[Shard]) -> dict[str, Any]:
-    """Loss by view, effective sample size, divergence of realised and target density, violations, and changes."""
-    size: NDArray[np.float64] = np.array([len(shard.trajectories) for shard in shards], float)
+def diagnostics_of(shards: Sequence[Facts]) -> dict[str, Any]:
+    """Loss by answer, effective sample size, divergence of realised and target density, violations, and changes."""
+    size: NDArray[np.float64] = np.array([shard.trajectories for shard in shards], float)
     share = size / size.sum()
-    views = {name: None for shard in shards for name in shard.loss}  # single points have no loss
+    names = {name: None for shard in shards for name in shard.loss}  # single points have no loss
     return {
         "trajectories": int(size.sum()),
-        "loss": {name: float(sum(s * shard.loss.get(name, 0.0) for s, shard in zip(share, shards))) for name in views},
+        "loss": {name: float(sum(s * shard.loss.get(name, 0.0) for s, shard in zip(share, shards))) for name in names},
         "effective_sample_share": float(sum(s * shard.effective_sample_share for s, shard in zip(share, shards))),
         "effective_sample_size": round(
             sum(SETTINGS.candidates * n * shard.effective_sample_share for n, shard in zip(size.tolist(), shards))

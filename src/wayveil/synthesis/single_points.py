@@ -18,7 +18,7 @@ from wayveil.synthesis.obey.replacement import no_room
 from wayveil.synthesis.place.points import histogram
 from wayveil.synthesis.place.track_columns import written_degrees
 from wayveil.synthesis.routes.prior import Prior
-from wayveil.synthesis.shard import SETTINGS, Shard, added_counts, count_violations, jsd
+from wayveil.synthesis.shard import SETTINGS, Facts, Shard, added_counts, count_violations, jsd
 from wayveil.synthesis.trips.departures import departures, within_days
 from wayveil.synthesis.trips.one_point import one_point_cells
 
@@ -41,8 +41,8 @@ def draw_single_points(model: Model, count: int, random: np.random.Generator) ->
         raise no_room(count, [rule.name for rule in model.rules])
     made = select(made, np.setdiff1d(np.arange(len(made)), broken)) if len(broken) else made
     x_m, y_m = scope.to_metres(made.lon, made.lat)
-    return Shard(
-        trajectories=made,
+    facts = Facts(
+        trajectories=len(made),
         loss={},
         effective_sample_share=1 / SETTINGS.candidates,  # all points are independent draws with equal weight
         realised_density_jsd=jsd(histogram(Polylines(made.offsets, x_m, y_m), estimates.grid), estimates.occupancy),
@@ -51,6 +51,7 @@ def draw_single_points(model: Model, count: int, random: np.random.Generator) ->
         changed={"moved": 0, "retimed": 0, "replaced": replaced, "left_out": len(broken)},
         avoided=tuple(rule.name for rule in model.avoided),
     )
+    return Shard(made, facts)
 
 
 def _single_points(estimates: Estimates, prior: Prior, count: int, random: np.random.Generator) -> Trajectories:
@@ -69,12 +70,14 @@ def mixed(routed: Shard, points: Shard, random: np.random.Generator) -> Shard:
     """Both kinds of trajectories in random order."""
     both = concatenate([routed.trajectories, points.trajectories])
     share = len(routed.trajectories) / len(both)
-    return replace(
-        routed,
-        trajectories=select(both, random.permutation(len(both))),
-        effective_sample_share=share * routed.effective_sample_share + (1 - share) * points.effective_sample_share,
-        realised_density_jsd=share * routed.realised_density_jsd + (1 - share) * points.realised_density_jsd,
-        violations_before=added_counts([routed.violations_before, points.violations_before]),
-        violations_after=added_counts([routed.violations_after, points.violations_after]),
-        changed={kind: number + points.changed[kind] for kind, number in routed.changed.items()},
+    one, other = routed.facts, points.facts
+    facts = replace(
+        one,
+        trajectories=len(both),
+        effective_sample_share=share * one.effective_sample_share + (1 - share) * other.effective_sample_share,
+        realised_density_jsd=share * one.realised_density_jsd + (1 - share) * other.realised_density_jsd,
+        violations_before=added_counts([one.violations_before, other.violations_before]),
+        violations_after=added_counts([one.violations_after, other.violations_after]),
+        changed={kind: number + other.changed[kind] for kind, number in one.changed.items()},
     )
+    return Shard(select(both, random.permutation(len(both))), facts)
