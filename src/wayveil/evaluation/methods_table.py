@@ -1,6 +1,7 @@
 """What is known about every method of the comparison, as rows and as tables for a terminal."""
 
 import json
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -15,9 +16,32 @@ Row = dict[str, Any]
 AUDIT = "wayveil audit self-check --all"
 VERDICTS = "verdicts.json"
 """What that command found, made with `--json`; with `--methods` the attack can be run on some methods at a time."""
-_OURS = (
-    ("wayveil", False), ("wayveil-map", True), ("wayveil-bayes", False), ("wayveil-bayes-map", True),
+
+
+@dataclass(frozen=True)
+class About:
+    """What the table says about a method, whatever the mode; the fields are the columns of its row."""
+
+    reference: str
+    idea: str
+    protects: str
+    why: str
+    """Why epsilon holds, or does not."""
+    times: bool
+    rules: str
+    map: str = "no"
+
+
+_OURS = About(
+    "this project", "Noisy answers to public questions, then post-processing.",
+    "one trajectory or one user, added or removed", "Proof: docs/explanation/method.md.", times=True, rules="yes",
 )  # fmt: skip
+_MAPPED = replace(_OURS, map="needed")
+_DPE = About(
+    "the source paper", "Noise on an embedding of all pairs of trajectories.", "nothing",
+    "Not private: the output keeps its records' places.", times=True, rules="by penalties",
+)  # fmt: skip
+_WHOLE_RELEASE = "sound method, whole release"
 
 
 def described() -> list[Row]:
@@ -25,57 +49,27 @@ def described() -> list[Row]:
 
     Privacy: free: it sees no data.
     """
-    rows = [
-        _with_attack(
-            "sound method, whole release",
-            method=name,
-            mode="default",
-            reference="this project",
-            idea="Noisy answers to public questions, then post-processing.",
-            protects="one trajectory or one user, added or removed",
-            epsilon_holds=True,
-            why="Proof: docs/explanation/method.md.",
-            times=True,
-            rules="yes",
-            map="needed" if mapped else "no",
-        )
-        for name, mapped in _OURS
+    ours = (("wayveil", _OURS), ("wayveil-map", _MAPPED), ("wayveil-bayes", _OURS), ("wayveil-bayes-map", _MAPPED))
+    return [
+        *(_row(name, "default", about, _WHOLE_RELEASE) for name, about in ours),
+        *(_baseline_row(name, mode) for name in names() for mode in ("default", "published")),
+        _row("dpe-published", "published", _DPE, "published DPE, epsilon 1"),
     ]
-    for name in names():
-        m = load(name)
-        for mode in ("default", "published"):
-            published = mode == "published"
-            rows.append(
-                _with_attack(
-                    f"{name}, {mode}",
-                    method=f"{name}-published" if published else name,
-                    mode=mode,
-                    reference=m.reference,
-                    idea=m.idea,
-                    protects="nothing" if published else m.protects,
-                    epsilon_holds=not published,
-                    why=m.leaks if published else f"Proof: {m.proof}",
-                    times=m.makes_times,
-                    rules=m.obeys_rules,
-                    map="needed" if m.needs_map else "no",
-                )
-            )
-    rows.append(
-        _with_attack(
-            "published DPE, epsilon 1",
-            method="dpe-published",
-            mode="published",
-            reference="the source paper",
-            idea="Noise on an embedding of all pairs of trajectories.",
-            protects="nothing",
-            epsilon_holds=False,
-            why="Not private: the output keeps its records' places.",
-            times=True,
-            rules="by penalties",
-            map="no",
-        )
-    )
-    return rows
+
+
+def _baseline_row(name: str, mode: str) -> Row:
+    m, published = load(name), mode == "published"
+    protects, why = ("nothing", m.leaks) if published else (m.protects, f"Proof: {m.proof}")
+    about = About(m.reference, m.idea, protects, why, m.makes_times, m.obeys_rules, "needed" if m.needs_map else "no")
+    return _row(f"{name}-published" if published else name, mode, about, f"{name}, {mode}")
+
+
+def _row(method: str, mode: str, about: About, audited_as: str) -> Row:
+    """The row of a method, with what the stored audit found under the name `audited_as`."""
+    case = verdicts().get(audited_as)
+    kept = ("verdict", "bound", "allowed", "runs", "seen")
+    row = {"method": method, "mode": mode, **asdict(about), "epsilon_holds": mode == "default"}
+    return {**row, "why": f"{about.why} {_attack(case)}", "audit": case and {name: case[name] for name in kept}}
 
 
 @cache
@@ -86,13 +80,6 @@ def verdicts() -> dict[str, Row]:
     """
     stored = json.loads(files("wayveil.evaluation").joinpath(VERDICTS).read_text(encoding="utf-8"))
     return {case["method"]: case for case in stored["methods"]}
-
-
-def _with_attack(audited_as: str, **row: Any) -> Row:
-    """The row with what the stored audit found under this name."""
-    case = verdicts().get(audited_as)
-    kept = ("verdict", "bound", "allowed", "runs", "seen")
-    return {**row, "why": f"{row['why']} {_attack(case)}", "audit": case and {name: case[name] for name in kept}}
 
 
 def _attack(case: Row | None) -> str:

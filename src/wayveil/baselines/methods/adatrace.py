@@ -3,9 +3,9 @@
 A density-aware two-level grid, a first-order Markov chain over the coarse cells, the distribution of trips, a route
 length for each trip, and walks that end where the trip ends.
 
-Not here: the paper's three defences against attacks, which read the raw data while synthesising. How often the
-published mode splits a cell, and its treatment of negative counts, are our reading, settled by comparing with the
-scores of the authors' own code; `research/benchmarks/baseline_fidelity.py` shows how close it comes.
+Not here: the paper's three defences against attacks, which read the raw data while synthesising. The authors' program
+has the scores of a grid whose second-level cells are transposed inside their coarse cells
+(`research/benchmarks/fidelity_causes.py`); here they lie where they were counted.
 """
 
 from dataclasses import dataclass
@@ -40,9 +40,9 @@ LONGEST = 4 * ACROSS
 PUBLISHED_SHARES = {"grid": "0.05", "mobility": "0.35", "trips": "0.5", "lengths": "0.1"}
 SOUND_SHARES = {"count": "0.03", "grid": "0.04", "second level": "0.2", "mobility": "0.2", "trips": "0.43",
                 "lengths": "0.1"}  # fmt: skip
-VISITS_PER_LEAF, PUBLISHED_VISITS_PER_LEAF = 10.0, 160.0
-"""A coarse cell of N noisy visits is split into sqrt(N ε / this) in each direction. The authors' program has the
-`density_100` of a grid that is hardly ever split: with 10 visits ours is a third lower on Cabspotting at ε = 1."""
+VISITS_PER_LEAF = 10.0
+"""Constant c of adaptive grids (Qardaji, Yang, Li: ICDE 2013), from which the paper takes its grid: a coarse cell of N
+noisy visits is split into sqrt(N ε / c) in each direction."""
 LEAKS = (
     "Not private: box and number of trajectories are exact, second-level densities carry no noise, the family of each "
     "trip's route lengths and their largest value are read from the raw data, noise is floating-point."
@@ -97,8 +97,7 @@ def _second_level(
     visits = mechanism.sums("grid", by_trajectory(owner, coarse.locate(x_m, y_m)), ACROSS**2)
     visits = norm_sub(visits, count)
     level_epsilon = mechanism.epsilon("grid" if published else "second level")
-    per_leaf = PUBLISHED_VISITS_PER_LEAF if published else VISITS_PER_LEAF
-    splits = np.clip(np.round(np.sqrt(visits * level_epsilon / per_leaf)), 1, 16).astype(np.int64)
+    splits = np.clip(np.round(np.sqrt(visits * level_epsilon / VISITS_PER_LEAF)), 1, 16).astype(np.int64)
     grid = TwoLevelGrid(coarse.box, ACROSS, splits)
     features = by_trajectory(owner, grid.locate(x_m, y_m))
     if published:

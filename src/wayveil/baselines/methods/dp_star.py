@@ -28,8 +28,9 @@ Ints = NDArray[np.int64]
 
 ACROSS = 6
 MOST_SPLITS = 4
-VISITS_PER_LEAF = 25.0
-"""A coarse cell of noisy count N is split into sqrt(N ε / this) in each direction."""
+VISITS_PER_LEAF = 10.0
+"""Constant of adaptive grids (Qardaji, Yang, Li: ICDE 2013): a coarse cell of noisy count N is split into
+sqrt(N ε / this) in each direction."""
 LONGEST = 24
 """Cells of the longest route; longer ones are cut."""
 _SHARES = {"grid": "1", "trips": "3", "mobility": "4", "lengths": "1"}
