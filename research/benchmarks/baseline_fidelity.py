@@ -36,7 +36,7 @@ REASONS = {
     "PrivTrace": "not found; no step of the method alone makes half of the program's `relation`",
     "DP-Star": "",
     "LDPTrace": "",
-    "DPAPT, two points": "not found; what becomes of paths cut by the tree has no effect",
+    "DPAPT, two points": "the number of coarse cells, which seems to grow from 6 × 6 to 20 × 20 with ε",
     "DPAPT, four points": "as with two points",
     "CNoise": "the program has less noise and clips (next row)",
     "CNoise, a tenth of the noise": "",
