@@ -34,7 +34,7 @@ REASONS = {
     "AdaTrace": "the program's second-level densities seem to lie transposed in their coarse cells (next row)",
     "AdaTrace, transposed": "`relation`, Geolife also `length`: the program's trips have more noise",
     "PrivTrace": "not found; no step of the method alone makes half of the program's `relation`",
-    "DP-Star": "",
+    "DP-Star": "`relation` at ε = 0.1 only: the program's trips seem to have more noise",
     "LDPTrace": "",
     "DPAPT, two points": "the number of coarse cells, which seems to grow from 6 × 6 to 20 × 20 with ε",
     "DPAPT, four points": "as with two points",
