@@ -56,6 +56,17 @@ def test_one_user_adds_at_most_one_in_l1_and_l2_in_any_order(rows, shuffle):
         assert int(squared_norms(vectors[0])[0]) <= question.resolution**2, question.name
 
 
+@pytest.mark.parametrize("equal_times", [False, True])
+def test_thousands_of_trips_of_one_user_add_no_more_than_one(equal_times):
+    rng = np.random.default_rng(0)
+    places, times = rng.uniform(0, 0.05, (5_000, 4)), np.zeros(5_000) if equal_times else rng.uniform(0, 1e7, 5_000)
+    rows = [(a, b, t, c, d, t + 600) for (a, b, c, d), t in zip(places.tolist(), times.tolist())]
+    batch = prepare(as_trips(rows, [0] * len(rows)), SCOPE)
+    for question in QUESTIONS:
+        vectors = unit_vectors(question, batch, np.zeros(len(batch), np.int64), 1)
+        assert 0 < vectors.sums(size_of(question)).sum() <= question.resolution, question.name
+
+
 @settings(max_examples=5, deadline=None)
 @given(st.lists(TRIP, min_size=2, max_size=14), st.integers(0, 3))
 def test_removing_a_user_removes_exactly_what_that_user_adds(rows, user):
