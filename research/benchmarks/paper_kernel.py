@@ -19,7 +19,7 @@ import time
 
 import numpy as np
 
-from wayveil.dpe.kernel import Plan, compiled, default_plan, loss_and_gradient, metric_sums, on_gpu, x64
+from wayveil.dpe.kernel import Plan, compiled, default_plan, metric_sums, on_gpu, x64
 
 
 def cloud(m: int, dim: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -159,7 +159,10 @@ def agreement(precision: str, m: int = 1000, dim: int = 600) -> dict:
         distance[i] = np.inf
         gradient[i] = ((slopes[i] + slopes) / distance) @ away
     plan = Plan(256, precision)
-    _, found, _ = loss_and_gradient(vectors, targets, "mean-square", plan)
+    kind = np.float64 if precision == "float64" else np.float32
+    with x64(plan):
+        _, found, _ = compiled(*vectors.shape, "mean-square", plan)(vectors.astype(kind), targets.astype(kind))
+        found = np.asarray(found)
     found_sums = metric_sums(vectors, plan)
     return {
         "m": m,

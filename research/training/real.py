@@ -30,7 +30,7 @@ from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.questions.levels import noisy_levels
-from wayveil.synthesis.estimate.estimate import fields
+from wayveil.synthesis.estimate import fields
 from wayveil.synthesis.estimate.learned.refine import LearnedFallback
 from wayveil.synthesis.routes.road_features import road_features
 

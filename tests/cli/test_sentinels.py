@@ -220,7 +220,7 @@ def test_commands_on_simulated_data_print_nothing_private(wayveil, folder, caplo
             table = table.set_column(at, name, pa.array([f"sentinel-{one}" for one in table[name].to_pylist()]))
         pq.write_table(table, path)
 
-    monkeypatch.setattr(selfcheck, "QUICK", selfcheck.Effort(views=60, releases=4, samples=6, published=6))
+    monkeypatch.setattr(selfcheck, "QUICK", selfcheck.Effort(questions=60, releases=4, samples=6, published=6))
     monkeypatch.setattr(parameters, "run", partial(parameters.run, m=6, points=5, losses=("mean-square",)))
     monkeypatch.setattr(parameters, "grid", lambda quick, full: ([4], [1.0]))  # every other size is compiled anew
     monkeypatch.setattr(constraints, "run", partial(constraints.run, m=6, points=5, cases=constraints.CASES[:1]))
