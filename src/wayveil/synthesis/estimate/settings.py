@@ -64,6 +64,11 @@ class DurationSettings:
     """Prior of the geometric mean duration, in seconds; it matters only if the noise exceeds the signal."""
     usual_spread: float = 1.0
     """Prior standard deviation of its logarithm."""
+    long: float = 8.0
+    """Ratio to the median from which a trip counts as much longer."""
+    usual_long_time: float = 0.02
+    """Prior mean of the share of all travel time in such trips (exponential). A lognormal with a spread of .7 has 1 %;
+    real and simulated cities have 0 to 1 %."""
     fewest_bins: int = 4
     """Least number of bins for which curves are fitted."""
 
