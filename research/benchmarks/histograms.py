@@ -16,12 +16,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.posterior import Noisy
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.evaluation.datasets import find_datasets
 from wayveil.evaluation.tally import jsd
 from wayveil.measurement import measure
-from wayveil.privacy.noise import Noisy, SeededNoise
+from wayveil.privacy.noise import Noisy as NoisySums
+from wayveil.privacy.noise import SeededNoise
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.synthesis.estimate.curves import Total, also_by_log
 from wayveil.synthesis.estimate.durations import estimate_durations
@@ -36,7 +38,7 @@ Floats = NDArray[np.float64]
 class NoNoise(SeededNoise):
     """The scale of the noise, and the exact sums."""
 
-    def laplace(self, sums: NDArray[np.int64], *how: Any) -> Noisy:
+    def laplace(self, sums: NDArray[np.int64], *how: Any) -> NoisySums:
         return replace(super().laplace(sums, *how), values=np.asarray(sums))
 
 

@@ -110,11 +110,29 @@ def curves_with_unknown_start(
     return np.concatenate(curves), np.concatenate(evidences)
 
 
+@dataclass(frozen=True, eq=False)
+class _Seen:
+    """What curves are fitted to: noisy counts, and their noisy total from another answer."""
+
+    counts: Floats
+    variance: float
+    total: float
+    total_variance: float
+    """Infinite if the total is unknown."""
+
+
 def smooth_curves(
     counts: Floats, noise: float, families: tuple[Family, ...], total: Total | None = None
 ) -> tuple[Floats, Floats]:
-    """A curve through the counts for each decay of the families and each λ, and its log evidence."""
+    """A curve through the counts for each decay of the families and each λ, and its log evidence.
+
+    The total is one more observation, usually a precise one. It tells the tails of a curve from the noise of many empty
+    bins, which cannot be negative in a curve and adds up.
+    """
     variance = 2 * noise**2
+    seen = _Seen(counts, variance, 0.0, np.inf)
+    if total is not None:
+        seen = _Seen(counts, variance, total.count, 2 * total.noise**2)
     curves, evidences = [], []
     for family in families:
         bends, evenness = _bends(family.axis)
@@ -122,34 +140,39 @@ def smooth_curves(
             start = np.log(max(counts.sum(), np.sqrt(variance)) / np.exp(fade).sum())
             log_curve = np.full(len(counts), start)
             for stiffness in CURVES.stiffness:
-                log_curve, one = _fit_curve(counts, variance, fade, stiffness, bends, log_curve)
+                log_curve, one = _fit_curve(seen, fade, stiffness, bends, log_curve)
                 curves.append(np.exp(log_curve + fade))
                 evidences.append(one + evenness)
-    found, evidence = np.array(curves), np.array(evidences)
-    if total is not None:
-        evidence -= (found.sum(axis=1) - total.count) ** 2 / (4 * total.noise**2)
-    return found, evidence
+    return np.array(curves), np.array(evidences)
 
 
-def _fit_curve(
-    counts: Floats, variance: float, fade: Floats, stiffness: float, bends: Floats, log_curve: Floats
-) -> tuple[Floats, float]:
-    """η by Gauss–Newton steps from a stiffer curve, and its log evidence in Laplace's approximation."""
+def _fit_curve(seen: _Seen, fade: Floats, stiffness: float, bends: Floats, log_curve: Floats) -> tuple[Floats, float]:
+    """η by Gauss–Newton steps from a stiffer curve, and its log evidence in Laplace's approximation.
+
+    The curvature is a band matrix H, and the total adds m·mᵀ / variance to it, where m is the curve. So each step is
+    that of H, less its part along H⁻¹m (Sherman and Morrison).
+    """
     from scipy.linalg.lapack import dpbtrf, dpbtrs  # scipy's wrappers cost more than these small systems
 
-    stiff = stiffness * _bands(bends, len(counts))
+    stiff = stiffness * _bands(bends, len(seen.counts))
     for _ in range(CURVES.first_steps if stiffness == CURVES.stiffness[0] else CURVES.steps):
         mean = np.exp(log_curve + fade)
-        slope = mean * (counts - mean) / variance - stiffness * _pull(log_curve, bends)
-        step = dpbtrs(dpbtrf(_curvature(mean, stiff, variance))[0], slope)[0]
+        slope = mean * ((seen.counts - mean) / seen.variance + (seen.total - mean.sum()) / seen.total_variance)
+        slope -= stiffness * _pull(log_curve, bends)
+        both = dpbtrs(dpbtrf(_curvature(mean, stiff, seen.variance))[0], np.stack([slope, mean], axis=1))[0]
+        step, of_sum = both[:, 0], both[:, 1]
+        step = step - of_sum * (mean @ step) / (seen.total_variance + mean @ of_sum)
         largest = float(np.abs(step).max())
         log_curve = log_curve + step * min(1.0, CURVES.longest_step / max(largest, 1e-12))
         if largest < CURVES.converged:
             break
     mean = np.exp(log_curve + fade)
-    root = dpbtrf(_curvature(mean, stiff, variance))[0]
-    misfit = ((counts - mean) ** 2).sum() / (2 * variance) + stiffness * (_bent(log_curve, bends) ** 2).sum() / 2
-    return log_curve, float(0.5 * len(bends) * np.log(stiffness) - misfit - np.log(root[-1]).sum())
+    root = dpbtrf(_curvature(mean, stiff, seen.variance))[0]
+    misfit = ((seen.counts - mean) ** 2).sum() / seen.variance + stiffness * (_bent(log_curve, bends) ** 2).sum()
+    misfit += (seen.total - mean.sum()) ** 2 / seen.total_variance
+    spread = np.log1p(mean @ dpbtrs(root, mean)[0] / seen.total_variance)
+    log_determinant = 2 * np.log(root[-1]).sum() + spread
+    return log_curve, float(0.5 * (len(bends) * np.log(stiffness) - misfit - log_determinant))
 
 
 def _bends(axis: Floats) -> tuple[Floats, float]:

@@ -46,8 +46,8 @@ def _long_time(curves: NDArray[np.float64], middles: NDArray[np.float64]) -> NDA
     running = np.cumsum(curves, axis=1)
     median_s = middles[(running < running[:, -1:] / 2).sum(axis=1)]
     time = curves * middles
-    result: NDArray[np.float64] = np.where(middles > DURATIONS.long * median_s[:, None], time, 0.0).sum(axis=1)
-    return result / time.sum(axis=1)
+    in_long = np.where(middles > DURATIONS.long * median_s[:, None], time, 0.0).sum(axis=1)
+    return np.asarray(in_long / time.sum(axis=1))
 
 
 def _families(middles: NDArray[np.float64]) -> tuple[Family, ...]:
