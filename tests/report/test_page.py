@@ -304,7 +304,7 @@ def test_evaluation_as_computed_and_as_the_command_prints_it(small_release, smal
     printed = Comparison({"s.parquet": found}, ()).to_dict()
     pages = [internal_report(small_release, small_synthetic, small_real, evaluation=e) for e in (found, printed)]
     assert pages[0] == pages[1]
-    assert f"{found.scores['length'].value:.4f}" in pages[0] and ">start_hour</code>" in pages[0]
+    assert f"{found.scores['length'].value:.4f}" in pages[0] and ">start_<wbr>hour</code>" in pages[0]
 
 
 @pytest.mark.parametrize(

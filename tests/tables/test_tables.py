@@ -302,3 +302,9 @@ def test_overlapping_zones_are_named(release, made):
     wide.loc[1, "geometry"] = shapely.box((scope.west + middle) / 2, scope.south, scope.east, scope.north)
     (said,) = [note for note in wayveil.tables(release, made, zones=wide).summary["notes"] if "overlap" in note]
     assert said.startswith("2 zones overlap")
+
+
+def test_streets_of_trips_with_two_points_are_called_guesses(monkeypatch, release, made, city):
+    monkeypatch.setattr("wayveil.traffic.tables.has_routes", lambda found: False)
+    notes = wayveil.tables(release, made, roads=city.roadmap).summary["notes"]
+    assert any("recorded at their ends only" in note for note in notes)

@@ -20,6 +20,7 @@ from wayveil.progress import Progress, quiet
 from wayveil.release import Release, read_release
 from wayveil.release.origin import check_notes
 from wayveil.synthesis.uncertainty.uncertainty import uncertainty
+from wayveil.synthesis.uncertainty.verdict import has_routes
 from wayveil.traffic.basis import Basis
 from wayveil.traffic.distributions import distribution_tables
 from wayveil.traffic.flows import COMPLETE_UP_TO, flow_tables
@@ -203,6 +204,8 @@ def _summary(basis: Basis, notes: dict[str, str], marked: bool, zones: Zones, ma
             f"{1 - matched:.1%} of the distance could not be matched to a street and is in no street's traffic; "
             "between distant points the shortest path was taken."
         )
+        if not has_routes(basis.uncertainty):
+            said.append("The trips were recorded at their ends only, so the traffic and speeds of streets are guesses.")
         if notes.get("roads") == "false":
             said.append("The trips were made without a road map, so the traffic of single streets is a guess.")
     said += [] if marked else [UNMARKED]
