@@ -104,13 +104,13 @@ def check_units(rows, unit, write, by_parts=False, **options):
     """Remove each unit in turn; `write(rows)` writes a dataset and gives what `measured_source` takes."""
     of = (lambda row: row.trajectory) if unit == "trajectory" else (lambda row: row.user)
     file = write(rows)
-    whole, whole_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, ReadOptions(**options))
+    whole, whole_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, **options)
     assert whole[0][0] <= len({(row.trajectory, row.user if unit == "user" else 0) for row in rows})
     for one in sorted({of(row) for row in rows}):
         file = write([row for row in rows if of(row) != one])
-        without, without_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, ReadOptions(**options))
+        without, without_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, **options)
         file = write([row for row in rows if of(row) == one])
-        alone, alone_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, ReadOptions(**options))
+        alone, alone_clipped = exact(file, unit, by_parts, **options), clipped(file, unit, **options)
         for view, a, b, c in zip(QUESTIONS, whole, without, alone):
             assert np.array_equal(a - b, c), view.name
             assert unit == "user" or np.abs(c).sum() <= view.resolution
