@@ -108,9 +108,6 @@ speeds, tables and spikes."""
 GAUSSIAN_POWERS = (4 / 3, 2 / 3)
 """Powers of a question's share of ε and of the guessed norm of a unit, to which its share of ρ is proportional."""
 
-USER_COUNT = 4
-"""Factor of the count's share at user level with Gaussian noise: all other totals are compared with the count, and it
-takes little from the other questions."""
 LINE_POWERS = (4 / 3, 1 / 3)
 """The same within one line. A coarse block has a larger norm than its fine cells, but their sum is
 informative about it, too. Between two values that were tried on simulated cities."""
@@ -153,10 +150,7 @@ def measurement_cost(epsilon: Fraction, delta: Fraction, unit: Unit) -> Cost:
 
     Privacy: free; it says what may be spent and spends nothing itself.
     """
-    shares: Mapping[str, Fraction] = SHARES
-    if delta:
-        more = {Count.name: USER_COUNT * SHARES[Count.name]} if unit.kind == "user" else {}
-        shares = gaussian_shares({**SHARES, **more}, unit)
+    shares = gaussian_shares(SHARES, unit) if delta else SHARES
     return Cost.of(epsilon, delta, unit, shares, max(question.resolution for question in QUESTIONS.values()))
 
 

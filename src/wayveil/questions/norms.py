@@ -30,9 +30,9 @@ CENTRE_PARTS = 16
 class NormSettings:
     """How bounds are chosen; set by hand and checked on two simulated datasets with one or two draws each."""
 
-    part: Fraction = Fraction(1, 32)
+    part: Fraction = Fraction(1, 64)
     """Share of a question's ρ for the histogram of its norms."""
-    part_of_count: Fraction = Fraction(1, 2)
+    part_of_count: Fraction = Fraction(1, 4)
     """The same for the count, whose norms are the numbers of trajectories a user has: all guesses follow from them."""
     bias: float = 0.2
     """Error due to clipping, as a share of the clipped amount; for the count it is 1."""
