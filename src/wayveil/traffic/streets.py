@@ -82,15 +82,20 @@ def _rows(links: Links, roads: RoadMap, used: Ints) -> dict[str, NDArray[np.gene
 def _figures(
     basis: Basis, ways: "_Ways", inside: NDArray[np.bool_] | slice, traffic: Floats, pace: Floats
 ) -> tuple[Figures, Figures]:
-    """Traffic and mean speed of each way, with the relative errors of the traffic and of the speed."""
+    """Traffic and mean speed of each way, with the relative errors of the traffic and of the speed.
+
+    Few trips may all have been slow, for example at a red light, so their speed is at least as uncertain as that of as
+    many trips at the mean speed of all streets.
+    """
     distance, time = (
         np.bincount(ways.row[inside], column[inside], minlength=len(ways.used))
         for column in (ways.drives.distance_m, ways.drives.duration_s)
     )
     trips = distance / np.maximum(ways.length_m, 1e-6)
     speed = 3.6 * np.divide(distance, time, out=np.full(len(trips), np.nan), where=time > 0)
-    chance = MODEL.trip_speed**2 / np.maximum(trips, 1.0)
-    return Figures.counts(trips, traffic, basis.scale), Figures.around(speed, speed, pace, chance * speed**2)
+    usual = 3.6 * distance.sum() / max(time.sum(), 1e-9)
+    chance = (MODEL.trip_speed * np.maximum(speed, usual)) ** 2 / np.maximum(trips, 1.0)
+    return Figures.counts(trips, traffic, basis.scale), Figures.around(speed, speed, pace, chance)
 
 
 def _errors(basis: Basis, links: Links) -> tuple[Floats, Floats]:
