@@ -90,7 +90,8 @@ class UnaccountedSpendWarning(UserWarning):
     """
 
 
-# Every such call spends budget, so every one warns, not only the first from its line. Filters of the user come first.
+# Every such call spends budget, so every one warns, not only the first from its line. The user's own filters come
+# first.
 warnings.filterwarnings("always", category=UnaccountedSpendWarning, append=True)
 
 

@@ -28,7 +28,7 @@ def quiet(stage: str, done: float) -> None:
 
 
 def part(progress: Progress, stage: str, first: float, last: float) -> Progress:
-    """A progress for work that is the part of a stage from `first` to `last`; its own stages are reported as that."""
+    """Progress of the work that makes up a stage from `first` to `last`; its own stages are not named."""
     return lambda _, done: progress(stage, first + (last - first) * min(max(done, 0.0), 1.0))
 
 
@@ -75,8 +75,8 @@ def write_until_over(
 def show_progress(stage: str, done: float) -> None:
     """Display progress; give it as `progress=` to any function that takes one.
 
-    In a notebook one bar that changes in place; elsewhere on stderr, one line that is written over in a
-    terminal, and at most one line in ten seconds without one.
+    In a notebook, it is one bar that changes in place. Elsewhere it is written to stderr: in a terminal as one line
+    that is overwritten, otherwise as at most one line every ten seconds.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _in_notebook() -> bool:
 
 
 def _show(text: str, done: float, handle: Any) -> Any:
-    """Put a bar and the text into this cell's line of progress; another cell gets a line of its own."""
+    """Show a bar and the text in this cell's progress line; each cell has its own."""
     display: Any = importlib.import_module("IPython.display").display
     kernel = sys.modules["IPython"].get_ipython()
     cell = kernel.execution_count

@@ -16,7 +16,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Chain:
-    """A Markov chain as (states, ways): where each way leads, and how likely it is (0 where there is none)."""
+    """A Markov chain as (states, moves): where each move leads, and how likely it is (0 where there is none)."""
 
     target: Ints
     probability: Floats

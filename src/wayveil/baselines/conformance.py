@@ -131,9 +131,9 @@ def _ledger_adds_up(method: Method) -> None:
 def _sums_are_bounded(method: Method) -> None:
     """One trajectory more moves each answer by at most its sensitivity, given the same earlier answers.
 
-    Vectors of sums move by at most 1 in the L1 norm. Scores (tables) move by at most half the sensitivity that
-    `choose` passes on. Records (tables at full resolution) are covered by the bound of their values. Given the answers
-    and the seed, the output is the same: nothing reaches it beside the mechanism, not even through the state of the
+    Vectors of sums move by at most 1 in the L1 norm. Scores (tables) move by at most half the sensitivity that `choose`
+    passes on. Records (tables at full resolution) are covered by the bound of their values. Given the answers and the
+    seed, the output is the same: nothing reaches it except through the mechanism, not even through the state of the
     random generator. (Reports of the local model do not go through these calls.)
     """
     base, extra = walks(120), walks(1, seed=9, centre_m=4_000.0)

@@ -32,7 +32,7 @@ class Walks:
         target, exists = neighbour_table(self.across)
         exists = exists.copy()
         exists[:, 4] = False
-        # The ninth way ends the walk; a cell without any weight ends it too.
+        # The ninth option ends the walk; a cell without any weight ends it, too.
         weight = np.where(exists, np.maximum(self.move, 0.0), 0.0)
         weight[:, 4] = np.maximum(self.end, 0.0)
         weight[weight.sum(1) <= 0, 4] = 1.0

@@ -44,12 +44,12 @@ def check(
         print_json({"notice": NOT_FOR_PUBLICATION, **report.to_dict(), "advice": advice})
     else:
         advice = {name: as_options(text) for name, text in report.advice_once.items()}
-        if report.nothing_left:  # the error below repeats the name of the problem, and gives the advice
+        if report.nothing_left:  # the error below names the problem and gives the advice
             advice = {name: "see below" if report.likely_cause.startswith(f"{name} (") else text
                       for name, text in advice.items()}  # fmt: skip
         _print_tables(report, advice, NOT_FOR_PUBLICATION)
     if report.nothing_left:
-        raise InputError(f"No row can be used; the likely cause: {report.likely_cause}.")
+        raise InputError(f"No row can be used. Likely cause: {report.likely_cause}.")
 
 
 def _print_tables(report: "CheckReport", advice: dict[str, str], notice: str) -> None:
@@ -61,7 +61,7 @@ def _print_tables(report: "CheckReport", advice: dict[str, str], notice: str) ->
     found = Table(title="What was found", title_justify="left", show_header=False)
     found.add_row("rows", f"{report.rows:,}")
     found.add_row("trajectories", f"{report.trajectories:,}")
-    nobody = "no user column recognized; if there is one, name it with --user-column"
+    nobody = "no user column recognised; if there is one, name it with --user-column"
     found.add_row("users", nobody if report.users is None else f"{report.users:,}")
     found.add_row("first time", report.moment(report.first_utc))
     found.add_row("last time", report.moment(report.last_utc))

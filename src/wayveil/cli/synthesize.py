@@ -43,7 +43,7 @@ def synthesize(
     force: Annotated[
         bool,
         typer.Option(
-            "--force", help="Overwrite an existing file that is not synthetic, unless it may contain trajectories."
+            "--force", help="Overwrite an existing file even if it is not synthetic, but never private trajectories."
         ),
     ] = False,
     yes: Annotated[

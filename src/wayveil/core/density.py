@@ -23,8 +23,8 @@ _UNCLEAR_UNITS = 100.0
 """Signal of all levels together, in noise units, below which they hardly tell how much cells differ. Averaging is
 better at 72 to 84 units in five simulated cities, and was 2 % worse at 123 units on T-Drive (research/log.md)."""
 _USUAL_SPREAD = 0.5
-"""Prior mean, at such a signal, of the standard deviation of the logarithm of a cell's rate around the expected one: a
-factor of 1.6."""
+"""Prior mean of the standard deviation of a cell's log rate around the expected one, used at such a signal: a factor of
+1.6."""
 _CONSISTENCY = 0.25
 """How strongly a level is pulled to its parent's totals: 0 not at all, 1 entirely."""
 
@@ -36,12 +36,12 @@ class NoisyLevel:
     counts: Field
     side: int
     noise: float | Field
-    """One scale for all cells, or each cell's own; of Gaussian noise that of the Laplace of equal variance."""
+    """One scale for all cells, or one for each; for Gaussian noise, that of the Laplace noise of equal variance."""
     gaussian: bool = False
 
     @property
     def mean_noise(self) -> float:
-        """One noise scale for all cells: that with the mean of their precisions 1 / noise."""
+        """One noise scale for all cells, from the mean of their precisions 1 / noise."""
         return float(1 / np.mean(1 / np.asarray(self.noise)))
 
 
@@ -95,7 +95,7 @@ def estimate_field(
 def posterior_rates(level: NoisyLevel, mean: Field, unclear: bool) -> Field:
     """The posterior mean of the rates of a level, given their prior mean.
 
-    The spread around the prior mean is found in groups of cells; if it is `unclear`, it is about as usual in all cells.
+    The spread around the prior mean is estimated in groups of cells; if `unclear`, it stays close to the usual spread.
     """
     if not unclear:
         return posterior_mean(level, mean)

@@ -21,7 +21,7 @@ _MOST_CELLS = 48
 _SHOWN_PX = 240
 """Longer side of the small map in a notebook, in pixels."""
 _OPACITIES = (0.15, 0.35, 0.6, 0.95)
-"""Of the four steps of the map, from few to many."""
+"""Opacity of the four steps of the map, from few points to many."""
 _CENTRAL_PERCENT = (0.5, 99.5)
 """The map shows where most points are, so that a few wrong positions do not shrink it to a dot."""
 _BOX_DEG = 0.01

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from wayveil.core.trajectories import Trajectories
 
 MOST_LINES = 2_000
-"""Up to this many trajectories are drawn as lines; of more, the density is drawn, because lines would cover the map."""
+"""Up to this many trajectories are drawn as lines; with more, lines would cover the map, so the density is drawn."""
 _CELLS = 120
 """Cells along the longer side of a density."""
 _INK = "#1f4e9c"

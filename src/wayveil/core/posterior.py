@@ -51,7 +51,7 @@ class Noisy:
 
 
 def noise_of(noisy: NoisyCounts) -> float:
-    """The scale of the noise where all counts have the same."""
+    """The scale of the noise, if it is the same for all counts."""
     return float(np.asarray(noisy.noise).flat[0])
 
 
@@ -67,8 +67,8 @@ def posterior_mean(
 
     σ is found by marginal likelihood, separately in `groups` groups of cells of similar prior mean (empirical Bayes).
     Its prior is proportional to e^(−σ / `usual_spread`), so that a single outlier among few cells does not decide it.
-    With `averaged`, it is averaged over by its posterior, because a weak signal hardly tells it. Cells whose prior mean
-    is zero stay zero.
+    With `averaged`, the result is averaged over the posterior of σ, because a weak signal hardly determines σ. Cells
+    whose prior mean is zero stay zero.
 
     Privacy: free (post-processing).
     """

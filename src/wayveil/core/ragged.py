@@ -44,7 +44,7 @@ class Rows:
 
     @property
     def last(self) -> Ints:
-        """Position of the last element of each row, none of which is empty."""
+        """Position of the last element of each row; no row may be empty."""
         return self.offsets[1:] - 1
 
 

@@ -22,7 +22,7 @@ Margin = tuple[int | NDArray[np.int64], NDArray[np.float64]]
 
 @dataclass(frozen=True)
 class Limits:
-    """What the weights must keep to while they are raked."""
+    """Limits on the weights during raking."""
 
     most_factor: float = np.inf
     """The largest factor in a step, and the inverse of the smallest."""

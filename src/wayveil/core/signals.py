@@ -48,7 +48,7 @@ class _Deferral:
                 signal.signal(number, self._handle)
 
     def end(self) -> None:
-        # First: should a signal interrupt the lines below, a handler that was not restored yet passes it on.
+        # Set first: if a signal interrupts the lines below, a handler that is not restored yet passes it on.
         self._active = False
         for number, handler in self._before.items():
             signal.signal(number, handler)

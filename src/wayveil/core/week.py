@@ -13,7 +13,7 @@ HOURS = 48
 _DAY_PARTS = {2: (0, 12), 5: (0, 6, 10, 16, 20), 8: tuple(range(0, 24, 3))}
 """First hours of the parts: half days; night, morning peak, midday, afternoon peak and evening; three hours each."""
 NUMBERS_OF_PARTS = (2, 5, 16)
-"""Parts of every day alike; or 16, three hours each, with a weekend day apart from a working day."""
+"""2 or 5 parts that are the same on every day, or 16 parts of three hours: 8 of a working day, 8 of a weekend day."""
 
 
 def part_of_hour(parts: int) -> NDArray[np.int64]:

@@ -32,7 +32,7 @@ Segments = list[list[tuple[int, int, int]]]
 """For each bucket: (position in the file, trajectories, points) of what was stored."""
 
 POINTS_TOGETHER = 1 << 17
-"""Points of the buckets that are added up together, at least: with fewer, calls take most of the time."""
+"""Least number of points in buckets that are added up together; with fewer, calls take most of the time."""
 BUCKETS = 256
 """Number of buckets into which users are regrouped; one is in memory at a time."""
 MOST_IN_MEMORY = 1 << 28
@@ -66,7 +66,7 @@ class TripUnits:
         for found in self._passes.run(_trip_sums, shared, watchers=self._watchers, progress=progress):
             for total, part in zip(totals, found):
                 total += part
-        self._watchers = ()  # they watch the first pass; the later ones must read the same
+        self._watchers = ()  # watchers see the first pass only; later passes must read the same
         return totals
 
 

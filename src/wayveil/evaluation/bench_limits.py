@@ -36,7 +36,7 @@ class Limits:
         return self.seconds is not None or self.memory_mb is not None
 
     def covers(self, stored: list[float | None]) -> bool:
-        """Whether a cell that failed under the stored limits would be given no more by these."""
+        """Whether these limits give a cell no more than the stored ones, under which it failed."""
         mine = self.seconds, self.memory_mb
         return all((new or math.inf) <= (old or math.inf) for new, old in zip(mine, stored))
 
@@ -100,7 +100,7 @@ def _child(pipe: Connection, work: Callable[[], dict[str, Any]]) -> None:
 
 
 def memory_mb(process: int | None, what: str = "VmRSS") -> float:
-    """Memory of a process (None = this one) in MB, as Linux says; 0 where it does not."""
+    """Memory of a process (None = this one) in MB, as Linux reports it; 0 on other systems."""
     try:
         text = Path(f"/proc/{process or 'self'}/status").read_text(encoding="ascii", errors="replace")
         line = next(line for line in text.splitlines() if line.startswith(what))

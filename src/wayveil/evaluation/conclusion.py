@@ -45,7 +45,7 @@ OF_ROUTES = (
     "path_density_100", "path_density_500", "relation", "relation_time", "pattern_f1", "pattern_support",
     "longest_step",
 )  # fmt: skip
-"""What trips with two points do not tell: the way between their ends."""
+"""Metrics of the route between the ends, which say nothing about trips with two points."""
 NO_ROUTES = "is not judged by metrics of routes, because hardly any real trip has points between its ends"
 
 GOOD, ROUGH = 0.2, 0.45

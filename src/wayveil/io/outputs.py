@@ -29,7 +29,7 @@ def remember_private(path: Place) -> None:
 
 
 def check_target(path: Place) -> None:
-    """InputError if `path` must not be replaced: a ledger's file, measured private data, no regular file."""
+    """InputError if `path` must not be replaced: a ledger's file, measured private data, or not a regular file."""
     target = Path(path)
     try:
         mode = os.lstat(target).st_mode

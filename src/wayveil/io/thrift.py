@@ -13,7 +13,7 @@ class BadThriftError(Exception):
 
 
 def read_struct(data: bytes, at: int = 0, depth: int = 0) -> tuple[dict[int, Any], int]:
-    """The fields of a struct by number, and where it ends; IndexError where the bytes end before it does."""
+    """The fields of a struct by number, and where it ends; IndexError if the bytes end before the struct does."""
     if depth > _MAX_DEPTH:
         raise BadThriftError
     fields: dict[int, Any] = {}

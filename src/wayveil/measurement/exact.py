@@ -52,7 +52,7 @@ class Exact:
     sums: dict[Question, NDArray[np.int64]]
     """Σ φ(T) of each question at its finest size, and of those asked since about remembered ends."""
     ends: Ends | None
-    """Of every trajectory; None where they were not kept."""
+    """Ends of every trajectory; None if they were not kept."""
     digest: str | None
     """For the ledger alone; None where the engine's workers read the data."""
     people: UserUnits | None = None

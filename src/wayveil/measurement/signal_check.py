@@ -76,7 +76,7 @@ def delta_advice(unit: Unit, delta: bool, wording: Wording) -> str | None:
     return (
         f"At user level {wording.delta} (such as 1e-6) is recommended, with a {wording.max_per_user} of about 50: each "
         "person's contribution is then clipped as a whole, so maps and tables get less noise although more trips are "
-        "used (only the count gets more). The price is a small probability, delta, with which the promise may fail."
+        "used (only the count gets more). In return, the promise may fail with a small probability, delta."
     )
 
 

@@ -20,12 +20,12 @@ class ContentDigest:
     """HMAC(secret, Σ_i h(Σ_j h(point_ij)) mod 2^64), h keyed by the secret.
 
     A sum, so that neither the order of trajectories nor the partitioning matters, and partitions can be merged.
-    Coordinates count to 1e-7 degrees and times to milliseconds, so that a change of file format changes nothing;
-    users do not count. A dataset of which a single trajectory differs has another digest.
+    Coordinates count to 1e-7 degrees and times to milliseconds, so that a change of file format changes nothing; users
+    are ignored. A dataset in which a single trajectory differs has another digest.
 
     h multiplies and shifts whole arrays, because a cryptographic hash of each short trajectory would cost half as much
     again as measuring it. It need not resist an opponent: the digest reminds the owner, who holds its secret. Points
-    carry their times, so their order within a trajectory needs no place of its own.
+    carry their times, so the digest need not contain their order within a trajectory.
 
     Privacy
     -------

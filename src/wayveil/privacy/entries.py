@@ -75,7 +75,7 @@ class Entries:
         return Witness(self._id, *(row or (0, "")))
 
     def had(self, found: Witness) -> bool:
-        """Whether the chain runs through what a witness saw."""
+        """Whether the chain contains the entry that a witness recorded."""
         if found.count == 0:
             return True  # Nothing was ever spent there.
         if found.ledger != self._id:

@@ -6,7 +6,7 @@ reads the data first, spends second and draws noise third; so a process that is 
 nothing and may simply be started again, and one that is killed after the spend has spent, whatever it had written.
 
 The ledger keeps what is promised per trajectory and per user (see `wayveil.privacy.accounts`). The file itself, its
-locks and its witnesses are the concern of `wayveil.privacy.ledger_file`.
+locks and its witnesses are handled by `wayveil.privacy.ledger_file`.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""Arguments of the ledger in one spelling: the unit of a total, the name of a dataset, the reason of a change."""
+"""Arguments of the ledger in canonical form: the unit of a total, the name of a dataset, the reason for a change."""
 
 import unicodedata
 
@@ -21,7 +21,7 @@ def kind_of(unit: Unit | str) -> Kind:
 
 
 def clean_name(name: str) -> str:
-    """The name of a dataset in one spelling; it may end up in logs, so it is kept short and printable."""
+    """The name of a dataset in canonical form; it may end up in logs, so it is kept short and printable."""
     name = unicodedata.normalize("NFC", name).strip()
     if not name or len(name) > LONGEST_NAME or not name.isprintable():
         raise InputError(f"A dataset's name has 1 to {LONGEST_NAME} printable characters; choose another dataset=.")
@@ -29,7 +29,7 @@ def clean_name(name: str) -> str:
 
 
 def clean_reason(reason: str) -> str:
-    """The reason of a change, as one line."""
+    """The reason for a change, as one line."""
     reason = reason.strip()
     if not reason or len(reason) > LONGEST_REASON or not reason.isprintable():
         raise InputError(f'A reason is one line of 1 to {LONGEST_REASON} printable characters; write reason="...".')

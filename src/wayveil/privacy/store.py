@@ -1,7 +1,7 @@
-"""The ledger's SQLite file: created complete, used under locks, every failure one clear sentence.
+"""The ledger's SQLite file: created complete, used under locks, and every failure is one clear sentence.
 
-The database file is opened and closed by SQLite alone. Anything else that must be known about it is asked of its path
-(`os.stat`), because closing a descriptor would drop the locks of a transaction in this process.
+The database file is opened and closed by SQLite alone. Anything else about it is read from its path (`os.stat`),
+because closing a descriptor would drop the locks of a transaction in this process.
 """
 
 import os
@@ -57,9 +57,9 @@ def exclusive(path: Path, timeout_s: float, *, create: bool) -> Iterator[bool]:
 def transaction(path: Path, timeout_s: float) -> Iterator[sqlite3.Connection]:
     """A connection inside one write transaction, which the caller commits; otherwise it is rolled back.
 
-    Only inside `exclusive`. A rollback journal with synchronous=EXTRA: a commit is on disk, its journal's removal
-    included, before it returns; and the ledger is one file, where a write-ahead log would keep the newest entries in a
-    second one.
+    Use it only inside `exclusive`. It has a rollback journal with synchronous=EXTRA: a commit is on disk, its journal's
+    removal included, before it returns; and the ledger is one file, where a write-ahead log would keep the newest
+    entries in a second one.
     """
     with _plain_errors(path.name):
         db = sqlite3.connect(path, timeout=timeout_s, isolation_level=None)
@@ -91,7 +91,7 @@ def _exists(path: Path) -> bool:
 
 
 def _check_kind(path: Path) -> None:
-    """Refuse whatever is certainly not a ledger, without a trace."""
+    """Refuse whatever is certainly not a ledger, without leaving a trace."""
     try:
         found = os.stat(path)
     except OSError as error:

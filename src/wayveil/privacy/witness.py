@@ -1,13 +1,13 @@
-"""How far a ledger had come, recorded outside the ledger, so that an older copy is noticed.
+"""The state of a ledger, recorded outside the ledger, so that an older copy is noticed.
 
 A witness is the number of ledger entries and the head of their hash chain. One is next to the ledger, a second one,
 named after the ledger's random id, in the user's state folder (see `wayveil.io.ledger_paths`). A ledger that has
 fewer entries than a witness, or another chain at the witness's entry, was rolled back, replaced, or copied and used
 elsewhere.
 
-What this cannot notice: the ledger and both witnesses set back together (a restored home folder or machine image);
-a copy used by another account or on another machine; a whole folder deleted and created again; and anybody who edits
-all of them on purpose, since they belong to the owner whom they remind.
+What this cannot notice: the ledger and both witnesses set back together (a restored home folder or machine image); a
+copy used by another account or on another machine; a whole folder deleted and created again; and anybody who edits all
+of them on purpose, which their owner can always do.
 """
 
 import json

@@ -18,7 +18,7 @@ LATTICE_VARIANCE = 9
 within 10^-76 of 1 for each value, continuous Gaussian noise of variance σ² − 9 followed by random rounding."""
 _STEPS = 100
 _MARGIN = 1 - 1e-9
-"""Of epsilon and delta, what the conversion may use: more than rounding errors and those factors amount to."""
+"""Share of epsilon and delta that the conversion may use; the rest is larger than rounding errors and those factors."""
 
 
 def gaussian_delta(rho: float, epsilon: float) -> float:

@@ -23,7 +23,7 @@ class Clipping:
     bound: int
     """L2 bound on one unit's contribution, in these units."""
     kept: float
-    """Estimated share of the sums that clipping has left."""
+    """Estimated share of the sums that remains after clipping."""
     norms: NDArray[np.int64] | None = None
     """The noisy histogram of norms from which the bound follows; None where the bound is public."""
     norms_scale: float | None = None
@@ -76,7 +76,7 @@ class Answer:
     mechanism: str
     """'laplace' or 'gaussian'."""
     scale: float
-    """Of the noise on `noisy`, in the same integer units: b of a Laplace, σ of a Gaussian."""
+    """Scale of the noise on `noisy`, in the same integer units: b of a Laplace, σ of a Gaussian."""
     epsilon: Fraction
     """Its part of ε; with Gaussian noise its part of ρ, in proportion."""
     noisy: NDArray[np.int64]
@@ -104,11 +104,11 @@ class Answer:
 
     @property
     def counts(self) -> NDArray[np.float64]:
-        """Noisy answers in units of one trajectory, in the question's shape: of two draws, their weighted mean."""
+        """Noisy answers in units of one trajectory, in the question's shape; with two draws, their weighted mean."""
         first = self.noisy / self.resolution
         if self.centred is None:
             return first.reshape(self.shape)
-        # The second draw has the total of the count, so the first one gets it, too.
+        # The second draw has the total of the count, so the first one is given the same total.
         shares = self.centred.shares
         first = first + (self.centred.count - first.sum()) * shares / max(float(shares.sum()), 1e-9)
         return np.asarray((first + self._weight * self.centred.counts) / (1 + self._weight)).reshape(self.shape)

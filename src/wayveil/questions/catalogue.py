@@ -98,7 +98,7 @@ PEOPLE_QUESTIONS: tuple[tuple[type[PersonQuestion], int], ...] = (
     (Repetition, 2),
 )
 """The questions about people, asked at user level, each with its relative share of their part of the budget
-(`PEOPLE_SHARE`). The shares were set by hand: more for what shapes every person."""
+(`PEOPLE_SHARE`). The shares were set by hand and are larger for questions that concern every person."""
 
 LEAST_SIGNAL, FULL_SIGNAL = 3.0, 10.0
 """Noise units of the count up to which the shares for a weak signal apply, and from which on those for a strong one:
@@ -227,9 +227,9 @@ def with_people(
     noise
         The scale of the noise, in people, of a question about people with a given share.
     signal
-        Noise units of the noisy count; where the shares for little signal apply, people are not asked about.
+        Noise units of the noisy count; where the shares for a weak signal apply, nothing is asked about people.
     parts
-        What they may get of what is left after the count: the smallest with which their answers exceed the noise.
+        Possible shares of the budget after the count; they get the smallest with which their answers exceed the noise.
 
     Privacy: free (post-processing of noisy answers); the total stays the same.
     """

@@ -17,7 +17,7 @@ Number = TypeVar("Number", np.int64, np.float64)
 Parts = NDArray[np.int64]
 PARTS = 16
 FEWEST, MOST = 3, 15
-"""Never none and never all: both sizes of cells always get some of the ε."""
+"""Neither none nor all: both sizes of cells always get some of the ε."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +38,9 @@ FINE_SHARE = FineShare()
 def concentration(blocks: NDArray[np.float64], side: int, noise: float) -> float:
     """How much busier the place of a trajectory is than the average place, at blocks of 16 cells; at least 1.
 
-    For blocks of one size that is K·Σc²/(Σc)², without the squares of the noise, 2·noise² per block on average. Blocks
-    twice as large show less of it, half if data lie on a line and the same if they fill an area; 2^−¾ is taken for all.
+    For blocks of one size that is K·Σc²/(Σc)², without the squares of the noise, 2·noise² per block on average. With
+    blocks twice as large it is smaller: half if data lie on a line, the same if they fill an area. A factor of 2^−¾ is
+    assumed for all.
 
     Parameters
     ----------
@@ -55,8 +56,8 @@ def concentration(blocks: NDArray[np.float64], side: int, noise: float) -> float
 def coarse_parts(signal: float, cells: int) -> int:
     """How many of PARTS of a field's share go to its coarse blocks: 6 − 2·log10(signal / cells / 0.0025), from 2 to 6.
 
-    `signal` is the noisy count in units of the field's noise. If a cell has a weak signal, little but the sums of large
-    blocks stands out from the noise; if it has a strong one, they stand out anyway. If the signal of the whole field is
+    `signal` is the noisy count in units of the field's noise. If a cell has a weak signal, only the sums of large
+    blocks stand out from the noise; if it has a strong one, they stand out anyway. If the signal of the whole field is
     below 64 units, not even the blocks stand out, and they get up to 12 parts.
     """
     units = max(signal, 1e-9) / max(cells, 1)

@@ -29,7 +29,7 @@ class Displacement(Histogram):
 
     @classmethod
     def finest_bins(cls, scope: Scope) -> Bins:
-        """15 bins from standing still to the scope's diagonal, wider and wider."""
+        """15 bins of increasing width, from zero to the scope's diagonal."""
         diagonal_km = np.hypot(scope.width_m, scope.height_m) / 1000
         return Bins(tuple(float(v) for v in np.array(_PARTS_OF_DIAGONAL) * diagonal_km))
 

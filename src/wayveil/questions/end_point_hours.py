@@ -30,7 +30,7 @@ CLEAR_UNITS = 10.0
 """Least signal of the answer per region and part of the day, in noise units."""
 SIZES = ((2, 2), (4, 2), (4, 5), (8, 5), (16, 5), (32, 5), (64, 5), (64, 16), (MOST_REGIONS, 16))
 """(regions, parts of the day or week) that may be asked, from coarse to fine. Chosen together with `CLEAR_UNITS` by
-noise on the margins of two trial datasets; neighbouring sizes are little worse (research/log.md)."""
+noise on the margins of two trial datasets; neighbouring sizes are only slightly worse (research/log.md)."""
 
 
 @dataclass(frozen=True)

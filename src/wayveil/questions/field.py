@@ -219,7 +219,7 @@ class Detail(Field):
 def field_levels(grid: Grid, signal: float, concentrated: float = USUALLY_CONCENTRATED) -> Levels:
     """16f, 4f and f base cells (the coarsest at most 64), f the smallest of 1, 2, 4, 8 … with a clear signal.
 
-    That is where a cell of f × f has a signal of `CLEAR_UNITS` noise units in the places where trajectories are.
+    A signal is clear if a cell of f × f has `CLEAR_UNITS` noise units in the places where trajectories are.
 
     Parameters
     ----------

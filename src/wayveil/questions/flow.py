@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wayveil.core.prepare import Prepared
 
 MOST_REGIONS = 128
-"""So that the table of pairs has at most 128² entries."""
+"""Most regions: the table of pairs then has at most 128² entries."""
 _EXAMPLE_DEPTH = 4
 """Depth of the tree of regions in the example for audit and tests: 16 regions."""
 
@@ -112,14 +112,14 @@ class Ends:
 
     @classmethod
     def of(cls, batch: "Prepared", grid: Grid, scope: Scope) -> "Ends":
-        """Of each trajectory of a batch."""
+        """The ends of each trajectory of a batch."""
         start, end = (cells_at(grid, batch, at).astype(np.int32) for at in (batch.first, batch.last))
         hour = hour_of_day_or_weekend(scope.local_seconds(batch.t_utc[batch.first]))
         return cls(start, end, hour.astype(np.int8))
 
     @classmethod
     def joined(cls, parts: "list[Ends]") -> "Ends":
-        """All of them, one after the other."""
+        """All parts, one after the other."""
         none = cls(np.zeros(0, np.int32), np.zeros(0, np.int32), np.zeros(0, np.int8))
         columns = ([getattr(part, name) for part in (none, *parts)] for name in ("start", "end", "hour"))
         return cls(*(np.concatenate(column) for column in columns))

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class GapRatio(Histogram):
     """φ_k(T) = share of T's intervals whose length, divided by T's median interval, falls into bin k.
 
-    Where the median is 0, intervals of no length have the ratio 1 and all others are longer than any bin.
+    Where the median is 0, intervals of zero length have the ratio 1, and all others fall into the last bin.
     """
 
     name: ClassVar[str] = "gap_ratio"

@@ -1,4 +1,4 @@
-"""The noisy grids that the answers about one field amount to.
+"""The answers about one field as noisy grids.
 
 Privacy: free (post-processing of noisy answers).
 """

@@ -77,7 +77,7 @@ class Noisy:
 
 
 def trajectories_per_unit(bins: NormBins, noisy: Noisy) -> Norms:
-    """How many units have how many trajectories, with asymmetric Laplace distributions of the logarithm as shapes.
+    """Number of units by number of trajectories, with asymmetric Laplace distributions of the logarithm as shapes.
 
     Privacy: free (post-processing).
     """
@@ -90,7 +90,7 @@ def trajectories_per_unit(bins: NormBins, noisy: Noisy) -> Norms:
 
 
 def one_trajectory_each(units: float) -> Norms:
-    """The norms if the unit is a trajectory: one for each."""
+    """The number of trajectories per unit if the unit is a trajectory: always one."""
     bins, number = NormBins(1, whole=True), np.array([max(units, 1.0)])
     return Norms(bins, number, number)
 

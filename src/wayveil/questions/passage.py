@@ -25,19 +25,19 @@ CLEAR_UNITS = 12.0
 """Signal in noise units that a busy block must have. Most of the passage follows from the occupancy, so smaller
 blocks would add little to it."""
 MOST_PLACES = 128
-"""Largest number of places at which the way of one trajectory is counted; it bounds time and memory."""
+"""Largest number of places at which the path of one trajectory is counted; it bounds time and memory."""
 SPACING_CELLS = 2.0
-"""Distance between these places on shorter ways, in base cells; blocks are mostly larger."""
+"""Distance between these places on shorter paths, in base cells; blocks are mostly larger."""
 KNOWN_M = 100.0
-"""Distance from a point, in metres, within which the straight line to the next one is taken for the way. Between points
-further apart the way is unknown: its first half counts close to the first point, its second half to the second one."""
+"""Distance from a point, in metres, within which the straight line to the next point is taken as the path. Between
+points further apart the path is unknown, so each half of the line is counted close to its point."""
 _UNITS_PER_M = 1000
 """Lengths are added up in whole millimetres, so that sums do not depend on the order."""
 
 
 @dataclass(frozen=True)
 class Passage(Blocks):
-    """φ_c(T) = share of T's way in cell c: K places at equal distances along it, each of weight 1/K, so ‖φ‖₁ ≤ 1."""
+    """φ_c(T) = share of T's path in cell c: K places at equal distances along it, each of weight 1/K, so ‖φ‖₁ ≤ 1."""
 
     name: ClassVar[str] = "passage"
     meaning: ClassVar[str] = "which way they take"
@@ -68,7 +68,7 @@ class Passage(Blocks):
 def places_along(
     batch: "Prepared", spacing_m: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Places at equal distances along each way: their trajectories, x and y; at least one for each trajectory.
+    """Places at equal distances along each path: their trajectories, x and y; at least one for each trajectory.
 
     Lengths are whole millimetres, because the result for one trajectory must not depend on the others of the batch, and
     integers add exactly in any order.

@@ -18,7 +18,7 @@ class Smooth:
     wide_bins: bool = False
     """Few wide bins that are never merged: a bin's value is its geometric mean."""
     usual_part: float | None = None
-    """The usual median as a part of the scope's diagonal, for lengths; None where nothing is usual."""
+    """The usual median as a share of the scope's diagonal, for lengths; None if there is no usual value."""
     related: str | None = None
     """The quantity whose median has about a fixed ratio to this one's."""
 

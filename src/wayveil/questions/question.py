@@ -87,7 +87,7 @@ class Context:
         return self.count / self.noise[name]
 
     def once(self, function: Callable[["Context"], Result]) -> Result:
-        """function(self), computed at its first use: for what several questions derive from the same answers."""
+        """function(self), computed once; for values that several questions derive from the same answers."""
         if function not in self._results:
             self._results[function] = function(self)
         result: Result = self._results[function]
@@ -173,7 +173,7 @@ class Question(ABC):
     @classmethod
     @abstractmethod
     def from_json(cls, parameters: dict[str, Any], frame: Frame) -> Self:
-        """The inverse of `to_json`; ValueError, KeyError or TypeError for what no question of this kind writes."""
+        """The inverse of `to_json`; ValueError, KeyError or TypeError for anything that `to_json` does not write."""
 
     @classmethod
     def example(cls, scope: Scope) -> "Question":

@@ -27,7 +27,7 @@ class RestShare(Histogram):
 
     @classmethod
     def finest_bins(cls, scope: Scope) -> Bins:
-        """10 bins, narrow where most vehicles are: trips with hardly any rest."""
+        """10 bins, narrow for small shares, which most trips have."""
         return Bins((0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.6, 0.8, 1.0))
 
     def values(self, batch: "Prepared") -> NDArray[np.float64]:

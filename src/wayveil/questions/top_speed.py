@@ -27,7 +27,7 @@ class TopSpeed(Histogram):
     name: ClassVar[str] = "top_speed"
     meaning: ClassVar[str] = "how fast their fastest step is"
     prior: ClassVar[Any] = priors.LogNormal()
-    """Top speeds pile up at the cap, so a single high bin is believed sooner than one of mean speeds."""
+    """Top speeds pile up at the cap, so a single high bin is more credible than one of mean speeds."""
 
     @classmethod
     def finest_bins(cls, scope: Scope) -> Bins:

@@ -39,4 +39,4 @@ KINDS: Mapping[str, Kind] = {
     "lengths": Kind("lengths", "how far off the quartiles are", 0.1, 0.3, ("length", "displacement")),
     "speeds": Kind("speeds", "how far off the quartiles are", 0.1, 0.3, ("mean_speed",)),
 }  # fmt: skip
-"""The bounds are a choice: with a good result the largest differences are right, with a rough one their order is."""
+"""The bounds are a convention: a good result shows large differences correctly, a rough one shows their order."""

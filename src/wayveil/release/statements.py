@@ -198,8 +198,8 @@ def _place_and_hour(release: Release, hours_closed: bool | None) -> str:
         assert isinstance(question, EndPointHours)
         return (
             f"Time of day and place were measured together for {question.groups} regions and {question.parts} parts of "
-            f"the {question.period}: {aside}whether trips go inward or outward at which time of day, and in which of "
-            "these regions they start and end then, is roughly right, but not for a single street."
+            f"the {question.period}: {aside}it is roughly right at which time of day trips go inward or outward, and "
+            "in which of these regions they start and end, but not on which street."
         )
     if hours_closed is None:
         return "Time of day and place were measured separately: do not compare the maps of different hours."

@@ -19,13 +19,13 @@ from wayveil.synthesis.uncertainty.verdict import scale_error, verdicts
 Floats = NDArray[np.float64]
 
 _SECONDS = 60.0
-"""In a minute: durations are shown in minutes and asked in seconds."""
+"""Seconds in a minute: durations are measured in seconds and shown in minutes."""
 _LIKELY = 1.96
 """Standard errors on each side of an interval that contains the truth in 95 % of cases."""
 _MOST_LOG = 3.0
 """A range never goes beyond a factor of 20."""
 _LEAST = 1e-4
-"""Smaller shares count as this where a whole distribution moves."""
+"""Smaller shares are raised to this value if the error shifts a whole distribution."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class ChartErrors:
         return cls(found, {verdict.kind: verdict.word for verdict in verdicts(found)})
 
     def bars(self, quantity: str, edges: Floats, shares: Floats, trips: int) -> Bars:
-        """Of the chart of a quantity of `figures.Quantities`; `trips` synthetic trips have these shares.
+        """The bars of a quantity of `figures.Quantities`; `trips` synthetic trips have these shares.
 
         The number of synthetic trips adds an error of its own, 1/√k for a bar of k trips.
         """
@@ -72,7 +72,7 @@ class ChartErrors:
         duration = found.scale(Duration)
         if quantity == "duration_min":
             return found.durations(_SECONDS * edges), KINDS["lengths"].word(scale_error(duration))
-        # Points follow from durations and sampling intervals: both move the whole distribution.
+        # Points follow from durations and sampling intervals: both shift the whole distribution.
         scale = math.hypot(duration, found.scale(MeanInterval))
         return moved_errors(Ranges(edges, shares), edges, scale, _LEAST), KINDS["lengths"].word(scale_error(scale))
 

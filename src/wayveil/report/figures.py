@@ -22,7 +22,7 @@ _LETTER = 7.0
 _APART = 40.0
 """Distance between the label of the last bar and the other tick labels."""
 _MOST_ROOM = 2.0
-"""Times the highest bar that the axis may reach, for error bars; longer ones are cut."""
+"""The axis reaches at most this multiple of the highest bar, to show error bars; longer ones are cut."""
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 

@@ -49,8 +49,8 @@ def internal_report(
 ) -> str:
     """Return the internal report as HTML.
 
-    It begins with a verdict by use and shows real beside synthetic data, where they differ, the metrics with their
-    floor and interval, single trips, the audit's verdict, and where the density rests on data.
+    It begins with a verdict by use and shows real and synthetic data side by side, where they differ, the metrics with
+    their floor and interval, single trips, the audit's verdict, and where the density rests on data.
 
     Parameters
     ----------

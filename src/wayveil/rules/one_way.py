@@ -54,8 +54,8 @@ class OneWay(Rule):
         wrong(p) = min( max_k min(width − d_k, c_k),  min_k max(d_k − width, c_k) )
 
     that is: some piece within the width is run against, and (for a map) all others within the width are as well, so
-    that a two-way street nearby excuses. penalty = ReLU(margin + min(length − 10 m, wrong at the ends)); for a map the
-    middle of the step counts as a third position, because a step may turn round a block between two points.
+    that a two-way street nearby excuses the step. penalty = ReLU(margin + min(length − 10 m, wrong at the ends)); for a
+    map the middle of the step counts as a third position, because a step may turn round a block between two points.
     Every part is continuous, so the penalty is, and it is about the metres to the nearest legal step.
     """
 

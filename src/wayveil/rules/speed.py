@@ -25,9 +25,9 @@ _RAMP_M = 10.0
 class SpeedLimit(Rule):
     """penalty = ReLU(length − limit · duration), the metres by which a step is too long, at its later point.
 
-    On roads the limit holds where the step's middle lies there, in an area where its middle or both of its ends do; the
-    penalty then grows from zero over the first 10 m inside, so that it is continuous. Two points at the same time in
-    different places exceed every limit.
+    On roads, the limit holds for a step whose middle lies there; in an area, for a step whose middle or both ends lie
+    there. The penalty then grows from zero over the first 10 m inside, so that it is continuous. Two points at the same
+    time in different places exceed every limit.
     """
 
     limit_mps: float
@@ -38,7 +38,7 @@ class SpeedLimit(Rule):
     margin_m: float = 2.0
     """Metres by which the penalty reaches beyond the area or road."""
     slack: float = 0.0
-    """Metres beyond the road at which the limit counts already; see `stricter`."""
+    """Metres beyond the road at which the limit already holds; see `stricter`."""
 
     def describe(self) -> str:
         """Return the rule in plain words."""

@@ -43,7 +43,7 @@ class Model:
     avoided: tuple[Rule, ...] = ()
     """Rules whose area routes avoid at all times, although it is closed at some hours only."""
     people: PeopleModel | None = None
-    """What is known about people; None if the trips are not to belong to people."""
+    """What is known about people; None if trips do not belong to people."""
 
 
 def stream(seed: int | None, number: int) -> np.random.SeedSequence:

@@ -1,4 +1,4 @@
-"""What is asked of synthesis: how many trajectories, with which map and rules, and from which seed."""
+"""The input of synthesis: the release, how many trajectories, with which map and rules, and from which seed."""
 
 import os
 from collections.abc import Sequence

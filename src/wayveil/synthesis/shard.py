@@ -47,7 +47,7 @@ class Facts:
     """Diagnostics of a shard."""
 
     trajectories: int
-    """Their number."""
+    """Number of trajectories."""
     loss: dict[str, float]
     effective_sample_share: float
     realised_density_jsd: float

@@ -139,7 +139,7 @@ class _Pairs:
 
 
 def _choose(on: OnLinks, pieces: _Pieces, pairs: _Pairs, reach_m: float) -> Ints:
-    """Set the link of each point to that of its cheapest piece within reach; the points with a piece close by."""
+    """Set the link of each point to that of its cheapest piece within reach; return the points that have one nearby."""
     near, piece, where, travel = pairs.point, pairs.piece, pairs.where, pairs.travel
     along = pieces.along[piece]
     square = np.maximum((along**2).sum(axis=1), 1e-18)

@@ -26,7 +26,7 @@ class PathSettings:
     slack_m: float = 150.0
     """A path longer than `detour` times the straight line plus `slack_m` is rejected: a street is probably missing."""
     first: tuple[tuple[float, float], ...] = ((1.15, 30.0), (1.35, 80.0))
-    """Detours and slacks that are tried first: most shortest paths are so short, and finding them needs less work."""
+    """Detours and slacks that are tried first: most shortest paths are within them, and the search is faster."""
     tile_m: float = 1_000.0
     """Steps that start within a square of at least this side are searched together."""
     labels_at_once: int = 1 << 22
@@ -65,7 +65,7 @@ class _Steps:
         return len(self.number)
 
     def take(self, index: NDArray[np.generic]) -> "_Steps":
-        """Some of them."""
+        """Some of the steps."""
         return _Steps(*(getattr(self, field.name)[index] for field in fields(self)))
 
 
@@ -120,7 +120,7 @@ class _Labels:
 
     @classmethod
     def of(cls, size: int) -> "_Labels":
-        """Room for so many pairs."""
+        """Labels for this many pairs."""
         return cls(np.full(size, np.inf), np.zeros(size, np.int32), np.zeros(size, np.int32))
 
 

@@ -88,7 +88,7 @@ class TrafficTables:
         Parameters
         ----------
         folder
-            The folder to write to; it is made if it does not exist.
+            The folder to write to; it is created if it does not exist.
         force
             Whether existing files may be overwritten.
         """
@@ -194,8 +194,8 @@ def _summary(basis: Basis, notes: dict[str, str], marked: bool, zones: Zones, ma
         )
     if zones.overlaps:
         said.append(
-            f"{zones.overlaps} zones overlap: a place in several counts for the first of them in the file, so the "
-            "later ones have too few trips."
+            f"{zones.overlaps} zones overlap: a place in several zones counts for the first of them in the file, so "
+            "the later ones have too few trips."
         )
     if len(zones) > COMPLETE_UP_TO:
         said.append("Pairs of zones without a synthetic trip are not listed.")

@@ -95,8 +95,8 @@ class Figures:
     def around(cls, value: Floats, mean: Floats, relative: Floats, variance: Floats) -> "Figures":
         """Figures with a relative error, which is lognormal, and an absolute one, which is normal.
 
-        Where noise is weak an estimate is the median of its lognormal posterior, where it is strong the mean, which is
-        e^(relative²/2) times the median: the interval is the union of both. Both errors are added in quadrature,
+        With weak noise an estimate is the median of its lognormal posterior, with strong noise the mean, which is
+        e^(relative²/2) times the median. The interval is the union of both. Both errors are added in quadrature,
         upwards and downwards. The interval contains the value and nothing below zero.
         """
         absolute = _90 * np.sqrt(variance)

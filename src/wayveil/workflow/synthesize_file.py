@@ -52,9 +52,9 @@ def synthesize_file(
 ) -> dict[str, Any]:
     """Make synthetic trajectories from a release and write them; return a summary.
 
-    An earlier synthetic file is replaced, which `say` reports; any other file is overwritten only with `force`, and
-    one with other trajectories never. Parquet is written shard by shard with constant memory, and the same call after
-    an interruption resumes the work.
+    An earlier synthetic file is replaced, which `say` reports; any other file is overwritten only with `force`, and a
+    file with other trajectories is never overwritten. Parquet is written shard by shard with constant memory, and the
+    same call after an interruption resumes the work.
 
     Parameters
     ----------

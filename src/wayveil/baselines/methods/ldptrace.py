@@ -2,8 +2,8 @@
 
 Each device reports its length (in cells), its start, its end and some of its moves, each by optimised unary encoding;
 the server sees reports only. It estimates the counts, and draws first-order walks whose lengths follow the reported
-ones. Every device sends the same number of reports, so that this number says nothing; reports without an item are made
-from the empty vector.
+ones. Every device sends the same number of reports, so that this number reveals nothing; reports without an item are
+made from the empty vector.
 
 The shares of ε and the treatment of negative estimates (cut at zero for starts and ends, the nearest non-negative table
 for moves) are our reading, settled by comparing with the scores of the authors' own code on public data.

@@ -70,7 +70,7 @@ def _largest_gap(one: Floats, other: Floats) -> float:
 def telling_features(
     real: dict[str, Features], synthetic: dict[str, Features], floor: dict[str, Features]
 ) -> tuple[TellingFeature, ...]:
-    """The features that differ most, each with what it is in the real and in the synthetic trips.
+    """The features that differ most, each with its median in real and in synthetic trips.
 
     Of features with a high rank correlation, only the one that differs most is listed.
     """

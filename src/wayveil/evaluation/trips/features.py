@@ -70,7 +70,7 @@ def _variation(column: Floats, offsets: Ints) -> Floats:
 
 
 def _way(paths: Paths) -> Features:
-    """The way itself, at steps of 100 m, whatever the device recorded."""
+    """The path itself, at steps of 100 m, however the device recorded it."""
     line = every_metres(paths, _WAY_STEP_M)
     dx, dy, at = segments(line)
     heading = np.arctan2(dy, dx)
@@ -185,7 +185,7 @@ def _standing(paths: Paths, steps: Steps) -> Features:
 
 
 def _rhythm(paths: Paths, steps: Steps) -> Features:
-    """How the speed goes along a trip: first and last fifth, slowing in turns, variation from minute to minute."""
+    """How the speed varies along a trip: first and last fifth, slowing in turns, variation from minute to minute."""
     clock = clocks(paths, steps)
     begin, span = clock[paths.first], clock[paths.last] - clock[paths.first]
     early, late = (np.interp(begin + share * span, clock, paths.arc_m) for share in (0.2, 0.8))
@@ -220,7 +220,7 @@ def _recording(paths: Paths, steps: Steps) -> Features:
 
 
 def _commonest_share(wait: Floats, steps: Steps) -> Floats:
-    """Share of the commonest interval among those of each trip."""
+    """Share of each trip's intervals that equal the most frequent one."""
     _, code = np.unique(wait, return_inverse=True)
     kinds = int(code.max(initial=0)) + 1
     pair, count = np.unique(steps.owner * kinds + code, return_counts=True)

@@ -24,7 +24,7 @@ def speed_errors(real: Paths, other: Paths) -> dict[str, float | None]:
 
 
 def _timed_steps(paths: Paths) -> tuple[Ints, Ints, Floats, Floats]:
-    """Cell of the middle, hour, length and duration of the steps that say something about the speed at a place."""
+    """Cell of the middle, hour, length and duration of the steps that are informative about the speed at a place."""
     steps = steps_of(paths)
     gap_s = paths.t_utc[steps.point + 1] - paths.t_utc[steps.point]
     kept = (gap_s > 0) & (gap_s <= SETTINGS.longest_step_s)

@@ -13,7 +13,8 @@ from wayveil.evaluation.trips.settings import SETTINGS
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 _DIGITS = 5
-"""Decimals of a degree (about a metre): both sides are rounded alike, so that precision does not distinguish them."""
+"""Decimals of a degree (about a metre): both sides are rounded in the same way, so that precision does not distinguish
+them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,8 +38,8 @@ class Sets:
 def make_sets(real: Paths, synthetic: Paths, scope: Scope, seed: int = 0) -> Sets:
     """Draw two halves of the real trips and as many synthetic ones.
 
-    Positions are rounded to five digits of a degree and times to seconds on both sides: how many digits a file has
-    must tell nothing.
+    Positions are rounded to five digits of a degree and times to seconds on both sides: the number of digits in a file
+    must reveal nothing.
     """
     rng = np.random.default_rng(seed)
     order, drawn = rng.permutation(len(real)), rng.permutation(len(synthetic))

@@ -13,7 +13,7 @@ Ints = NDArray[np.int64]
 
 
 def next_cell_accuracy(train: Paths, test: Paths) -> float | None:
-    """Share of moves of the test trips into the cell that a Markov model of the training trips names.
+    """Share of moves of the test trips into the cell that a Markov model of the training trips predicts.
 
     The model gives the cell that most often follows the last two cells, or the last one where these two never occur.
     None if no test trip visits three cells.
@@ -69,7 +69,7 @@ def _looked_up(known: Ints, follower: Ints, context: Ints) -> Ints:
 def travel_time_error(train: Paths, test: Paths, seed: int = 0) -> float | None:
     """Mean absolute error in seconds of travel times from origin, destination, weekday and hour.
 
-    Gradient boosting on the logarithm of the duration. None if too few trips take time.
+    Gradient boosting on the logarithm of the duration. None if too few trips have a duration.
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
 
@@ -85,7 +85,7 @@ def travel_time_error(train: Paths, test: Paths, seed: int = 0) -> float | None:
 
 
 def _journeys(paths: Paths) -> tuple[Floats, Floats]:
-    """Origin, destination, distance, weekday and hour of each trip that takes time, and its duration."""
+    """Origin, destination, distance, weekday and hour of each trip with a duration, and that duration."""
     first, last = paths.first, paths.last
     x, y, duration_s = paths.x_m, paths.y_m, paths.t_utc[last] - paths.t_utc[first]
     distance = np.hypot(x[last] - x[first], y[last] - y[first])

@@ -53,7 +53,7 @@ def _plain(frame: Any, options: ReadOptions) -> Any:
 def _points_of_collection(collection: Any, options: ReadOptions, origin: str) -> Points:
     """Each trajectory of MovingPandas is read on its own: its id, reference system, times, and the user of each row.
 
-    MovingPandas drops time zones, so that of the times is always needed, whatever the trajectories are.
+    MovingPandas drops time zones, so `timezone` is always required.
     """
     if options.timezone is None:
         raise InputError("MovingPandas keeps no time zone; set that of the times with timezone=.")

@@ -144,7 +144,7 @@ def timed_points(
 
 
 def own_labels(is_point: NDArray[np.bool_]) -> Labels:
-    """Each row its own trajectory, for a table without an id; a single point without an id belongs to none."""
+    """Each row of a table without ids is its own trajectory; a single point without an id belongs to none."""
     fault = np.where(is_point, MISSING, 0).astype(np.uint8)
     return Labels(np.arange(len(is_point)), None, fault if is_point.any() else None)
 

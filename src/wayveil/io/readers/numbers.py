@@ -8,7 +8,7 @@ from wayveil.core.arrow import decoded, numbers_of
 from wayveil.errors import InputError
 
 NUMBER = r"^[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?$"
-"""A number as text, white space around it removed."""
+"""Pattern of a number written as text, without white space around it."""
 
 
 def is_text(kind: pa.DataType) -> bool:
@@ -51,8 +51,8 @@ def matching(text: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
 def numbers_of_text(column: pa.ChunkedArray) -> NDArray[np.float64]:
     """Parse each text on its own: a number, or NaN.
 
-    Arrow converts a column in one go where every text is a number. Every finite number that Arrow reads matches
-    `NUMBER`, so a column that needs the second way gives the same numbers; a test compares both.
+    Arrow converts a column at once if every text is a number; otherwise each text is matched with `NUMBER` first. Every
+    finite number that Arrow reads matches it, so both ways give the same numbers; a test compares them.
     """
     import pyarrow.compute as pc
 

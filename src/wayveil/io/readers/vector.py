@@ -67,7 +67,7 @@ def _layer(pyogrio: Any, place: str, origin: str) -> str:
 def _table(pyogrio: Any, place: str, layer: str, names: list[str], layout: Layout, origin: str) -> pa.Table:
     """The needed columns in the order of their positions, the geometry last."""
     wanted = [names[at] for at in layout.positions[:-1]]
-    # Times as text: each value then keeps its own time zone, where a column has one for all.
+    # Times are read as text, so that each value keeps its own time zone; a column of timestamps has one for all.
     how = {"layer": layer, "columns": wanted, "datetime_as_string": True, "use_pyarrow": True}
     # GDAL 3.12's own Arrow stream of FlatGeobuf puts the geometries of other rows in disorder if one is missing.
     pyogrio.set_gdal_config_options({"OGR_FLATGEOBUF_STREAM_BASE_IMPL": True})

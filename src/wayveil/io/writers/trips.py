@@ -25,9 +25,9 @@ from wayveil.io.writers.stamps import check_times, iso_times
 
 _DAY_S = 86_400
 _SQUARE_DEG = 0.005
-"""Side of the squares of which the most frequent is a user's home: about 500 m."""
+"""Side of the squares; a user's home is the one with most starts and ends: about 500 m."""
 _HOME_DEG = 0.003
-"""Largest distance from a user's home at which an activity is at home, on each axis: about 300 m."""
+"""Largest distance from a user's home, on each axis, at which an activity counts as at home: about 300 m."""
 _USUAL_MODE = "car"
 _ROUTES = "http://sumo.dlr.de/xsd/routes_file.xsd"
 _POPULATION = "http://www.matsim.org/files/dtd/population_v6.dtd"
@@ -133,8 +133,8 @@ def write_matsim(trajectories: Trajectories, path: Path, options: WriteOptions) 
 def _plans(trajectories: Trajectories, leaves_s: NDArray[np.float64], mode: str) -> Iterator[str]:
     """One person per user.
 
-    An activity is where the next trip starts; the last one where the last trip ends. A user who starts elsewhere than
-    where the trip before ended has moved unseen, which a plan cannot show.
+    An activity is where the next trip starts, and the last activity is where the last trip ends. If a trip starts away
+    from the end of the previous one, the user moved without being recorded, which a plan cannot show.
     """
     users, order, count = _by_user(trajectories)
     first, last = trajectories.offsets[:-1], trajectories.offsets[1:] - 1

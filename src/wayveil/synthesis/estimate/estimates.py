@@ -102,7 +102,7 @@ class Estimates(Mapping[str, Any]):
 
     @property
     def passage(self) -> Field:
-        """Density of the way; occupancy / passage is the pace (time per distance) of a cell, up to a factor."""
+        """Density of distance travelled; occupancy / passage is a cell's pace (time per distance), up to a factor."""
         field: Field = self.found[Passage.quantity]
         return field
 
@@ -142,7 +142,7 @@ class Estimates(Mapping[str, Any]):
         starts: Field | None = None,
         ends: Field | None = None,
     ) -> "Estimates":
-        """The same estimates with another density of points and, if given, of the way, of starts and of ends."""
+        """The same estimates with another density of points and, if given, of distance, of starts and of ends."""
         both = (self.starts if starts is None else starts, self.ends if ends is None else ends)
         way = self.passage if passage is None else passage
         changed = {Occupancy.quantity: occupancy, Passage.quantity: way, StartMinusEnd.quantity: both}

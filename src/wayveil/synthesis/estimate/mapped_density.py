@@ -4,7 +4,7 @@ The prior mean of a cell is Σ_k r_k·f_k (f_k is its length of roads of class k
 one for the area off the roads), times how busy its surroundings are. The prior of the rates is the same for all cities
 (wide roads carry more), and each level's counts update them by ridge regression with the known noise. So the map
 dominates at low ε and the data at high ε. Neighbouring cells then predict the ratio of a cell to its expectation *from
-the map*, so that a busy street raises the prediction for the next street and not for the yard beside it.
+the map*, so that a busy street raises the prediction for the next street and not for the yard next to it.
 
 Privacy: free (post-processing; the map is public).
 """

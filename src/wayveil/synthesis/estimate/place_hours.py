@@ -9,8 +9,8 @@ hour to that of all places, minus one, has a Gaussian process prior with two par
 
 Both are correlated at close hours, less so between working days and the weekend. Neither changes the total shares of
 hours or of places, which other answers give. The answer is linear in the ratios, also in its balance of inward and
-outward, so the posterior mean has a closed form. The standard deviations of both parts are averaged over with evidence
-as weights; they may be zero, in which case the hours are the same in all places.
+outward, so the posterior mean has a closed form. The estimate is averaged over the standard deviations of both parts,
+weighted by evidence; they may be zero, in which case the hours are the same in all places.
 
 Departures are then exchanged between pairs of trips, so the distribution of departures stays exactly the same. The
 probability of an exchange depends on a factor of (start, hour) and a factor of (end, hour), fitted so that each place
@@ -130,7 +130,7 @@ def place_ratios(
 
 
 def _pulls(turned: Table, spread: Table, tide: Table, by_part: Table, variance: float) -> tuple[Table, Table]:
-    """own²·Σ⁻¹y and tide²·tᵀΣ⁻¹y, averaged over the standard deviations with evidence × prior probability as weights.
+    """own²·Σ⁻¹y and tide²·tᵀΣ⁻¹y, averaged over the standard deviations, weighted by evidence × prior probability.
 
     Σ = own²·spread + tide²·(t·tᵀ)·by_part + variance for the answer y, all in the basis of the eigenvectors.
     """

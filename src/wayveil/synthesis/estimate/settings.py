@@ -2,7 +2,7 @@
 
 The values were set by hand. The description of a field mentions if it was chosen on the trial data (research/log.md);
 for the others no comparison with other values is recorded. Lists of shapes, strengths and spreads are grids over which
-an estimate is averaged with evidence as weights, so the range of a list matters more than its spacing.
+an estimate is averaged, weighted by evidence, so the range of a list matters more than its spacing.
 """
 
 from dataclasses import dataclass
@@ -169,7 +169,7 @@ class HourSettings:
     """Departures by hour of the day and by weekday. Chosen on the trial data as a whole."""
 
     any_hour_share: float = 0.03
-    """Least share of the departures that is uniform over the hours. Beside a sharp peak a smooth curve falls to zero,
+    """Least share of the departures that is uniform over the hours. Next to a sharp peak a smooth curve falls to zero,
     and the few trajectories at other hours would be missing."""
     any_hour_noise: float = 0.25
     """The uniform share as a multiple of the relative noise of all hours, if that is more: a curve through noise alone
@@ -255,7 +255,7 @@ class FlowSettings:
     factor_bounds: tuple[float, float] = (0.05, 20.0)
     """Smallest and largest factor of distance."""
     independent_share: float = 0.02
-    """Weight of start × end beside the gravity model, so that no pair of regions is impossible."""
+    """Weight of start × end next to the gravity model, so that no pair of regions is impossible."""
     mean_rounds: int = 30
     """Rounds of raking the prior mean to starts and ends."""
     posterior_rounds: int = 10
@@ -298,10 +298,10 @@ class MappedDensitySettings:
 
 @dataclass(frozen=True)
 class WaySettings:
-    """The density of the way, given that of time."""
+    """The density of distance travelled, given that of time."""
 
     standing: float = 0.1
-    """Expected share of a trip's time that it stands at one of its ends, without way: half a minute of five."""
+    """Expected share of a trip's time that it stands still at one of its ends: half a minute of five."""
     least_moving: float = 0.3
     """Least share of a cell's time that is spent moving."""
     usual_spread: float = 0.3

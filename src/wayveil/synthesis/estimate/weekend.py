@@ -2,8 +2,8 @@
 
 A week has 168 hours with few trips in each, so single hours are dominated by noise; and with the hours of all days
 pooled, Sunday would have a rush hour. The weekend differs most, and smoothly: its hours are those of all days times exp
-of a sum of a few waves. The strength of the waves is averaged over with evidence as weights; no difference at all has
-the largest prior probability.
+of a sum of a few waves. The estimate is averaged over the strength of the waves, weighted by evidence; no difference at
+all has the largest prior probability.
 
 Privacy: free (post-processing).
 """

@@ -99,7 +99,7 @@ def _distances(noisy: NDArray[np.float64], means: NDArray[np.float64], noise: fl
 def estimate_weekdays(counts: NDArray[np.float64], noise: float, count: float) -> NDArray[np.float64]:
     """Shares of the seven days: one level for working days, one for the weekend, and a deviation of each day.
 
-    The ratio of the levels and the size of the deviations are averaged over with evidence as weights, and so is the
+    The result is averaged, weighted by evidence, over the ratio of the levels, the size of the deviations, and the
     hypothesis that nearly all recordings are of one day.
     """
     noisy, count = np.asarray(counts, float), max(count, noise)

@@ -68,7 +68,7 @@ def _make_trips(task: Task, chains: Chains, search: Search, wishes: Wishes) -> N
 
 
 def _keep(task: Task, chains: Chains, wishes: Wishes, waiting: Flags, wanted: Flags) -> None:
-    """Let the waiting people who want that make the trips that their slots hold, where they can."""
+    """Assign the trips that their slots hold to the waiting people who want them and can make them."""
     trip = chains.trip_of[wishes.slot]
     possible = task.in_time(trip, wishes.midnight, wishes.free_utc, wishes.here)
     for row in np.flatnonzero(waiting & wanted & possible).tolist():

@@ -55,7 +55,7 @@ class Aims:
 
     sorted_tod_s: Floats
     places: Floats
-    """Number of places that each person should visit; infinite if no fewer than the trips dealt at first have."""
+    """Number of places that each person should visit; infinite if the trips first assigned have no more."""
     share_of_new: Floats
     """Share of starts and ends at new places in the trips that each person holds at first."""
     ends_at_first: float
@@ -63,7 +63,7 @@ class Aims:
 
     @classmethod
     def of(cls, task: Task, chains: Chains, random: np.random.Generator) -> "Aims":
-        """The aims of people who hold the trips dealt to them."""
+        """The aims of people, given the trips first assigned to them."""
         plans, trips, each = task.plans, task.trips, task.plans.trips
         squares = np.r_[square_of(*trips.start.T)[chains.trip_of], square_of(*trips.end.T)[chains.trip_of]]
         owner = np.tile(ragged.owners(each), 2)
