@@ -25,10 +25,12 @@ import pyarrow.parquet as pq
 import wayveil
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, select
+from wayveil.engine.passes import Passes
+from wayveil.engine.serial import Serial
 from wayveil.evaluation.people import evaluate_people
 from wayveil.evaluation.score import headline
 from wayveil.io.source import MemorySource
-from wayveil.measurement import kept_trajectories
+from wayveil.measurement.exact import draw_kept
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.simulate import simulate_city, simulate_trajectories
@@ -82,7 +84,7 @@ def main() -> None:
     with mock.patch("wayveil.questions.catalogue.LEAST_PEOPLE", math.inf):
         trips_only = wayveil.measure(real, scope, noise=SeededNoise(given.seed), **promise)
     asked = "people/trips" in release
-    used = real if asked else select(real, kept_trajectories(MemorySource(real), Unit.user(given.most)))
+    used = real if asked else select(real, draw_kept(Passes(MemorySource(real), Serial()), Unit.user(given.most)))
     number = len(np.unique(used.user))
     started = time.process_time()
     alone = wayveil.synthesize(trips_only, n=len(used), seed=given.seed).trajectories

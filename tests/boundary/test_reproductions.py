@@ -16,12 +16,15 @@ from hypothesis import strategies as st
 from layouts import FAR, SCOPE, START_S
 
 from wayveil.core.trajectories import Trajectories
+from wayveil.engine.passes import Passes
+from wayveil.engine.serial import Serial
 from wayveil.errors import InputError
 from wayveil.io.files import read
 from wayveil.io.readers import grouping
 from wayveil.io.readers.numbers import numbers_of_text
 from wayveil.io.source import MemorySource, open_source
-from wayveil.measurement import kept_trajectories, measure
+from wayveil.measurement import measure
+from wayveil.measurement.exact import draw_kept
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 
@@ -261,7 +264,7 @@ def test_users_that_end_in_nul_are_not_merged(tmp_path, monkeypatch, rows):
 def test_trajectories_without_a_user_do_not_escape_the_cap(missing):
     users = np.array([missing, "u"] * 20, object)
     some = Trajectories(np.arange(41), np.full(40, 2.005), np.full(40, 48.005), np.zeros(40), users)
-    kept = kept_trajectories(MemorySource(some), Unit.user(1))
+    kept = draw_kept(Passes(MemorySource(some), Serial()), Unit.user(1))
     assert kept.sum() == 1 and not kept[::2].any()
 
 
@@ -269,7 +272,7 @@ def test_users_of_two_kinds_are_two_users():
     users = np.array([7, "7", 7.0, np.int32(7)], object)
     some = Trajectories(np.arange(5), np.zeros(4), np.zeros(4), np.zeros(4), users)
     assert some.user.tolist() == [7, "7", 7, 7]
-    assert kept_trajectories(MemorySource(some), Unit.user(1)).sum() == 2
+    assert draw_kept(Passes(MemorySource(some), Serial()), Unit.user(1)).sum() == 2
 
 
 # Everything published: equal schemas and equal messages.

@@ -15,7 +15,7 @@ from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Serial
 from wayveil.errors import InputError
 from wayveil.io.source import ParquetSource, open_source
-from wayveil.measurement.exact import exact_answers, kept_trajectories, read_exact
+from wayveil.measurement.exact import draw_kept, exact_answers, read_exact
 from wayveil.privacy.unit import Unit
 from wayveil.questions.catalogue import finest_questions
 from wayveil.simulate import simulate_city, simulate_trajectories
@@ -131,7 +131,7 @@ def test_without_ray_the_error_names_the_extra(monkeypatch):
 def test_ray_equals_serial(folder, small_batches, cluster):
     source = open_source(folder)
     views = finest_questions(SCOPE)
-    kept = kept_trajectories(source, Unit("user", 2))
+    kept = draw_kept(Passes(source, Serial()), Unit("user", 2))
     assert 0 < kept.sum() < 900
     assert alike(cluster.sums(source, SCOPE, views, None), Serial().sums(source, SCOPE, views, None))
     assert alike(cluster.sums(source, SCOPE, views, kept), Serial().sums(source, SCOPE, views, kept))

@@ -50,7 +50,7 @@ def test_what_one_measurement_costs_the_other_unit():
 
 @pytest.mark.parametrize("most", [1, 2, 5])
 def test_one_trajectory_moves_a_user_level_sum_by_at_most_two(most):
-    """The claim behind the cost per trajectory, for the way in which `kept_trajectories` draws."""
+    """The claim behind the cost per trajectory, for the way in which `draw_kept` draws."""
     random = np.random.default_rng(0)
     for _ in range(300):
         count = random.integers(1, 12)

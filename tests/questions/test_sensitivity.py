@@ -12,10 +12,11 @@ from wayveil.core.grid import base_grid
 from wayveil.core.prepare import prepare
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories, concatenate, select
+from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Serial
 from wayveil.io.source import MemorySource
 from wayveil.measurement import measure
-from wayveil.measurement.exact import exact_answers, kept_trajectories
+from wayveil.measurement.exact import draw_kept, exact_answers
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.questions.catalogue import QUESTIONS
@@ -97,7 +98,7 @@ def test_one_user_moves_each_question_by_at_most_c_resolutions(parts, own, cap, 
     whole = concatenate([[*parts, *own][k] for k in order])
     users = np.array([labels[k] for k in order])
     whole = Trajectories(whole.offsets, whole.lon, whole.lat, whole.t_utc, users)
-    kept = kept_trajectories(MemorySource(whole), unit)
+    kept = draw_kept(Passes(MemorySource(whole), Serial()), unit)
     for user in np.unique(users):
         assert kept[users == user].sum() == min(cap, (users == user).sum())
     others = users != 9
@@ -237,7 +238,7 @@ def test_the_bound_is_not_vacuous():
 def test_each_trajectory_of_a_user_is_as_likely_to_be_kept():
     four = concatenate([one([(0.01, 0.01, 0.0)])] * 4)
     four = Trajectories(four.offsets, four.lon, four.lat, four.t_utc, np.array(["a"] * 4))
-    kept = sum(kept_trajectories(MemorySource(four), Unit.user(2)).astype(int) for _ in range(400))
+    kept = sum(draw_kept(Passes(MemorySource(four), Serial()), Unit.user(2)).astype(int) for _ in range(400))
     # Binomial(400, 1/2): below 1e-6 outside of 200 ± 50.
     assert kept.sum() == 800 and (np.abs(kept - 200) <= 50).all()
 

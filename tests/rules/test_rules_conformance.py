@@ -9,12 +9,24 @@ import numpy as np
 import pytest
 from rules_zoo import MONDAY_UTC, RULES, SCOPE, make_motion
 
-from wayveil.rules import count, motion_from_metres, to_jax, trajectory_penalty, violating_trajectories, without_margin
+from wayveil.rules import count, module_of, motion_from_metres, to_jax, violating_trajectories
+from wayveil.rules.motion import sum_by_trajectory
 from wayveil.rules.rule import Rule
 
 NAMES = list(RULES)
 COLUMNS = ("x_m", "y_m", "t_s")
 MOTION = make_motion(1)
+
+
+def without_margin(rule):
+    """The same rule with a penalty that is zero exactly where there is no violation."""
+    margins = [field.name for field in dataclasses.fields(rule) if field.name.startswith("margin")]
+    return dataclasses.replace(rule, **dict.fromkeys(margins, 0.0))
+
+
+def trajectory_penalty(rule, motion):
+    """The sum of the penalty over the points of each trajectory."""
+    return sum_by_trajectory(rule.penalty(motion), motion, module_of(motion))
 
 
 @pytest.fixture(params=NAMES)

@@ -13,7 +13,7 @@ from rules_zoo import HOOK, MONDAY_UTC, ROADS, SCOPE, line, make_scope, polygon
 from typer.testing import CliRunner
 
 from wayveil.errors import RuleError, WayveilError
-from wayveil.rules import count, draw_rules, hours, motion_from_metres, read_rules, rules_geojson_for_page
+from wayveil.rules import count, draw_rules, hours, motion_from_metres, read_rules
 from wayveil.rules.polygons import MAX_EDGES
 from wayveil.rules.without_scope import read_without_scope
 
@@ -284,15 +284,10 @@ def test_a_self_crossing_border_is_named(tmp_path, capsys):
     assert remarks[:3] == words[:3]
 
 
-def test_page_and_picture():
+def test_rules_are_drawn_with_their_names():
     from matplotlib.figure import Figure
 
     rules = read_rules(GOOD, SCOPE, ROADS)
-    page = rules_geojson_for_page(rules, SCOPE)
-    assert [f["properties"]["rule"] for f in page["features"]] == [
-        "closed", "closed", "speed_limit", "one_way", "stay_within",
-    ]  # fmt: skip
-    assert page["features"][0]["properties"]["windows"] and json.dumps(page, allow_nan=False)
     ax = Figure().add_subplot()
     draw_rules(ax, rules, SCOPE)
     assert "harbour" in ax.get_legend_handles_labels()[1]

@@ -22,7 +22,7 @@ from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Engine, Kept, Serial, part_batches
 from wayveil.engine.units import UserUnits
 from wayveil.errors import InputError
-from wayveil.io.source import Source, open_source
+from wayveil.io.source import open_source
 from wayveil.privacy.digest import ContentDigest
 from wayveil.privacy.fixedpoint import exact_bincount
 from wayveil.privacy.unit import Unit
@@ -142,14 +142,6 @@ def _sums_and_ends(
 def _sums(shared: tuple[Scope, list[Question]], part: Part, progress: Progress) -> list[NDArray[np.int64]]:
     scope, questions = shared
     return exact_sums(questions, part_batches(part, scope, progress))
-
-
-def kept_trajectories(source: Source, unit: Unit) -> Kept:
-    """`draw_kept` for a source that is read here.
-
-    Privacy: not private (trusted side only).
-    """
-    return draw_kept(Passes(source, Serial()), unit)
 
 
 def draw_kept(passes: Passes, unit: Unit) -> Kept:

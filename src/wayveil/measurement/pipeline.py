@@ -23,7 +23,7 @@ from wayveil.io.roads import Roads, roads_of
 from wayveil.io.scope_files import scope_of
 from wayveil.io.source import measured_source
 from wayveil.measurement.draw import draw_release
-from wayveil.measurement.exact import draw_kept, exact_answers, kept_trajectories, read_exact, read_people
+from wayveil.measurement.exact import draw_kept, read_exact, read_people
 from wayveil.measurement.gaussian import draw_clipped_release, read_units
 from wayveil.measurement.signal_check import check_signal
 from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
@@ -35,13 +35,6 @@ from wayveil.progress import Progress, quiet
 from wayveil.questions.catalogue import count_noise_of, ledger_lines, measurement_cost
 from wayveil.release import Release
 from wayveil.release.statements import warn_few
-
-__all__ = [
-    "SameContentWarning",
-    "exact_answers",
-    "kept_trajectories",
-    "measure",
-]
 
 
 class SameContentWarning(LedgerWarning):

@@ -18,7 +18,7 @@ from wayveil.rules.area import Area
 from wayveil.rules.bounds import StayWithin, scope_bounds, with_scope_bounds
 from wayveil.rules.closed import Closed
 from wayveil.rules.constructors import closed, max_duration, min_speed, one_way, speed_limit, stay_within
-from wayveil.rules.counting import count, trajectory_penalty, violating_trajectories
+from wayveil.rules.counting import count, violating_trajectories
 from wayveil.rules.custom import Custom, custom
 from wayveil.rules.geometry import area_of
 from wayveil.rules.hours import ALWAYS, Hours, hours
@@ -36,8 +36,8 @@ from wayveil.rules.motion import (
 )
 from wayveil.rules.one_way import OneWay, map_one_ways
 from wayveil.rules.polygons import area_in_metres
-from wayveil.rules.route_metres import metres_inside, share_inside
-from wayveil.rules.rule import Rule, without_margin
+from wayveil.rules.route_metres import metres_inside
+from wayveil.rules.rule import Rule
 from wayveil.rules.speed import SpeedLimit
 
 if TYPE_CHECKING:
@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from wayveil.rules.draw import draw_rules as draw_rules
     from wayveil.rules.editor import write_editor as write_editor
     from wayveil.rules.geojson import read_rules as read_rules
-    from wayveil.rules.report_map import rules_geojson_for_page as rules_geojson_for_page
 
 __all__ = [
     "ALWAYS",
@@ -82,16 +81,12 @@ __all__ = [
     "motion_of",
     "one_way",
     "read_rules",
-    "rules_geojson_for_page",
     "scope_bounds",
-    "share_inside",
     "speed_limit",
     "stay_within",
     "to_jax",
-    "trajectory_penalty",
     "violating_trajectories",
     "with_scope_bounds",
-    "without_margin",
     "write_editor",
 ]
 
@@ -100,7 +95,6 @@ _HOMES = {
     "check": "wayveil.rules.checking",
     "draw_rules": "wayveil.rules.draw",
     "read_rules": "wayveil.rules.geojson",
-    "rules_geojson_for_page": "wayveil.rules.report_map",
     "write_editor": "wayveil.rules.editor",
 }
 

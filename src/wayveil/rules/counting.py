@@ -6,16 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from wayveil.rules.motion import Array, Motion, module_of, sum_by_trajectory
+from wayveil.rules.motion import Motion
 from wayveil.rules.rule import Rule
-
-
-def trajectory_penalty(rule: Rule, motion: Motion) -> Array:
-    """Return P_j, the sum of the penalty over the points of each trajectory: (trajectories,).
-
-    Privacy: free where the motion is synthetic.
-    """
-    return sum_by_trajectory(rule.penalty(motion), motion, module_of(motion))
 
 
 def violating_trajectories(rules: Iterable[Rule], motion: Motion) -> np.ndarray:

@@ -49,11 +49,6 @@ def metres_outside(lines: Polylines, area: Area) -> NDArray[np.float64]:
     return metres
 
 
-def share_inside(lines: Polylines, area: Area) -> NDArray[np.float64]:
-    """Return which share of each line's length lies inside the area: (lines,), from 0 to 1."""
-    return metres_inside(lines, area) / np.maximum(lengths(lines), 1e-9)
-
-
 def lines_near(lines: Polylines, box: tuple[float, ...]) -> NDArray[np.int64]:
     """Return the indices of the lines whose bounding box meets the box (west, south, east, north)."""
     first = lines.offsets[:-1]

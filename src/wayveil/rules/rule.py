@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import dataclasses
 
 import numpy as np
 from numpy.typing import NDArray
@@ -192,9 +191,3 @@ class Rule(abc.ABC):
     def reads_positions_only(self) -> bool:
         """Return whether `violations` reads `x_m` and `y_m` and nothing else, so that no clock has to be computed."""
         return False
-
-
-def without_margin(rule: Rule) -> Rule:
-    """Return the same rule with a penalty that is zero exactly where there is no violation."""
-    margins = [field.name for field in dataclasses.fields(rule) if field.name.startswith("margin")]  # type: ignore[arg-type]
-    return dataclasses.replace(rule, **dict.fromkeys(margins, 0.0))  # type: ignore[type-var]
