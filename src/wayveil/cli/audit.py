@@ -7,9 +7,9 @@ import typer
 from typer.core import TyperGroup
 
 from wayveil.cli import column_options as col
+from wayveil.cli import options as opt
 from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
 
-Json = Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")]
 Confidence = Annotated[float, typer.Option("--confidence", help="Confidence level of every interval and bound.")]
 FAILED = 4
 """Exit code of a failed audit with `--strict`."""
@@ -45,9 +45,9 @@ def register(app: typer.Typer) -> None:
 )
 @col.with_columns()
 def files(
-    real: Annotated[str, typer.Argument(metavar="REAL", help="The private trajectories.")],
-    synthetic: Annotated[str, typer.Argument(metavar="SYNTH", help="The synthetic trajectories.")],
-    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped scope.")],
+    real: opt.PrivateData,
+    synthetic: opt.SyntheticData,
+    scope: opt.ScopeName,
     epsilon: Annotated[
         float | None, typer.Option("--epsilon", help="The epsilon that the synthetic file promises.")
     ] = None,
@@ -64,7 +64,7 @@ def files(
     strict: Annotated[
         bool, typer.Option("--strict", help="Exit with code 4 unless the audit passes, for pipelines.")
     ] = False,
-    as_json: Json = False,
+    as_json: opt.Json = False,
     *,
     columns: col.Columns,
 ) -> None:
@@ -110,7 +110,7 @@ def self_check(
         typer.Option("--methods", help="Only these methods, in both modes: comma-separated names or module:attribute."),
     ] = None,
     confidence: Confidence = 0.999,
-    as_json: Json = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Audit methods that are known to be sound or broken, on the simulated city; exit code 1 if the audit is wrong."""
     from wayveil.audit.selfcheck import FULL, QUICK

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from wayveil.cli import options as opt
 from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
 
 _EXAMPLE = (
@@ -51,7 +52,7 @@ def utility(
     memory_limit: Annotated[
         float, typer.Option("--memory-limit", help="Most memory of one run in gigabytes; 0 = no limit.")
     ] = 8.0,
-    json: Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")] = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Run every method on every dataset at every epsilon, and score the results.
 
@@ -72,7 +73,7 @@ def utility(
     note(NOT_FOR_PUBLICATION)
     for failure in outcome.failures:
         note(f"No result for {failure.cell}: {failure.reason}")
-    if json:
+    if as_json:
         print_json({"note": NOT_FOR_PUBLICATION, "rows": outcome.rows, "files": written})
     elif outcome.rows:
         from rich.console import Console
@@ -86,11 +87,11 @@ def utility(
 
 
 @bench_app.command(name="methods", epilog="Example: wayveil bench methods --json")
-def list_methods(json: Annotated[bool, typer.Option("--json", help="Print the table as JSON.")] = False) -> None:
+def list_methods(as_json: opt.Json = False) -> None:
     """List every method: reference, what it protects, whether epsilon holds, times, rules and map."""
     from wayveil.evaluation.methods_table import described, methods_table
 
-    if json:
+    if as_json:
         from wayveil.cli.console import print_json
 
         print_json({"methods": described()})
@@ -105,7 +106,7 @@ def conformance(
     methods: Annotated[
         str, typer.Option("--methods", help="Comma-separated names, module:attribute for your own, or all.")
     ] = "all",
-    json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Run the checks that every method must pass, on simulated data; exit code 1 if one fails."""
     from dataclasses import asdict
@@ -125,7 +126,7 @@ def conformance(
             progress("methods", position / len(chosen))
             found += check_method(method)
         progress("methods", 1.0)
-    if json:
+    if as_json:
         from wayveil.cli.console import print_json
 
         print_json({"checks": [asdict(result) for result in found]})

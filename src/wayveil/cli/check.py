@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wayveil.cli import column_options as col
+from wayveil.cli import options as opt
 from wayveil.cli.argument_names import as_options
 from wayveil.cli.console import NOT_FOR_PUBLICATION, note_clocks, print_json, progress_bar
 from wayveil.errors import InputError
@@ -22,7 +23,7 @@ def register(app: typer.Typer) -> None:
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="File or folder of trajectories.")],
     scope: Annotated[str | None, typer.Option("--scope", help="Also count rows outside this scope.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: opt.Json = False,
     *,
     columns: col.Columns,
 ) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from wayveil.cli import column_options as col
+from wayveil.cli import options as opt
 from wayveil.cli.console import note, print_json, progress_bar
 from wayveil.io.options import WRITABLE_ENDINGS
 
@@ -26,10 +27,8 @@ def convert(
         typer.Argument(metavar="OUT", help=f"File to write; its extension selects the format: {WRITABLE_ENDINGS}."),
     ],
     to: Annotated[str | None, typer.Option("--to", help="The format, if the extension does not say it.")] = None,
-    times: Annotated[str | None, typer.Option("--times", help="Write times as iso or unix (seconds).")] = None,
-    mode: Annotated[
-        str | None, typer.Option("--mode", help="Mode of travel in MATSim plans, such as bike; by default car.")
-    ] = None,
+    times: opt.Times = None,
+    mode: opt.Mode = None,
     split_minutes: Annotated[
         float | None,
         typer.Option(
@@ -38,7 +37,7 @@ def convert(
             "this.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    as_json: opt.Json = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing file.")] = False,
     *,
     columns: col.Columns,

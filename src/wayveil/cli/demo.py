@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from wayveil.cli import options as opt
 from wayveil.cli.console import note, print_json, progress_bar
 
 
@@ -20,7 +21,7 @@ def demo(
     n: Annotated[int, typer.Option("-n", help="Number of trajectories to simulate.")] = 10_000,
     seed: Annotated[int, typer.Option(min=0, help="Seed of the city and of the synthesis; the noise has no seed.")] = 0,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier demo.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the paths and steps as JSON.")] = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Simulate a city, then check, measure, synthesize with rules, evaluate, audit and report; no download, no setup.
 

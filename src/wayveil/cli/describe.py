@@ -1,10 +1,9 @@
 """`wayveil describe`: the privacy guarantee of a release in plain language."""
 
-from pathlib import Path
-from typing import Annotated
 
 import typer
 
+from wayveil.cli import options as opt
 from wayveil.cli.console import print_json
 
 
@@ -14,8 +13,8 @@ def register(app: typer.Typer) -> None:
 
 
 def describe(
-    file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON.")] = False,
+    file: opt.ReleaseFile,
+    as_json: opt.Json = False,
 ) -> None:
     """Explain what a release promises, to whom, what it does not promise, and what it cost."""
     from wayveil.release import read_release

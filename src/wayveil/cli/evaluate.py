@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from wayveil.cli import column_options as col
+from wayveil.cli import options as opt
 from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
 
 
@@ -18,9 +19,9 @@ def register(app: typer.Typer) -> None:
 
 @col.with_columns()
 def evaluate(
-    real: Annotated[str, typer.Argument(metavar="REAL", help="The private trajectories.")],
-    synthetic: Annotated[str, typer.Argument(metavar="SYNTH", help="The synthetic trajectories.")],
-    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped scope.")],
+    real: opt.PrivateData,
+    synthetic: opt.SyntheticData,
+    scope: opt.ScopeName,
     against: Annotated[
         list[str] | None, typer.Option("--against", help="Another synthetic file to compare with; may be repeated.")
     ] = None,
@@ -51,7 +52,7 @@ def evaluate(
             help="What the data is for: the conclusion is about this use, and metrics that matter for it are marked.",
         ),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Machine-readable result on stdout.")] = False,
+    as_json: opt.Json = False,
     *,
     columns: col.Columns,
 ) -> None:
@@ -78,7 +79,7 @@ def evaluate(
     if output is not None:
         write_result(output, result)
         note(f"Wrote '{output.name}'.")
-    if json:
+    if as_json:
         print_json(result)
         return
     from rich.console import Console

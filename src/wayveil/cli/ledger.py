@@ -1,20 +1,18 @@
 """`wayveil ledger`: show, open and change the privacy budget of datasets."""
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wayveil.cli import column_options as col
+from wayveil.cli import options as opt
 from wayveil.cli.console import note, print_json, progress_bar
 from wayveil.errors import InputError
 
 if TYPE_CHECKING:
     from wayveil.privacy.accounts import Dataset
 
-_LEDGER = typer.Option(None, "--ledger", metavar="PATH", help="The ledger file; the default is in your data folder.")
-_REASON = typer.Option(..., "--reason", help="The reason; it is recorded in the ledger.")
-_JSON = typer.Option(False, "--json", help="Machine-readable output.")
+Reason = Annotated[str, typer.Option("--reason", help="The reason; it is recorded in the ledger.")]
 _EXAMPLE = "Example: wayveil ledger open rides.csv --dataset rides --unit trajectory --total 2"
 
 
@@ -35,15 +33,20 @@ def register(app: typer.Typer) -> None:
 
 @col.with_columns(bad_rows=False)
 def open_(
-    file: str = typer.Argument(
-        ..., metavar="FILE", help="The private trajectories; the ledger stores a keyed digest of their content."
-    ),
-    dataset: str = typer.Option(..., "--dataset", help="The name of the dataset on the ledger."),
-    unit: str = typer.Option(..., "--unit", help="What the total applies to: trajectory or user."),
-    total: str = typer.Option(..., "--total", help="The total epsilon that may ever be spent per unit."),
-    total_delta: str = typer.Option("0", "--total-delta", help="The total delta that may ever be spent per unit."),
-    ledger: Path | None = _LEDGER,
-    as_json: bool = _JSON,
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="The private trajectories; the ledger stores a keyed digest of their content."
+        ),
+    ],
+    dataset: Annotated[str, typer.Option("--dataset", help="The name of the dataset on the ledger.")],
+    unit: Annotated[str, typer.Option("--unit", help="What the total applies to: trajectory or user.")],
+    total: Annotated[str, typer.Option("--total", help="The total epsilon that may ever be spent per unit.")],
+    total_delta: Annotated[
+        str, typer.Option("--total-delta", help="The total delta that may ever be spent per unit.")
+    ] = "0",
+    ledger: opt.LedgerFile = None,
+    as_json: opt.Json = False,
     *,
     columns: col.Columns,
 ) -> None:
@@ -66,19 +69,25 @@ def open_(
 
 
 def allow(
-    name: str = typer.Argument(..., metavar="NAME", help="A dataset on the ledger."),
-    total: str = typer.Option(
-        ..., "--total", help="The new total epsilon, including what is already spent; `none` withdraws the promise."
-    ),
-    reason: str = _REASON,
-    unit: str | None = typer.Option(
-        None,
-        "--unit",
-        help="What the total applies to: trajectory or user; needed unless only one of them has a total.",
-    ),
-    total_delta: str | None = typer.Option(None, "--total-delta", help="The new total delta; by default unchanged."),
-    ledger: Path | None = _LEDGER,
-    as_json: bool = _JSON,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A dataset on the ledger.")],
+    total: Annotated[
+        str,
+        typer.Option(
+            "--total", help="The new total epsilon, including what is already spent; `none` withdraws the promise."
+        ),
+    ],
+    reason: Reason,
+    unit: Annotated[
+        str | None,
+        typer.Option(
+            "--unit", help="What the total applies to: trajectory or user; needed unless only one of them has a total."
+        ),
+    ] = None,
+    total_delta: Annotated[
+        str | None, typer.Option("--total-delta", help="The new total delta; by default unchanged.")
+    ] = None,
+    ledger: opt.LedgerFile = None,
+    as_json: opt.Json = False,
 ) -> None:
     """Change how much may be spent on a dataset, per trajectory or per user."""
     from wayveil.privacy.accounts import KINDS
@@ -102,10 +111,12 @@ def _account(known: "Dataset") -> dict[str, Any]:
 
 
 def show(
-    name: str | None = typer.Argument(None, help="Only this dataset."),
-    verbose: bool = typer.Option(False, "--verbose", help="One line per question instead of one per measurement."),
-    ledger: Path | None = _LEDGER,
-    as_json: bool = _JSON,
+    name: Annotated[str | None, typer.Argument(help="Only this dataset.")] = None,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", help="One line per question instead of one per measurement.")
+    ] = False,
+    ledger: opt.LedgerFile = None,
+    as_json: opt.Json = False,
 ) -> None:
     """Print every dataset with its totals, what was spent on it, when and for what."""
     from wayveil.privacy.ledger import Ledger, default_path
@@ -156,7 +167,7 @@ def _line_words(line: dict[str, Any]) -> str:
     return f"spend  {line['epsilon']}{delta} at {unit} level{most}  {text}"
 
 
-def accept(reason: str = _REASON, ledger: Path | None = _LEDGER) -> None:
+def accept(reason: Reason, ledger: opt.LedgerFile = None) -> None:
     """Continue with a ledger that was moved, restored from a copy, or started again."""
     from wayveil.privacy.ledger import Ledger
 

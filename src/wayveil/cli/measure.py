@@ -7,10 +7,9 @@ from typing import Annotated
 import typer
 
 from wayveil.cli import column_options as col
-from wayveil.cli import engine_options
+from wayveil.cli import options as opt
 from wayveil.cli.argument_names import as_options
 from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar
-from wayveil.cli.numbers import whole_number
 
 
 def register(app: typer.Typer) -> None:
@@ -25,19 +24,11 @@ def register(app: typer.Typer) -> None:
 def measure(
     file: Annotated[str, typer.Argument(metavar="FILE", help="File or folder of private trajectories.")],
     dataset: Annotated[str, typer.Option("--dataset", help="The dataset on the ledger whose budget is spent.")],
-    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped scope.")],
+    scope: opt.ScopeName,
     epsilon: Annotated[str, typer.Option("--epsilon", help="How much privacy to spend; 1 is a common choice.")],
     unit: Annotated[str, typer.Option("--unit", help="What is protected: trajectory or user.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The release to write, X.release.json.")],
-    max_per_user: Annotated[
-        int | None,
-        typer.Option(
-            "--max-per-user",
-            parser=whole_number,
-            metavar="C",
-            help="Maximum number of trajectories used per user (with --unit user).",
-        ),
-    ] = None,
+    max_per_user: opt.MaxPerUser = None,
     roads: Annotated[
         Path | None,
         typer.Option("--roads", help="The public road map for synthesis; checked before anything is spent."),
@@ -45,17 +36,15 @@ def measure(
     delta: Annotated[
         str, typer.Option("--delta", help="Above 0 (such as 1e-6): Gaussian noise, for an (epsilon, delta) guarantee.")
     ] = "0",
-    ledger: Annotated[
-        Path | None, typer.Option("--ledger", metavar="PATH", help="The ledger file; by default in your data folder.")
-    ] = None,
+    ledger: opt.LedgerFile = None,
     expected_trips: Annotated[
         int | None, typer.Option("--expected-trips", metavar="N", help="Roughly how many trajectories you expect.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Measure even if the noise would hide the data.")] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite an existing release.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
-    engine: engine_options.EngineName = "serial",
-    address: engine_options.Address = None,
+    as_json: opt.Json = False,
+    engine: opt.EngineName = "serial",
+    address: opt.Address = None,
     *,
     columns: col.Columns,
 ) -> None:
@@ -101,7 +90,7 @@ def measure(
             bar(stage, done)
 
         wanted = FileMeasurement(file, scope, epsilon, protects, dataset, ledger, delta, roads, columns)
-        runs_on = engine_options.engine_named(engine, address)
+        runs_on = opt.engine_named(engine, address)
         release = measure_file(wanted, output, engine=runs_on, force=force, progress=progress)
     for sentence in announce:
         note(sentence)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from wayveil.cli import column_options as col
+from wayveil.cli import options as opt
 from wayveil.cli.console import note, print_json, progress_bar
 
 paper_app = typer.Typer(
@@ -17,7 +18,6 @@ paper_app = typer.Typer(
 
 Output = Annotated[Path, typer.Option("-o", "--output", help="Folder for table.json, table.csv and the plots.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of all randomness, including the paper's noise.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the rows as JSON.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -31,7 +31,7 @@ def register(app: typer.Typer) -> None:
 @col.with_columns()
 def synthesize(
     file: Annotated[str, typer.Argument(metavar="FILE", help="File or folder of trajectories.")],
-    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped scope.")],
+    scope: opt.ScopeName,
     epsilon: Annotated[float, typer.Option("--epsilon", help="The paper's epsilon; it promises nothing.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="File to write.")],
     dim: Annotated[int | None, typer.Option("--dim", help="D'; by default D, starting from the originals.")] = None,
@@ -93,7 +93,7 @@ def comparison(
     jobs: Annotated[int, typer.Option("--jobs", help="Number of processes for the private methods.")] = 1,
     quick: Annotated[bool, typer.Option("--quick", help="Three epsilons, small subsets, few steps.")] = False,
     seed: Seed = 1,
-    as_json: Json = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Compare DPE with AdaTrace, PrivTrace and wayveil on Cabspotting, T-Drive and Geolife."""
     from wayveil.reproduction.comparison import run
@@ -111,7 +111,7 @@ def parameters(
     quick: Annotated[bool, typer.Option("--quick", help="Four corners of the grid, 20 steps.")] = False,
     full: Annotated[bool, typer.Option("--full", help="The paper's whole grid: 11 x 100 runs; use a GPU.")] = False,
     seed: Seed = 1,
-    as_json: Json = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Plot the error against D' and epsilon on 500 simulated trajectories of 100 points."""
     from wayveil.reproduction.parameters import run
@@ -127,7 +127,7 @@ def constraints(
     output: Output,
     quick: Annotated[bool, typer.Option("--quick", help="50 steps instead of 500.")] = False,
     seed: Seed = 1,
-    as_json: Json = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Run 50 simulated trajectories with a closed disc and a box, with and without penalty terms."""
     from wayveil.reproduction.constraints import run

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from wayveil.cli import options as opt
 from wayveil.cli.numbers import whole_number
 
 if TYPE_CHECKING:
@@ -23,18 +24,10 @@ def plan(
         int,
         typer.Option("--trips", parser=whole_number, metavar="N", help="Roughly how many trips there are."),
     ],
-    scope: Annotated[str, typer.Option("--scope", help="Scope file, or the name of a shipped scope.")],
+    scope: opt.ScopeName,
     epsilon: Annotated[str, typer.Option("--epsilon", help="How much privacy would be spent.")],
     unit: Annotated[str, typer.Option("--unit", help="What would be protected: trajectory or user.")] = "trajectory",
-    max_per_user: Annotated[
-        int | None,
-        typer.Option(
-            "--max-per-user",
-            parser=whole_number,
-            metavar="C",
-            help="Maximum number of trajectories used per user (with --unit user).",
-        ),
-    ] = None,
+    max_per_user: opt.MaxPerUser = None,
     users: Annotated[
         int | None,
         typer.Option(
@@ -42,7 +35,7 @@ def plan(
         ),
     ] = None,
     delta: Annotated[str, typer.Option("--delta", help="Above 0 (such as 1e-6): Gaussian noise.")] = "0",
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Estimate the errors of a measurement, and what other settings would change; nothing is read or spent.
 

@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from wayveil.cli import column_options as col
+from wayveil.cli import options as opt
 from wayveil.cli.console import NOT_FOR_PUBLICATION, note, print_json, progress_bar
 
 
@@ -20,8 +21,8 @@ def register(app: typer.Typer) -> None:
 
 @col.with_columns()
 def report(
-    release_file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
-    synthetic_file: Annotated[Path, typer.Argument(metavar="SYNTH", help="What `wayveil synthesize` wrote.")],
+    release_file: opt.ReleaseFile,
+    synthetic_file: opt.SyntheticFile,
     output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write; replaces an existing page.")],
     roads_file: Annotated[Path | None, typer.Option("--roads", help="A public road map to draw.")] = None,
     rules_file: Annotated[
@@ -39,7 +40,7 @@ def report(
         Path | None,
         typer.Option("--evaluation", help="JSON of `wayveil evaluate` (with --internal); computed if not given."),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    as_json: opt.Json = False,
     *,
     columns: col.Columns,
 ) -> None:

@@ -1,9 +1,13 @@
 """`wayveil rules`: check a rules file, or write a page in which rules are drawn."""
 
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Annotated
 
 import typer
 
+from wayveil.cli import options as opt
 from wayveil.cli.argument_names import as_options
 from wayveil.cli.console import note, note_clocks, print_json, progress_bar
 from wayveil.errors import InputError
@@ -24,26 +28,27 @@ def _rules() -> None:
     """Traffic rules: closed areas, speed limits, one-way streets."""
 
 
-@rules_app.command(
-    "check",
-    epilog=_EXAMPLE,
-)
+@rules_app.command("check", epilog=_EXAMPLE)
 def check(
-    file: Path = typer.Argument(..., help="GeoJSON; the properties of each feature name its rule."),
-    scope: str | None = typer.Option(
-        None, "--scope", help="Scope file, or the name of a shipped scope, for its box and time zone."
-    ),
-    roads: Path | None = typer.Option(
-        None, "--roads", help="Road map, for rules that need one and as the background of the picture."
-    ),
-    output: Path | None = typer.Option(
-        None,
-        "-o",
-        "--output",
-        help="Picture to write (.png or .svg); by default FILE's name with .check.png in the current folder.",
-    ),
-    as_json: bool = typer.Option(False, "--json", help="Print JSON; draw only with -o."),
-    no_picture: bool = typer.Option(False, "--no-picture", help="Draw nothing."),
+    file: Annotated[Path, typer.Argument(help="GeoJSON; the properties of each feature name its rule.")],
+    scope: Annotated[
+        str | None,
+        typer.Option("--scope", help="Scope file, or the name of a shipped scope, for its box and time zone."),
+    ] = None,
+    roads: Annotated[
+        Path | None,
+        typer.Option("--roads", help="Road map, for rules that need one and as the background of the picture."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "-o",
+            "--output",
+            help="Picture to write (.png or .svg); by default FILE's name with .check.png in the current folder.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON; draw only with -o.")] = False,
+    no_picture: Annotated[bool, typer.Option("--no-picture", help="Draw nothing.")] = False,
 ) -> None:
     """Explain a rules file in plain language, find contradictions, and draw it.
 
@@ -53,6 +58,7 @@ def check(
     """
     from wayveil.errors import in_short
     from wayveil.io.outputs import check_outputs
+    from wayveil.io.roads import roads_of
     from wayveil.io.scope_files import read_scope
     from wayveil.rules import check as check_rules
     from wayveil.rules.picture import check_picture_name, picture_of
@@ -62,40 +68,36 @@ def check(
         if no_picture:
             raise InputError("-o and --no-picture contradict each other; leave one of them out.")
     picture = None if no_picture or (as_json and output is None) else output or picture_of(file)
-    not_drawn = None
-    try:
-        check_outputs([picture], inputs=[file, scope, roads])
-    except InputError as error:
-        if output is not None:
-            raise
-        picture, not_drawn = None, f"{as_options(error)} The rules were not drawn."
+    # Without -o, a picture that cannot be written is only reported.
+    why_not = _failure(lambda: check_outputs([picture], inputs=[file, scope, roads]), raised=output is not None)
     frame = None if scope is None else read_scope(scope)
     if frame is not None:
         note_clocks(frame)
     with progress_bar() as progress:
-        roadmap = None
-        if roads is not None:
-            from wayveil.io.roads import read_roads
-
-            roadmap = read_roads(roads)
-        checked = check_rules(file, frame, roadmap, progress)
-        not_drawn = not_drawn or checked.why_no_frame
-        if picture is not None and checked.frame is not None:
-            try:
-                checked.draw(picture)
-            except InputError as error:
-                if output is not None:
-                    raise
-                not_drawn = f"{as_options(error)} The rules were not drawn."
+        checked = check_rules(file, frame, roads_of(roads), progress)
+        why_not = why_not or checked.why_no_frame
+        if picture is not None and not why_not:
+            why_not = _failure(partial(checked.draw, picture), raised=output is not None)
     if as_json:
         print_json(checked.to_dict("--roads"))
     else:
         print(checked.text("--scope", "--roads"))
-    if picture is not None and not not_drawn:
+    if why_not and not no_picture:
+        note(why_not)
+    elif picture is not None:
         drawn = f"Drew the rules to {in_short(picture.name)}."
         note(drawn) if as_json or output is not None else print(drawn)
-    elif not_drawn and not no_picture:
-        note(not_drawn)
+
+
+def _failure(draw: Callable[[], object], raised: bool) -> str | None:
+    """Why the rules were not drawn; None if they were. With `raised`, the error is raised instead."""
+    try:
+        draw()
+    except InputError as error:
+        if raised:
+            raise
+        return f"{as_options(error)} The rules were not drawn."
+    return None
 
 
 @rules_app.command(
@@ -103,11 +105,13 @@ def check(
     epilog="Example: wayveil rules draw --scope my-city.toml --roads roads.parquet -o draw-rules.html",
 )
 def draw(
-    scope: str = typer.Option(..., "--scope", help="Scope file, or the name of a shipped scope: the area of the map."),
-    output: Path = typer.Option(..., "-o", "--output", help="HTML file to write; replaces an earlier page."),
-    roads: Path | None = typer.Option(None, "--roads", help="Road map: the streets to draw on."),
-    rules: Path | None = typer.Option(None, "--rules", help="A rules file (GeoJSON) to start from."),
-    as_json: bool = typer.Option(False, "--json", help="Print what was written as JSON."),
+    scope: Annotated[
+        str, typer.Option("--scope", help="Scope file, or the name of a shipped scope: the area of the map.")
+    ],
+    output: Annotated[Path, typer.Option("-o", "--output", help="HTML file to write; replaces an earlier page.")],
+    roads: Annotated[Path | None, typer.Option("--roads", help="Road map: the streets to draw on.")] = None,
+    rules: Annotated[Path | None, typer.Option("--rules", help="A rules file (GeoJSON) to start from.")] = None,
+    as_json: opt.Json = False,
 ) -> None:
     """Write a page in which you draw rules on a map, set hours and days, check them, and save them as GeoJSON.
 

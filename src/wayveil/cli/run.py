@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from wayveil.cli import options as opt
 from wayveil.cli.argument_names import as_options
 from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar, synthesis_summary
 from wayveil.errors import InputError
@@ -18,7 +19,7 @@ def register(app: typer.Typer) -> None:
 def run(
     file: Annotated[Path | None, typer.Argument(metavar="FILE.toml", help="The run file.")] = None,
     template: Annotated[bool, typer.Option("--template", help="Print a commented run file to fill in.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Measure, synthesize and write the data sheet, configured by one TOML file.
 

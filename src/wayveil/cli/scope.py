@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from wayveil.cli import options as opt
 from wayveil.cli.console import note, print_json
 
 
@@ -106,7 +107,7 @@ def _filled(
 
 def show(
     name: Annotated[str, typer.Argument(metavar="NAME", help="A scope file, or the name of a shipped scope.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print it as JSON, including defaults.")] = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Validate and print a scope."""
     from wayveil.io.scope_files import read_scope, scope_text
@@ -118,7 +119,7 @@ def show(
         print(scope_text(name), end="")
 
 
-def list_scopes(as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False) -> None:
+def list_scopes(as_json: opt.Json = False) -> None:
     """List the scopes that come with wayveil."""
     from wayveil.io.scope_files import shipped_scopes
 

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from wayveil.cli import options as opt
 from wayveil.cli.console import note, print_json, progress_bar
 
 
@@ -45,7 +46,7 @@ def simulate(
         typer.Option("--recorders", help="GPS devices that record by time or by distance, with gaps and errors."),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Simulate a city and GPS trajectories of its residents, as test data that involves no real person."""
     from wayveil.simulate import Behaviour, check_city_files, simulate_city, write_city

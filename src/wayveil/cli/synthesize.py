@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from wayveil.cli import engine_options
+from wayveil.cli import options as opt
 from wayveil.cli.argument_names import as_options
 from wayveil.cli.console import note, print_json, progress_bar, synthesis_summary
 from wayveil.io.options import WRITABLE_ENDINGS
@@ -20,7 +20,7 @@ def register(app: typer.Typer) -> None:
 
 
 def synthesize(
-    release_file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
+    release_file: opt.ReleaseFile,
     output: Annotated[
         Path,
         typer.Option("-o", "--output", help=f"File to write; its extension selects the format: {WRITABLE_ENDINGS}."),
@@ -36,10 +36,8 @@ def synthesize(
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The same seed gives the same output.")] = None,
     estimator: Annotated[str | None, typer.Option("--estimator", help="learned (the default) or bayes.")] = None,
-    times: Annotated[str | None, typer.Option("--times", help="Write times as iso or unix (seconds).")] = None,
-    mode: Annotated[
-        str | None, typer.Option("--mode", help="Mode of travel in MATSim plans, such as bike; by default car.")
-    ] = None,
+    times: opt.Times = None,
+    mode: opt.Mode = None,
     force: Annotated[
         bool,
         typer.Option(
@@ -49,9 +47,9 @@ def synthesize(
     yes: Annotated[
         bool, typer.Option("--yes", help="Without -n: use the noisy count even if it is inexact or very large.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was made as JSON.")] = False,
-    engine: engine_options.EngineName = "serial",
-    address: engine_options.Address = None,
+    as_json: opt.Json = False,
+    engine: opt.EngineName = "serial",
+    address: opt.Address = None,
 ) -> None:
     """Make synthetic trajectories from a release. The private data is not read again, and nothing is spent.
 
@@ -65,7 +63,7 @@ def synthesize(
         with progress_bar() as progress:
             made = synthesize_file(
                 release_file, output, roads=roads, rules=rules, n=n, people=people, seed=seed, estimator=estimator,
-                engine=engine_options.engine_named(engine, address), times=times, mode=mode, force=force,
+                engine=opt.engine_named(engine, address), times=times, mode=mode, force=force,
                 yes=yes, say=note, progress=progress,
             )  # fmt: skip
     except KeyboardInterrupt:

@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from wayveil.cli import options as opt
 from wayveil.cli.console import note, print_json, progress_bar
 
 
@@ -17,8 +18,8 @@ def register(app: typer.Typer) -> None:
 
 
 def tables(
-    release_file: Annotated[Path, typer.Argument(metavar="RELEASE", help="What `wayveil measure` wrote.")],
-    synthetic_file: Annotated[Path, typer.Argument(metavar="SYNTH", help="What `wayveil synthesize` wrote.")],
+    release_file: opt.ReleaseFile,
+    synthetic_file: opt.SyntheticFile,
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder to write to; created if it does not exist.")],
     zones: Annotated[
         Path | None,
@@ -38,7 +39,7 @@ def tables(
         ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing tables.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Make tables of traffic from a release and its synthetic data, each figure with its uncertainty.
 
