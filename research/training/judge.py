@@ -32,18 +32,18 @@ def variants(made: Release) -> dict[str, tuple[np.ndarray, np.ndarray]]:
     """Occupancy and end points under each name."""
     roads, area, total = made.roads, made.view.area, made.total
     levels, end_levels = made.occupancy_levels, made.end_levels
-    ends_beside = features.beside_occupancy(end_levels, made.end_points, area)
+    ends_beside = features.inputs_for_occupancy(end_levels, made.end_points, area)
     observed = Observed(levels, total, area, roads)
-    net = refine(observed, made.occupancy, kind="occupancy", beside=ends_beside).field
+    net = refine(observed, made.occupancy, kind="occupancy", other_field=ends_beside).field
     found = {"net": net, "mean": np.sqrt(net * made.occupancy)}
     found |= {f"{name}+kept": keep_blocks(field, made.occupancy, levels[0].side) for name, field in found.items()}
     if roads is None:
         found = {name: field for name, field in found.items() if "mean" not in name}
     results = {"bayes": (made.occupancy, made.end_points)}
     for name, occupancy in found.items():
-        beside = features.beside_end_points(occupancy, area)
+        other_field = features.inputs_for_end_points(occupancy, area)
         ends = refine(
-            Observed(end_levels, total, area, roads), made.end_points, kind="end_points", beside=beside
+            Observed(end_levels, total, area, roads), made.end_points, kind="end_points", other_field=other_field
         ).field
         if "kept" in name:
             ends = keep_blocks(ends, made.end_points, end_levels[0].side)

@@ -26,11 +26,11 @@ def refined(made: Release) -> list:
     view = made.view
     occupancy = refine(
         Observed(made.occupancy_levels, made.total, view.area, made.roads), made.occupancy, kind="occupancy",
-        beside=features.beside_occupancy(made.end_levels, made.end_points, view.area),
+        other_field=features.inputs_for_occupancy(made.end_levels, made.end_points, view.area),
     )  # fmt: skip
     ends = refine(
         Observed(made.end_levels, made.total, view.area, made.roads), made.end_points, kind="end_points",
-        beside=features.beside_end_points(occupancy.field, view.area),
+        other_field=features.inputs_for_end_points(occupancy.field, view.area),
     )  # fmt: skip
     return [occupancy, ends]
 

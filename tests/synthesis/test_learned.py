@@ -42,10 +42,10 @@ def refine_field(levels, total, area, bayes, road_features=None, **options):
     return refine.with_warning(refine.refine(observed, bayes, **options)).field
 
 
-def ends_beside(field, area, epsilon_v=0.1):
+def inputs_from_ends(field, area, epsilon_v=0.1):
     """What the occupancy hears of end points that lie like the given field."""
     levels = noisy(field, epsilon_v, seed=8)
-    return features.beside_occupancy(levels, estimate_field(levels, field.sum(), area), area)
+    return features.inputs_for_occupancy(levels, estimate_field(levels, field.sum(), area), area)
 
 
 def jsd(p, q):
@@ -59,7 +59,7 @@ def case():
     truth = streets()
     area = np.ones(truth.shape)
     levels = noisy(truth, 0.2)
-    return truth, area, levels, estimate_field(levels, 6000.0, area), ends_beside(truth, area)
+    return truth, area, levels, estimate_field(levels, 6000.0, area), inputs_from_ends(truth, area)
 
 
 def test_weights_are_the_shipped_ones_and_small():
@@ -69,10 +69,10 @@ def test_weights_are_the_shipped_ones_and_small():
 
 
 def test_golden_output(case):
-    _, area, levels, bayes, beside = case
-    learned = refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside)
+    _, area, levels, bayes, ends = case
+    learned = refine_field(levels, 6000.0, area, bayes, kind="occupancy", other_field=ends)
     ends = refine_field(
-        levels, 6000.0, area, bayes, kind="end_points", beside=features.beside_end_points(learned, area)
+        levels, 6000.0, area, bayes, kind="end_points", other_field=features.inputs_for_end_points(learned, area)
     )
     found = [learned[28, 20], learned[28, 40], learned[7, 3], learned[3, 3], ends[28, 20], ends[28, 40], ends[3, 3]]
     golden = [131.6520, 25.8047, 0.4207, 0.5967, 113.1016, 24.0197, 0.8692]
@@ -80,18 +80,18 @@ def test_golden_output(case):
 
 
 def test_it_keeps_the_total_and_comes_nearer_to_the_truth(case):
-    truth, area, levels, bayes, beside = case
-    learned = refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside)
+    truth, area, levels, bayes, ends = case
+    learned = refine_field(levels, 6000.0, area, bayes, kind="occupancy", other_field=ends)
     assert learned.sum() == pytest.approx(bayes.sum())
     assert (learned >= 0).all()
     assert jsd(truth, learned) < 0.85 * jsd(truth, bayes)
 
 
 def test_the_ends_inform_the_estimate_of_the_points(case):
-    truth, area, levels, bayes, beside = case
+    truth, area, levels, bayes, ends = case
     told, elsewhere = (
-        refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=heard)
-        for heard in (beside, ends_beside(np.full_like(truth, truth.mean()), area))
+        refine_field(levels, 6000.0, area, bayes, kind="occupancy", other_field=inputs)
+        for inputs in (ends, inputs_from_ends(np.full_like(truth, truth.mean()), area))
     )
     assert jsd(truth, told) < 0.97 * jsd(truth, elsewhere)
 
@@ -104,22 +104,23 @@ def test_nothing_outside_the_scope():
     truth = truth * area
     levels = noisy(truth, 0.3)
     bayes = estimate_field(levels, 6000.0, area)
-    beside = ends_beside(truth, area)
-    assert (refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside)[:, -1] == 0).all()
+    ends = inputs_from_ends(truth, area)
+    assert (refine_field(levels, 6000.0, area, bayes, kind="occupancy", other_field=ends)[:, -1] == 0).all()
 
 
 def test_a_map_changes_the_estimate(case):
-    truth, area, levels, bayes, beside = case
+    truth, area, levels, bayes, ends = case
     on_street = (truth > truth.mean() / 2).astype(float)
     nothing = np.zeros(area.shape)
     roads = [nothing, on_street, nothing, nothing, nothing, nothing, nothing]
-    mapped = refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside, road_features=roads)
-    assert jsd(truth, mapped) < jsd(truth, refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside))
+    mapped = refine_field(levels, 6000.0, area, bayes, kind="occupancy", other_field=ends, road_features=roads)
+    unmapped = refine_field(levels, 6000.0, area, bayes, kind="occupancy", other_field=ends)
+    assert jsd(truth, mapped) < jsd(truth, unmapped)
 
 
 @pytest.mark.parametrize("fault", ["missing", "altered"])
 def test_without_weights_bayes_is_used_with_a_message(case, fault, tmp_path, monkeypatch):
-    _, area, levels, bayes, beside = case
+    _, area, levels, bayes, ends = case
     path = tmp_path / "weights.npz"
     if fault == "altered":
         content = bytearray(weights.WEIGHTS_FILE.read_bytes())
@@ -127,21 +128,21 @@ def test_without_weights_bayes_is_used_with_a_message(case, fault, tmp_path, mon
         path.write_bytes(content)
     monkeypatch.setattr(refine, "load_weights", lambda kind: weights.load_weights(kind, path))
     with pytest.warns(LearnedFallback, match=fault):
-        assert refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside) is bayes
+        assert refine_field(levels, 6000.0, area, bayes, kind="occupancy", other_field=ends) is bayes
 
 
 def test_bayes_is_used_if_memory_is_too_small(case, monkeypatch):
-    _, area, levels, bayes, beside = case
+    _, area, levels, bayes, ends = case
     monkeypatch.setattr(refine, "_free_bytes", lambda: 1000.0)
     with pytest.warns(LearnedFallback, match="too large"):
-        assert refine_field(levels, 6000.0, area, bayes, kind="occupancy", beside=beside) is bayes
+        assert refine_field(levels, 6000.0, area, bayes, kind="occupancy", other_field=ends) is bayes
 
 
 @pytest.mark.parametrize("epsilon_v", [1e-6, 1e4])
 def test_bayes_is_used_outside_the_trained_range(case, epsilon_v):
-    truth, area, _, bayes, beside = case
+    truth, area, _, bayes, ends = case
     with pytest.warns(LearnedFallback, match="training data"):
-        assert refine_field(noisy(truth, epsilon_v), 6000.0, area, bayes, kind="occupancy", beside=beside) is bayes
+        assert refine_field(noisy(truth, epsilon_v), 6000.0, area, bayes, kind="occupancy", other_field=ends) is bayes
 
 
 def test_the_guard_refuses_what_the_release_contradicts(case):

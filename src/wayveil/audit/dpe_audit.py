@@ -62,8 +62,8 @@ def published_scores(
         for side, part in enumerate((data, neighbour)):
             options = options_of(epsilon, iterations=ITERATIONS, seed=2 * run + side)
             points = synthesize_published(part, scope, options).run.points[:, :, :2]
-            made = points[-1].mean(axis=0)
-            nearer = np.linalg.norm(made - last[0].mean(axis=0)) - np.linalg.norm(made - last[1].mean(axis=0))
+            centre = points[-1].mean(axis=0)
+            nearer = np.linalg.norm(centre - last[0].mean(axis=0)) - np.linalg.norm(centre - last[1].mean(axis=0))
             scores[side, run] = points.mean(axis=(0, 1)) @ step, nearer
     return scores[0], scores[1]
 
@@ -80,11 +80,11 @@ def published_leaks(
 
     Privacy: not private (trusted side only).
     """
-    made = synthesize_published(data, scope, options_of(epsilon, iterations=ITERATIONS, seed=1))
-    real, synthetic, others = (shapes(part, scope) for part in (data, made.trajectories, holdout))
+    published = synthesize_published(data, scope, options_of(epsilon, iterations=ITERATIONS, seed=1))
+    real, synthetic, others = (shapes(part, scope) for part in (data, published.trajectories, holdout))
     records = align(to_points(data, scope, frame_of(data, scope)), data.offsets)
     return Leaks(
         own_linkage(real, synthetic, confidence).share,
         membership(real, others, synthetic, confidence),
-        *centroid_error_m(records.points, made.run.points),
+        *centroid_error_m(records.points, published.run.points),
     )

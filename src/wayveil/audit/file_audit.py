@@ -180,25 +180,25 @@ def audit_synthetic(
     if not 0.5 <= confidence < 1:
         raise InputError("confidence= must be at least 0.5 and below 1.")
     frame = scope_of(scope)
-    true, made = _opened(real, columns), _opened_synthetic(synthetic, columns)
+    true, output = _opened(real, columns), _opened_synthetic(synthetic, columns)
     others = None if holdout is None else _opened(holdout, columns)
-    if len(true) < 20 or len(made) < 1:
+    if len(true) < 20 or len(output) < 1:
         raise InputError("An audit needs at least 20 real trajectories and one synthetic one; check the files.")
     if others is not None and len(others) < 20:
         raise InputError("An audit needs at least 20 held-out trajectories; give more with holdout=, or none.")
     progress("linkage", 0.0)
-    true_shapes, made_shapes = shapes(true, frame), shapes(made, frame)
-    drawn = select(made, attacks.sample(made, attacks.MOST))
+    true_shapes, output_shapes = shapes(true, frame), shapes(output, frame)
+    drawn = select(output, attacks.sample(output, attacks.MOST))
     tests = _copies(true_shapes, shapes(drawn, frame), confidence)
-    if len(true) == len(made):
-        tests.append(_own(true_shapes, made_shapes, confidence))
-        if np.array_equal(true.offsets, made.offsets):
-            tests.append(_centroid(true, made, frame))
+    if len(true) == len(output):
+        tests.append(_own(true_shapes, output_shapes, confidence))
+        if np.array_equal(true.offsets, output.offsets):
+            tests.append(_centroid(true, output, frame))
     progress("linkage", 1.0)
     if others is not None:
-        tests += _against_holdout(true_shapes, made_shapes, shapes(others, frame), epsilon, confidence)
-    tests.append(_floor(true, made, frame, progress))
-    tests += _frame(true, made, frame)
+        tests += _against_holdout(true_shapes, output_shapes, shapes(others, frame), epsilon, confidence)
+    tests.append(_floor(true, output, frame, progress))
+    tests += _frame(true, output, frame)
     return AuditReport(tuple(tests), epsilon, confidence, min(len(true), len(drawn)))
 
 

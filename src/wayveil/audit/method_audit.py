@@ -59,8 +59,8 @@ def _scores(
         rows = []
         for run in range(runs):
             progress("methods", (run + 1 + side * runs) / (2 * runs))
-            made = _run(method, each, world, published, noise, seed=2 * run + side)
-            rows.append(statistics(made, world.far, world.wide, near_m=NEAR_M))
+            output = _run(method, each, world, published, noise, seed=2 * run + side)
+            rows.append(statistics(output, world.far, world.wide, near_m=NEAR_M))
         sides.append(np.array(rows, float))
     return sides
 

@@ -93,13 +93,13 @@ def read_bound(
 
 
 def _difference(
-    rows: _Rows, mine: list[bool], write: Callable[[_Rows, Path], Any], folder: Path, how: tuple[Any, ...]
+    rows: _Rows, in_unit: list[bool], write: Callable[[_Rows, Path], Any], folder: Path, how: tuple[Any, ...]
 ) -> float:
     scope, questions, unit, reader, most = how
     try:
         whole, without, alone = (
             exact_answers(reader(write(rows.where(keep), folder), unit), scope, questions)
-            for keep in ([True] * len(mine), [not one for one in mine], mine)
+            for keep in ([True] * len(in_unit), [not one for one in in_unit], in_unit)
         )
     except InputError:
         return REFUSED

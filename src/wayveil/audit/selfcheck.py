@@ -199,8 +199,8 @@ def sampler_bound(
         rows = []
         for run in range(runs):
             progress("noisy grid", (run + 1 + len(sides) * runs) / (2 * runs))
-            made = grid_sampler(data, world.wide, ONE, noise, rng, mistake)
-            rows.append(statistics(made, world.far, world.wide, near_m=1_000.0))
+            output = grid_sampler(data, world.wide, ONE, noise, rng, mistake)
+            rows.append(statistics(output, world.far, world.wide, near_m=1_000.0))
         sides.append(rows)
     return epsilon_bound(*map(np.array, sides), confidence=confidence, names=STATISTICS)
 

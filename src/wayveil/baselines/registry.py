@@ -46,7 +46,7 @@ def register(method: Method) -> Method:
     if method.name in MODULES:
         raise InputError(f"There is already a method '{method.name}'; choose another name.")
     if not method.name or not set(method.name) <= set("abcdefghijklmnopqrstuvwxyz0123456789-"):
-        raise InputError("The name of a method has small letters, digits and dashes only.")
+        raise InputError("The name of a method must consist of lowercase letters, digits and dashes.")
     _registered[method.name] = method
     return method
 

@@ -37,16 +37,16 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False), flush=True)
 
 
-def synthesis_summary(made: dict[str, Any]) -> str:
+def synthesis_summary(summary: dict[str, Any]) -> str:
     """The result of `synthesize_file` in one sentence: how many trajectories, and how many violate a rule."""
-    broken = {name: found["trajectories"] for name, found in made["diagnostics"]["violations_after"].items()}
+    broken = {name: found["trajectories"] for name, found in summary["diagnostics"]["violations_after"].items()}
     rules = ", ".join(f"{count:,} violate '{name}'" for name, count in broken.items() if count)
-    if not rules and made.get("rules"):
-        diagnostics = made["diagnostics"]
+    if not rules and summary.get("rules"):
+        diagnostics = summary["diagnostics"]
         rules = (
             "all obey the rules" + _changes_text(diagnostics["changed"]) + _avoided_text(diagnostics.get("avoided", []))
         )
-    number = made["trajectories"]
+    number = summary["trajectories"]
     return f"{number:,} synthetic trajector{'y' if number == 1 else 'ies'}{'; ' + rules if rules else ''}."
 
 

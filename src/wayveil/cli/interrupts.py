@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-HANDLED = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+from wayveil.core.signals import INTERRUPTIONS
+
 _arrived: list[int] = []
 
 
@@ -27,7 +28,7 @@ def remembered() -> Iterator[None]:
         return
     before = {}
     try:
-        for number in HANDLED:
+        for number in INTERRUPTIONS:
             # `nohup` ignores SIGHUP, which must stay so. None: a handler that Python could not restore.
             ignored = number == getattr(signal, "SIGHUP", None) and signal.getsignal(number) == signal.SIG_IGN
             if not ignored and signal.getsignal(number) is not None:

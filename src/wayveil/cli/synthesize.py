@@ -61,7 +61,7 @@ def synthesize(
 
     try:
         with progress_bar() as progress:
-            made = synthesize_file(
+            summary = synthesize_file(
                 release_file, output, roads=roads, rules=rules, n=n, people=people, seed=seed, estimator=estimator,
                 engine=opt.engine_named(engine, address), times=times, mode=mode, force=force,
                 yes=yes, say=note, progress=progress,
@@ -73,14 +73,14 @@ def synthesize(
                 f"'{parts.name}' holds the finished part; repeat the command to continue, or delete it to start over."
             )
         raise
-    if made["resumed"]:
+    if summary["resumed"]:
         note("Continued an earlier run that was interrupted.")
-    if not made["differentially_private"]:
+    if not summary["differentially_private"]:
         note(NOT_PRIVATE)
-    if made["few"]:
-        note(as_options(made["few"]))
+    if summary["few"]:
+        note(as_options(summary["few"]))
     if as_json:
-        print_json(made)
+        print_json(summary)
         return
     print(f"synthetic: {output}")
-    note(synthesis_summary(made))
+    note(synthesis_summary(summary))

@@ -79,12 +79,12 @@ def estimate_field(
             mean = pool(area * (weight if coarse_base is None else coarse_base), level.side)
             mean = total * mean / mean.sum()
         else:
-            mean = _from_parent(estimate, share, previous // level.side, shape, smooth=base is None)
+            mean = from_parent(estimate, share, previous // level.side, shape, smooth=base is None)
         current = posterior_rates(level, mean, unclear)
         if neighbours and level.side <= levels[-1].side * 4:
             current = _blind_spot(level, current, mean, unclear)
         if estimate is not None:
-            current = _towards_parent(current, estimate, previous // level.side)
+            current = towards_parent(current, estimate, previous // level.side)
         estimate = current * (total / max(current.sum(), 1e-300))
         previous = level.side
     assert estimate is not None
@@ -117,7 +117,7 @@ def reconcile(coarser: Sequence[NoisyLevel], field: Field, total: float, unclear
     return result
 
 
-def _from_parent(parent: Field, share: Field, ratio: int, shape: tuple[int, int], smooth: bool) -> Field:
+def from_parent(parent: Field, share: Field, ratio: int, shape: tuple[int, int], smooth: bool) -> Field:
     """Prior mean of the children: the parent's estimate split by share; if `smooth`, averaged with an interpolation."""
     parent_share = pool(share, ratio)
     flat = spread(parent / np.maximum(parent_share, 1e-12), ratio, shape) * share
@@ -150,7 +150,8 @@ def _blind_spot(level: NoisyLevel, estimate: Field, mean: Field, unclear: bool) 
     return posterior_rates(level, better_mean, unclear)
 
 
-def _towards_parent(current: Field, parent: Field, ratio: int) -> Field:
+def towards_parent(current: Field, parent: Field, ratio: int) -> Field:
+    """Pull the sums of the estimate's blocks to the coarser estimate."""
     totals = pool(current, ratio)
     factor = np.divide(parent, totals, out=np.zeros_like(parent), where=totals > 0) ** _CONSISTENCY
     return current * spread(factor, ratio, current.shape)

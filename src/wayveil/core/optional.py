@@ -35,5 +35,5 @@ def gis() -> Any:
     purpose = "A GeoPackage, FlatGeobuf or Shapefile"
     needed("pyogrio.raw", purpose)
     module = needed("pyogrio", purpose)
-    module.set_gdal_config_options({"GDAL_PAM_ENABLED": "NO"})  # otherwise GDAL leaves files beside the data
+    module.set_gdal_config_options({"GDAL_PAM_ENABLED": "NO"})  # otherwise GDAL leaves files next to the data
     return module

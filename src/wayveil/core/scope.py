@@ -112,12 +112,12 @@ class Scope(BaseModel):
         if self.first_day and self.last_day and not 1900 < self.first_day.year <= self.last_day.year < 3000:
             raise ValueError("first_day and last_day must be between the years 1901 and 2999")
         if max(self.width_m, self.height_m) > _WIDEST_KM * 1000:
-            cure = (
+            remedy = (
                 "its west and east seem exchanged"
                 if self.west > self.east
                 else "wayveil is made for cities and regions"
             )
-            raise ValueError(f"the box is wider than {_WIDEST_KM:.0f} km; {cure}")
+            raise ValueError(f"the box is wider than {_WIDEST_KM:.0f} km; {remedy}")
         if min(self.width_m, self.height_m) < 100:
             raise ValueError("the box is narrower than 100 m")
         return self

@@ -7,9 +7,8 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-DEFERRED = tuple(
-    getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
-)  # SIGHUP: a closed terminal
+INTERRUPTIONS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""Signals that end a program: Ctrl-C, a request to terminate, and a closed terminal."""
 
 
 @contextmanager
@@ -40,7 +39,7 @@ class _Deferral:
         self._before: dict[int, Any] = {}
 
     def begin(self) -> None:
-        for number in DEFERRED:
+        for number in INTERRUPTIONS:
             handler = signal.getsignal(number)
             # None: installed outside Python, so it could not be restored. Ignored signals stay ignored.
             if handler is not None and handler != signal.SIG_IGN:

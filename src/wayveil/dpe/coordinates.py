@@ -129,8 +129,8 @@ def synthesize_published(
     breaks = None
     if terms:
         breaks = int(terms[0].broken(aligned.points).sum()), int(terms[0].broken(run.points).sum())
-    made = to_trajectories(run.points, aligned, trajectories, scope, frame)
-    return Published(made, run, frame, breaks)
+    output = to_trajectories(run.points, aligned, trajectories, scope, frame)
+    return Published(output, run, frame, breaks)
 
 
 def random_subset(trajectories: Trajectories, size: int, seed: int) -> Trajectories:

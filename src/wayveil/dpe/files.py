@@ -46,7 +46,7 @@ def synthesize_file(
     data = files.read(file, progress=progress, **(reading or {}))
     if subset is not None:
         data = random_subset(data, subset, options.seed)
-    made = synthesize_published(data, scope, options, rules=chosen, progress=progress)
+    result = synthesize_published(data, scope, options, rules=chosen, progress=progress)
     summary = {
         "private": False,
         "notice": NOT_PRIVATE,
@@ -57,14 +57,14 @@ def synthesize_file(
         "metric": options.metric.name,
         "loss": options.synthesis.loss,
         "learning_rate": options.synthesis.learning_rate,
-        "iterations": len(made.run.losses),
-        "time_scale_mps": made.frame.time_scale_mps,
-        "first_loss": made.run.losses[0] if made.run.losses else None,
-        "last_loss": made.run.losses[-1] if made.run.losses else None,
+        "iterations": len(result.run.losses),
+        "time_scale_mps": result.frame.time_scale_mps,
+        "first_loss": result.run.losses[0] if result.run.losses else None,
+        "last_loss": result.run.losses[-1] if result.run.losses else None,
         "seed": options.seed,
-        "points_breaking_rules": None if made.rule_breaks is None else made.rule_breaks[1],
+        "points_breaking_rules": None if result.rule_breaks is None else result.rule_breaks[1],
     }
     stamp = {"wayveil.private": "false", "wayveil.notice": NOT_PRIVATE, "wayveil.method": "DPE as published"}
-    files.write(made.trajectories, output, extra_metadata=stamp)
+    files.write(result.trajectories, output, extra_metadata=stamp)
     write_text(side_note, json.dumps(summary, indent=1) + "\n", private=True)
     return summary

@@ -109,11 +109,11 @@ class UserUnits:
         """The exact sum over all users, for each query."""
         totals = [np.zeros(query.size, np.int64) for query in queries]
         for segments, about_people in ((self._whole, False), (self._ends, True)):
-            asked = [k for k, query in enumerate(queries) if query.question.about_people == about_people]
-            if not asked:
+            chosen = [k for k, query in enumerate(queries) if query.question.about_people == about_people]
+            if not chosen:
                 continue
             for share, batch, unit in self._buckets(segments):
-                for k, part in zip(asked, unit_sums([queries[k] for k in asked], batch, unit)):
+                for k, part in zip(chosen, unit_sums([queries[k] for k in chosen], batch, unit)):
                     totals[k] += part
                 progress("adding up", share)
         return totals
@@ -128,9 +128,9 @@ class UserUnits:
         code = user_codes(batch.user, self._codes)
         bucket = np.where(code < 0, -1, code % BUCKETS)  # a trajectory without a user belongs to nobody
         for number in np.unique(bucket[bucket >= 0]):
-            mine = np.flatnonzero(bucket == number)
-            some = select(batch, mine)
-            columns = (code[mine], np.diff(some.offsets), some.lon, some.lat, some.t_utc)
+            members = np.flatnonzero(bucket == number)
+            some = select(batch, members)
+            columns = (code[members], np.diff(some.offsets), some.lon, some.lat, some.t_utc)
             with _spool_errors():
                 at = self._file.seek(0, 2)
                 for column in columns:

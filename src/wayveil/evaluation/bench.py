@@ -186,12 +186,12 @@ def _run(cell: Cell, current: _CurrentDataset, metrics: Sequence[str]) -> Row:
     data, paths = current.open(cell.dataset)
     roads = current.roads(cell.dataset) if cell.method.needs_roads else None
     wall, cpu = time.perf_counter(), time.process_time()
-    made = cell.method.run(Task(data, cell.dataset.scope, cell.epsilon, cell.seed, roads))
+    output = cell.method.run(Task(data, cell.dataset.scope, cell.epsilon, cell.seed, roads))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
-    synthetic = project(made, cell.dataset.scope)
+    synthetic = project(output, cell.dataset.scope)
     return {
         "dataset": cell.dataset.name, "method": cell.method.name, "private": cell.method.private,
-        "epsilon": cell.epsilon, "seed": cell.seed, "trajectories": len(made), "wall_s": round(wall, 3),
+        "epsilon": cell.epsilon, "seed": cell.seed, "trajectories": len(output), "wall_s": round(wall, 3),
         "cpu_s": round(cpu, 3), "fingerprint": cell.dataset.fingerprint,
         "values": {name: METRICS[name](paths, synthetic) for name in _metrics_of(cell.method, metrics)},
     }  # fmt: skip

@@ -37,8 +37,8 @@ class Limits:
 
     def covers(self, stored: list[float | None]) -> bool:
         """Whether these limits give a cell no more than the stored ones, under which it failed."""
-        mine = self.seconds, self.memory_mb
-        return all((new or math.inf) <= (old or math.inf) for new, old in zip(mine, stored))
+        own = self.seconds, self.memory_mb
+        return all((new or math.inf) <= (old or math.inf) for new, old in zip(own, stored))
 
 
 NO_LIMITS = Limits()

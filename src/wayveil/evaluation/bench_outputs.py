@@ -48,8 +48,8 @@ def wins_table(rows: list[Row]) -> "Table":
     for metric in metrics:
         table.add_column(metric, justify="right")
     for method in dict.fromkeys(row["method"] for row in found):
-        mine = {row["metric"]: row for row in found if row["method"] == method}
-        table.add_row(method, *[f"{mine[metric]['won']} of {mine[metric]['cells']}" for metric in metrics])
+        scores = {row["metric"]: row for row in found if row["method"] == method}
+        table.add_row(method, *[f"{scores[metric]['won']} of {scores[metric]['cells']}" for metric in metrics])
     return table
 
 

@@ -80,21 +80,21 @@ def compare_files(
     warnings = [] if both_synthetic is None else [both_synthetic]
     for path in synthetic:
         progress("evaluate", 0.0)
-        made_trips = read_synthetic(path, read_as)
-        made = project(made_trips, frame)
-        check_in_scope(made, f"'{Path(path).name}'")
+        synthetic_trips = read_synthetic(path, read_as)
+        paths = project(synthetic_trips, frame)
+        check_in_scope(paths, f"'{Path(path).name}'")
         name = _new_name(Path(path).name, evaluations)
         evaluations[name] = evaluate(
-            true_paths, made, frame, metrics=HEADLINE if headline else None, with_time=with_time, trips=trips,
+            true_paths, paths, frame, metrics=HEADLINE if headline else None, with_time=with_time, trips=trips,
             roads=road_map, purpose=purpose, progress=progress,
         )  # fmt: skip
         if people:
-            evaluations[name] = replace(evaluations[name], people=evaluate_people(true_trips, made_trips, frame))
+            evaluations[name] = replace(evaluations[name], people=evaluate_people(true_trips, synthetic_trips, frame))
         if evaluations[name].too_few:
             whose = "The real data" if len(true_paths) < FEWEST else f"'{name}'"
             warnings.append(f"{whose} has fewer than {FEWEST} trajectories: too few for intervals and floors.")
         warnings += [f"'{name}' {note}." for note in evaluations[name].floor_notes]
-        sizes.append(len(made))
+        sizes.append(len(paths))
         if evaluations[name].below_floor and both_synthetic is None:
             warnings.append(
                 f"'{name}' is below the floor in {', '.join(evaluations[name].below_floor)}: closer to the real data "

@@ -118,7 +118,7 @@ def conclude(scores: Mapping[str, Scored], purpose: Purpose) -> Conclusion | Non
         return None
     word = _word(sum(known.values()) / len(known))
     words = {name: _word(away) for name, away in known.items()}
-    good = sum(said == "good" for said in words.values())
+    good = sum(word == "good" for word in words.values())
     weak = [f"{name} ({words[name]})" for name in sorted(known, key=known.__getitem__, reverse=True)[:2]
             if words[name] != "good"]  # fmt: skip
     summary = f"{good} of {len(words)} metrics that matter are close to their floors"

@@ -1,7 +1,7 @@
 """The methods that the comparison runs, by name.
 
-Each is a callable from a task to trajectories. They generate as many trajectories as
-the data has, because divergences depend on the number. This uses the exact number, so the results are not private.
+Each is a function from a task to trajectories. It generates as many trajectories as the data has, because divergences
+depend on the number. That number is exact, so the results are not private.
 """
 
 from collections.abc import Callable
@@ -66,10 +66,10 @@ def _dpe(task: Task) -> Trajectories:
 
 
 def _baseline(task: Task, *, name: str, published: bool) -> Trajectories:
-    made = load(name)(
+    result = load(name)(
         task.data, task.scope, task.epsilon, published=published, seed=task.seed, n=len(task.data)
     )
-    return made.trajectories
+    return result.trajectories
 
 
 def baseline_method(name: str, published: bool) -> Method:
@@ -94,7 +94,7 @@ METHODS: dict[str, Method] = {
 def find_method(name: str) -> Method | None:
     """The method of this name; 'module:attribute' (with or without "-published") is one of your own.
 
-    A method that was registered in this process is found too.
+    Methods that were registered in this process are found, too.
     """
     if name in METHODS:
         return METHODS[name]

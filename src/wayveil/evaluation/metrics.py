@@ -71,9 +71,9 @@ def metric(**flags: Any) -> Callable[[Callable[..., Tally]], Metric]:
     """Make a metric from the function that computes its counts."""
 
     def wrap(function: Callable[..., Tally]) -> Metric:
-        made = Metric(function, **flags)
-        object.__setattr__(made, "__doc__", function.__doc__)
-        return made
+        result = Metric(function, **flags)
+        object.__setattr__(result, "__doc__", function.__doc__)
+        return result
 
     return wrap
 

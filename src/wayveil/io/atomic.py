@@ -58,7 +58,7 @@ def write_text(path: str | os.PathLike[str], text: str, *, private: bool) -> Non
 
 
 def _new_part(target: Path) -> tuple[int, Path]:
-    """A new, locked file beside the target, readable by its owner alone."""
+    """A new, locked file next to the target, readable by its owner alone."""
     while True:
         try:
             handle, name = tempfile.mkstemp(prefix=f".{target.name}.", suffix=".part", dir=target.parent)

@@ -1,4 +1,4 @@
-"""Notes about a CSV file, kept in `<name>.meta.json` beside it."""
+"""Notes about a CSV file, kept in `<name>.meta.json` next to it."""
 
 import hashlib
 import json
@@ -7,7 +7,7 @@ from pathlib import Path
 
 from wayveil.errors import InputError
 from wayveil.io.inputs import open_regular, read_text
-from wayveil.io.options import notes_beside
+from wayveil.io.options import notes_path
 
 CONTENT = "sha256 of the file"
 """The note with the digest of the file that the other notes describe."""
@@ -17,16 +17,16 @@ _MAX_BYTES = 1 << 20
 
 def check_notes(path: Path) -> None:
     """InputError if a file that wayveil did not write is in the place of the notes about `path`."""
-    beside = notes_beside(path)
-    if os.path.lexists(beside) and CONTENT not in notes_at(beside):
+    notes_file = notes_path(path)
+    if os.path.lexists(notes_file) and CONTENT not in notes_at(notes_file):
         raise InputError(
-            f"'{beside.name}' already exists and was not written by wayveil; move it or choose another name."
+            f"'{notes_file.name}' already exists and was not written by wayveil; move it or choose another name."
         )
 
 
 def csv_notes(path: Path) -> dict[str, str]:
     """The content of `<name>.meta.json`, if it describes the current content of the file."""
-    found = notes_at(notes_beside(path))
+    found = notes_at(notes_path(path))
     try:
         return found if found and found.pop(CONTENT, None) == digest(path) else {}
     except OSError:

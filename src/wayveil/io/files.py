@@ -112,7 +112,7 @@ def write(
 
     The result of `wayveil.synthesize` is written with the mode that the umask gives; anything else may be private data
     and is readable by its owner alone (0600). The file is complete or absent. `extra_metadata` is kept in the file
-    (beside it, for CSV) and given back by `read_metadata`.
+    (for CSV, next to it) and given back by `read_metadata`.
 
     Parameters
     ----------

@@ -35,7 +35,7 @@ def resolved(path: str | os.PathLike[str] | None) -> Path:
         raise InputError("The path of the ledger cannot be used; give the full path with ledger=.") from None
 
 
-def beside(ledger_path: Path, suffix: str) -> Path:
+def companion(ledger_path: Path, suffix: str) -> Path:
     """A companion of the ledger in the same folder."""
     return ledger_path.with_name(ledger_path.name + suffix)
 
@@ -46,7 +46,7 @@ SUFFIXES = (".witness", ".lock", "-journal", "-wal", "-shm")
 
 def near_witness(ledger_path: Path) -> Path:
     """The witness in the ledger's own folder."""
-    return beside(ledger_path, ".witness")
+    return companion(ledger_path, ".witness")
 
 
 def far_witness(ledger_id: str) -> Path | None:
@@ -57,12 +57,12 @@ def far_witness(ledger_id: str) -> Path | None:
 
 def lock_file(ledger_path: Path) -> Path:
     """The empty lock file that keeps two processes from using the ledger at the same time."""
-    return beside(ledger_path, ".lock")
+    return companion(ledger_path, ".lock")
 
 
 def journal_files(ledger_path: Path) -> tuple[Path, ...]:
     """The names that SQLite reserves next to a database file."""
-    return tuple(beside(ledger_path, suffix) for suffix in ("-journal", "-wal", "-shm"))
+    return tuple(companion(ledger_path, suffix) for suffix in ("-journal", "-wal", "-shm"))
 
 
 def new_file(ledger_path: Path) -> Path:

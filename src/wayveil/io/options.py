@@ -27,14 +27,14 @@ WRITABLE = (
 )  # fmt: skip
 
 
-def notes_beside(path: Path) -> Path:
+def notes_path(path: Path) -> Path:
     """The path of the notes about a CSV file, because CSV has no place for metadata."""
     return path.with_name(path.name + ".meta.json")
 
 
 def files_written(path: Path, kind: str) -> tuple[Path, ...]:
     """Every file that is written for `path` in the format `kind`."""
-    return (path, notes_beside(path)) if kind in ("csv", "trips") else (path,)
+    return (path, notes_path(path)) if kind in ("csv", "trips") else (path,)
 
 
 LONGEST_INTERVAL_S = 86_400
@@ -133,7 +133,7 @@ class WriteOptions:
     format: str | None = None
     """One of `WRITABLE`; None: by the file's extension."""
     notes: Notes = None
-    """Kept in the file, or beside it for CSV."""
+    """Kept in the file, or next to it for CSV."""
     times: str | None = None
     """"iso" or "unix"; None: the default of the format."""
     timezone: str | None = None

@@ -24,7 +24,7 @@ _MOST_BYTES = 4096
 def output_lock(path: str | os.PathLike[str]) -> Iterator[None]:
     """Lock the output for this run; InputError if another run holds it, naming its process.
 
-    The lock is the kernel's (flock on `.<name>.lock` beside the output), so it is released when its process ends for
+    The lock is the kernel's (flock on `.<name>.lock` next to the output), so it is released when its process ends for
     any reason, and a lock file that a killed run left does not block. On a file system without such locks there is no
     protection.
     """

@@ -139,7 +139,7 @@ def _is_ledger(target: Path) -> InputError:
 
 
 def _belongs_to_ledger(target: Path) -> bool:
-    """Whether a path is a file of the default ledger, of a ledger beside its witness, or a witness in the state folder.
+    """Whether a path is a file of the default ledger, of a ledger with a witness, or a witness in the state folder.
 
     The file itself is not opened: closing it would drop the locks of a transaction that another thread has open.
     """

@@ -38,14 +38,14 @@ def draw_release(mechanism: Mechanism, exact: Exact, progress: Progress) -> Rele
     signals = line_signals(mechanism, number)
     mechanism = _with_budget(mechanism, divided(mechanism.cost.budget, signals, base_grid(scope)))
     cost = mechanism.cost
-    asked = [question for name, question in QUESTIONS.items() if name in cost.budget.shares]
-    context = Context(scope, {one.name: cost.noise(one.name, unit) for one in asked}, signals, answers)
-    for position, question in enumerate(asked, 1):
+    questions = [question for name, question in QUESTIONS.items() if name in cost.budget.shares]
+    context = Context(scope, {one.name: cost.noise(one.name, unit) for one in questions}, signals, answers)
+    for position, question in enumerate(questions, 1):
         if question.name not in answers:
             summed = question.summed(context)
             sized = context.once(question.sized)
             answers[sized.name] = _answer(mechanism, sized, summed, exact, progress)
-        progress("drawing noise", position / len(asked))
+        progress("drawing noise", position / len(questions))
     return release_of(scope, tuple(answers.values()), mechanism)
 
 

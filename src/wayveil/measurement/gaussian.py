@@ -86,12 +86,12 @@ def draw_clipped_release(
     mechanism = _with_people(mechanism, float(per_unit.units.sum()))
     signals = line_signals(mechanism, count, guesses)
     cost = replace(mechanism.cost, budget=divided(mechanism.cost.budget, signals, base_grid(scope), gaussian_unit=unit))
-    asked = [question for name, question in QUESTIONS.items() if name in cost.budget.shares]
+    questions = [question for name, question in QUESTIONS.items() if name in cost.budget.shares]
     noise = {
         one.name: cost.gaussian_noise(
             one.name, guesses[one.name], sums_part(one, unit, one.name in centred, second=one.name in centred)
         )
-        for one in asked
+        for one in questions
     }
     run = _Round(
         replace(mechanism, cost=cost), per_unit, count, math.sqrt(2) * opening.answers[Count.name].noise, centred
@@ -100,15 +100,15 @@ def draw_clipped_release(
     # The norm of a unit shrinks with the cells, which can therefore be finer than with Laplace noise.
     finer = {line: FINER * signal for line, signal in signals.items()}
     context = Context(scope, noise, finer, run.answers)
-    waiting = [question for question in asked if question.name not in run.answers]
+    waiting = [question for question in questions if question.name not in run.answers]
     while waiting or run.pending:
         for question in list(waiting):
             if all(name in run.answers for name in question.needs):
                 run.pending[question.name] = context.once(question.sized)
                 waiting.remove(question)
         run.step(_summed(units, run.ready()))
-        progress("drawing noise", len(run.answers) / len(asked))
-    answers = tuple(run.answers[question.name] for question in asked)
+        progress("drawing noise", len(run.answers) / len(questions))
+    answers = tuple(run.answers[question.name] for question in questions)
     return release_of(scope, answers, replace(mechanism, cost=cost))
 
 

@@ -167,7 +167,7 @@ def dataset_of(
     return Dataset(name, opened_for, accounts["trajectory"], accounts["user"], charges, opened_utc, warnings)
 
 
-def refusal(known: Dataset, asked: Charge, remedies: Remedies) -> BudgetError | None:
+def refusal(known: Dataset, requested: Charge, remedies: Remedies) -> BudgetError | None:
     """Why a measurement is not allowed, with the remedy; None if it is allowed.
 
     A measurement must stay within every total that the dataset has, and there must be one. A dataset with measurements
@@ -175,32 +175,32 @@ def refusal(known: Dataset, asked: Charge, remedies: Remedies) -> BudgetError | 
     """
     name = known.name
     waive = remedies.allow(name, "user", None)
-    if asked.unit.kind == "trajectory" and known.user.total is not None:
+    if requested.unit.kind == "trajectory" and known.user.total is not None:
         return BudgetError(
             f"Dataset '{name}' promises each user a total of {decimal_text(known.user.total.epsilon)}, and a "
             "trajectory-level measurement costs a user with k trajectories k times its epsilon, without a bound; "
             f"measure with unit='user', or withdraw that promise with: {HERE}.",
             waive,
         )
-    kinds = {charge.unit.kind for charge in known.charges} | {asked.unit.kind}
+    kinds = {charge.unit.kind for charge in known.charges} | {requested.unit.kind}
     if len(kinds) == 2 and not known.user.waived:
-        done = "user" if asked.unit.kind == "trajectory" else "trajectory"
+        done = "user" if requested.unit.kind == "trajectory" else "trajectory"
         return BudgetError(
-            f"Dataset '{name}' has {done}-level measurements; together with this {asked.unit.kind}-level one there "
+            f"Dataset '{name}' has {done}-level measurements; together with this {requested.unit.kind}-level one there "
             f"is no bound on what a user loses, so confirm first that you promise nothing per user: {HERE}.",
             waive,
         )
     if known.trajectory.total is None and known.user.total is None:
-        allow = remedies.allow(name, asked.unit.kind, "E")
+        allow = remedies.allow(name, requested.unit.kind, "E")
         return BudgetError(f"Dataset '{name}' has no total; set one with: {HERE}.", allow)
     for kind in KINDS:
-        if (error := _beyond(known, asked, kind, remedies)) is not None:
+        if (error := _beyond(known, requested, kind, remedies)) is not None:
             return error
     return None
 
 
-def _beyond(known: Dataset, asked: Charge, kind: Kind, remedies: Remedies) -> BudgetError | None:
-    account, cost = known.account(kind), asked.per(kind)
+def _beyond(known: Dataset, requested: Charge, kind: Kind, remedies: Remedies) -> BudgetError | None:
+    account, cost = known.account(kind), requested.per(kind)
     if account.total is None:
         return None
     assert account.spent is not None and cost is not None  # no bound and a total: refused before
@@ -208,8 +208,8 @@ def _beyond(known: Dataset, asked: Charge, kind: Kind, remedies: Remedies) -> Bu
     left = account.total.epsilon - account.spent.epsilon
     if after.epsilon > account.total.epsilon:
         remedy = "lower epsilon=" if left > 0 else "make more trajectories from the existing release, which is free"
-        why = "delta=" if asked.loss.delta else "max_per_user=1"
-        twice = f" (twice its epsilon, because of {why})" if cost.epsilon != asked.loss.epsilon else ""
+        why = "delta=" if requested.loss.delta else "max_per_user=1"
+        twice = f" (twice its epsilon, because of {why})" if cost.epsilon != requested.loss.epsilon else ""
         allow = remedies.allow(known.name, kind, decimal_text(after.epsilon))
         return BudgetError(
             f"This measurement costs dataset '{known.name}' {decimal_text(cost.epsilon)} per {kind}{twice}, but "

@@ -255,7 +255,7 @@ def _charge(lines: Sequence[Spend], unit: Unit) -> Charge:
     """What all lines of one measurement cost together."""
     if not lines or any(line.epsilon < 0 or line.delta < 0 for line in lines):
         raise InputError("A measurement needs at least one line, and no line may cost less than 0.")
-    asked = Loss(sum((line.epsilon for line in lines), Fraction(0)), sum((x.delta for x in lines), Fraction(0)))
-    if asked.epsilon <= 0:
+    loss = Loss(sum((line.epsilon for line in lines), Fraction(0)), sum((x.delta for x in lines), Fraction(0)))
+    if loss.epsilon <= 0:
         raise InputError("A measurement must cost more than 0.")
-    return Charge(asked, unit)
+    return Charge(loss, unit)

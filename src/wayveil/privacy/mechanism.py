@@ -39,7 +39,7 @@ class Cost:
     def of(
         cls, epsilon: Fraction, delta: Fraction, unit: Unit, shares: Mapping[str, Fraction], resolution: int
     ) -> "Cost":
-        """ε (and δ) divided by the shares; refused where the noise would not fit beside the sums.
+        """ε (and δ) divided by the shares; refused where the noise would not leave room for the sums.
 
         `resolution` is the largest of all questions.
         """

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 class Merging:
     """Neighbouring bins are merged until their mean is `units` noise units, or until at most `fewest` bins remain.
 
-    If the mean is then still below `least_units`, merging goes on, down to `least` bins. The lowest `apart` bins count
-    trajectories that have no value; they are never merged and do not count as bins here.
+    If the mean is then still below `least_units`, merging continues, down to `least` bins. The lowest `apart` bins
+    count trajectories that have no value; they are never merged and do not count as bins here.
     """
 
     units: float = 3.0

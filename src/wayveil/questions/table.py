@@ -63,8 +63,8 @@ class Table(Question):
 
     def pooled(self, summed: "Table", sums: NDArray[np.int64]) -> NDArray[np.int64]:
         table = sums.reshape(summed.shape)
-        for axis, (mine, finest) in enumerate(((self.rows, summed.rows), (self.columns, summed.columns))):
-            starts = np.searchsorted(np.asarray(finest.edges), np.asarray(mine.edges[:-1]))
+        for axis, (own, finest) in enumerate(((self.rows, summed.rows), (self.columns, summed.columns))):
+            starts = np.searchsorted(np.asarray(finest.edges), np.asarray(own.edges[:-1]))
             table = np.add.reduceat(table, starts, axis=axis)
         return table
 

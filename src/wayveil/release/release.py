@@ -71,10 +71,10 @@ class Release:
     def __repr__(self) -> str:
         delta = f", delta={self.delta:g}" if self.delta else ""
         most = f", max_per_user={self.max_per_user}" if self.unit == "user" else ""
-        said = "differentially private" if self.private else "NOT private"
+        promise = "differentially private" if self.private else "NOT private"
         return (
             f"Release('{self.scope.name}', epsilon={decimal_text(self.epsilon)}{delta}, unit='{self.unit}'{most}, "
-            f"{len(self.answers)} noisy answers, {said})"
+            f"{len(self.answers)} noisy answers, {promise})"
         )
 
     def _repr_html_(self) -> str:

@@ -141,18 +141,18 @@ def number_of_rules(notes: Mapping[str, str]) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 10 else None
 
 
-def rules_statement(given: int | None, made: int | None) -> str | None:
+def rules_statement(given: int | None, made_with: int | None) -> str | None:
     """A sentence about rules that are not shown on the page; None if all are shown.
 
     `given` is the number of rules on the page (None = none were given), `made` the number that the data was made with.
     """
-    if made is None:
+    if made_with is None:
         return None if given else "No rules were given for this page."
-    if made == 0 or made == given:
+    if made_with == 0 or made_with == given:
         return None if given else "Made without rules."
-    with_rules = f"Made with {made:,} rule{'' if made == 1 else 's'}"
+    with_rules = f"Made with {made_with:,} rule{'' if made_with == 1 else 's'}"
     if not given:
-        return f"{with_rules}, which {'was' if made == 1 else 'were'} not given for this page."
+        return f"{with_rules}, which {'was' if made_with == 1 else 'were'} not given for this page."
     return f"{with_rules}; {given:,} {'is' if given == 1 else 'are'} shown on this page."
 
 

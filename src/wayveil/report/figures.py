@@ -148,8 +148,8 @@ def histogram(axis: Axis, shares: Shares) -> str:
     """
     likely, place = shares.likely, _Placement.of(axis, shares)
     drawn = [*place.grid(), *_bars(axis, shares, place), *_ticks(axis, place)]
-    said = "" if likely is None else f", {likely.word}"
-    label = html.escape(f"{axis.title}: histogram of shares of trajectories{said}")
+    remark = "" if likely is None else f", {likely.word}"
+    label = html.escape(f"{axis.title}: histogram of shares of trajectories{remark}")
     chip = "" if likely is None else f' <span class="word {likely.word}">{likely.word}</span>'
     return (
         f"<figure><figcaption>{html.escape(axis.title)}{chip}</figcaption>"

@@ -86,7 +86,7 @@ def write_report(
     released = release if isinstance(release, Release) else read_release(release)
     if not internal and _is_path(synthetic):
         check_origin(Path(synthetic), released)
-    made, notes = _synthetic(synthetic)
+    trajectories, notes = _synthetic(synthetic)
     if not internal and not _is_path(synthetic):
         check_notes(notes, "The synthetic data", released)
     roadmap = roads_of(roads)
@@ -95,18 +95,18 @@ def write_report(
     rule_list = None if rules is None else as_rules(rules, released.scope, roadmap)
     if not internal:
         progress("page", 0.5)
-        sheet = public_sheet(released, made, roads=roadmap, rules=rule_list, notes=notes)
+        sheet = public_sheet(released, trajectories, roads=roadmap, rules=rule_list, notes=notes)
         write_text(output, sheet, private=False)
         return
     true = _read(real, **(real_options or {}))
     verdict = _plain(audit)
     if evaluation is None:
-        scores: Any = evaluate(true, made, released.scope, progress=progress)
+        scores: Any = evaluate(true, trajectories, released.scope, progress=progress)
     else:
         scores = _plain(evaluation)
     progress("page", 0.5)
     page = internal_report(
-        released, made, true, roads=roadmap, rules=rule_list, evaluation=scores, audit=verdict, notes=notes
+        released, trajectories, true, roads=roadmap, rules=rule_list, evaluation=scores, audit=verdict, notes=notes
     )
     write_text(output, page, private=True)
 

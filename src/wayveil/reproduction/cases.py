@@ -80,9 +80,9 @@ def row_of(case: Case) -> dict[str, Any]:
     part, epsilon, name = case
     data, scope, real = loaded(part)
     begin = time.perf_counter()
-    made = METHODS[name].run(data, scope, epsilon, part.how, quiet)
+    output = METHODS[name].run(data, scope, epsilon, part.how, quiet)
     seconds = time.perf_counter() - begin
-    paths = evaluation.project(made, scope)
+    paths = evaluation.project(output, scope)
     row: dict[str, Any] = {"dataset": part.dataset.label, "method": name, "private": METHODS[name].private,
                            "epsilon": epsilon}  # fmt: skip
     row |= {metric: round(float(evaluation.METRICS[metric](real, paths)), 5) for metric in METRICS}
@@ -139,6 +139,6 @@ def _without_gpu() -> None:
     os.environ["JAX_PLATFORMS"] = "cpu"
 
 
-def _moved_m(real: Any, made: Any) -> float:
+def _moved_m(real: Any, output: Any) -> float:
     """Mean distance between each point and the original that it was made from."""
-    return float(np.hypot(made.x_m - real.x_m, made.y_m - real.y_m).mean())
+    return float(np.hypot(output.x_m - real.x_m, output.y_m - real.y_m).mean())

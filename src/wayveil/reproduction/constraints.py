@@ -86,12 +86,12 @@ def run(
     walks = random_walks(m, points, seed)
     largest = sensitivity(points, diameter(), 0.0)
     rows: list[Row] = [{"case": "originals", "loss": "", **_shares(walks.points)}]
-    made: dict[tuple[str, str], NDArray[np.float64]] = {}
+    outputs: dict[tuple[str, str], NDArray[np.float64]] = {}
     for number, case in enumerate(cases):
         iterations = min(case.iterations, 50) if quick else case.iterations
         settings = Settings(case.loss, case.learning_rate, iterations)
         result = dpe(walks, largest, Options(EPSILON, synthesis=settings, seed=seed), terms_of(case))
-        made[case.name, case.loss] = result.points
+        outputs[case.name, case.loss] = result.points
         factors = case.factors or ("", "")
         rows.append({
             "case": case.name, "loss": case.loss, "reading": case.reading if case.factors else "",
@@ -102,7 +102,7 @@ def run(
         progress("constraints", (number + 1) / len(cases))
     settings_row = {"m": m, "points": points, "epsilon": EPSILON, "lambda": largest, "seed": seed, "quick": quick}
     write_table(folder, "constraints", settings_row, rows, [NOTE])
-    save_figure(_picture(walks, made, rows), folder, "constraints")
+    save_figure(_picture(walks, outputs, rows), folder, "constraints")
     return rows
 
 
@@ -112,7 +112,7 @@ def _shares(points: NDArray[np.float64]) -> Row:
     return {"inside_disc": round(float(closed.mean()), 4), "outside_box": round(float(outside.mean()), 4)}
 
 
-def _picture(walks: Aligned, made: dict[tuple[str, str], NDArray[np.float64]], rows: list[Row]) -> Any:
+def _picture(walks: Aligned, outputs: dict[tuple[str, str], NDArray[np.float64]], rows: list[Row]) -> Any:
     from matplotlib.patches import Circle, Rectangle
 
     shown = ("without penalties", "printed", "stronger", "smaller steps")
@@ -122,10 +122,10 @@ def _picture(walks: Aligned, made: dict[tuple[str, str], NDArray[np.float64]], r
     for line, loss in enumerate(losses):
         for column, name in enumerate(shown):
             axis = axes[line][column]
-            if (name, loss) not in made:
+            if (name, loss) not in outputs:
                 axis.set_axis_off()
                 continue
-            points = made[name, loss].reshape(-1, 2)
+            points = outputs[name, loss].reshape(-1, 2)
             original = walks.points.reshape(-1, 2)
             axis.scatter(*original.T, s=2, color="#e0a800", alpha=0.35, label="original", rasterized=True)
             axis.scatter(*points.T, s=2, color="#1b7f3b", alpha=0.5, label="perturbed", rasterized=True)

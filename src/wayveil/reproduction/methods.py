@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class RunSettings:
-    """What the published method needs beside epsilon."""
+    """What the published method needs besides epsilon."""
 
     learning_rate: float
     iterations: int
@@ -45,8 +45,8 @@ def _published(loss: str) -> Callable[..., Trajectories]:
     def run(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
         options = Options(epsilon, synthesis=Settings(loss, how.learning_rate, how.iterations), seed=how.seed,
                           time_scale_mps=how.time_scale_mps)  # fmt: skip
-        made = synthesize_published(data, scope, options, progress=progress)
-        return made.trajectories
+        result = synthesize_published(data, scope, options, progress=progress)
+        return result.trajectories
 
     return run
 

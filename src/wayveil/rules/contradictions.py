@@ -81,8 +81,9 @@ def _refuse_all_closed(rules: list[Rule], free: Any, scope: Scope) -> None:
     # Nothing changes between two boundaries, so one instant represents each interval of the week.
     edges = np.array(sorted(marks))
     instants = (edges[1:] + edges[:-1]) / 2
-    shut = np.array([np.ones(len(instants), bool) if when.always else when.depth_s(instants, np) > 0 for when in hours])
-    patterns, which = np.unique(shut.T, axis=0, return_inverse=True)
+    always = np.ones(len(instants), bool)
+    is_closed = np.array([always if when.always else when.depth_s(instants, np) > 0 for when in hours])
+    patterns, which = np.unique(is_closed.T, axis=0, return_inverse=True)
 
     def leaves_room(pattern: np.ndarray) -> bool:
         if pattern @ sizes < free.area * (1 - SMALL_SHARE):

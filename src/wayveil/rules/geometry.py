@@ -90,7 +90,7 @@ def _polygon(rings: list[np.ndarray], scope: Scope) -> Any:
     import shapely
 
     metre = _turn_m(scope) / 360.0
-    made = []
+    rings_m = []
     shell_middle = None
     for ring in rings:
         lon = _unwrap(ring)
@@ -101,8 +101,8 @@ def _polygon(rings: list[np.ndarray], scope: Scope) -> Any:
             shell_middle = middle
         lon = lon - 360.0 * np.round((middle - shell_middle) / 360.0)
         y = scope.to_metres(np.zeros(len(ring)), ring[:, 1])[1]
-        made.append(np.column_stack([(lon - scope.west) * metre, y]))
-    return shapely.Polygon(made[0], made[1:])
+        rings_m.append(np.column_stack([(lon - scope.west) * metre, y]))
+    return shapely.Polygon(rings_m[0], rings_m[1:])
 
 
 def _unwrap(positions: np.ndarray) -> np.ndarray:

@@ -21,11 +21,11 @@ from wayveil.simulate.people import (
 _DAYS = (
     # share of working days, of weekend days, stops between home and home, hours of the departures
     (0.46, 0.04, "work", (7.8, 17.4)),
-    (0.17, 0.01, "work haunt", (7.9, 17.3, 19.8)),
-    (0.09, 0.00, "work haunt work", (7.9, 12.1, 13.3, 17.6)),
-    (0.08, 0.35, "haunt", (10.6, 13.2)),
-    (0.06, 0.22, "haunt", (19.2, 22.4)),
-    (0.03, 0.18, "haunt haunt", (11.2, 14.1, 17.4)),
+    (0.17, 0.01, "work leisure", (7.9, 17.3, 19.8)),
+    (0.09, 0.00, "work leisure work", (7.9, 12.1, 13.3, 17.6)),
+    (0.08, 0.35, "leisure", (10.6, 13.2)),
+    (0.06, 0.22, "leisure", (19.2, 22.4)),
+    (0.03, 0.18, "leisure leisure", (11.2, 14.1, 17.4)),
 )
 """Kinds of days; on the remaining days somebody stays at home. Round numbers in the range of travel surveys."""
 _RECORDED_TAIL = 0.9
@@ -37,7 +37,7 @@ _PERSON_SD_H, _DEPARTURE_SD_H, _MOST_H = 0.4, 0.2, 0.45
 def draw_diaries(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
     """All trips of one batch of people; `Trips.day` says which of them belong to one day."""
     rng = np.random.default_rng([seed, 5, batch])
-    home, at_work, haunts = choose_places(city, anchors, USERS_PER_BATCH, rng)
+    home, at_work, leisure = choose_places(city, anchors, USERS_PER_BATCH, rng)
     days, first_s = days_of(city)
     person, day = _recorded_days(days, rng)
     kind = _kinds(weekday_of(city, first_s, day) >= 5, rng)
@@ -46,7 +46,7 @@ def draw_diaries(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
     for number, (_, _, stops, hours) in enumerate(_DAYS):
         rows = np.flatnonzero(kind == number)
         who = person[rows]
-        places = [at_work[who] if stop == "work" else _any_of(haunts[who], rng) for stop in stops.split()]
+        places = [at_work[who] if stop == "work" else _any_of(leisure[who], rng) for stop in stops.split()]
         for k, hour in enumerate(hours):
             late_h = np.clip(rng.normal(0, _DEPARTURE_SD_H, len(rows)), -_MOST_H, _MOST_H)
             depart = first_s + day[rows] * 86_400 + np.floor((hour + shift_h[who] + late_h) * 3600)

@@ -111,8 +111,8 @@ def simulate_batches(
     """
     progress("routes", 0.0)
     traffic = prepare_traffic(city)
-    made = batch = idle = 0
-    while made < n:
+    drawn = batch = idle = 0
+    while drawn < n:
         piece = _batch(traffic, batch, seed, behaviour)
         batch += 1
         idle = 0 if len(piece) else idle + 1
@@ -120,10 +120,10 @@ def simulate_batches(
             raise InputError("This city is too small for a trip; give it a larger size.")
         if not len(piece):
             continue
-        if made + len(piece) > n:
-            piece = select(piece, np.arange(n - made))
-        made += len(piece)
-        progress("trajectories", made / n)
+        if drawn + len(piece) > n:
+            piece = select(piece, np.arange(n - drawn))
+        drawn += len(piece)
+        progress("trajectories", drawn / n)
         yield piece
 
 

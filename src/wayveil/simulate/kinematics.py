@@ -27,7 +27,7 @@ def move(
     depart_hour: NDArray[np.float64],
     rng: np.random.Generator,
 ) -> Drives:
-    """Positions and times along each route, as `drive`, with a speed that changes continuously.
+    """Positions and times along each route, like `drive`, with a speed that changes continuously.
 
     v² ≤ v_j² + 2·a·|s − s_j| for every place j with a speed limit v_j: two running minima over all trips at once. A
     trip begins and ends at rest, so nothing passes from one trip to the next.
@@ -104,9 +104,9 @@ def _timed(
     new_trip = np.r_[True, owner[1:] != owner[:-1]]
     step = np.hypot(*np.diff(xy, axis=0, prepend=xy[:1]).T)
     step[new_trip] = 0.0
-    way = np.cumsum(step)
-    squared = np.minimum.accumulate(most**2 - 2 * _ACCELERATION * way) + 2 * _ACCELERATION * way
-    squared = np.minimum.accumulate((squared + 2 * _BRAKING * way)[::-1])[::-1] - 2 * _BRAKING * way
+    along_m = np.cumsum(step)
+    squared = np.minimum.accumulate(most**2 - 2 * _ACCELERATION * along_m) + 2 * _ACCELERATION * along_m
+    squared = np.minimum.accumulate((squared + 2 * _BRAKING * along_m)[::-1])[::-1] - 2 * _BRAKING * along_m
     speed = np.sqrt(np.maximum(squared, 0.0))
     seconds = step / np.maximum((speed + np.r_[0.0, speed[:-1]]) / 2, _SLOWEST_MPS)
     # A stop is its vertex twice: on arrival and on departure.

@@ -85,7 +85,7 @@ def draw_trips(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
     days, first_s = days_of(city)
     slots = len(_SLOTS) * days
     count = np.minimum(np.floor(rng.random(n) ** (-1 / _TAIL)).astype(int), min(MOST_TRIPS_PER_USER, slots))
-    home, at_work, haunts = choose_places(city, anchors, n, rng)
+    home, at_work, leisure_of = choose_places(city, anchors, n, rng)
     roams = rng.random(n) < 0.08 + 0.3 * (count > 40)  # couriers and taxis travel anywhere at any hour
     shift_h = np.where(roams, rng.uniform(0, 24, n), np.clip(rng.normal(0, 0.45, n), -1.2, 1.2))
     by_day_h = np.clip(rng.normal(0, 1.0, (n, days)), -2, 2)  # departures on weekends are less regular
@@ -100,7 +100,7 @@ def draw_trips(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
     depart = first_s + day * 86_400 + np.floor(hour * 3600)
 
     commutes = ~roams[user] & ~weekend & np.isin(kind, (0, 4)) & (rng.random(len(user)) < 0.85)
-    haunt = haunts[user, rng.integers(0, 3, len(user))]
+    haunt = leisure_of[user, rng.integers(0, 3, len(user))]
     anchor = np.where(commutes, at_work[user], haunt)
     free = rng.random(len(user)) < 0.5 + 0.2 * (hour < 14) - 0.2 * (hour > 19)
     to_anchor = np.where(commutes, kind == 0, free)
@@ -127,8 +127,8 @@ def choose_places(
     home = rng.choice(len(xy), n, p=city.home_weight)
     near = -np.hypot(*(xy[home][:, None] - xy[anchors.node][None]).transpose(2, 0, 1)) / _REACH_M
     at_work = _choose(np.log(anchors.work) + 0.6 * near, rng)
-    haunts = np.column_stack([_choose(np.log(anchors.leisure) + near, rng) for _ in range(3)])
-    return home, at_work, haunts
+    leisure_of = np.column_stack([_choose(np.log(anchors.leisure) + near, rng) for _ in range(3)])
+    return home, at_work, leisure_of
 
 
 def closed_bits(city: City, depart_utc: NDArray[np.float64]) -> NDArray[np.int64]:

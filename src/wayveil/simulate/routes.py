@@ -73,11 +73,11 @@ class Router:
         from scipy.sparse.csgraph import dijkstra
 
         if (closed, taste) not in self._trees:
-            arcs, shut = self.arcs, np.zeros(len(self.city.streets), bool)
+            arcs, is_closed = self.arcs, np.zeros(len(self.city.streets), bool)
             for k in range(len(self.blocked)):
                 if closed >> k & 1:
-                    shut |= self.blocked[k]
-            open_arcs = ~shut[arcs.edge]
+                    is_closed |= self.blocked[k]
+            open_arcs = ~is_closed[arcs.edge]
             cost = self.cost_s[taste][arcs.edge][open_arcs]
             start, end = arcs.start[open_arcs], arcs.end[open_arcs]
             pair = []

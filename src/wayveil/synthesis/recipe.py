@@ -156,9 +156,9 @@ def _draw(piece: tuple[Model, int, np.random.SeedSequence, float | None], progre
         return shard
     scope = model.estimates.scope
     whole = None if people is None else int(people)
-    made = with_people(shard.trajectories, model.people, scope, model.rules, random, whole, progress)
-    after = count_violations(with_scope_bounds(model.rules, scope), made, scope)
-    return Shard(made, replace(shard.facts, trajectories=len(made), violations_after=after))
+    output = with_people(shard.trajectories, model.people, scope, model.rules, random, whole, progress)
+    after = count_violations(with_scope_bounds(model.rules, scope), output, scope)
+    return Shard(output, replace(shard.facts, trajectories=len(output), violations_after=after))
 
 
 def draw_shard(model: Model, count: int, random: np.random.Generator, progress: Progress = quiet) -> Shard:
@@ -198,20 +198,20 @@ def _draw_trips(model: Model, count: int, random: np.random.Generator, progress:
         tracks, model.rules, estimates, other_tracks, random, part(progress, _DRAWING, 0.55, 0.95)
     )
     tracks, scope = obedient.tracks, estimates.scope
-    made = Trajectories(tracks.offsets, *written_degrees(tracks.x_m, tracks.y_m, scope), tracks.t_utc)
+    output = Trajectories(tracks.offsets, *written_degrees(tracks.x_m, tracks.y_m, scope), tracks.t_utc)
     before, all_rules = obedient.violations_before, with_scope_bounds(model.rules, scope)
     facts = Facts(
-        trajectories=len(made),
+        trajectories=len(output),
         loss=fit.loss,
         effective_sample_share=fit.effective_sample_share,
         realised_density_jsd=gap,
         violations_before=before,
         # If nothing was changed, the violations after are those before.
-        violations_after=before if obedient.obeyed_before else count_violations(all_rules, made, scope),
+        violations_after=before if obedient.obeyed_before else count_violations(all_rules, output, scope),
         changed=obedient.changed,
         avoided=tuple(rule.name for rule in model.avoided),
     )
-    return Shard(made, facts)
+    return Shard(output, facts)
 
 
 @dataclass(frozen=True, eq=False)

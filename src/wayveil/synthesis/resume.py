@@ -142,8 +142,8 @@ def _ours(name: str) -> bool:
 
 
 def _write_part(path: Path, shard: Shard) -> None:
-    made = shard.trajectories
-    tables = tables_of(made, whole=whole_seconds(made.t_utc))
+    trajectories = shard.trajectories
+    tables = tables_of(trajectories, whole=whole_seconds(trajectories.t_utc))
     # A part is read once and removed, so writing speed matters more than size.
     write_tables(tables, path, {_FACTS: json.dumps(asdict(shard.facts))}, private=False, compression="lz4")
 

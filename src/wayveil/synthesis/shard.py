@@ -70,11 +70,10 @@ class Shard:
 
 def numbered_from(shard: Shard, first: int) -> Shard:
     """The shard with the numbers of its people, if it has any, from `first` on: no two shards share a person."""
-    made = shard.trajectories
-    if made.user is None:
+    user = shard.trajectories.user
+    if user is None:
         return shard
-    user = np.asarray(made.user, np.int64) + first
-    return replace(shard, trajectories=Trajectories(made.offsets, made.lon, made.lat, made.t_utc, user))
+    return replace(shard, trajectories=replace(shard.trajectories, user=np.asarray(user, np.int64) + first))
 
 
 def shard_sizes(count: int) -> list[int]:
@@ -108,9 +107,9 @@ def added_counts(parts: Sequence[dict[str, dict[str, int]]]) -> dict[str, dict[s
     total: dict[str, dict[str, int]] = {}
     for one in parts:
         for rule, counts in one.items():
-            mine = total.setdefault(rule, dict.fromkeys(counts, 0))
+            counted = total.setdefault(rule, dict.fromkeys(counts, 0))
             for kind, number in counts.items():
-                mine[kind] += number
+                counted[kind] += number
     return total
 
 

@@ -27,31 +27,31 @@ def draw_single_points(model: Model, count: int, random: np.random.Generator) ->
     """`count` trajectories of a single point; those that break a rule are drawn again, and finally left out."""
     estimates, prior, scope = model.estimates, model.prior, model.estimates.scope
     all_rules = with_scope_bounds(model.rules, scope)
-    made = _single_points(estimates, prior, count, random)
-    before = count_violations(all_rules, made, scope)
-    broken = np.flatnonzero(violating_trajectories(all_rules, motion_of(made, scope)))
+    drawn = _single_points(estimates, prior, count, random)
+    before = count_violations(all_rules, drawn, scope)
+    broken = np.flatnonzero(violating_trajectories(all_rules, motion_of(drawn, scope)))
     replaced = len(broken)
     for _ in range(SETTINGS.redraws):
         if len(broken) == 0:
             break
-        kept = select(made, np.setdiff1d(np.arange(len(made)), broken))
-        made = concatenate([kept, _single_points(estimates, prior, len(broken), random)])
-        broken = np.flatnonzero(violating_trajectories(all_rules, motion_of(made, scope)))
+        kept = select(drawn, np.setdiff1d(np.arange(len(drawn)), broken))
+        drawn = concatenate([kept, _single_points(estimates, prior, len(broken), random)])
+        broken = np.flatnonzero(violating_trajectories(all_rules, motion_of(drawn, scope)))
     if len(broken) == count:
         raise no_room(count, [rule.name for rule in model.rules])
-    made = select(made, np.setdiff1d(np.arange(len(made)), broken)) if len(broken) else made
-    x_m, y_m = scope.to_metres(made.lon, made.lat)
+    drawn = select(drawn, np.setdiff1d(np.arange(len(drawn)), broken)) if len(broken) else drawn
+    x_m, y_m = scope.to_metres(drawn.lon, drawn.lat)
     facts = Facts(
-        trajectories=len(made),
+        trajectories=len(drawn),
         loss={},
         effective_sample_share=1 / SETTINGS.candidates,  # all points are independent draws with equal weight
-        realised_density_jsd=jsd(histogram(Polylines(made.offsets, x_m, y_m), estimates.grid), estimates.occupancy),
+        realised_density_jsd=jsd(histogram(Polylines(drawn.offsets, x_m, y_m), estimates.grid), estimates.occupancy),
         violations_before=before,
-        violations_after=count_violations(all_rules, made, scope),
+        violations_after=count_violations(all_rules, drawn, scope),
         changed={"moved": 0, "retimed": 0, "replaced": replaced, "left_out": len(broken)},
         avoided=tuple(rule.name for rule in model.avoided),
     )
-    return Shard(made, facts)
+    return Shard(drawn, facts)
 
 
 def _single_points(estimates: Estimates, prior: Prior, count: int, random: np.random.Generator) -> Trajectories:

@@ -140,9 +140,9 @@ def tables(
     released = release if isinstance(release, Release) else read_release(Path(release))
     progress("reading", 0.0)
     periods, areas, roadmap = parts_of(parts), zones_of(zones, released), roads_of(roads)
-    made, notes, what = _synthetic(synthetic)
+    trajectories, notes, what = _synthetic(synthetic)
     marked = _check_mark(notes, what, released, allow_unmarked)
-    trips = Trips.of(made, released.scope)
+    trips = Trips.of(trajectories, released.scope)
     basis = Basis(trips, Scale.of(released, len(trips)), periods, uncertainty(released, progress=progress))
     progress("counting", 0.0)
     by_zone, by_pair = flow_tables(basis, areas)
@@ -183,37 +183,39 @@ def _check_mark(notes: dict[str, str], what: str, release: Release, allow_unmark
 def _summary(basis: Basis, notes: dict[str, str], marked: bool, zones: Zones, matched: float | None) -> dict[str, Any]:
     scope, release, scale = basis.trips.scope, basis.uncertainty.release, basis.scale
     days = None if scope.first_day is None else [str(scope.first_day), str(scope.last_day)]
-    said = [
+    remarks = [
         "Counts are trips of the whole period, scaled to the estimated number of trips; dates are made up.",
         "sd is the standard error; the true figure lies between low_90 and high_90 with a probability of about 90 %.",
         "Errors of different rows are not independent: do not add variances.",
     ]
     if release.unit == "user":
-        said.append(
+        remarks.append(
             f"Counts include at most {release.max_per_user} trips of each person; further trips are missing."
         )
     if zones.overlaps:
-        said.append(
+        remarks.append(
             f"{zones.overlaps} zones overlap: a place in several zones counts for the first of them in the file, so "
             "the later ones have too few trips."
         )
     if len(zones) > COMPLETE_UP_TO:
-        said.append("Pairs of zones without a synthetic trip are not listed.")
+        remarks.append("Pairs of zones without a synthetic trip are not listed.")
     if matched is not None:
-        said.append(
+        remarks.append(
             f"{1 - matched:.1%} of the distance could not be matched to a street and is in no street's traffic; "
             "between distant points the shortest path was taken."
         )
         if not has_routes(basis.uncertainty):
-            said.append("The trips were recorded at their ends only, so the traffic and speeds of streets are guesses.")
+            remarks.append(
+                "The trips were recorded at their ends only, so the traffic and speeds of streets are guesses."
+            )
         if notes.get("roads") == "false":
-            said.append("The trips were made without a road map, so the traffic of single streets is a guess.")
-    said += [] if marked else [UNMARKED]
-    said += [] if release.private else ["Not private: the noise of the release came from a seed."]
+            remarks.append("The trips were made without a road map, so the traffic of single streets is a guess.")
+    remarks += [] if marked else [UNMARKED]
+    remarks += [] if release.private else ["Not private: the noise of the release came from a seed."]
     return {
         "scope": scope.name, "timezone": scope.timezone, "days": days, "parts_of_day": list(basis.parts.names),
         "epsilon": decimal_text(release.epsilon), "unit": release.unit, "differentially_private": release.private,
         "marked": marked, "release": notes.get("release"), "trips": round(scale.number, 1),
         "trips_sd": round(scale.number_sd, 1), "synthetic_trips": len(basis.trips), "zones": len(zones),
-        "matched_share": None if matched is None else round(matched, 4), "notes": said,
+        "matched_share": None if matched is None else round(matched, 4), "notes": remarks,
     }  # fmt: skip

@@ -72,7 +72,7 @@ def _write_geopackage(tables: Sequence[Table], path: Path, private: bool) -> Non
     import shapely
 
     pyogrio = gis()
-    # GDAL sets the mode of its file and writes others beside it, so it works in a folder that only the owner can open.
+    # GDAL sets the mode of its file and writes others next to it, so it works in a folder that only the owner can open.
     with atomic_path(path, private=private) as part, TemporaryDirectory(prefix=".", dir=path.parent) as hidden:
         file = Path(hidden) / GEOPACKAGE
         for number, table in enumerate(tables):

@@ -163,14 +163,14 @@ def _measure(files: Files, n: int, seed: int, progress: Progress) -> str:
 
 
 def _synthesize(files: Files, n: int, seed: int, progress: Progress) -> str:
-    made = synthesize_file(
+    summary = synthesize_file(
         files.release, files.synthetic, roads=files.roads, rules=files.rules, seed=seed, progress=progress
     )
     scope = read_scope(files.scope)
     rules = read_rules(files.rules, scope, read_roads(files.roads))
     # Counted in the file as it was written.
     broken = int(violating_trajectories(rules, motion_of(read(files.synthetic), scope)).sum())
-    return f"{made['trajectories']:,} synthetic trajectories; {broken:,} of them violate one of {len(rules)} rules"
+    return f"{summary['trajectories']:,} synthetic trajectories; {broken:,} of them violate one of {len(rules)} rules"
 
 
 def _evaluate(files: Files, n: int, seed: int, progress: Progress) -> str:

@@ -209,13 +209,13 @@ def do_run(
         measure_file(wanted, release, progress=progress)
     else:
         _check_same(run)
-    made = synthesize_file(
+    summary = synthesize_file(
         release, synthetic, roads=roads, rules=rules, n=make.n, people=make.people, seed=make.seed,
         estimator=make.estimator, say=say, progress=progress,
     )  # fmt: skip
     if out.report is not None:
         write_report(release, synthetic, Path(out.report), roads=roads, rules=rules, progress=progress)
-    return {"release": str(release), "report": out.report, "spent": spent, "other_trips": others, **made}
+    return {"release": str(release), "report": out.report, "spent": spent, "other_trips": others, **summary}
 
 
 def _check_all(run: RunFile) -> None:
@@ -271,8 +271,8 @@ def _try_inputs(run: RunFile) -> str:
 
 def _check_same(run: RunFile) -> None:
     found, how = read_release(run.output.release), run.measure
-    asked = exact_epsilon(how.epsilon), float(exact_delta(how.delta)), how.protects, read_scope(how.scope)
-    if (found.epsilon, found.delta, Unit(found.unit, found.max_per_user), found.scope) != asked:
+    expected = exact_epsilon(how.epsilon), float(exact_delta(how.delta)), how.protects, read_scope(how.scope)
+    if (found.epsilon, found.delta, Unit(found.unit, found.max_per_user), found.scope) != expected:
         raise InputError(
             f"'{Path(run.output.release).name}' already exists and was measured with other settings (epsilon "
             f"{decimal_text(found.epsilon)}, {found.unit} level); change output.release or move the file."

@@ -78,8 +78,8 @@ def synthesize(
     count = request.count
     streets = roads_of(roads)
     request = replace(request, roads=streets, rules=as_rules(rules, release.scope, streets))
-    made = synthesize_from(request, engine, progress)
-    if left_out := made.diagnostics["changed"]["left_out"]:
+    synthesis = synthesize_from(request, engine, progress)
+    if left_out := synthesis.diagnostics["changed"]["left_out"]:
         message = f"{left_out:,} of {count:,} trajectories could not be made to obey the rules and were left out."
         warnings.warn(message, LeftOutWarning, stacklevel=callers_level())
-    return made
+    return synthesis

@@ -109,19 +109,19 @@ def synthesize_file(
     request = Request(
         release, roadmap, rule_list, count if people is None else None, people, seed, estimator or DEFAULT_ESTIMATOR
     )
-    made: Any
+    result: Any
     notes, resumed = synthesis_notes(release, rules=len(rule_list), roads=roadmap is not None), False
     if kind == "parquet" and times != "iso":
         # Shard by shard, so that memory stays constant and the same command can continue an interrupted run.
-        made = synthesize_to_parquet(
+        result = synthesize_to_parquet(
             request, output, engine=_pieces(engine), extra_metadata=notes, progress=progress
         )
-        number, resumed = made.trajectories, made.resumed_shards > 0
+        number, resumed = result.trajectories, result.resumed_shards > 0
     else:
         with output_lock(output):
-            made = synthesize(request, _pieces(engine), progress)
-            write_trajectories(made.trajectories, output, WriteOptions(False, None, notes, times, mode=mode))
-        number = len(made.trajectories)
+            result = synthesize(request, _pieces(engine), progress)
+            write_trajectories(result.trajectories, output, WriteOptions(False, None, notes, times, mode=mode))
+        number = len(result.trajectories)
     if replaces:
         say(f"Replaced the existing file '{output.name}'.")
     return {
@@ -132,7 +132,7 @@ def synthesize_file(
         "resumed": resumed,
         "rules": len(rule_list),
         "few": low_count_text(release, advice=True),
-        "diagnostics": made.diagnostics,
+        "diagnostics": result.diagnostics,
     }
 
 

@@ -157,8 +157,8 @@ class Synthesizer:
         zone = _zone_of(times, timezone)
         if not hasattr(self, "release"):
             raise InputError("Call fit(data) before sample().")
-        made = synthesize(Request(self.release, self.roads, self.rules, n, seed=seed), progress=self.progress)
-        return self._layout.frame(made.trajectories, zone)
+        synthesis = synthesize(Request(self.release, self.roads, self.rules, n, seed=seed), progress=self.progress)
+        return self._layout.frame(synthesis.trajectories, zone)
 
 
 def _arguments() -> list[str]:

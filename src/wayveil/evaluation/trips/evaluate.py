@@ -159,13 +159,13 @@ def _tables(sets: Sets, matched: tuple[Matched, ...] | None, with_time: bool) ->
     real, synthetic, other = _sides(sets)
     pairs: Pairs = {}
     if matched is not None:
-        flows, made, floor = (flow_codes(paths, roads) for paths, roads in zip(_sides(sets), matched))
+        real_flows, synthetic_flows, floor = (flow_codes(paths, roads) for paths, roads in zip(_sides(sets), matched))
         for name in FLOWS:
-            pairs[name] = flow_error(flows[name], made[name]), flow_error(flows[name], floor[name])
+            pairs[name] = flow_error(real_flows[name], synthetic_flows[name]), flow_error(real_flows[name], floor[name])
     if with_time:
         value, least = speed_errors(real, synthetic), speed_errors(real, other)
         pairs |= {name: (value[name], least[name]) for name in value}
         pairs["inward"] = inward_error(real, synthetic), inward_error(real, other)
-        stays, made_stays, other_stays = (stays_per_100(paths) for paths in _sides(sets))
-        pairs["stays"] = (made_stays / stays, other_stays / stays) if stays > 0 else (None, None)
+        stays, synthetic_stays, other_stays = (stays_per_100(paths) for paths in _sides(sets))
+        pairs["stays"] = (synthetic_stays / stays, other_stays / stays) if stays > 0 else (None, None)
     return pairs

@@ -51,8 +51,8 @@ def make_sets(real: Paths, synthetic: Paths, scope: Scope, seed: int = 0) -> Set
     one, other = order[:half], order[half : 2 * half]
     rest = np.r_[one[classified:], other[classified:]]
     reference, other_half = (rounded(take(real, index[:size]), scope) for index in (one, other))
-    made = rounded(take(synthetic, drawn[:size]), scope)
-    return Sets(reference, other_half, made, take(real, rest), classified)
+    compared = rounded(take(synthetic, drawn[:size]), scope)
+    return Sets(reference, other_half, compared, take(real, rest), classified)
 
 
 def take(paths: Paths, index: Ints) -> Paths:

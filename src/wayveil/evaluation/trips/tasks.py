@@ -21,15 +21,15 @@ def next_cell_accuracy(train: Paths, test: Paths) -> float | None:
     sequences = [_moves(paths) for paths in (train, test)]
     known, code = np.unique(np.concatenate([cell for cell, _ in sequences]), return_inverse=True)
     size, split = len(known), len(sequences[0][0])
-    learned, asked = _triples(code[:split], sequences[0][1]), _triples(code[split:], sequences[1][1])
-    if len(asked) == 0:
+    learned, tested = _triples(code[:split], sequences[0][1]), _triples(code[split:], sequences[1][1])
+    if len(tested) == 0:
         return None
     pairs = _pairs(code[:split], sequences[0][1])
     by_one = _commonest(pairs[:, 0], pairs[:, 1], size)
     by_two = _commonest(learned[:, 0] * size + learned[:, 1], learned[:, 2], size)
-    guess = _looked_up(*by_two, asked[:, 0] * size + asked[:, 1])
-    guess = np.where(guess >= 0, guess, _looked_up(*by_one, asked[:, 1]))
-    return float(np.mean(guess == asked[:, 2]))
+    guess = _looked_up(*by_two, tested[:, 0] * size + tested[:, 1])
+    guess = np.where(guess >= 0, guess, _looked_up(*by_one, tested[:, 1]))
+    return float(np.mean(guess == tested[:, 2]))
 
 
 def _moves(paths: Paths) -> tuple[Ints, Ints]:
@@ -73,14 +73,14 @@ def travel_time_error(train: Paths, test: Paths, seed: int = 0) -> float | None:
     """
     from sklearn.ensemble import HistGradientBoostingRegressor
 
-    (known, taken_s), (asked, true_s) = _journeys(train), _journeys(test)
+    (known, taken_s), (tested, true_s) = _journeys(train), _journeys(test)
     if min(len(taken_s), len(true_s)) < SETTINGS.fewest:
         return None
     model = HistGradientBoostingRegressor(
         loss="absolute_error", max_iter=200, learning_rate=0.08, early_stopping=False, random_state=seed
     )
     with one_thread():
-        guess_s = np.exp(model.fit(known, np.log(taken_s)).predict(asked))
+        guess_s = np.exp(model.fit(known, np.log(taken_s)).predict(tested))
     return float(np.mean(np.abs(guess_s - true_s)))
 
 

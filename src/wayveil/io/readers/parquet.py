@@ -75,9 +75,9 @@ def roles_of(parquet: pq.ParquetFile, options: ReadOptions, origin: str) -> Layo
         raise InputError(f"'{origin}' has more than {MAX_COLUMNS} columns; keep only the needed ones.")
     lowered = {name.strip().lower() for name in schema.names}
     plain = (options.lon and options.lat) or all(lowered & set(KNOWN_NAMES[role]) for role in ("lon", "lat"))
-    asked = options.format == "geoparquet"
-    geometry = None if plain and not asked else geometry_position(schema, origin)
-    if asked and geometry is None:
+    required = options.format == "geoparquet"
+    geometry = None if plain and not required else geometry_position(schema, origin)
+    if required and geometry is None:
         raise InputError(f"'{origin}' has no 'geo' metadata, so it is not GeoParquet.")
     return resolve_layout(schema.names, options, origin, geometry, lines=holds_lines(schema))
 

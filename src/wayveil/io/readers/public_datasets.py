@@ -65,7 +65,7 @@ def _single_formats(folder: Path) -> list[str]:
     kinds = set()
     for file in every_file(folder):
         if any(part.startswith("_") for part in file.relative_to(folder).parts):
-            continue  # the notes that programs keep beside Parquet files
+            continue  # the notes that programs keep next to Parquet files
         packed = file.suffix.lower() in PACKED_ENDINGS
         name = (file.stem if packed else file.name).lower()
         kind = next((READ_AS.get(kind, kind) for ending, kind in ENDINGS if name.endswith(ending)), "")

@@ -116,7 +116,7 @@ def _list_text(value: Any) -> str | None:
 
 @dataclass(frozen=True)
 class Known:
-    """What is known about a table beside its columns."""
+    """What is known about a table besides its columns."""
 
     labels: GivenLabels = NO_LABELS
     """Labels that were read elsewhere."""

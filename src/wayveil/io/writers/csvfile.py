@@ -11,7 +11,7 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io.atomic import atomic_path, write_text
 from wayveil.io.csv_notes import CONTENT, check_notes, digest, notes_at
-from wayveil.io.options import Notes, notes_beside
+from wayveil.io.options import Notes, notes_path
 from wayveil.io.writers.stamps import iso_times
 from wayveil.io.writers.trips import trip_table
 
@@ -25,7 +25,7 @@ def write(
     times: str | None = None,
     trips: bool = False,
 ) -> None:
-    """Write a CSV file, and `extra_metadata` as `<name>.meta.json` beside it, because CSV has no place for metadata.
+    """Write a CSV file, and `extra_metadata` as `<name>.meta.json` next to it, because CSV has no place for metadata.
 
     The notes contain a digest of the CSV file, so that they are ignored if it is replaced. `trips` writes one line per
     trip instead of one per point.
@@ -39,7 +39,7 @@ def write(
         raise InputError(
             "Some user labels contain line breaks, which this CSV writer does not support; write Parquet instead."
         )
-    beside = notes_beside(path)
+    notes_file = notes_path(path)
     if extra_metadata:
         check_notes(path)
     mark = "\t" if path.suffix.lower() == ".tsv" else ","
@@ -48,9 +48,9 @@ def write(
         pacsv.write_csv(table, stream, pacsv.WriteOptions(include_header=False, delimiter=mark))
     if extra_metadata:
         notes = {**extra_metadata, CONTENT: digest(path)}
-        write_text(beside, json.dumps(notes, indent=2, ensure_ascii=False) + "\n", private=private)
-    elif CONTENT in notes_at(beside):
-        beside.unlink()
+        write_text(notes_file, json.dumps(notes, indent=2, ensure_ascii=False) + "\n", private=private)
+    elif CONTENT in notes_at(notes_file):
+        notes_file.unlink()
 
 
 def with_iso_times(trajectories: Trajectories, table: pa.Table) -> pa.Table:

@@ -105,8 +105,8 @@ def pool_estimates(own: Field, others: Sequence[tuple[Field, float]]) -> Field:
 
 def with_blocks_of(field: Field, sums_of: Field, side: int) -> Field:
     """The field with each block scaled to the block's sum in `sums_of`; unchanged if it is empty in either field."""
-    mine, theirs = pool(field, side), pool(sums_of, side)
-    factor = np.divide(theirs, mine, out=np.ones_like(mine), where=(mine > 0) & (theirs > 0))
+    own, other = pool(field, side), pool(sums_of, side)
+    factor = np.divide(other, own, out=np.ones_like(own), where=(own > 0) & (other > 0))
     moved = field * spread(factor, side, field.shape)
     result: Field = moved * (sums_of.sum() / max(moved.sum(), _LEAST))
     return result
@@ -153,10 +153,14 @@ def _learned(grids: Grids, bayes: tuple[Field, Field], warn: bool = True) -> "tu
 
     area = grids.area
 
-    def corrected(levels: Sequence[NoisyLevel], field: Field, kind: "Kind", beside: NDArray[np.float32]) -> "Refined":
+    def corrected(
+        levels: Sequence[NoisyLevel], field: Field, kind: "Kind", other_field: NDArray[np.float32]
+    ) -> "Refined":
         observed = network.Observed(levels, grids.count, area, grids.road_features or None)
-        found = network.refine(observed, field, kind=kind, beside=beside)
+        found = network.refine(observed, field, kind=kind, other_field=other_field)
         return network.with_warning(found) if warn else found
 
-    occupancy = corrected(grids.points, bayes[0], "occupancy", features.beside_occupancy(grids.ends, bayes[1], area))
-    return occupancy, corrected(grids.ends, bayes[1], "end_points", features.beside_end_points(occupancy.field, area))
+    from_ends = features.inputs_for_occupancy(grids.ends, bayes[1], area)
+    occupancy = corrected(grids.points, bayes[0], "occupancy", from_ends)
+    from_occupancy = features.inputs_for_end_points(occupancy.field, area)
+    return occupancy, corrected(grids.ends, bayes[1], "end_points", from_occupancy)

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core.density import NoisyLevel, _from_parent, _towards_parent, reconcile
+from wayveil.core.density import NoisyLevel, from_parent, reconcile, towards_parent
 from wayveil.core.nonnegative import nonnegative_fit
 from wayveil.core.posterior import posterior_mean
 from wayveil.core.pyramid import Field, pool, shifted, spread
@@ -54,7 +54,7 @@ def estimate_mapped_field(
         if level.side <= 4 * levels[-1].side:
             current = _with_surroundings(level, current, means, pool(parts.sum(axis=0), level.side))
         if estimate is not None:
-            current = _towards_parent(current, estimate, ratio)
+            current = towards_parent(current, estimate, ratio)
         estimate = current * (total / max(current.sum(), 1e-300))
         previous = level.side
     assert estimate is not None
@@ -72,7 +72,7 @@ def _class_means(
     if parent is None:
         mean = total * share / max(share.sum(), 1e-300)
     else:
-        mean = _from_parent(parent, share, ratio, level.counts.shape, smooth=True)
+        mean = from_parent(parent, share, ratio, level.counts.shape, smooth=True)
     busy: Field = np.divide(mean, share, out=np.zeros_like(share), where=share > 0)
     return pooled * busy
 

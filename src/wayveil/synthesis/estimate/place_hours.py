@@ -213,11 +213,11 @@ def exchanged_departures(
     has = np.arange(len(departure_utc))  # index of the departure that each trip has
     for _ in range(PLACE_HOURS.sweeps):
         one, other = random.permutation(len(has))[: len(has) // 2 * 2].reshape(2, -1)
-        mine, theirs = hour[has[one]], hour[has[other]]
+        own_hour, other_hour = hour[has[one]], hour[has[other]]
         gain = np.zeros(len(one))
         for table, region in zip(tables, (start, end), strict=True):
-            gain += table[region[one], theirs] - table[region[one], mine]
-            gain += table[region[other], mine] - table[region[other], theirs]
+            gain += table[region[one], other_hour] - table[region[one], own_hour]
+            gain += table[region[other], own_hour] - table[region[other], other_hour]
         swap = random.random(len(one)) * (1 + np.exp(-gain)) < 1
         has[one[swap]], has[other[swap]] = has[other[swap]], has[one[swap]]
     return departure_utc[has]
@@ -239,10 +239,10 @@ def _factors(
     a: Table = np.exp(found.start)
     b: Table = np.exp(found.end)
     for _ in range(PLACE_HOURS.factor_rounds):
-        for mine, other, flows, share in ((a, b, trips, hour_shares[0]), (b, a, trips.T, hour_shares[1])):
-            whole = (mine * hours) @ other.T  # (regions, regions): sums over the hours
-            seen = mine * hours * ((flows / np.maximum(whole, 1e-300)) @ other)
+        for own, other, flows, share in ((a, b, trips, hour_shares[0]), (b, a, trips.T, hour_shares[1])):
+            whole = (own * hours) @ other.T  # (regions, regions): sums over the hours
+            seen = own * hours * ((flows / np.maximum(whole, 1e-300)) @ other)
             target = flows.sum(axis=1, keepdims=True) * share
             factor = np.divide(target, seen, out=np.ones_like(seen), where=seen > 0)
-            mine *= np.clip(factor, 1 / PLACE_HOURS.most_factor, PLACE_HOURS.most_factor)
+            own *= np.clip(factor, 1 / PLACE_HOURS.most_factor, PLACE_HOURS.most_factor)
     return np.log(np.clip(a, 1e-6, 1e6)), np.log(np.clip(b, 1e-6, 1e6))

@@ -29,7 +29,7 @@ def integer_trips(
     expected = np.asarray(np.bincount(pair, weight), np.float64)
     expected *= count / expected.sum()
     run = ((np.cumsum(expected) - expected / 2) / TRIPS.run_trips).astype(np.int64)
-    run = np.unique(run, return_inverse=True)[1]  # removes runs without a pair, beside a pair with very many trips
+    run = np.unique(run, return_inverse=True)[1]  # removes runs without a pair, next to a pair with very many trips
     total = np.diff(np.rint(np.cumsum(np.bincount(run, expected))), prepend=0).astype(np.int64)
     return apportioned(expected, run, total, random)
 

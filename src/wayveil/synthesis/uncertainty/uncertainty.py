@@ -109,11 +109,11 @@ class Uncertainty:
         """(zones, zones) error of the share of trips from one zone to another."""
         ends = self._ends(zone_of_cell)
         given = SPREADS.flow**2 + ends[:, None] + ends
-        asked = np.full_like(given, np.inf)
+        by_flows = np.full_like(given, np.inf)
         for name in (OriginDestinationCoarse.name, OriginDestination.name):
             if name in self.release:
-                asked = np.minimum(asked, self._flows(self.release[name], zone_of_cell, len(ends)))
-        return np.asarray(1 / np.sqrt(1 / given + 1 / asked))
+                by_flows = np.minimum(by_flows, self._flows(self.release[name], zone_of_cell, len(ends)))
+        return np.asarray(1 / np.sqrt(1 / given + 1 / by_flows))
 
     def paces(self, zone_of_cell: Codes) -> Floats:
         """(zones,) error of each zone's speed relative to the speed everywhere."""
@@ -165,8 +165,8 @@ class Uncertainty:
             return prior
         answer = self.release[question.name]
         assert isinstance(answer.question, Histogram)
-        found, asked = self.ranges(question), np.asarray(answer.question.bins.edges)
-        more, less = (found.between(asked, theta) * self._total for theta in (_STEP, -_STEP))
+        found, own_edges = self.ranges(question), np.asarray(answer.question.bins.edges)
+        more, less = (found.between(own_edges, theta) * self._total for theta in (_STEP, -_STEP))
         slope = (more - less) / (2 * _STEP)
         return float((prior**-2 + (slope**2).sum() / (2 * answer.noise**2)) ** -0.5)
 
@@ -304,11 +304,11 @@ def _number_of(zone_of_cell: Codes) -> int:
     return int(zone_of_cell.max(initial=-1)) + 1
 
 
-def _overlaps(fine: Bins, mass: Floats, asked: Bins, edges: Floats) -> Pieces:
+def _overlaps(fine: Bins, mass: Floats, wanted: Bins, edges: Floats) -> Pieces:
     """Pieces of the fine bins between the edges; mass outside the edges counts in the first or last range."""
     cuts = np.unique(np.r_[fine.edges, edges[1:-1]])
     cuts = cuts[(cuts >= fine.edges[0]) & (cuts <= fine.edges[-1])]
     middle = (cuts[1:] + cuts[:-1]) / 2
     running = np.interp(cuts, np.asarray(fine.edges), np.r_[0.0, np.cumsum(mass)])
     part = np.clip(np.searchsorted(edges, middle, side="right") - 1, 0, len(edges) - 2)
-    return Pieces(part, asked.index(middle), np.diff(running), len(edges) - 1)
+    return Pieces(part, wanted.index(middle), np.diff(running), len(edges) - 1)

@@ -64,11 +64,11 @@ def has_routes(found: Uncertainty) -> bool:
 
     Privacy: free (post-processing).
     """
-    asked = (Duration, MeanInterval)
-    if any(question.name not in found.release for question in asked):
+    needed = (Duration, MeanInterval)
+    if any(question.name not in found.release for question in needed):
         return True
-    duration, interval = (found.ranges(question).median for question in asked)
-    error = math.hypot(*(found.scale(question) for question in asked))
+    duration, interval = (found.ranges(question).median for question in needed)
+    error = math.hypot(*(found.scale(question) for question in needed))
     return duration * math.exp(_LIKELY * error) >= _STEPS * interval
 
 

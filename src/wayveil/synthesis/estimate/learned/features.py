@@ -76,26 +76,26 @@ def assemble(
     area: Field,
     roads: NDArray[np.float32],
     precision: NDArray[np.float32],
-    beside: NDArray[np.float32],
+    other_field: NDArray[np.float32],
 ) -> NDArray[np.float32]:
-    """The network's input fields, in the order in which it was trained; `beside` are channels about the other field."""
+    """The network's input fields, in the order of its training; `other_field` has channels about the other field."""
     channels: list[NDArray[np.generic]] = [
         noisy,
         log_bayes[..., None] / 4,
         (area > 0)[..., None],
         roads,
         precision,
-        beside,
+        other_field,
     ]
     return np.concatenate(channels, axis=-1, dtype=np.float32)
 
 
-def beside_end_points(occupancy: Field, area: Field) -> NDArray[np.float32]:
+def inputs_for_end_points(occupancy: Field, area: Field) -> NDArray[np.float32]:
     """(rows, columns, 1): the best estimate of the occupancy, as an input for the end points."""
     return log_density(occupancy, area)[..., None] / np.float32(4)
 
 
-def beside_occupancy(levels: Sequence[NoisyLevel], bayes: Field, area: Field) -> NDArray[np.float32]:
+def inputs_for_occupancy(levels: Sequence[NoisyLevel], bayes: Field, area: Field) -> NDArray[np.float32]:
     """(rows, columns, 6): noisy counts, Bayesian estimate and precision of the end points, for the occupancy."""
     log_bayes = log_density(bayes, area)[..., None] / 4
     shape = area.shape

@@ -49,7 +49,7 @@ class Observed:
     """Road length per cell by class, from wide to narrow, and last the mask of cells that the map does not cover."""
 
 
-def refine(observed: Observed, bayes: Field, *, kind: Kind, beside: NDArray[np.float32]) -> Refined:
+def refine(observed: Observed, bayes: Field, *, kind: Kind, other_field: NDArray[np.float32]) -> Refined:
     """softmax(log bayes + correction(levels, bayes, map)) · Σ bayes; if the guard rejects it, `bayes` and the reason.
 
     Parameters
@@ -57,9 +57,9 @@ def refine(observed: Observed, bayes: Field, *, kind: Kind, beside: NDArray[np.f
     bayes
         The result of `estimate_field`, or with a map of `estimate_mapped_field`; for the end points that of
         `estimate_field` with the *Bayesian* occupancy^1.5 as base.
-    beside
-        Channels about the other field: for the occupancy, `features.beside_occupancy` with the Bayesian end points; for
-        the end points, `features.beside_end_points` with the refined occupancy.
+    other_field
+        Channels about the other field: for the occupancy, `features.inputs_for_occupancy` with the Bayesian end points;
+        for the end points, `features.inputs_for_end_points` with the refined occupancy.
 
     Privacy: free (post-processing).
     """
@@ -81,7 +81,7 @@ def refine(observed: Observed, bayes: Field, *, kind: Kind, beside: NDArray[np.f
         )
     try:
         weights = load_weights(kind)
-        learned = _corrected(weights, observed, bayes, beside)
+        learned = _corrected(weights, observed, bayes, other_field)
     except WeightsError as error:
         return Refined(bayes, 0.0, f"{error} Until then the plain Bayesian estimate is used.")
     except MemoryError:
@@ -110,7 +110,7 @@ def with_warning(refined: Refined) -> Refined:
 
 
 def _corrected(
-    weights: dict[str, Any], observed: Observed, bayes: Field, beside: NDArray[np.float32]
+    weights: dict[str, Any], observed: Observed, bayes: Field, other_field: NDArray[np.float32]
 ) -> Field:
     levels, area, road_features = observed.levels, observed.area, observed.road_features
     shape = area.shape
@@ -121,7 +121,7 @@ def _corrected(
         area,
         features.road_channels(road_features, shape),
         features.precision_channels(levels, shape),
-        beside,
+        other_field,
     )
     constants = features.constants(levels, observed.total, area, bool(road_features))
     with one_thread():
