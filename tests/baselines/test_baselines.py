@@ -104,7 +104,7 @@ def test_a_seed_that_reveals_the_number_does_not_conform():
 def test_names_are_checked():
     with pytest.raises(InputError, match="already"):
         register(load("adatrace"))
-    with pytest.raises(InputError, match="small letters"):
+    with pytest.raises(InputError, match="lowercase letters"):
         register(replace(load("adatrace"), name="Mine!"))
     with pytest.raises(InputError, match="choose from"):
         load("magic")
