@@ -72,8 +72,9 @@ class Effort:
 
 
 QUICK = Effort(questions=2_500, releases=56, samples=80, published=140)
+"""Numbers of runs that take about half a minute of processor time."""
 FULL = Effort(questions=40_000, releases=200, samples=500, published=500, methods=200)
-"""Numbers of runs; QUICK takes about half a minute of processor time."""
+"""Numbers of runs without `--quick`."""
 
 
 def self_check(

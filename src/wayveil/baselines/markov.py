@@ -16,7 +16,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 _LONGEST = 400
+"""Cells of the longest walk."""
 _WALKERS_AT_ONCE = 50_000
+"""Walks drawn at a time, which bounds the memory."""
 _RAKING_ROUNDS = 50
 """Rounds of raking that fit trips to the noisy numbers of starts and ends."""
 _TEMPER = 0.7

@@ -16,6 +16,7 @@ RESOLUTIONS = (6, 12, 24)
 POINTS = 13
 """Points at equal arc length that a trajectory is reduced to."""
 END = 9 + len(RESOLUTIONS)
+"""The end symbol, the last one."""
 SYMBOLS = END + 1
 """Nine directions (4 = stay, which does not occur), a change to each grid, the end."""
 

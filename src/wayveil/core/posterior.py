@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 _NODES = np.linspace(-3.5, 4.0, 26)
+"""Nodes of the quadrature for a standard normal variable."""
 _WEIGHTS = np.exp(-(_NODES**2) / 2) / np.exp(-(_NODES**2) / 2).sum()
-"""Quadrature for a standard normal variable: 26 even nodes."""
+"""Weights of these nodes."""
 _WEIGHTS_32 = _WEIGHTS.astype(np.float32)
 _SPREADS = (0.04, 0.12, 0.25, 0.5, 0.8, 1.2, 1.6, 2.0, 2.5, 3.0)
 """Candidates for σ, the standard deviation of the logarithm of a cell; 3.0 is a factor of 20."""

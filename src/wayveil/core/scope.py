@@ -20,6 +20,7 @@ from wayveil.core.week import DAY_S
 EARTH_RADIUS_M = 6_371_008.8
 """Mean radius of the Earth (IUGG), in metres."""
 _METRES_PER_DEGREE = math.radians(1.0) * EARTH_RADIUS_M
+"""Of latitude, on the sphere."""
 _HOURS = re.compile(r"\s*([0-9]{1,2}):([0-5][0-9])\s*-\s*([0-9]{1,2}):([0-5][0-9])\s*", re.ASCII)
 _WIDEST_KM = 3_000.0
 """Wider boxes are refused: the local projection would be too distorted."""

@@ -17,12 +17,15 @@ from wayveil.evaluation.tally import GROUPS, Counts, Tally, tabulate
 Ints = NDArray[np.int64]
 Compare = Callable[[NDArray[np.float64], NDArray[np.float64]], float]
 
+# Numbers that the paper leaves open.
 _QUERIES, _QUERY_GRID = 200, 64
+"""Random queries, and the cells in each direction of the grid on which they count."""
 _LOCATION_GRID = 20
+"""Locations in each direction."""
 _PATTERN_GRID, _PATTERN_LENGTHS, _TOP_PATTERNS = 6, (2, 3, 4, 5), 100
+"""Cells in each direction of the grid for patterns, cells of a pattern, and patterns that are compared."""
 _DIRECTIONS = 16
-"""Numbers that the paper leaves open: random queries and the grid they count on, locations and patterns with theirs;
-the diameter of a trajectory is its largest extent in 16 directions."""
+"""Directions in which the extent of a trajectory is measured; the largest is its diameter."""
 
 
 def _box_cells(paths: Paths, across: int) -> NDArray[np.int64]:

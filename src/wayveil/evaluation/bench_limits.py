@@ -16,8 +16,9 @@ from typing import Any
 from wayveil.errors import InputError, WayveilError
 
 _LOOK_EVERY_S = 0.1
+"""Seconds between two checks of a running method."""
 _MB = 1024.0
-"""Seconds between two looks at a running method, and kB in a MB (/proc reports kB)."""
+"""kB in a MB; /proc reports kB."""
 
 
 @dataclass(frozen=True)

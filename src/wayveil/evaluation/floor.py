@@ -15,7 +15,7 @@ FEWEST = 20
 _SPLITS = 8
 """Random splits of the real data per floor."""
 _MORE_SPLITS = 32
-"""Splits where one costs little, for a smaller standard error."""
+"""Splits if one takes little time, for a smaller standard error."""
 _SMALL = 8
 """A synthetic file this many times smaller than the real one is compared with samples of its own size."""
 

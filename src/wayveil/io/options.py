@@ -38,6 +38,7 @@ def files_written(path: Path, kind: str) -> tuple[Path, ...]:
 
 
 LONGEST_INTERVAL_S = 86_400
+"""Longest time between two points of a line that has only a start time: a day."""
 MAX_COLUMNS = 10_000
 """A trajectory table needs five; the limit bounds memory for hostile files."""
 KNOWN_NAMES = {

@@ -95,6 +95,7 @@ def check_output(path: Place, *, force: bool = False, room_bytes: int = 0) -> No
 
 
 _HEAD_BYTES = 2048
+"""Bytes of an existing page that are read to find out its kind."""
 _PRIVATE_MARK = b'<meta name="robots" content="noindex">'
 """In the first bytes of internal reports (`report/templates/page.html.j2`)."""
 

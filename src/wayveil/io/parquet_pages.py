@@ -13,9 +13,11 @@ from wayveil.io.thrift import BadThriftError, read_struct
 
 _DATA_PAGES = (5, 8)  # the fields of a page header that describe a data page of either version
 _FIRST_TRY_BYTES = 1 << 10
+"""Most page headers fit into this many bytes."""
 _LONGEST_HEADER_BYTES = 1 << 20
+"""The longest page header that is read."""
 _LONGEST_FOOTER_BYTES = 32 << 20
-"""Bytes in which most page headers fit, and the longest page header and footer that are read."""
+"""The longest footer that is read."""
 
 
 class BadParquetError(Exception):

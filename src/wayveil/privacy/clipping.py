@@ -17,8 +17,9 @@ from wayveil.privacy.fixedpoint import EXACT_FLOAT, LARGEST_SUM, exact_bincount
 _HALF_BITS = 20
 """Values are multiplied in two halves of this many bits, so that products stay exact in int64."""
 _SHRINK = 2.0**-40
+"""Share by which a vector is shortened that is still too long after rounding; it doubles with each attempt."""
 _TRIES = 40
-"""A vector that is still too long after rounding is shortened by this share, which doubles; and the most attempts."""
+"""Most attempts."""
 _LARGEST_CENTRE, _LARGEST_MULTIPLE = 1 << 20, 1 << 31
 """Limits within which the products of a centre and a multiple are exact in int64."""
 

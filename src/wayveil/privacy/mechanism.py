@@ -20,8 +20,9 @@ from wayveil.privacy.unit import Unit
 from wayveil.privacy.zcdp import integer_rho, rho_for
 
 _MOST_TRAJECTORIES = 1 << 40
+"""Trajectories for which the sums must leave room in an integer."""
 _SCALES = 64
-"""The sums must leave room in an integer for this many noise scales; with larger noise the result would be useless."""
+"""Noise scales for which they must leave room, too; with larger noise the result would be useless."""
 
 
 @dataclass(frozen=True)

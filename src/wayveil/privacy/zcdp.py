@@ -17,6 +17,7 @@ LATTICE_VARIANCE = 9
 """Part of the variance of integer noise that is not counted. A discrete Gaussian of variance σ² is, up to a factor
 within 10^-76 of 1 for each value, continuous Gaussian noise of variance σ² − 9 followed by random rounding."""
 _STEPS = 100
+"""Steps of the bisection for rho."""
 _MARGIN = 1 - 1e-9
 """Share of epsilon and delta that the conversion may use; the rest is larger than rounding errors and those factors."""
 

@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 Number = TypeVar("Number", np.int64, np.float64)
 Parts = NDArray[np.int64]
 PARTS = 16
+"""Parts into which the ε of a field's detail is divided."""
 FEWEST, MOST = 3, 15
-"""Neither none nor all: both sizes of cells always get some of the ε."""
+"""Fewest and most parts for the fine cells: both sizes of cells always get some of the ε."""
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,10 @@ if TYPE_CHECKING:
     from wayveil.core.prepare import Prepared
 
 HOURS_PART = Fraction(1, 9)
+"""The part of the end points' ε that is spent on their hours."""
 HOURS_FROM = 40.0
-"""The part of the end points' ε that is spent on their hours, and the least signal of that part in noise units. With
-fewer even two regions in two halves of the day would be noise (`end_point_hours`), and the ε would be lost."""
+"""Least signal of that part in noise units. With less, even two regions in two halves of the day would be noise
+(`end_point_hours`), and the ε would be lost."""
 
 
 @dataclass(frozen=True)

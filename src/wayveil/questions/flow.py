@@ -131,7 +131,7 @@ def region_depth(signal: float) -> int:
 
 
 def end_point_mass(context: Context) -> NDArray[np.float64]:
-    """A quick density from the two coarser noisy levels: good enough to cut regions of about equal mass."""
+    """A rough density from the two coarser noisy levels: good enough to cut regions of about equal mass."""
     answers = [context.answers[question.name] for question in (EndPoints, EndPointsDetail)]
     flat = np.ones((context.grid.rows, context.grid.columns))
     return estimate_field(noisy_levels(answers)[:2], context.count, flat, neighbours=False)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from wayveil.core.prepare import Prepared
 
 PASSAGE_RESOLUTION = 1 << 16
+"""Integer units per trajectory: each of at most `MOST_PLACES` places adds at least 512."""
 CLEAR_UNITS = 12.0
 """Signal in noise units that a busy block must have. Most of the passage follows from the occupancy, so smaller
 blocks would add little to it."""

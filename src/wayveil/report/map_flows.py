@@ -15,6 +15,7 @@ _MOST_ZONES = 120
 _MOST_PAIRS = 2_000
 """Pairs of zones on the page; the rest have the fewest trips."""
 _ROUND_M = (250, 500, 750, 1000, 1500, 2000, 2500, 3000, 4000, 5000, 7500, 10_000, 15_000, 20_000, 30_000, 50_000)
+"""Sides of zones in metres: the smallest is used with which there are few enough."""
 
 
 def flows(trajectories: Trajectories, scope: Scope) -> dict[str, Any]:

@@ -19,6 +19,7 @@ from wayveil.synthesis.estimate.fields import cell_area
 from wayveil.synthesis.estimate.learned.support import data_share
 
 _MOST_CELLS = 14_000
+"""Cells of the map."""
 _MOST_BASE_CELLS = 400_000
 """Above this, the estimate uses the cells of the finest level instead of base cells, so that the page takes only
 seconds."""

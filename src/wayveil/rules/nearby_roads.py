@@ -39,7 +39,7 @@ class NearbyRoads:
 def near_pieces(
     segments: Segments, shares: tuple[float, ...], motion: Motion
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (piece, ends, directions) for `NearbyRoads`, at these shares of the way along each step."""
+    """Return (piece, ends, directions) for `NearbyRoads`, at these fractions of each step."""
     most = segments.most()
     x, y = np.asarray(motion.x_m, np.float64), np.asarray(motion.y_m, np.float64)
     dx, dy = np.where(motion.joins, np.diff(x), 0.0), np.where(motion.joins, np.diff(y), 0.0)

@@ -11,14 +11,18 @@ from wayveil.simulate.routes import Router, free_speed_mps
 from wayveil.simulate.streets import LIMIT_KMH, Streets
 
 SHORTEST_M = 400.0
+"""Shortest route of a trip."""
 LONGEST_S = 5000.0
 """Longest duration of a trip; below `people._LONGEST_S`, the time for which a route avoids areas that will close."""
+# Invented, in the range of phones and taxis.
 MOST_POINTS = 400
+"""Most points of a trajectory."""
 _INTERVALS_S, _INTERVAL_SHARES = (8.0, 20.0, 40.0, 60.0), (0.07, 0.28, 0.38, 0.27)
+"""Sampling intervals, and their shares of the trips."""
 _KNOT_S = 25.0
+"""Seconds between two independent GPS errors."""
 _NOISE_M, _MOST_NOISE_M = 3.5, 11.0
-"""Points per trajectory, sampling intervals with their shares, seconds between two independent GPS errors, and their
-standard deviation and limit: invented, in the range of phones and taxis."""
+"""Standard deviation and limit of GPS errors."""
 
 Fixes = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 """Offsets, x, y and seconds after departure of the recorded points of several trips."""

@@ -24,8 +24,9 @@ from wayveil.simulate.recorders import record
 from wayveil.simulate.routes import Router, make_router, walk
 
 _MOST = 100_000_000
+"""Most trajectories of a dataset."""
 _SHORTEST_S = 120.0
-"""The most trajectories of a dataset, and the shortest trip that is recorded."""
+"""Duration of the shortest trip that is recorded."""
 
 
 @dataclass(frozen=True)

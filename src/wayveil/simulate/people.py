@@ -8,14 +8,19 @@ from numpy.typing import NDArray
 from wayveil.core import ragged
 from wayveil.simulate.city import City
 
+# All of these are invented.
 USERS_PER_BATCH = 2048
+"""Residents drawn at a time."""
 MOST_TRIPS_PER_USER = 140
+"""Most trips of a resident."""
 _ANCHORS_AT_MOST = 130
+"""Most places that residents visit."""
 _TAIL = 1.25
+"""Exponent of the number of trips per resident."""
 _REACH_M = 4500.0
+"""Distance over which the attraction of a place falls by a factor of e."""
 _LONGEST_S = 5400.0
-"""Residents drawn at a time, their most trips, the most places that they visit, exponent of the number of trips per
-resident, how far they like to go, and how long a trip may last where closed areas are avoided. All are invented."""
+"""Time after departure for which a route avoids areas that will close."""
 
 # Slots of a day: middle and spread of the departure (hours), weight on weekdays and on weekends.
 _SLOTS = np.array(

@@ -34,6 +34,7 @@ RECORDERS = (
 )
 """Phones, trackers and taxis. Devices in use; the shares are round numbers."""
 _GAP_S = (60.0, 300.0)
+"""Shortest and longest gap in seconds."""
 _MOST_JITTERS = 2.0
 """Largest error of a single fix, in standard deviations: a jump would look like speeding."""
 _MIX = 2_654_435_761

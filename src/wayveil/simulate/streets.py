@@ -19,9 +19,9 @@ LIMIT_KMH = {"motorway": 80.0, "primary": 60.0, "secondary": 50.0, "tertiary": 5
 """The speed limit of each class of street, as the map states it."""
 
 _RIVER_M, _QUAY_M, _CARRIAGEWAYS_M = 110.0, 95.0, 44.0
+"""Widths of the river, of the strip to its quays and of the motorway."""
 _JOIN_M = 22.0
-"""Widths of the river, of the strip to its quays and of the motorway, and the distance within which ends of streets are
-joined."""
+"""Distance within which ends of streets are joined."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,8 +14,9 @@ from wayveil.traffic.uncertainty import MODEL, Figures
 Floats = NDArray[np.float64]
 
 LENGTHS_KM = (0, 0.5, 1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 50, 75, 100, 150, 200, 300, 500, 1_000)
-DURATIONS_MIN = (0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 75, 90, 120, 180, 240, 360, 480, 720, 1_440)
 """Edges of the rows, as planners publish them; those beyond the caps of the scope are left out."""
+DURATIONS_MIN = (0, 5, 10, 15, 20, 25, 30, 40, 50, 60, 75, 90, 120, 180, 240, 360, 480, 720, 1_440)
+"""The same for durations."""
 
 
 def distribution_tables(basis: Basis) -> tuple[Table, Table, Table]:

@@ -23,8 +23,9 @@ class PathSettings:
     """How paths are searched, and how long they may be."""
 
     detour: float = 1.6
+    """A path longer than this many times the straight line plus `slack_m` is rejected: a street is probably missing."""
     slack_m: float = 150.0
-    """A path longer than `detour` times the straight line plus `slack_m` is rejected: a street is probably missing."""
+    """See `detour`."""
     first: tuple[tuple[float, float], ...] = ((1.15, 30.0), (1.35, 80.0))
     """Detours and slacks that are tried first: most shortest paths are within them, and the search is faster."""
     tile_m: float = 1_000.0

@@ -27,6 +27,7 @@ OUTSIDE = "outside"
 MOST_ZONES = 1_000
 """A matrix of a thousand zones has a million pairs; almost all of them would be noise."""
 _MOST_BYTES = 200 << 20
+"""Largest file of zones: it is parsed in memory."""
 _NAMES = ("name", "zone", "zone_id", "id", "code", "label")
 """Columns that name a zone, in order of preference; upper and lower case are the same."""
 _BEGINNINGS = {".gpkg": b"SQLite format 3\0", ".fgb": b"fgb\x03", ".shp": b"\x00\x00\x27\x0a"}

@@ -92,7 +92,7 @@ class Synthesize(_Strict):
     n: Annotated[int, Field(ge=1)] | None = None
     people: Annotated[int, Field(ge=1)] | None = None
     seed: Annotated[int, Field(ge=0)] | None = None
-    estimator: Literal["bayes", "learned"] | None = None
+    estimator: Literal["bayes", "learned"] = "learned"
 
 
 class Output(_Strict):

@@ -2,10 +2,11 @@
 
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from wayveil.core.roads import RoadMap, check_inside
+from wayveil.core.roads import check_inside
 from wayveil.engine.serial import Serial
 from wayveil.errors import InputError
 from wayveil.io.options import WriteOptions, files_written, writing_format
@@ -23,13 +24,8 @@ from wayveil.rules import read_rules
 from wayveil.synthesis.arguments import default_count, duration_words, unsupported_words, wanted_count
 from wayveil.synthesis.people import trips_of_people
 from wayveil.synthesis.recipe import synthesize
-from wayveil.synthesis.request import ESTIMATORS, Request
+from wayveil.synthesis.request import Request
 from wayveil.synthesis.resume import synthesize_to_parquet
-
-if TYPE_CHECKING:
-    from wayveil.rules.rule import Rule
-
-DEFAULT_ESTIMATOR = "learned"
 
 
 def synthesize_file(
@@ -41,7 +37,7 @@ def synthesize_file(
     n: int | None = None,
     people: int | None = None,
     seed: int | None = None,
-    estimator: str | None = None,
+    estimator: str = "learned",
     engine: Any = None,
     times: str | None = None,
     mode: str | None = None,
@@ -95,31 +91,28 @@ def synthesize_file(
     check_outputs(files_written(output, kind), inputs=[release_file, roads, rules])
     check_replaceable(output, force=force)
     replaces = output.exists()
-    if estimator is not None and estimator not in ESTIMATORS:
-        raise InputError(f"Unknown estimator '{estimator}'; choose one of {', '.join(ESTIMATORS)}.")
     release = read_release(release_file)
     check_complete(release)
     count = _count(release, n, yes=yes) if people is None else trips_of_people(release, n, people)
+    request = Request(release, n=count if people is None else None, people=people, seed=seed, estimator=estimator)
     if (how_long := duration_words(count)) is not None:
         say(f"Making {count:,} trajectories takes {how_long}.")
     roadmap = None if roads is None else read_roads(roads)
     if roadmap is not None:
         check_inside(roadmap, release.scope)
-    rule_list = _read_rules(rules, release, roadmap, progress)
-    request = Request(
-        release, roadmap, rule_list, count if people is None else None, people, seed, estimator or DEFAULT_ESTIMATOR
-    )
+    rule_list = () if rules is None else tuple(read_rules(rules, release.scope, roadmap, progress))
+    request = replace(request, roads=roadmap, rules=rule_list)
+    # Without an engine, this process draws the shards and reports progress.
+    shards = None if isinstance(engine, Serial) else engine
     result: Any
     notes, resumed = synthesis_notes(release, rules=len(rule_list), roads=roadmap is not None), False
     if kind == "parquet" and times != "iso":
         # Shard by shard, so that memory stays constant and the same command can continue an interrupted run.
-        result = synthesize_to_parquet(
-            request, output, engine=_pieces(engine), extra_metadata=notes, progress=progress
-        )
+        result = synthesize_to_parquet(request, output, engine=shards, extra_metadata=notes, progress=progress)
         number, resumed = result.trajectories, result.resumed_shards > 0
     else:
         with output_lock(output):
-            result = synthesize(request, _pieces(engine), progress)
+            result = synthesize(request, shards, progress)
             write_trajectories(result.trajectories, output, WriteOptions(False, None, notes, times, mode=mode))
         number = len(result.trajectories)
     if replaces:
@@ -141,16 +134,3 @@ def _count(release: Release, n: int | None, *, yes: bool) -> int:
     if n is None and not yes and (why := unsupported_words(release)) is not None:
         raise InputError(f"{why}; set the number with n= (n in a run file), or confirm it with yes=True.")
     return default_count(release) if n is None else wanted_count(release, n)
-
-
-def _pieces(engine: Any) -> Any:
-    """The engine that draws shards; None for the serial one: this process then draws them and reports progress."""
-    if engine is None:
-        return None
-    return None if isinstance(engine, Serial) else engine
-
-
-def _read_rules(path: Path | None, release: Release, roads: RoadMap | None, progress: Progress) -> "tuple[Rule, ...]":
-    if path is None:
-        return ()
-    return tuple(read_rules(path, release.scope, roads, progress))

@@ -35,6 +35,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ACROSS = 6
+"""Cells of the coarse grid in each direction."""
 LONGEST = 4 * ACROSS
 """Cells of the longest route; longer ones are cut."""
 PUBLISHED_SHARES = {"grid": "0.05", "mobility": "0.35", "trips": "0.5", "lengths": "0.1"}

@@ -22,6 +22,7 @@ from wayveil.core.trajectories import Trajectories
 Floats = NDArray[np.float64]
 
 POINTS = 8
+"""Points at equal arc length to which the default mode reduces a trajectory."""
 CANDIDATES = 16
 """Number of candidate trajectories; each record draws noise for each candidate."""
 _LEAKS = "Not private: box, number of trajectories, number of points{more} are exact, {epsilon}noise is floating-point."

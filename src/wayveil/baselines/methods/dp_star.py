@@ -27,7 +27,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ACROSS = 6
+"""Cells of the coarse grid in each direction."""
 MOST_SPLITS = 4
+"""Fine cells along the side of a coarse one, at most."""
 VISITS_PER_LEAF = 10.0
 """Constant of adaptive grids (Qardaji, Yang, Li: ICDE 2013): a coarse cell of noisy count N is split into
 sqrt(N ε / this) in each direction."""

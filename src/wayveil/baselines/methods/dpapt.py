@@ -25,6 +25,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 SMALLEST_ACROSS, LARGEST_ACROSS = 10, 32
+"""Smallest and largest number of coarse cells in each direction."""
 POINTS_PER_LEAF = 5.0
 """Constant c₂ of adaptive grids: a coarse cell of noisy count N is split into sqrt(N ε / c₂) in each direction."""
 MOST_SPLITS = 16

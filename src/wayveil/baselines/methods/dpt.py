@@ -39,6 +39,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LONGEST = 60
+"""Moves of the longest walk."""
 STRAIGHT = 1.0
 """Weight of a move is exp(STRAIGHT · cos of its angle with the move before)."""
 

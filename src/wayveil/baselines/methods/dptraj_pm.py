@@ -24,7 +24,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ACROSS = 6
+"""Cells of the grid in each direction."""
 END = ACROSS**2
+"""The end symbol."""
 SEGMENT = 3
 """Cells of a first segment: the order of the process and one."""
 LONGEST = 40

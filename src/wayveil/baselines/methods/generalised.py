@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 STEPS = 3
+"""Time steps of a trajectory."""
 GROUPS = 12
 """Groups of places at each step."""
 PARTITIONS = 48

@@ -23,7 +23,9 @@ from wayveil.core.trajectories import Trajectories
 Ints = NDArray[np.int64]
 
 ACROSS = 6
+"""Cells of the grid in each direction."""
 CELLS = ACROSS**2
+"""Cells of the grid."""
 LENGTHS = 24
 """Longer trajectories are counted as this length, in cells."""
 QUANTILE = 0.9

@@ -24,7 +24,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 ACROSS = 8
+"""Cells of the grid in each direction."""
 END = ACROSS**2
+"""The end symbol."""
 LONGEST = 12
 """l_max: cells of a trajectory, the end included; the rest is cut."""
 ORDERS = 3

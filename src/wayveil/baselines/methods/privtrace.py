@@ -26,10 +26,13 @@ Ints = NDArray[np.int64]
 PUBLISHED_SHARES = {"grid": "0.2", "first order": "0.4", "second order": "0.4"}
 SOUND_SHARES = {"count": "0.03", "grid": "0.17", "first order": "0.4", "second order": "0.4"}
 _TRAJECTORIES_PER_CELL = 500.0
-_VISITS_PER_LEAF, _LEAVES = 80.0, 1_500.0
+"""Trajectories per coarse cell."""
+_VISITS_PER_LEAF = 80.0
+"""Noisy visits of a leaf; see above."""
+_LEAVES = 1_500.0
+"""Limit on the number of leaves: the matrix of the chain is inverted, so it must stay small."""
 _MOST_ACROSS, _MOST_SPLITS = 24, 12
-"""Trajectories per coarse cell, visits per leaf, and limits on leaves, on coarse cells along a side and on splits of a
-cell. They keep the matrix of the chain small, because it is inverted."""
+"""Limits on coarse cells along a side and on splits of a cell, for the same reason."""
 LEAKS = (
     "Not private: box and number of trajectories are exact, the grid's size comes from the exact number, only the "
     "transitions that occur in the raw data are given noise, noise is floating-point."

@@ -23,6 +23,7 @@ from wayveil.rules import Rule, motion_of, violating_trajectories
 Ints = NDArray[np.int64]
 
 ACROSS = 12
+"""Cells of the grid in each direction."""
 MOST_ROUNDS = 50_000
 """Rounds after which the authors give up."""
 MOST_DRAWN = 5_000_000

@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 PERIODS, HOURS = 4, 6
+"""Periods of a day, and hours of a period."""
 HEIGHT = 6
 """Pairs of place and hour of a trajectory, the end included."""
 TAXONOMY = Taxonomy(DISTRICTS**2 * PERIODS, 4 * HOURS)

@@ -24,13 +24,13 @@ class Settings:
     stretch_m: float = 250.0
     """Length of a stretch of street, about two blocks."""
     on_road_m: float = 40.0
-    """A point farther from every road is not on a street: four times the error of GPS in a city."""
+    """A point farther than this from every road is not on a street: four times the usual GPS error in a city."""
     road_reach_m: float = 250.0
-    """A point farther from every road lies where the map has none."""
+    """A point farther than this from every road lies where the map has no roads."""
     longest_step_s: float = 300.0
     """Steps over longer gaps say nothing about the speed at a place."""
     rest_mps: float = 1.0
-    """Below this speed a vehicle or a person stands: slower than walking."""
+    """Below this speed, which is slower than walking, a vehicle or a person stands still."""
     fewest_steps: int = 30
     """Steps that a cell or an hour needs for a mean speed of the real trips."""
     fewest_synthetic_steps: int = 5

@@ -17,9 +17,11 @@ MAX_UNPACKED_BYTES = 4 << 30
 """Larger files are refused, because a small packed file could fill the memory."""
 _FILE_MAGIC = b"ARROW1\0\0"
 _RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
+"""Numbers of message types in the schema of the Arrow IPC format."""
 _MESSAGE_HEADER_TYPE, _MESSAGE_HEADER = 1, 2
+"""Numbers of the fields of a message."""
 _BATCH_BUFFERS, _BATCH_COMPRESSION, _DICTIONARY_DATA = 2, 3, 1
-"""Numbers of message types and of table fields in the schema of the Arrow IPC format."""
+"""Numbers of the fields of a batch and of a dictionary."""
 
 
 def read_points(path: Path, options: ReadOptions) -> Points:

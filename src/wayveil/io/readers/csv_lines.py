@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 CHUNK_BYTES = 8 << 20
+"""Bytes read at a time."""
 MAX_LINE_BYTES = 1 << 20
-"""Bytes read at a time, and the longest line that is read; a longer one is a damaged row."""
+"""The longest line that is read; a longer one is a damaged row."""
 _QUOTE, _LINE_FEED, _CARRIAGE_RETURN = b'"\n\r'
 
 

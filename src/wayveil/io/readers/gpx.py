@@ -24,9 +24,11 @@ from wayveil.io.writers.gpx import EXACT, OWN
 from wayveil.progress import Progress, quiet
 
 _CHUNK_BYTES = 1 << 18
+"""Bytes parsed at a time."""
 _MAX_TEXT = 4_096
+"""Longest text of an element, against files made to fill memory."""
 _MAX_DEPTH = 64
-"""Bytes parsed at a time, and limits on the text of an element and on nesting, against files made to fill memory."""
+"""Deepest nesting of elements, for the same reason."""
 _FRACTION = re.compile(r"\s*([0-9T:\- ]+)[.,]([0-9]+)\s*(Z|[+-][0-9]{2}:?[0-9]{2})?\s*", re.ASCII)
 
 

@@ -23,9 +23,11 @@ from wayveil.io.readers.packed import open_text
 from wayveil.io.readers.points import MALFORMED, Points
 
 MAX_LINE_BYTES = 1 << 26
+"""Largest JSON line, against files made to fill memory."""
 MAX_FILE_BYTES = 1 << 30
+"""Largest GeoJSON file: it is parsed in memory."""
 _LONGEST_NUMBER = 40
-"""Limits on a JSON line, on a GeoJSON file and on the digits of a whole number, against files made to fill memory."""
+"""Most digits of a whole number."""
 _SPACE = re.compile(r"[ \t\n\r]*")
 _TIMES = ("times", "coordTimes", "coordinateProperties", *TIMES_NAMES)
 

@@ -17,12 +17,14 @@ from wayveil.io.inputs import open_regular
 MAX_UNPACKED_BYTES = 4 << 30
 """More than this must be unpacked by the owner first."""
 _FREE_BYTES = 64 << 20
+"""Up to this size, any compression is accepted."""
 _MAX_RATIO = 200
-"""Text of positions compresses 3 to 20 times. More than 64 MB and more than 200 times the file's size is refused:
-such a file was probably made to fill memory."""
+"""Largest ratio of unpacked to packed size above that. Text of positions compresses 3 to 20 times; a file that
+compresses more was probably made to fill memory."""
 _MAX_MEMBERS = 10_000
+"""Most files in an archive."""
 _BUFFER_BYTES = 1 << 18
-"""The most files in an archive that are looked at, and bytes unpacked at a time."""
+"""Bytes unpacked at a time."""
 
 
 class _Bounded(io.RawIOBase):

@@ -18,8 +18,9 @@ from wayveil.io.readers.points import Points
 from wayveil.io.readers.tables import Known, drop_metadata, points_of_table
 
 SLICE_ROWS = 1 << 18
+"""Rows read at a time."""
 MAX_ROWS_IN_MEMORY = 200_000_000
-"""Rows read at a time, and rows (about 8 GB of columns) beyond which files are refused."""
+"""Most rows of files that are read as a whole: about 8 GB of columns."""
 _Layout = TypeVar("_Layout", bound=Columns)
 
 

@@ -27,8 +27,9 @@ from wayveil.io.readers.points import Points, usable
 from wayveil.io.readers.tables import points_of_table
 
 BUCKETS = 1 << 16
+"""Number of buckets."""
 _EVERYTHING = 1 << 62
-"""Number of buckets, and a row number beyond every file."""
+"""A row number beyond the end of every file."""
 _Key = tuple[int | str, ...]
 _MULTIPLIERS = (0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F)
 """Odd 64-bit multipliers of the hashes of trajectory and user: those of splitmix64 and xxHash."""

@@ -14,11 +14,11 @@ from wayveil.io.writers import csvfile, features, gpx, parquet, trips
 TIMES = ("iso", "unix")
 _MODE = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,39}")
 _WITH_TIMES = ("csv", "parquet", "geoparquet", "geojson", "gpkg", "fgb", "trips")
-"""Formats whose times may be either; the others prescribe one."""
+"""Formats that may have either kind of times; the others prescribe one."""
 
 
 def write_trajectories(trajectories: Trajectories, path: Path, options: WriteOptions) -> None:
-    """Write in the format of the options, or by the file's extension."""
+    """Write in the format that the options or the file's extension name."""
     kind = writing_format(path, options.format, "format")
     notes, private, times = options.notes, options.private, options.times
     check_writable(kind, times, options.mode)

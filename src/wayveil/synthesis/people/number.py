@@ -11,6 +11,7 @@ from wayveil.synthesis.arguments import wanted_count
 from wayveil.synthesis.people.estimate import people_model
 
 MOST_PEOPLE = 10_000_000
+"""Larger numbers of people are probably mistakes."""
 
 
 def trips_of_people(release: Release, n: int | None, people: int | None) -> int:

@@ -125,10 +125,10 @@ def _worth_keeping(network: RoadNetwork, edges: _Edges, nodes: int) -> NDArray[n
 
 
 def _strong_parts(tail: NDArray[np.int64], head: NDArray[np.int64], nodes: int) -> NDArray[np.int64]:
+    """Number of the strongly connected part of each node."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    """Number of the strongly connected part of each node."""
     links = coo_matrix((np.ones(len(tail), np.int8), (tail, head)), shape=(nodes, nodes))
     result: NDArray[np.int64] = connected_components(links, directed=True, connection="strong")[1].astype(np.int64)
     return result

@@ -12,9 +12,11 @@ from wayveil.core.density import NoisyLevel
 from wayveil.core.pyramid import Field, spread
 
 OCCUPANCY_INPUTS = 17
+"""Input channels of the network for the occupancy; the stored weights have this shape."""
 END_POINT_INPUTS = 12
+"""Input channels of the network for end points."""
 CONSTANTS = 6
-"""Input channels of the two networks, and inputs that are equal in all cells; the stored weights have these shapes."""
+"""Inputs of both networks that are equal in all cells."""
 _LOWEST_LOG = -10.0
 """Lower limit of the logarithm of a cell over the mean cell, so that empty cells do not dominate the input."""
 

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 
 Array = NDArray[np.float32]
 CHANNELS = (24, 48, 64, 96, 96)
+"""Channels at each scale, from fine to coarse."""
 PATCH = 1
 """Side of the patches of cells that the network processes as one position. 2 was 10 % faster and 3 % worse."""
 EMBEDDING = 32
+"""Size of the embedding of the noise scales."""
 LARGEST_CORRECTION = 6.0
 """The correction saturates here: no cell is moved by more than a factor of e^6."""
 _STRIP_CELLS = 4000
