@@ -279,7 +279,7 @@ def test_describe_and_synthesize(wayveil, folder):
     for words, message in {
         ("-o", "s.doc"): "extension",
         ("-o", "none/s.csv"): "choose another output",
-        ("-o", "s.csv", "--estimator", "guess"): "estimator",
+        ("-o", "s.csv", "--estimator", "guess"): "Estimator",
         ("-o", "s.csv", "--rules", "none.geojson"): "none.geojson",
     }.items():
         said = wayveil("synthesize", "x.release.json", *words)
