@@ -47,6 +47,7 @@ from wayveil.synthesis.routes.router import (
     spread_in_blocks,
 )
 from wayveil.synthesis.routes.routes import Hubs, choose_vias, route
+from wayveil.synthesis.routes.trees import NodeTrees, trees_from
 from wayveil.synthesis.trips.candidates import Trips, draw_trips, take_trips, timed_again
 from wayveil.synthesis.trips.draw import rows_of, shuffled, systematic, within_bins, within_groups
 
@@ -148,14 +149,6 @@ def test_reweighting_multiplies_an_edge_by_the_field_at_its_place():
     factor = graph.reweighted(GRID, field).cost / graph.cost
     middle = 0.5 * (graph.x_m[graph.tail] + graph.x_m[graph.head])
     np.testing.assert_allclose(factor, np.where(middle < 2000, 3.0, 1.0))
-
-
-def test_trees_lead_back_to_their_root_along_the_cheapest_path():
-    """A square 0-1-2-3 with a dear edge 0-3: the way to 3 goes round."""
-    tail, head = np.array([0, 1, 2, 0]), np.array([1, 2, 3, 3])
-    x, y = np.array([0.0, 100, 100, 0]), np.array([0.0, 0, 100, 100])
-    graph = RouteGraph(x, y, tail, head, np.array([1.0, 1.0, 1.0, 9.0]))
-    assert graph.trees_from(np.array([0])).tolist() == [[-9999, 0, 1, 2]]
 
 
 # polylines -----------------------------------------------------------------------------------------------------------
@@ -395,7 +388,7 @@ def test_edges_are_found_by_their_ends():
 
 def test_hubs_are_drawn_by_their_mass_where_all_are_equally_good():
     n, mass = 20_000, np.array([1.0, 2, 3, 4])
-    hubs = Hubs(np.arange(4), np.full(4, 1000.0), np.full(4, 500.0), mass, np.zeros((4, 4), np.int32))
+    hubs = Hubs(np.arange(4), np.full(4, 1000.0), np.full(4, 500.0), mass, NO_TREES)
     start, end = (np.zeros(n), np.zeros(n)), (np.full(n, 2000.0), np.zeros(n))
     vias = choose_vias(start, end, np.full(n, 3000.0), hubs, 1.0, rng(11))
     np.testing.assert_allclose(np.bincount(vias, minlength=4) / n, [0.1, 0.2, 0.3, 0.4], atol=0.02)
@@ -414,11 +407,14 @@ def test_hubs_and_more_hubs_keep_their_trees():
     one, other = some_hubs(graph, np.array([5 * 20, 7])), some_hubs(graph, np.array([5 * 20 + 19]))
     both = one.followed_by(other)
     assert both.node.tolist() == [100, 7, 119] and both.x_m.tolist() == graph.x_m[both.node].tolist()
-    np.testing.assert_array_equal(both.predecessor, graph.trees_from(both.node))
+    np.testing.assert_array_equal(both.outward.predecessor, trees_from(graph, both.node).predecessor)
+
+
+NO_TREES = NodeTrees(np.zeros((0, 0), np.int32))
 
 
 def some_hubs(graph, node):
-    return Hubs(node, graph.x_m[node], graph.y_m[node], np.ones(len(node)), graph.trees_from(node))
+    return Hubs(node, graph.x_m[node], graph.y_m[node], np.ones(len(node)), trees_from(graph, node))
 
 
 def ends_of(*pairs):
@@ -472,7 +468,7 @@ def test_streets_have_one_cost_and_drivers_differ():
     graph = grid_graph(GRID, np.ones((30, 40)))
     random = rng(3)
     drivers = [_hubs_with_trees(graph, np.array([0]), np.ones(1), random) for _ in range(4)]
-    assert len(np.unique(np.concatenate([each.predecessor for each in drivers]), axis=0)) == 4
+    assert len(np.unique(np.concatenate([each.outward.predecessor for each in drivers]), axis=0)) == 4
     label = streets_of(graph)
     level = (graph.y_m[graph.tail] == graph.y_m[graph.head]) & (np.abs(graph.y_m[graph.tail] - 1100) < 1)
     assert len(np.unique(label[level])) <= 4 < level.sum() and len(np.unique(label)) > 50
@@ -495,7 +491,7 @@ def test_longer_target_lengths_give_detours_of_about_that_length():
     random = rng(9)
     hubs = Hubs(
         np.arange(200), random.uniform(0, 10_000, 200), random.uniform(0, 10_000, 200), np.ones(200),
-        np.zeros((0, 0), np.int32),
+        NO_TREES,
     )  # fmt: skip
     start = random.uniform(3000, 7000, (2, n))
     end = start + random.uniform(-1500, 1500, (2, n))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from wayveil.core.density import NoisyLevel, estimate_field
@@ -49,13 +50,17 @@ def grid_town(low=200.0, high=4200.0, step=500.0, oneway=0):
     return a_map(*rows, *columns), at
 
 
+def matrix_of(graph):
+    return csr_matrix((graph.cost, (graph.tail, graph.head)), shape=(graph.nodes, graph.nodes))
+
+
 def costs_between(graph, start, end):
     node = graph.nearest(np.array([start[0], end[0]]), np.array([start[1], end[1]]))
-    return dijkstra(graph._matrix, indices=node[0])[node[1]]
+    return dijkstra(matrix_of(graph), indices=node[0])[node[1]]
 
 
 def is_strong(graph):
-    return connected_components(graph._matrix, directed=True, connection="strong")[0] == 1
+    return connected_components(matrix_of(graph), directed=True, connection="strong")[0] == 1
 
 
 def shape_lengths(graph):

@@ -33,6 +33,7 @@ from wayveil.synthesis.obey.steering import (
     steered_graph,
 )
 from wayveil.synthesis.routes.graph import RouteGraph, edge_lines, grid_graph
+from wayveil.synthesis.routes.trees import trees_from
 from wayveil.workflow.synthesize import synthesize
 
 pytestmark = pytest.mark.usefixtures("estimated_once")
@@ -101,11 +102,7 @@ def test_edges_have_the_shape_of_their_roads():
 
 
 def way(graph, start, end):
-    before = graph.trees_from(np.array([start]))[0]
-    nodes = [end]
-    while nodes[-1] != start:
-        nodes.append(int(before[nodes[-1]]))
-    nodes = nodes[::-1]
+    _, nodes = trees_from(graph, np.array([start])).paths(np.array([0]), np.array([end]))
     return line(*zip(graph.x_m[nodes], graph.y_m[nodes], strict=True))
 
 

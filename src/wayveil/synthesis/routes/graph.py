@@ -79,10 +79,14 @@ class RouteGraph:
         return replace(self, cost=self.cost * multiplier.ravel()[grid.index(middle_x, middle_y)])
 
     @cached_property
-    def _matrix(self) -> Any:
-        from scipy.sparse import csr_matrix
+    def edges_ending(self) -> NDArray[np.int64]:
+        """The edges, sorted by the node at which they end."""
+        return np.argsort(self.head, kind="stable")
 
-        return csr_matrix((self.cost, (self.tail, self.head)), shape=(self.nodes, self.nodes))
+    @cached_property
+    def first_ending(self) -> NDArray[np.int64]:
+        """Position in `edges_ending` of the first edge that ends at each node."""
+        return np.searchsorted(self.head[self.edges_ending], np.arange(self.nodes))
 
     @cached_property
     def _by_ends(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -99,22 +103,6 @@ class RouteGraph:
         wanted = tail * self.nodes + head
         at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
         return order[at], keys[at] == wanted
-
-    def trees_from(self, roots: NDArray[np.int64]) -> NDArray[np.int32]:
-        """(roots, nodes) predecessor of each node on the cheapest path from each root; −9999 at the root itself."""
-        from scipy.sparse.csgraph import dijkstra
-
-        result: NDArray[np.int32] = dijkstra(self._matrix, directed=True, indices=roots, return_predecessors=True)[1]
-        return result
-
-    def trees_to(self, roots: NDArray[np.int64], max_cost: float) -> NDArray[np.int32]:
-        """(roots, nodes) next node on the cheapest path to each root; −9999 at the root and beyond `max_cost`."""
-        from scipy.sparse.csgraph import dijkstra
-
-        result: NDArray[np.int32] = dijkstra(
-            self._matrix.T.tocsr(), directed=True, indices=roots, return_predecessors=True, limit=max_cost
-        )[1]
-        return result
 
 
 def cost_per_metre(graph: RouteGraph) -> float:

@@ -17,6 +17,7 @@ from wayveil.synthesis.routes.graph import RouteGraph, cost_per_metre, streets_o
 from wayveil.synthesis.routes.road_shapes import with_short_steps
 from wayveil.synthesis.routes.routes import Hubs, choose_vias, route
 from wayveil.synthesis.routes.settings import BALANCE, ROUTES
+from wayveil.synthesis.routes.trees import trees_from, trees_to
 from wayveil.synthesis.trips.candidates import Trips, take_trips
 from wayveil.synthesis.trips.draw import within_blocks
 
@@ -88,8 +89,8 @@ def _hubs_with_trees(
     street = streets_of(graph)
     factor = np.exp(ROUTES.cost_spread * random.standard_normal(street.max(initial=0) + 1))[street]
     varied = replace(graph, cost=graph.cost * factor)
-    nearby = None if graph.blocks is not None else varied.trees_to(node, ROUTES.nearby_m * cost_per_metre(graph))
-    return Hubs(node, graph.x_m[node], graph.y_m[node], mass, varied.trees_from(node), nearby)
+    nearby = None if graph.blocks is not None else trees_to(varied, node, ROUTES.nearby_m * cost_per_metre(graph))
+    return Hubs(node, graph.x_m[node], graph.y_m[node], mass, trees_from(varied, node), nearby)
 
 
 def _crowding(realised: Field, target: Field) -> Field:

@@ -4,7 +4,6 @@ Privacy: free (post-processing).
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +12,7 @@ from wayveil.core import ragged
 from wayveil.core.polylines import Polylines, joined, step_lengths
 from wayveil.synthesis.routes.graph import RouteGraph
 from wayveil.synthesis.routes.settings import ROUTES
+from wayveil.synthesis.routes.trees import NodeTrees, Paths, Trees
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,36 +23,47 @@ class Hubs:
     x_m: NDArray[np.float64]
     y_m: NDArray[np.float64]
     mass: NDArray[np.float64]
-    predecessor: NDArray[np.int32]
-    """(hubs, nodes) trees of cheapest paths from each hub."""
-    successor: NDArray[np.int32] | None = None
-    """(hubs, nodes) trees of cheapest paths from nearby nodes to each hub; None if all edges go both ways."""
+    outward: Trees
+    """Cheapest paths from each hub."""
+    inward: NodeTrees | None = None
+    """Cheapest paths to each hub from the nodes around it; None if all edges go both ways."""
 
     def followed_by(self, others: "Hubs") -> "Hubs":
         """These hubs and then the others."""
-        successor = None
-        if self.successor is not None and others.successor is not None:
-            successor = np.concatenate([self.successor, others.successor])
+        inward = None
+        if self.inward is not None and others.inward is not None:
+            inward = self.inward.followed_by(others.inward)
         return Hubs(
             np.concatenate([self.node, others.node]),
             np.concatenate([self.x_m, others.x_m]),
             np.concatenate([self.y_m, others.y_m]),
             np.concatenate([self.mass, others.mass]),
-            np.concatenate([self.predecessor, others.predecessor]),
-            successor,
+            self.outward.followed_by(others.outward),
+            inward,
         )
 
-    @cached_property
-    def trees(self) -> NDArray[np.int32]:
-        """`predecessor` and, below it, `successor`."""
-        return self.predecessor if self.successor is None else np.concatenate([self.predecessor, self.successor])
+    def paths(self, hub: NDArray[np.int64], node: NDArray[np.int64], to_hub: NDArray[np.bool_]) -> Paths:
+        """Paths between hubs and nodes: from the node where `to_hub` holds, from the hub elsewhere.
 
-    def arrival(self, hub: NDArray[np.int64], node: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Row of `trees` with the path between each node and its hub: of `successor` if that reaches the node."""
-        if self.successor is None:
-            return hub
-        reached = (self.successor[hub, node] >= 0) | (self.node[hub] == node)
-        return hub + np.where(reached, len(self.node), 0)
+        A node too far from a hub for a tree towards it is reached from it in the opposite direction.
+        """
+        arriving = np.zeros(len(hub), bool)
+        if self.inward is not None:
+            arriving = to_hub & ((self.inward.predecessor[hub, node] >= 0) | (self.node[hub] == node))
+        groups = [(self.outward, np.flatnonzero(~arriving)), (self.inward, np.flatnonzero(arriving))]
+        counts, parts = np.empty(len(hub), np.int64), []
+        for trees, some in groups:
+            if trees is not None:
+                offsets, nodes = trees.paths(hub[some], node[some])
+                counts[some] = np.diff(offsets)
+                parts.append(nodes)
+        order = np.concatenate([some for _, some in groups])
+        place = np.empty(len(hub), np.int64)
+        place[order] = np.arange(len(order))
+        offsets, at = ragged.take(ragged.offsets_of(counts[order]), place)
+        turned = np.flatnonzero(np.repeat(to_hub, counts))
+        at[turned] = at[(offsets[:-1] + offsets[1:] - 1)[ragged.owners(counts)[turned]] - turned]
+        return offsets, np.concatenate(parts)[at]
 
 
 def choose_vias(
@@ -119,16 +130,14 @@ def route(
     hub = _hub_on_the_way(hubs, start, end)
     around_m = ROUTES.around_hub * np.hypot(hubs.x_m[hub] - start[0], hubs.y_m[hub] - start[1])
     near_start, with_via = graph.nearest(*start), np.flatnonzero(vias >= 0)
-    # The legs: to the hub (walked backwards), to the via if there is one, to the end.
+    # The legs: to the hub, to the via if there is one, to the end.
     owner = np.r_[np.arange(n), with_via, np.arange(n)]
-    tree = np.r_[hubs.arrival(hub, near_start), hub[with_via], np.where(vias >= 0, vias, hub)]
+    root = np.r_[hub, hub[with_via], np.where(vias >= 0, vias, hub)]
     target = np.r_[near_start, hubs.node[vias[with_via]], graph.nearest(*end)]
     order = np.argsort(owner, kind="stable")
-    owner, backwards = owner[order], order < n
-    offsets, nodes = _walk(hubs.trees, tree[order], target[order])
+    owner = owner[order]
+    offsets, nodes = hubs.paths(root[order], target[order], to_hub=order < n)
     count = np.diff(offsets)
-    turned = np.flatnonzero(np.repeat(backwards, count))
-    nodes[turned] = nodes[(offsets[:-1] + offsets[1:] - 1)[ragged.owners(count)[turned]] - turned]
     kept = _without_spurs(offsets, nodes, owner)
     path_owner, nodes = np.repeat(owner, count)[kept], nodes[kept]
     parts = []
@@ -171,27 +180,6 @@ def _without_spurs(offsets: NDArray[np.int64], nodes: NDArray[np.int64], owner: 
     place = ragged.ranks(count)
     result: NDArray[np.bool_] = (place >= np.repeat(from_begin, count)) & (place < np.repeat(count - from_end, count))
     return result
-
-
-def _walk(
-    predecessor: NDArray[np.int32], tree: NDArray[np.int64], target: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Nodes from the root of each tree to its target; all paths are followed together, one step at a time."""
-    before_of = predecessor.ravel()
-    active, current, base = np.arange(len(tree)), target, tree * predecessor.shape[1]
-    count = np.zeros(len(tree), np.int64)
-    visits = []
-    while len(active):
-        visits.append((active, current))
-        count[active] += 1
-        before = before_of[base + current]
-        going = np.flatnonzero(before >= 0)
-        active, current, base = active[going], before[going], base[going]
-    offsets = ragged.offsets_of(count)
-    path = np.empty(offsets[-1], np.int64)
-    for back, (walker, node) in enumerate(visits):
-        path[offsets[walker + 1] - 1 - back] = node
-    return offsets, path
 
 
 def _join(
