@@ -121,7 +121,9 @@ def timed_tracks(
         departure_utc = exchanged_departures(estimates.place_hours, departure_utc, *ways, scope, random)
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
     limit_mps, moving_s = (np.empty(len(chosen)) for _ in range(2))
-    interval_s, steady = _intervals_s(pool_of.trips, chosen), is_steady(estimates.distribution(GapRatio))
+    interval_s = _intervals_s(pool_of.trips, chosen)
+    # Where intervals are exact or routes follow streets, places depend on the top speed, and times do not change later.
+    times_fixed = prior.roads is not None or is_steady(estimates.distribution(GapRatio))
     rest_share = draw_rest_shares(estimates, _mean_speeds(pool_of, chosen), random)
     shortest_s = shortest_interval_s(estimates)
     choices = []
@@ -143,15 +145,14 @@ def timed_tracks(
         weight = slowness_weight(course, slowness)
         placed = place(course.lines, weight, fixes.offsets, way)
         moving_s[some] = ragged.sums(step_s, fixes.offsets)
-        if steady:
-            # The intervals of the device are exact, so the places have to follow the top speed.
+        if times_fixed:
             tried = Tracks(fixes.offsets, placed.x_m, placed.y_m, time_s)
             limit_mps[some] = _top_speeds(estimates, tried, moving_s[some], random)
             weight = slowness_weight(course, slowness, _speed_ratios(course, moving_s[some], limit_mps[some]))
             placed = place(course.lines, weight, fixes.offsets, way)
         recorded = with_errors(placed, interval_s[some], grid, random)
         reserve = np.full(len(time_s), np.inf)
-        if steady:
+        if times_fixed:
             reserve = _reserve(Tracks(fixes.offsets, recorded.x_m, recorded.y_m, time_s), limit_mps[some])
         if prior.roads is None:
             here = places_around(placed, reserve, random)
@@ -162,7 +163,7 @@ def timed_tracks(
         x_m[points], y_m[points] = recorded.x_m, recorded.y_m
         t_utc[points] = time_s + np.repeat(np.rint(departure_utc[some]), count[some])
     lines = spread_points(Polylines(offsets, x_m, y_m), choices, estimates.occupancy, grid, random)
-    if steady:
+    if times_fixed:
         limit_mps = np.minimum(TRACKS.error_room * limit_mps, fastest_mps(scope))
     else:
         limit_mps = _top_speeds(estimates, Tracks(offsets, lines.x_m, lines.y_m, t_utc), moving_s, random)
