@@ -98,16 +98,22 @@ def _rests(
 ) -> NDArray[np.bool_]:
     """Whether each gap belongs to a rest; rests begin and end at the fixes nearest to their times.
 
-    A rest that is recorded at all is longer than the interval; the excess is lognormal, from lights to long stops. Some
-    rests are at the ends, where people get on and off.
+    A rest that is recorded at all is longer than the interval; the excess is lognormal, from lights to long stops. The
+    number of rests depends on the duration of the trip and not on how long it rests: lengths have a heavy tail, so a
+    trip that rests far longer than usual has one long rest. Some rests are at the ends, where people get on and off.
     """
-    spells = random.poisson(rest_s / (interval_s + STOPS.wait_s))
+    usual_share = rest_s.sum() / duration_s.sum()
+    spells = random.poisson(usual_share * duration_s / (interval_s + STOPS.wait_s))
+    spells = np.minimum(spells, (rest_s / np.maximum(interval_s, 1e-9)).astype(np.int64))
     spells[(spells == 0) & (rest_s > interval_s / 2)] = 1
     row, own = ragged.owners(spells), ragged.offsets_of(spells)
     spread = STOPS.rest_spread
     length_s = interval_s[row] + STOPS.wait_s * np.exp(spread * random.standard_normal(len(row)) - spread**2 / 2)
     total_s = np.bincount(row, length_s, minlength=len(spells))
-    length = length_s * (rest_s / np.maximum(total_s, 1e-9) / duration_s)[row]
+    length_s *= np.minimum(rest_s / np.maximum(total_s, 1e-9), 1.0)[row]
+    longest = np.lexsort((length_s, row))[own[1:][spells > 0] - 1]
+    length_s[longest] += np.maximum(rest_s - total_s, 0.0)[spells > 0]
+    length = length_s / duration_s[row]
     at = random.random(len(row))
     # The first and the last rest of a trip.
     for rest, end in ((own[:-1], 0.0), (own[1:] - 1, 1.0)):
