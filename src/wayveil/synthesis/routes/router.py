@@ -13,7 +13,7 @@ from wayveil.core.polylines import Polylines, lengths, place, steps
 from wayveil.core.pyramid import Field, interpolate, pool
 from wayveil.core.regions import cut_regions, label_regions
 from wayveil.synthesis.estimate.estimate import Estimates
-from wayveil.synthesis.routes.graph import RouteGraph, cost_per_metre, streets_of
+from wayveil.synthesis.routes.graph import RouteGraph, streets_of
 from wayveil.synthesis.routes.road_shapes import with_short_steps
 from wayveil.synthesis.routes.routes import Hubs, choose_vias, route
 from wayveil.synthesis.routes.settings import BALANCE, ROUTES
@@ -89,8 +89,8 @@ def _hubs_with_trees(
     street = streets_of(graph)
     factor = np.exp(ROUTES.cost_spread * random.standard_normal(street.max(initial=0) + 1))[street]
     varied = replace(graph, cost=graph.cost * factor)
-    nearby = None if graph.blocks is not None else trees_to(varied, node, ROUTES.nearby_m * cost_per_metre(graph))
-    return Hubs(node, graph.x_m[node], graph.y_m[node], mass, trees_from(varied, node), nearby)
+    inward = None if graph.blocks is not None else trees_to(varied, node)
+    return Hubs(node, graph.x_m[node], graph.y_m[node], mass, trees_from(varied, node), inward)
 
 
 def _crowding(realised: Field, target: Field) -> Field:

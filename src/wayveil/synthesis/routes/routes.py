@@ -26,7 +26,7 @@ class Hubs:
     outward: Trees
     """Cheapest paths from each hub."""
     inward: NodeTrees | None = None
-    """Cheapest paths to each hub from the nodes around it; None if all edges go both ways."""
+    """Cheapest paths to each hub; None if all edges go both ways."""
 
     def followed_by(self, others: "Hubs") -> "Hubs":
         """These hubs and then the others."""
@@ -43,27 +43,18 @@ class Hubs:
         )
 
     def paths(self, hub: NDArray[np.int64], node: NDArray[np.int64], to_hub: NDArray[np.bool_]) -> Paths:
-        """Paths between hubs and nodes: from the node where `to_hub` holds, from the hub elsewhere.
-
-        A node too far from a hub for a tree towards it is reached from it in the opposite direction.
-        """
-        arriving = np.zeros(len(hub), bool)
-        if self.inward is not None:
-            arriving = to_hub & ((self.inward.predecessor[hub, node] >= 0) | (self.node[hub] == node))
-        groups = [(self.outward, np.flatnonzero(~arriving)), (self.inward, np.flatnonzero(arriving))]
-        counts, parts = np.empty(len(hub), np.int64), []
-        for trees, some in groups:
-            if trees is not None:
-                offsets, nodes = trees.paths(hub[some], node[some])
-                counts[some] = np.diff(offsets)
-                parts.append(nodes)
-        order = np.concatenate([some for _, some in groups])
+        """Paths between hubs and nodes: from the node where `to_hub` holds, from the hub elsewhere."""
+        groups = [(self.outward, np.flatnonzero(~to_hub)), (self.inward or self.outward, np.flatnonzero(to_hub))]
+        found = [trees.paths(hub[some], node[some]) for trees, some in groups]
         place = np.empty(len(hub), np.int64)
-        place[order] = np.arange(len(order))
-        offsets, at = ragged.take(ragged.offsets_of(counts[order]), place)
+        place[np.concatenate([some for _, some in groups])] = np.arange(len(hub))
+        counts = np.concatenate([np.diff(offsets) for offsets, _ in found])
+        offsets, at = ragged.take(ragged.offsets_of(counts), place)
+        # The trees give paths from the hub; those to it are turned around.
+        counts = np.diff(offsets)
         turned = np.flatnonzero(np.repeat(to_hub, counts))
         at[turned] = at[(offsets[:-1] + offsets[1:] - 1)[ragged.owners(counts)[turned]] - turned]
-        return offsets, np.concatenate(parts)[at]
+        return offsets, np.concatenate([nodes for _, nodes in found])[at]
 
 
 def choose_vias(

@@ -42,8 +42,6 @@ class RouteSettings:
     hub_nearness: float = 1.5
     """Weight of the distance from the start to its hub, relative to that from the hub to the end: above 1, so that of
     two hubs on the way the one nearer to the start is chosen."""
-    nearby_m: float = 1_500.0
-    """Distance in metres, at the median cost, within which paths to a hub are searched; starts have a hub nearer by."""
     node_m: float = 500.0
     """Length in metres of the first and the last part of a path in which it may overshoot the start or end of the trip:
     a little more than the distance between nodes."""

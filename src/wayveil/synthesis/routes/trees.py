@@ -102,17 +102,15 @@ def trees_from(graph: RouteGraph, roots: NDArray[np.int64]) -> Trees:
     return _turn_trees(graph, roots)
 
 
-def trees_to(graph: RouteGraph, roots: NDArray[np.int64], max_cost: float) -> NodeTrees:
-    """Cheapest paths to each root from the nodes within `max_cost`, in the opposite direction."""
-    return NodeTrees(_predecessors(graph, roots, max_cost, backwards=True))
+def trees_to(graph: RouteGraph, roots: NDArray[np.int64]) -> NodeTrees:
+    """Cheapest paths to each root from all nodes, in the opposite direction, without the cost of turns."""
+    return NodeTrees(_predecessors(graph, roots, backwards=True))
 
 
-def _predecessors(
-    graph: RouteGraph, roots: NDArray[np.int64], max_cost: float = np.inf, backwards: bool = False
-) -> NDArray[np.int32]:
+def _predecessors(graph: RouteGraph, roots: NDArray[np.int64], backwards: bool = False) -> NDArray[np.int32]:
     ends = (graph.head, graph.tail) if backwards else (graph.tail, graph.head)
     matrix = _matrix(graph.cost, ends, graph.nodes)
-    result: NDArray[np.int32] = _dijkstra(matrix, roots, limit=max_cost)[1]
+    result: NDArray[np.int32] = _dijkstra(matrix, roots)[1]
     return result
 
 
@@ -209,7 +207,7 @@ def _matrix(cost: NDArray[np.float64], ends: tuple[NDArray[np.int64], NDArray[np
     return csr_matrix((cost, ends), shape=(size, size))
 
 
-def _dijkstra(matrix: Any, roots: NDArray[np.int64], limit: float = np.inf) -> Any:
+def _dijkstra(matrix: Any, roots: NDArray[np.int64]) -> Any:
     from scipy.sparse.csgraph import dijkstra
 
-    return dijkstra(matrix, directed=True, indices=roots, return_predecessors=True, limit=limit)
+    return dijkstra(matrix, directed=True, indices=roots, return_predecessors=True)
