@@ -68,6 +68,20 @@ def test_rests_come_in_spells_and_waits_only_where_they_are_shorter_than_the_int
     assert waiting[0] < 0.01 < 0.03 < waiting[1] < 0.2
 
 
+def test_a_trip_that_rests_far_longer_than_others_has_one_long_rest():
+    """Of 400 trips of an hour, most rest for 2 % of the time and some for 40 %."""
+    offsets, time_s, interval = clocked(400, 121, 30)
+    share = np.where(np.arange(400) % 20 == 0, 0.4, 0.02)
+    moving_s = moving_times(offsets, time_s, share, interval, rng(4))
+    spells = []
+    for trip in np.flatnonzero(share > 0.1):
+        resting = np.r_[0, (moving_s[offsets[trip] + 1 : offsets[trip + 1]] == 0).astype(int), 0]
+        change = np.diff(resting)
+        spells.append(30.0 * (np.flatnonzero(change < 0) - np.flatnonzero(change > 0)))
+    assert np.mean([length.max() for length in spells]) > 0.75 * 0.4 * 3600
+    assert np.mean([len(length) for length in spells]) < 5
+
+
 def test_a_long_gap_of_a_trip_that_rests_as_long_is_a_rest():
     time_s = np.r_[np.arange(30) * 5.0, 145 + 600 + np.arange(30) * 5.0]
     offsets = np.array([0, 60])

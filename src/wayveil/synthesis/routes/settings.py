@@ -32,9 +32,9 @@ class RouteSettings:
     take several routes."""
     cost_spread: float = 0.2
     """Standard deviation of the logarithm of the random factors on costs (research/log.md)."""
-    turn_m: float = 100.0
-    """Cost of a right angle on a map, in metres at the median cost: about ten seconds in a car. Seen on the trial data,
-    where values from 100 to 400 were alike; two simulated cities are about the same with 0."""
+    turn_m: float = 200.0
+    """Cost of a right angle on a map, in metres at the median cost: about twenty seconds in a car. Seen on the trial
+    data, where values from 100 to 400 were alike; two simulated cities are about the same with 0."""
     directions: int = 8
     """Number of directions, in half a turn, that are distinguished when edges are grouped into streets."""
     street_m: tuple[float, float] = (1_500.0, 150.0)
