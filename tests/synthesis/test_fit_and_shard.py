@@ -346,11 +346,11 @@ def test_invalid_requested_counts(small_release):
     with pytest.raises(InputError, match=r"counts 100,000,000 trajectories.*say how many with n="):
         wanted_count(with_count(small_release, 1e12), None)
     assert wanted_count(small_release, np.int32(7)) == 7 and type(wanted_seed(np.uint8(3))) is int
-    for n in (0, -1, 100_000_001, "5", 10.5, 10.0, np.nan):
-        with pytest.raises(InputError, match=r"^n must be a whole number from 1 to 100,000,000"):
+    for n in (0, -1, True, 100_000_001, "5", 10.5, 10.0, np.nan):
+        with pytest.raises(InputError, match=r"^n= must be a whole number from 1 to 100,000,000"):
             wanted_count(small_release, n)
     for seed in (-1, "a", 1.5):
-        with pytest.raises(InputError, match=r"^seed must be a whole number of at least 0"):
+        with pytest.raises(InputError, match=r"^seed= must be a whole number of at least 0"):
             wanted_seed(seed)
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from wayveil.core.roads import ROAD_CLASSES, RoadMap
 from wayveil.core.scope import EARTH_RADIUS_M, Scope
+from wayveil.core.whole_number import whole_number
 from wayveil.errors import InputError
 from wayveil.io.scope_files import read_scope
 from wayveil.simulate.plan import Pattern, Plan, Style, draw_plan
@@ -107,17 +108,16 @@ def simulate_city(
     if not all(0.99 * _SMALLEST_KM <= side / 1000 <= 1.01 * _LARGEST_KM for side in (scope.width_m, scope.height_m)):
         limits = f"{_SMALLEST_KM:g} to {_LARGEST_KM:g} km"
         raise InputError(f"A simulated city must be {limits} wide and high; choose another box.")
-    if not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError("The seed must be a whole number that is not negative.")
+    seed = whole_number(seed, "seed=", 0)
     style = Style(pattern, block_m, hot_spots, river, motorway)
-    rng = np.random.default_rng([int(seed), 1])
+    rng = np.random.default_rng([seed, 1])
     plan = draw_plan(scope.width_m, scope.height_m, style, rng)
     streets = draw_streets(plan, style, rng)
     closures = _closures(plan)
     spots = _hot_spots(plan, hot_spots, rng)
     homes = _homes(plan, streets, rng)
     rules = _rules(closures, streets, scope)
-    return City(scope, to_roadmap(streets, scope), rules, streets, spots, closures, homes, int(seed))
+    return City(scope, to_roadmap(streets, scope), rules, streets, spots, closures, homes, seed)
 
 
 def _box_of_size(size_km: tuple[float, float]) -> Scope:

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.trajectories import EMPTY, Trajectories, concatenate, select
+from wayveil.core.whole_number import whole_number
 from wayveil.errors import InputError
 from wayveil.io.options import SIMULATED, WriteOptions, writing_format
 from wayveil.io.writers.dispatch import write_trajectories
@@ -63,7 +64,7 @@ def simulate_trajectories(
 
     Privacy: free (simulated data).
     """
-    if not _checked(n):
+    if whole_number(n, "n=", 0, _MOST) == 0:
         return EMPTY
     return concatenate(list(simulate_batches(city, n, seed, behaviour=behaviour, progress=progress)))
 
@@ -84,7 +85,8 @@ def simulate_to_parquet(
     Privacy: free (simulated data).
     """
     city = simulate_city(seed) if city is None else city
-    batches = simulate_batches(city, n, seed, behaviour=behaviour, progress=progress) if _checked(n) else [EMPTY]
+    count = whole_number(n, "n=", 0, _MOST)
+    batches = simulate_batches(city, count, seed, behaviour=behaviour, progress=progress) if count else [EMPTY]
     write_parts(batches, Path(path), WriteOptions(private=False, notes={"origin": SIMULATED}), whole=True)
     return city
 
@@ -206,9 +208,3 @@ def _points(city: City, trips: Trips, which: NDArray[np.int64], fixes: Fixes) ->
 
 def _broken(traffic: Traffic, trajectories: Trajectories) -> NDArray[np.bool_]:
     return violating_trajectories(traffic.rules, motion_of(trajectories, traffic.city.scope))
-
-
-def _checked(n: int) -> bool:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= _MOST:
-        raise InputError(f"n must be a whole number from 0 to {_MOST:,}.")
-    return n > 0
