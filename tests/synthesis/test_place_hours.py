@@ -14,7 +14,7 @@ from wayveil.errors import ReleaseError
 from wayveil.measurement import measure
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.noise import SeededNoise
-from wayveil.questions.catalogue import SHARES, by_line, divided
+from wayveil.questions.catalogue import SHARES, by_group, divided
 from wayveil.questions.end_point_hours import CLEAR_UNITS, SIZES, EndPointHours, hours_size
 from wayveil.questions.end_points import HOURS_FROM, HOURS_PART, hours_part
 from wayveil.release import release_from_json, release_to_json
@@ -131,14 +131,14 @@ def test_hours_by_place_are_asked_only_about_many_end_points():
     budget = Budget.split(Fraction(1, 2), SHARES)
     grid = Grid(100.0, 150, 245, 15_000.0, 24_500.0)
     few, many = (
-        divided(budget, {**dict.fromkeys(by_line(SHARES), 1e6), "end_points": signal}, grid)
+        divided(budget, {**dict.fromkeys(by_group(SHARES), 1e6), "end_points": signal}, grid)
         for signal in (float(HOURS_FROM / HOURS_PART) - 1, float(HOURS_FROM / HOURS_PART) + 1)
     )
     assert EndPointHours.name not in few.shares
     whole = budget["end_points/coarse"] + budget["end_points/detail"]
     assert many[EndPointHours.name] == whole * HOURS_PART
     # The ledger is charged before anybody knows: its lines must not tell, and need not.
-    assert by_line(budget.shares) == by_line(few.shares) == by_line(many.shares)
+    assert by_group(budget.shares) == by_group(few.shares) == by_group(many.shares)
 
 
 def test_regions_and_parts_follow_the_signal():

@@ -83,7 +83,7 @@ CATALOGUE = (
     Entry(EndPointHours, 0, 0),  # takes a ninth of the end points' ε, where that is enough
 )
 """The weights add up to 1,000, so they read as thousandths of ε; the optimum is flat (docs/explanation/method.md).
-Questions of one line divide its ε again once the noisy count is known (`divided`)."""
+Questions of one `budget_group` divide its ε again once the noisy count is known (`divided`)."""
 
 PEOPLE_QUESTIONS: tuple[tuple[type[PersonQuestion], int], ...] = (
     (TripsPerPerson, 4),
@@ -108,8 +108,8 @@ speeds, tables and spikes."""
 GAUSSIAN_POWERS = (4 / 3, 2 / 3)
 """Powers of a question's share of ε and of the guessed norm of a unit, to which its share of ρ is proportional."""
 
-LINE_POWERS = (4 / 3, 1 / 3)
-"""The same within one line. A coarse block has a larger norm than its fine cells, but their sum is
+GROUP_POWERS = (4 / 3, 1 / 3)
+"""The same within one budget group. A coarse block has a larger norm than its fine cells, but their sum is
 informative about it, too. Between two values that were tried on simulated cities."""
 
 OTHERS = "all other questions"
@@ -245,25 +245,26 @@ def with_people(
     return Budget(budget.epsilon, {**shares, **about_people})
 
 
-def divided(budget: Budget, line_signals: Mapping[str, float], grid: Grid, gaussian_unit: Unit | None = None) -> Budget:
-    """The same budget with the ε of each line divided according to its signal, which follows from the noisy count.
+def divided(
+    budget: Budget, group_signals: Mapping[str, float], grid: Grid, gaussian_unit: Unit | None = None
+) -> Budget:
+    """The same budget with the ε of each group divided according to its signal, which follows from the noisy count.
 
-    `line_signals` are the noise units of each line, m̃·ε_line / c. With Gaussian noise, which needs the unit, the parts
-    of a line are those of `gaussian_shares`.
+    `group_signals` are the noise units of each group, m̃·ε_group / c. With Gaussian noise, which needs the unit, the
+    parts of a group are those of `gaussian_shares`.
 
-    Privacy: free (post-processing of the noisy count); the sum of every line stays the same.
+    Privacy: free (post-processing of the noisy count); the sum of every group stays the same.
     """
-    lines = by_line(budget.shares)
-    shares = {
-        name: lines[question.line] * question.part_of_line(line_signals[question.line], grid, gaussian_unit is not None)
-        for name, question in QUESTIONS.items()
-        if question.line in lines
-    }
-    shares = {name: share for name, share in shares.items() if share}
+    groups, shares = by_group(budget.shares), {}
+    for name, question in QUESTIONS.items():
+        if (group := question.budget_group) in groups:
+            share = groups[group] * question.part_of_group(group_signals[group], grid, gaussian_unit is not None)
+            if share:
+                shares[name] = share
     if gaussian_unit is not None:
-        for line in lines:
-            of_line = {name: share for name, share in shares.items() if QUESTIONS[name].line == line}
-            shares.update(gaussian_shares(of_line, gaussian_unit, LINE_POWERS))
+        for group in groups:
+            of_group = {name: share for name, share in shares.items() if QUESTIONS[name].budget_group == group}
+            shares.update(gaussian_shares(of_group, gaussian_unit, GROUP_POWERS))
     return Budget(budget.epsilon, shares)
 
 
@@ -273,10 +274,10 @@ def ledger_lines(shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
     return {Count.name: count, OTHERS: sum(shares.values(), Fraction(0)) - count}
 
 
-def by_line(shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Shares by line of the catalogue, of which `divided` keeps the sums."""
-    lines: dict[str, Fraction] = {}
+def by_group(shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """Shares by budget group, of which `divided` keeps the sums."""
+    groups: dict[str, Fraction] = {}
     for name, share in shares.items():
-        line = QUESTIONS[name].line
-        lines[line] = lines.get(line, Fraction(0)) + share
-    return lines
+        group = QUESTIONS[name].budget_group
+        groups[group] = groups.get(group, Fraction(0)) + share
+    return groups

@@ -25,7 +25,7 @@ class _OfOccupancy(Field):
 
     meaning: ClassVar[str] = "which places are passed through"
     quantity: ClassVar[str] = "occupancy"
-    line: ClassVar[str] = "occupancy"
+    budget_group: ClassVar[str] = "occupancy"
     prior: ClassVar[Any] = priors.Traffic()
 
     def cell_features(self, batch: "Prepared") -> Features:
@@ -40,7 +40,7 @@ class _OfOccupancy(Field):
         ends = context.answers[EndPoints.name]
         assert isinstance(ends.question, EndPoints)
         concentrated = concentration(ends.counts, ends.question.side, ends.noise)
-        return field_levels(context.grid, context.line_signals[cls.line], concentrated)
+        return field_levels(context.grid, context.group_signals[cls.budget_group], concentrated)
 
 
 @dataclass(frozen=True)
