@@ -61,7 +61,7 @@ def sample(trajectories: Trajectories, most: int, seed: int = 0) -> NDArray[np.i
 
 @dataclass(frozen=True)
 class Linked:
-    """A share with its interval, and the value that an honest release may reach."""
+    """A share with its interval, and the value that a release without a leak may reach."""
 
     share: Rate
     allowed: float
@@ -90,7 +90,7 @@ def near_copies(among_m: Vectors, distance_m: Vectors, confidence: float = CONFI
 def exact_copies(among_m: Vectors, distance_m: Vectors, confidence: float = CONFIDENCE) -> Linked:
     """Share of synthetic trajectories within one metre of a real one; the limit is the same share among real ones.
 
-    Finds a few per cent of copies among honest trajectories, which `near_copies` does not detect.
+    It finds a few per cent of copies among other trajectories, which `near_copies` does not detect.
     """
     found, own = (rate(int((metres <= _COPY_M).sum()), len(metres), confidence) for metres in (distance_m, among_m))
     return Linked(found, own.high, len(distance_m))
@@ -151,9 +151,9 @@ def advantage(inside: Vectors, outside: Vectors, confidence: float = CONFIDENCE)
     gain = np.searchsorted(np.sort(inside[:half]), candidates, side="right") - np.searchsorted(
         np.sort(outside[:half]), candidates, side="right"
     )
-    at = int(np.argmax(gain))
+    best = int(np.argmax(gain))
     # Halfway to the next value, because the other half of the runs has other values.
-    threshold = float(candidates[at : at + 2].mean())
+    threshold = float(candidates[best : best + 2].mean())
     size = min(len(inside), len(outside))
     right = int((inside[half:size] <= threshold).sum() + (outside[half:size] > threshold).sum())
     accuracy = rate(right, 2 * (size - half), confidence)

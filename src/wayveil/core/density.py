@@ -23,8 +23,8 @@ _UNCLEAR_UNITS = 100.0
 """Signal of all levels together, in noise units, below which they hardly tell how much cells differ. Averaging is
 better at 72 to 84 units in five simulated cities, and was 2 % worse at 123 units on T-Drive (research/log.md)."""
 _USUAL_SPREAD = 0.5
-"""Prior mean of the standard deviation of a cell's log rate around the expected one, used at such a signal: a factor of
-1.6."""
+"""Prior mean of the standard deviation of a cell's log rate around the expected one, used below that signal: a factor
+of 1.6."""
 _CONSISTENCY = 0.25
 """How strongly a level is pulled to its parent's totals: 0 not at all, 1 entirely."""
 
@@ -123,10 +123,10 @@ def from_parent(parent: Field, share: Field, ratio: int, shape: tuple[int, int],
     flat = spread(parent / np.maximum(parent_share, 1e-12), ratio, shape) * share
     if not smooth:
         return flat
-    bent = interpolate(parent / np.maximum(parent_share, 1e-9), ratio, shape) * share
-    bent_total = pool(bent, ratio)
-    factor = np.divide(parent, bent_total, out=np.zeros_like(parent), where=bent_total > 0)
-    return 0.5 * flat + 0.5 * bent * spread(factor, ratio, shape)
+    interpolated = interpolate(parent / np.maximum(parent_share, 1e-9), ratio, shape) * share
+    interpolated_total = pool(interpolated, ratio)
+    factor = np.divide(parent, interpolated_total, out=np.zeros_like(parent), where=interpolated_total > 0)
+    return 0.5 * flat + 0.5 * interpolated * spread(factor, ratio, shape)
 
 
 def _blind_spot(level: NoisyLevel, estimate: Field, mean: Field, unclear: bool) -> Field:

@@ -78,13 +78,13 @@ class Ranges:
         return np.diff(np.r_[running, float(self.shares.sum())])
 
 
-def moved_errors(found: Ranges, edges: Floats, scale: float, least: float) -> Floats:
+def moved_errors(ranges: Ranges, edges: Floats, scale: float, least: float) -> Floats:
     """Relative change of the share between each two edges if all values are multiplied by e^scale or divided by it.
 
     It is the larger of the two. Shares below `least` count as `least`, so that no factor is infinite.
     """
-    usual, *moved = (np.log(np.maximum(found.between(edges, by), least)) for by in (0.0, scale, -scale))
-    return np.asarray(np.abs(np.array(moved) - usual).max(axis=0))
+    usual, *scaled = (np.log(np.maximum(ranges.between(edges, theta), least)) for theta in (0.0, scale, -scale))
+    return np.asarray(np.abs(np.array(scaled) - usual).max(axis=0))
 
 
 def wrong_share(relative_variance: Floats, mass: Floats) -> float:
