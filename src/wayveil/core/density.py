@@ -17,7 +17,7 @@ from wayveil.core.nonnegative import nonnegative_fit
 from wayveil.core.posterior import posterior_mean
 from wayveil.core.pyramid import Field, interpolate, pool, shifted, spread
 
-_DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
+DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
 """(rows, columns) to four of the eight neighbours of a cell; the other four are the same pairs."""
 _UNCLEAR_UNITS = 100.0
 """Signal of all levels together, in noise units, below which they hardly tell how much cells differ. Averaging is
@@ -132,7 +132,7 @@ def from_parent(parent: Field, share: Field, ratio: int, shape: tuple[int, int],
 def _blind_spot(level: NoisyLevel, estimate: Field, mean: Field, unclear: bool) -> Field:
     """Posterior mean with a prior mean from a regression on the old prior mean and on neighbouring cells."""
     columns = [mean]
-    for down, right in _DIRECTIONS:
+    for down, right in DIRECTIONS:
         for reach in (1, 2):
             ahead = shifted(estimate, down * reach, right * reach)
             behind = shifted(estimate, -down * reach, -right * reach)

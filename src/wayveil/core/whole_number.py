@@ -5,7 +5,7 @@ import operator
 from wayveil.errors import InputError
 
 
-def whole_number(value: object, name: str, least: int, most: int | None = None) -> int:
+def as_whole_number(value: object, name: str, least: int, most: int | None = None) -> int:
     """An integer of Python, numpy or another library as a Python integer.
 
     InputError, which names the argument and not the value, for anything else (also True and False), and for a number
@@ -13,7 +13,7 @@ def whole_number(value: object, name: str, least: int, most: int | None = None) 
 
     Examples
     --------
-    >>> whole_number(5, "n=", 1)
+    >>> as_whole_number(5, "n=", 1)
     5
     """
     try:

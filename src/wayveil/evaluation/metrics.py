@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
+from wayveil.core.week import DAY_S
 from wayveil.evaluation.paths import Paths, groups, project, waypoints
 from wayveil.evaluation.tally import GROUPS, Counts, Mean, Tally, energy_tally, tabulate
 
@@ -169,7 +170,7 @@ def _vectors(paths: Paths, which: NDArray[np.int64], with_time: bool) -> NDArray
     parts = [waypoints(paths, which, _WAYPOINTS, paths.x_m), waypoints(paths, which, _WAYPOINTS, paths.y_m)]
     if with_time:
         elapsed_s = waypoints(paths, which, _WAYPOINTS, paths.t_utc - paths.t_utc[paths.first][paths.owner])
-        angle = (paths.start_clock_s[which][:, None] + elapsed_s) * (2 * np.pi / 86_400)
+        angle = (paths.start_clock_s[which][:, None] + elapsed_s) * (2 * np.pi / DAY_S)
         parts += [elapsed_s * _TIME_SCALE_MPS, _CLOCK_RADIUS_M * np.cos(angle), _CLOCK_RADIUS_M * np.sin(angle)]
     features: NDArray[np.float64] = np.hstack(parts) / 1_000 / np.sqrt(_WAYPOINTS)
     return features

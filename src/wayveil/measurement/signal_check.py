@@ -6,7 +6,7 @@ is never read: a refusal that depended on its exact size would reveal that size.
 
 from dataclasses import dataclass
 
-from wayveil.core.whole_number import whole_number
+from wayveil.core.whole_number import as_whole_number
 from wayveil.errors import LowSignalError
 from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
 from wayveil.privacy.unit import Unit, parse_unit
@@ -96,7 +96,7 @@ def check_signal(
 
     Privacy: free (nothing is read or spent).
     """
-    expected = None if expected_trips is None else whole_number(expected_trips, wording.expected_trips, 1)
+    expected = None if expected_trips is None else as_whole_number(expected_trips, wording.expected_trips, 1)
     if accept:
         return
     if expected is None:

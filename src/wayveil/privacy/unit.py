@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from wayveil.core.whole_number import whole_number
+from wayveil.core.whole_number import as_whole_number
 from wayveil.errors import InputError
 
 MOST_PER_USER = 1_000_000
@@ -41,7 +41,7 @@ class Unit:
     def __post_init__(self) -> None:
         if self.kind not in ("trajectory", "user"):
             raise InputError(f"Unit '{self.kind}' is unknown; use unit='trajectory' or unit='user'.")
-        object.__setattr__(self, "max_per_user", whole_number(self.max_per_user, "max_per_user=", 1, MOST_PER_USER))
+        object.__setattr__(self, "max_per_user", as_whole_number(self.max_per_user, "max_per_user=", 1, MOST_PER_USER))
         if self.kind == "trajectory" and self.max_per_user != 1:
             raise InputError("max_per_user= applies only to unit='user'; leave it out with unit='trajectory'.")
 

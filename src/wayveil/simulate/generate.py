@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.trajectories import EMPTY, Trajectories, concatenate, select
-from wayveil.core.whole_number import whole_number
+from wayveil.core.whole_number import as_whole_number
 from wayveil.errors import InputError
 from wayveil.io.options import SIMULATED, WriteOptions, writing_format
 from wayveil.io.writers.dispatch import write_trajectories
@@ -64,7 +64,7 @@ def simulate_trajectories(
 
     Privacy: free (simulated data).
     """
-    if whole_number(n, "n=", 0, _MOST) == 0:
+    if as_whole_number(n, "n=", 0, _MOST) == 0:
         return EMPTY
     return concatenate(list(simulate_batches(city, n, seed, behaviour=behaviour, progress=progress)))
 
@@ -85,7 +85,7 @@ def simulate_to_parquet(
     Privacy: free (simulated data).
     """
     city = simulate_city(seed) if city is None else city
-    count = whole_number(n, "n=", 0, _MOST)
+    count = as_whole_number(n, "n=", 0, _MOST)
     batches = simulate_batches(city, count, seed, behaviour=behaviour, progress=progress) if count else [EMPTY]
     write_parts(batches, Path(path), WriteOptions(private=False, notes={"origin": SIMULATED}), whole=True)
     return city

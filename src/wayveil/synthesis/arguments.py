@@ -1,6 +1,6 @@
 """Arguments of synthesis: how many trajectories to make, how long that takes, and the seed."""
 
-from wayveil.core.whole_number import whole_number
+from wayveil.core.whole_number import as_whole_number
 from wayveil.errors import InputError
 from wayveil.release import Release
 from wayveil.release.number import estimate_number
@@ -23,7 +23,7 @@ def wanted_count(release: Release, n: int | None) -> int:
         if (why := unsupported_words(release)) is not None:
             raise InputError(f"{why}; say how many with n=.")
         return default_count(release)
-    return whole_number(n, "n=", 1, _MOST_TRAJECTORIES)
+    return as_whole_number(n, "n=", 1, _MOST_TRAJECTORIES)
 
 
 def default_count(release: Release) -> int:
@@ -59,4 +59,4 @@ def duration_words(count: int) -> str | None:
 
 def wanted_seed(seed: int | None) -> int | None:
     """The seed as a Python integer; None if none is given."""
-    return None if seed is None else whole_number(seed, "seed=", 0)
+    return None if seed is None else as_whole_number(seed, "seed=", 0)

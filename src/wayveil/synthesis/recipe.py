@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
+from wayveil.core.divergence import jsd
 from wayveil.core.html import card, extent_facts, points_svg
 from wayveil.core.polylines import Polylines, place
 from wayveil.core.pyramid import Field
@@ -45,7 +46,6 @@ from wayveil.synthesis.shard import (
     Shard,
     count_violations,
     diagnostics_of,
-    jsd,
     numbered_from,
     shard_sizes,
 )

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from wayveil.core.divergence import jsd
 from wayveil.core.polylines import Polylines
 from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.rules import motion_of, with_scope_bounds
@@ -18,7 +19,7 @@ from wayveil.synthesis.obey.replacement import no_room
 from wayveil.synthesis.place.points import histogram
 from wayveil.synthesis.place.track_columns import written_degrees
 from wayveil.synthesis.routes.prior import Prior
-from wayveil.synthesis.shard import SETTINGS, Facts, Shard, added_counts, count_violations, jsd
+from wayveil.synthesis.shard import SETTINGS, Facts, Shard, added_counts, count_violations
 from wayveil.synthesis.trips.departures import departures, within_days
 from wayveil.synthesis.trips.one_point import one_point_cells
 

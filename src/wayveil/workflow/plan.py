@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from wayveil.core.scope import Scope
-from wayveil.core.whole_number import whole_number
+from wayveil.core.whole_number import as_whole_number
 from wayveil.errors import InputError
 from wayveil.io.scope_files import scope_of
 from wayveil.privacy.budget import Number, decimal_text, exact_delta, exact_epsilon
@@ -153,8 +153,8 @@ def plan(
     """
     frame = scope_of(scope)
     promised = parse_unit(unit, max_per_user)
-    count = whole_number(trips, "trips=", 1, MOST_TRIPS)
-    people = None if users is None else whole_number(users, "users=", 1, MOST_TRIPS)
+    count = as_whole_number(trips, "trips=", 1, MOST_TRIPS)
+    people = None if users is None else as_whole_number(users, "users=", 1, MOST_TRIPS)
     if promised.kind == "user" and people is None:
         raise InputError("users= is needed at user level: about how many users there are.")
     if people is not None and people > count:

@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
+from wayveil.core.week import DAY_S
 from wayveil.evaluation.paths import Paths
 from wayveil.evaluation.trips import rows
 from wayveil.evaluation.trips.roads import Matched
@@ -233,7 +234,7 @@ def _departure(paths: Paths) -> Features:
     hour = paths.start_clock_s / 3600
     return {
         "departure_hour": hour,
-        "departure_weekday": np.floor(paths.start_week_s / 86_400),
+        "departure_weekday": np.floor(paths.start_week_s / DAY_S),
         "departure_minute": hour % 1 * 60,
     }
 

@@ -3,7 +3,7 @@
 Privacy: free (post-processing).
 """
 
-from wayveil.core.whole_number import whole_number
+from wayveil.core.whole_number import as_whole_number
 from wayveil.errors import InputError
 from wayveil.release import Release
 from wayveil.synthesis.arguments import wanted_count
@@ -22,7 +22,7 @@ def trips_of_people(release: Release, n: int | None, people: int | None) -> int:
         return wanted_count(release, n)
     if n is not None:
         raise InputError("n= counts trips and people= counts people; give one of them.")
-    number = whole_number(people, "people=", 1, MOST_PEOPLE)
+    number = as_whole_number(people, "people=", 1, MOST_PEOPLE)
     model = people_model(release)
     if model is None:
         raise InputError("people= needs a release that protects people; measure with unit='user'.")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-_LIKELY = 1.645
+LIKELY_SD = 1.645
 """A normal variable is below this many standard deviations with a probability of 95 %."""
 
 
@@ -55,7 +55,7 @@ class Pieces:
         squared = np.maximum(whole, 1e-100) ** 2
         posterior = 1 / (spread**-2.0 + np.divide(squared, noise, out=np.zeros_like(squared), where=noise > 0))
         if own:
-            posterior = np.minimum(posterior, (np.log1p(_LIKELY * np.sqrt(noise / squared)) / _LIKELY) ** 2)
+            posterior = np.minimum(posterior, (np.log1p(LIKELY_SD * np.sqrt(noise / squared)) / LIKELY_SD) ** 2)
         return np.asarray(posterior + spread**2 * np.minimum(rest / squared, 1.0))
 
 

@@ -4,8 +4,7 @@ Privacy: free (post-processing). It reads noisy counts, their scales and public 
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from wayveil.core.density import NoisyLevel
 from wayveil.core.memory import available_bytes
 from wayveil.core.pyramid import Field
+from wayveil.core.threads import one_thread
 from wayveil.core.warning_location import callers_level
 from wayveil.synthesis.estimate.learned import features, guard
 from wayveil.synthesis.estimate.learned.network import log_correction
@@ -132,16 +132,6 @@ def _corrected(
     share = np.exp(logits - logits.max())
     result: Field = share * (bayes.sum() / share.sum())
     return result
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Use one thread for matrix products: for small ones, several threads wait for each other on a busy machine."""
-    import scipy.linalg.blas  # noqa: F401  (the limit applies to loaded libraries only)
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"):
-        yield
 
 
 def _unlike(signal: float, kind: Kind) -> str:
