@@ -22,7 +22,8 @@ from wayveil.release.check import check_complete
 from wayveil.release.statements import map_hours_statement, not_promised
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.estimate.estimates import RegionFlows
-from wayveil.synthesis.estimate.place_hours import PlaceHours, ends_of, exchanged_departures, place_ratios
+from wayveil.synthesis.estimate.place_hours import PlaceHours, ends_of, place_ratios
+from wayveil.synthesis.trips.hours_by_place import departures_by_place
 from wayveil.workflow.synthesize import synthesize
 
 HOUR = np.arange(24)
@@ -110,20 +111,20 @@ def test_departures_are_kept_and_move_to_places_with_such_hours():
     place_hours = PlaceHours(np.array([0, 1]), table, np.zeros((2, 48)))
     departure = random.uniform(0, 14 * 86_400, 4001)
     origin = random.integers(0, 2, 4001)
-    found = exchanged_departures(place_hours, departure, origin, random.integers(0, 2, 4001), SCOPE, random)
+    found = departures_by_place(place_hours, departure, origin, random.integers(0, 2, 4001), SCOPE, random)
     assert np.array_equal(np.sort(found), np.sort(departure))
     hour = hour_of_day_or_weekend(SCOPE.local_seconds(found)) % 24
     morning = (hour >= 6) & (hour < 11)
     # In the morning the ratios are about 1.47 and .53, so three of four start in the first region.
     assert (origin[morning] == 0).mean() == pytest.approx(0.735, abs=0.06)
     both = PlaceHours(np.array([0, 1]), table, table)
-    found = exchanged_departures(both, departure, origin, origin, SCOPE, random)
+    found = departures_by_place(both, departure, origin, origin, SCOPE, random)
     hour = hour_of_day_or_weekend(SCOPE.local_seconds(found)) % 24
     morning = (hour >= 6) & (hour < 11)
     # Both ends of a short trip say the same: that must not count twice.
     assert (origin[morning] == 0).mean() == pytest.approx(0.735, abs=0.06)
     for few in (0, 1, 2, 3):
-        some = exchanged_departures(place_hours, departure[:few], origin[:few], origin[:few], SCOPE, random)
+        some = departures_by_place(place_hours, departure[:few], origin[:few], origin[:few], SCOPE, random)
         assert sorted(some) == sorted(departure[:few])
 
 

@@ -57,8 +57,8 @@ def draw_diaries(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
             pieces.append((who, anchor, before, np.full(len(rows), not back), depart, day[rows]))
     user, anchor, node, to_anchor, depart, of_day = (np.concatenate(column) for column in zip(*pieces, strict=True))
     order = np.lexsort((depart, user))
-    taste, closed = user % 2, closed_bits(city, np.asarray(depart, np.float64))
-    columns = (user + batch * USERS_PER_BATCH, anchor, node, to_anchor, depart, taste, closed, of_day)
+    driver_type, closed = user % 2, closed_bits(city, np.asarray(depart, np.float64))
+    columns = (user + batch * USERS_PER_BATCH, anchor, node, to_anchor, depart, driver_type, closed, of_day)
     return Trips(*(np.asarray(column)[order] for column in columns))
 
 

@@ -114,12 +114,12 @@ def simulate_batches(
     """
     progress("routes", 0.0)
     traffic = prepare_traffic(city)
-    drawn = batch = idle = 0
+    drawn = batch = empty_batches = 0
     while drawn < n:
         piece = _batch(traffic, batch, seed, behaviour)
         batch += 1
-        idle = 0 if len(piece) else idle + 1
-        if idle > 20:
+        empty_batches = 0 if len(piece) else empty_batches + 1
+        if empty_batches > 20:
             raise InputError("This city is too small for a trip; give it a larger size.")
         if not len(piece):
             continue
@@ -155,7 +155,7 @@ def _batch(traffic: Traffic, batch: int, seed: int, behaviour: Behaviour) -> Tra
     city = traffic.city
     trips = (draw_diaries if behaviour.diaries else draw_trips)(city, traffic.anchors, batch, seed)
     rng = np.random.default_rng([seed, 4, batch])
-    ways = walk(traffic.router, trips.anchor, trips.node, trips.to_anchor, trips.closed, trips.taste)
+    ways = walk(traffic.router, trips.anchor, trips.node, trips.to_anchor, trips.closed, trips.driver_type)
     hour = city.scope.local_seconds(trips.depart_utc) / 3600 % 24
     drives = (move if behaviour.kinematics else drive)(traffic.router, *ways, hour, rng)
     duration = drives.duration_s

@@ -47,7 +47,7 @@ class Trips:
     node: NDArray[np.int64]
     to_anchor: NDArray[np.bool_]
     depart_utc: NDArray[np.float64]
-    taste: NDArray[np.int64]
+    driver_type: NDArray[np.int64]
     closed: NDArray[np.int64]
     """Bit k is set if closure k applies at some time in the 90 minutes after departure."""
     day: NDArray[np.int64] | None = None
@@ -106,8 +106,8 @@ def draw_trips(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
     depart = first_s + day * DAY_S + np.floor(hour * 3600)
 
     commutes = ~roams[user] & ~weekend & np.isin(kind, (0, 4)) & (rng.random(len(user)) < 0.85)
-    haunt = leisure_of[user, rng.integers(0, 3, len(user))]
-    anchor = np.where(commutes, at_work[user], haunt)
+    leisure_place = leisure_of[user, rng.integers(0, 3, len(user))]
+    anchor = np.where(commutes, at_work[user], leisure_place)
     free = rng.random(len(user)) < 0.5 + 0.2 * (hour < 14) - 0.2 * (hour > 19)
     to_anchor = np.where(commutes, kind == 0, free)
     node = home[user]
@@ -118,10 +118,10 @@ def draw_trips(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
     node = np.where(roams[user], anywhere, node)
     some = rng.choice(len(anchors.node), len(user), p=(anchors.work + anchors.leisure) / 2)
     anchor = np.where(roams[user], some, anchor)
-    taste = user % 2
+    driver_type = user % 2
     order = np.lexsort((depart, user))
     closed = closed_bits(city, depart)
-    columns = (user + batch * n, anchor, node, to_anchor, depart, taste, closed)
+    columns = (user + batch * n, anchor, node, to_anchor, depart, driver_type, closed)
     return Trips(*(np.asarray(column)[order] for column in columns))
 
 

@@ -33,8 +33,8 @@ def area_under_curve(real: dict[str, Features], synthetic: dict[str, Features], 
     )
     folds = StratifiedKFold(SETTINGS.folds, shuffle=True, random_state=seed)
     with one_thread():
-        sure = cross_val_predict(model, table, label, cv=folds, method="predict_proba")[:, 1]
-    return float(roc_auc_score(label, sure))
+        probability = cross_val_predict(model, table, label, cv=folds, method="predict_proba")[:, 1]
+    return float(roc_auc_score(label, probability))
 
 
 def _table(groups: dict[str, Features]) -> Floats:

@@ -111,8 +111,8 @@ def _returns(x_m: Floats, y_m: Floats, offsets: Ints) -> Features:
         np.r_[before * cells + after, after * cells + before], return_inverse=True
     )  # small numbers, so that trip and move fit into one
     moves = int(code.max(initial=0)) + 1
-    forth, back = trip * moves + code[: len(trip)], trip * moves + code[len(trip) :]
-    reversed_moves = np.bincount(trip, np.isin(forth, back), minlength=count)
+    outward, back = trip * moves + code[: len(trip)], trip * moves + code[len(trip) :]
+    reversed_moves = np.bincount(trip, np.isin(outward, back), minlength=count)
     return {
         "revisited_share": 1 - rows.divided(distinct.astype(float), entered),
         "backtracked_share": rows.divided(reversed_moves, np.maximum(entered - 1, 0)),
@@ -171,10 +171,10 @@ def _standing(paths: Paths, steps: Steps) -> Features:
     count = len(paths)
     slow, owner = steps.speed_mps < SETTINGS.rest_mps, steps.owner
     begins = slow & np.r_[True, ~slow[:-1] | (owner[1:] != owner[:-1])][: len(slow)]
-    spell = np.cumsum(begins)[slow] - 1
-    spell_s = np.bincount(spell, steps.duration_s[slow])
+    stop = np.cumsum(begins)[slow] - 1
+    stop_s = np.bincount(stop, steps.duration_s[slow])
     longest = np.zeros(count)
-    np.maximum.at(longest, owner[begins], spell_s)
+    np.maximum.at(longest, owner[begins], stop_s)
     some = np.where(np.diff(steps.offsets) > 0, 1.0, np.nan)
     elapsed_s = np.maximum(rows.total(steps.duration_s, steps.offsets), 1.0)
     return {

@@ -230,18 +230,12 @@ class PlaceHourSettings:
     """Possible standard deviations of a place's own relative share at an hour."""
     own_chances: tuple[float, ...] = (0.3, 0.25, 0.25, 0.15, 0.05)
     """Prior probabilities of these."""
-    tide: tuple[float, ...] = (0.0, 0.1, 0.2, 0.4, 0.8)
+    commuting: tuple[float, ...] = (0.0, 0.1, 0.2, 0.4, 0.8)
     """Possible standard deviations of the relative share that follows the distance from the centre."""
-    tide_chances: tuple[float, ...] = (0.15, 0.25, 0.3, 0.25, 0.05)
-    """Prior probabilities of these. Most cities have a tide, and a moderate one."""
+    commuting_chances: tuple[float, ...] = (0.15, 0.25, 0.3, 0.25, 0.05)
+    """Prior probabilities of these. Most cities have moderate commuting."""
     ratio_bounds: tuple[float, float] = (0.05, 20.0)
     """Smallest and largest ratio of a place's share at an hour to that of all places."""
-    sweeps: int = 60
-    """Number of possible exchanges of departures for each trip."""
-    factor_rounds: int = 15
-    """Rounds of fitting the factors of starts and ends."""
-    most_factor: float = 5.0
-    """Largest factor in a step of that fit, and the inverse of the smallest."""
 
 
 @dataclass(frozen=True)
