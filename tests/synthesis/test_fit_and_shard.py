@@ -90,7 +90,7 @@ def test_a_soft_view_is_its_matrix():
     view = SoftView("places", features, target, 0.5, 0.3)
     weight = np.full(4, 0.25)
     np.testing.assert_allclose(view.shares(weight), [0.375, 0.4375, 0.1875])
-    np.testing.assert_allclose(view.back(np.array([1.0, 2, 4])), [1.5, 2, 3.5, 1])
+    np.testing.assert_allclose(view.of_candidates(np.array([1.0, 2, 4])), [1.5, 2, 3.5, 1])
     fitted = fit_weights([view], 1000.0, 4).weight
     assert np.abs(view.shares(fitted) - target).sum() < 0.3 * np.abs(view.shares(weight) - target).sum()
 

@@ -61,7 +61,7 @@ def sample(trajectories: Trajectories, most: int, seed: int = 0) -> NDArray[np.i
 
 @dataclass(frozen=True)
 class Linked:
-    """A share with its interval, and the value that a release without a leak may reach."""
+    """A share with its interval, and the value that a private release may reach."""
 
     share: Rate
     allowed: float

@@ -31,7 +31,7 @@ _GIVEN_AWAY = 0.1
 
 @dataclass(frozen=True)
 class Test:
-    """One attack: its result, the value that an honest release may reach, and what is measured."""
+    """One attack: its result, the value that a private release may reach, and what is measured."""
 
     test: str
     passed: bool | None
@@ -102,7 +102,7 @@ class AuditReport:
                 "could be copies and the attacks might find none."
             )
         return (
-            "No attack found more than an honest release may show. This does not prove privacy: only the method "
+            "No attack found more than a private release may show. This does not prove privacy: only the method "
             "that made the file can be proven private."
         )
 

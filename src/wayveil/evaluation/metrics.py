@@ -188,7 +188,7 @@ def _relation(real: Paths, synthetic: Paths, with_time: bool) -> Tally:
 def relation(real: Paths, synthetic: Paths) -> Tally:
     """(2·E d(X,Y) − E d(X,X') − E d(Y,Y')) / E d(X,Y), the energy distance between whole trajectories.
 
-    Each trajectory is the vector of 16 way-points at equal arc length, in km and divided by √16; d is Euclidean;
+    Each trajectory is the vector of 16 waypoints at equal arc length, in km and divided by √16; d is Euclidean;
     3,000 trajectories of each side are drawn with a fixed seed. 0 = the same distribution of whole trajectories.
     """
     return _relation(real, synthetic, with_time=False)
@@ -196,7 +196,7 @@ def relation(real: Paths, synthetic: Paths) -> Tally:
 
 @metric(unbiased=True, draws=_RELATION_SAMPLE, needs_time=True)
 def relation_time(real: Paths, synthetic: Paths) -> Tally:
-    """`relation` with the time of each way-point added to the vectors.
+    """`relation` with the time of each waypoint added to the vectors.
 
     Time enters twice, in metres: the time since the start at 5 m/s, and the local clock as a position on a circle
     of 5 km radius, so that duration and hour are compared together with the place.

@@ -66,7 +66,7 @@ def loaded(part: Part) -> tuple[Trajectories, Any, Any]:
 
 @functools.lru_cache(maxsize=3)
 def floors_of(part: Part) -> Row:
-    """The floor of each metric: what a fresh, honest sample of the same population would score."""
+    """The floor of each metric: what a fresh sample of the same population would score."""
     data, scope, real = loaded(part)
     found = floors(real, scope, len(data), METRICS)
     return {f"floor_{metric}": round(float(found[metric]), 5) for metric in METRICS}
