@@ -37,12 +37,3 @@ def test_the_guide_names_every_script():
     scripts = {path.name for path in (REPOSITORY / "research").rglob("*.py")}
     assert len(scripts) > 40
     assert sorted(name for name in scripts if name not in guide) == []
-
-
-def test_a_document_cites_every_stored_result():
-    documents = [*(REPOSITORY / "docs").rglob("*.md"), *(REPOSITORY / "research").glob("*.md")]
-    text = "".join(path.read_text() for path in documents)
-    files = (REPOSITORY / "research").glob("*/results/**/*.*")
-    results = {path.name for path in files if not path.name.startswith("20")}  # `make bench` stores its times there
-    assert len(results) > 10
-    assert sorted(name for name in results if name not in text) == []
