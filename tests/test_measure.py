@@ -327,7 +327,7 @@ def test_another_engine_gives_the_same_release(city, data, ledger):
     assert release_to_json(serial) == release_to_json(other)
 
 
-def test_frames_and_names(city, data):
+def test_measure_takes_frames_with_other_column_names(city, data):
     from wayveil.core.tables import table_of
 
     table = table_of(data).rename_columns(["ride", "lat", "lon", "t", "user_id"])

@@ -309,7 +309,7 @@ def test_fastest_steps_keep_to_the_asked_speeds(model):
 # synthesize ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_same_seed_gives_the_same_and_another_another(small_release):
+def test_the_seed_determines_the_output(small_release):
     how = {"n": 40, "estimator": "bayes"}
     one, again, other = (synthesize(small_release, seed=seed, **how) for seed in (3, 3, 4))
     assert same(one.trajectories, again.trajectories) and one.diagnostics == again.diagnostics

@@ -21,7 +21,7 @@ LARGEST_WHOLE_FLOAT = 2.0**53 - 1
 
 @dataclass(frozen=True, eq=False)
 class Trajectories:
-    """Many trajectories as frozen columns.
+    """Trajectories: points with place and time, and optional users, in read-only arrays.
 
     Trajectory i owns the points `offsets[i]:offsets[i + 1]`. Identifiers of trajectories are not kept. Users are
     optional labels that only group trajectories. `repr` shows no number, because it ends up in logs; a notebook shows

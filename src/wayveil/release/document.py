@@ -127,7 +127,7 @@ def synthesis_notes(release: Release, *, rules: int, roads: bool) -> dict[str, s
 
 
 def write_release(release: Release, path: str | Path, *, force: bool = False) -> None:
-    """Write a release to a JSON file, complete or not at all, with the mode that the umask gives.
+    """Write a release to a JSON file, complete or not at all, with the usual permissions of new files.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Synthesizer: data frames in, data frames out, with the `fit` and `sample` of other synthesizers."""
+"""Synthesizer: data frames in, data frames out, with `fit` and `sample`, as other synthesizers have them."""
 
 import inspect
 import os
@@ -25,7 +25,7 @@ from wayveil.synthesis.request import Request
 
 
 class Synthesizer:
-    """Make synthetic trajectories from a data frame, with the `fit` and `sample` of other synthesizers.
+    """Make synthetic trajectories from a data frame, with `fit` and `sample`, as other synthesizers have them.
 
     `fit` measures the data once; `sample` returns a frame of the same kind with the same column names.
 
