@@ -188,7 +188,7 @@ def test_altered_hours_are_refused(many):
         {"parameters": {"cuts": plain["cuts"]}},
     ):
         document = json.loads(release_to_json(many))
-        next(view for view in document["views"] if view["name"] == EndPointHours.name).update(change)
+        next(entry for entry in document["answers"] if entry["name"] == EndPointHours.name).update(change)
         with pytest.raises(ReleaseError):
             release_from_json(json.dumps(document))
 

@@ -25,7 +25,7 @@ HOURS_FROM = 40.0
 
 
 @dataclass(frozen=True)
-class _OfEndPoints(Field):
+class _EndPointField(Field):
     """φ(T) = ½ at the start's cell + ½ at the end's cell."""
 
     meaning: ClassVar[str] = "where trajectories start and end"
@@ -45,7 +45,7 @@ class _OfEndPoints(Field):
 
 
 @dataclass(frozen=True)
-class EndPoints(Blocks, _OfEndPoints):
+class EndPoints(Blocks, _EndPointField):
     """End points in coarse blocks."""
 
     name: ClassVar[str] = "end_points/coarse"
@@ -59,7 +59,7 @@ class EndPoints(Blocks, _OfEndPoints):
 
 
 @dataclass(frozen=True)
-class EndPointsDetail(Detail, _OfEndPoints):
+class EndPointsDetail(Detail, _EndPointField):
     """End points in middle and fine cells."""
 
     name: ClassVar[str] = "end_points/detail"

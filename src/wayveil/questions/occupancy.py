@@ -20,7 +20,7 @@ OCCUPANCY_RESOLUTION = 1 << 16
 
 
 @dataclass(frozen=True)
-class _OfOccupancy(Field):
+class _OccupancyField(Field):
     """φ_c(T) = share of T's points in cell c: n_T points of weight 1/n_T, so ‖φ‖₁ ≤ 1."""
 
     meaning: ClassVar[str] = "which places are passed through"
@@ -44,7 +44,7 @@ class _OfOccupancy(Field):
 
 
 @dataclass(frozen=True)
-class Occupancy(Blocks, _OfOccupancy):
+class Occupancy(Blocks, _OccupancyField):
     """Occupancy of coarse blocks."""
 
     name: ClassVar[str] = "occupancy/coarse"
@@ -55,7 +55,7 @@ class Occupancy(Blocks, _OfOccupancy):
 
 
 @dataclass(frozen=True)
-class OccupancyDetail(Detail, _OfOccupancy):
+class OccupancyDetail(Detail, _OccupancyField):
     """Occupancy of middle and fine cells."""
 
     name: ClassVar[str] = "occupancy/detail"

@@ -61,8 +61,8 @@ def also_by_log(middles: Floats) -> tuple[Family, Family]:
 def about_lognormal(middles: Floats) -> tuple[Family]:
     """Smooth in the logarithm, with a lognormal decay around a value that the slope of a straight η determines."""
     log_value = np.log(middles / middles[-1])
-    gathered = -0.5 * np.array(CURVES.narrowness)[:, None] * (log_value - log_value.mean()) ** 2
-    fades = np.concatenate([_gamma_fades(middles), np.maximum(gathered, CURVES.deepest)])
+    lognormal = -0.5 * np.array(CURVES.narrowness)[:, None] * (log_value - log_value.mean()) ** 2
+    fades = np.concatenate([_gamma_fades(middles), np.maximum(lognormal, CURVES.deepest)])
     return (Family(np.log(middles), fades),)
 
 
@@ -103,7 +103,7 @@ def curves_with_unknown_start(
     intervals this matters: a hundred spurious trips with an interval of one second have more points than all others.
     """
     curves, evidences = [], []
-    for begin in range(0, max(len(counts) - 4, 1), max(1, len(counts) // CURVES.begins)):
+    for begin in range(0, max(len(counts) - 4, 1), max(1, len(counts) // CURVES.first_bins)):
         found, evidence = smooth_curves(counts[begin:], noise, kind(middles[begin:]), total)
         curves.append(np.pad(found, ((0, 0), (begin, 0))))
         evidences.append(evidence - (counts[:begin] ** 2).sum() / (4 * noise**2))

@@ -30,7 +30,7 @@ class CurveSettings:
     """Largest change of a log count at which the iteration ends."""
     deepest: float = -60.0
     """Least log of a decay; keeps exponentials within the range of floats."""
-    begins: int = 24
+    first_bins: int = 24
     """About how many first bins are tried for a curve with an unknown first bin."""
     table_rounds: int = 20
     """Rounds of raking a two-way table to its margins."""
@@ -40,7 +40,7 @@ class CurveSettings:
 class DayShapeSettings:
     """Typical distributions of departures over the hours of a day."""
 
-    gathered: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
+    concentrations: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
     """κ of von Mises distributions: from nearly uniform to nearly all departures within eight hours."""
     mornings_h: tuple[float, ...] = (7.5, 8.5)
     """Hour of the morning peak."""
