@@ -55,7 +55,9 @@ def _adatrace(data: Trajectories, scope: Scope, epsilon: float, given: RunSettin
     return load("adatrace")(data, scope, epsilon, seed=given.seed, n=len(data), progress=progress).trajectories
 
 
-def _privtrace(data: Trajectories, scope: Scope, epsilon: float, given: RunSettings, progress: Progress) -> Trajectories:
+def _privtrace(
+    data: Trajectories, scope: Scope, epsilon: float, given: RunSettings, progress: Progress
+) -> Trajectories:
     return load("privtrace")(data, scope, epsilon, seed=given.seed, n=len(data), progress=progress).trajectories
 
 
