@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from wayveil.core.grid import Grid
 from wayveil.core.pyramid import pool
 from wayveil.privacy.budget import Budget
-from wayveil.questions.catalogue import QUESTIONS, SHARES, by_group, divided, for_signal, ledger_lines
+from wayveil.questions.catalogue import QUESTIONS, SHARES
 from wayveil.questions.detail_weights import (
     FEWEST,
     MOST,
@@ -26,6 +26,7 @@ from wayveil.questions.detail_weights import (
 )
 from wayveil.questions.end_points import hours_part
 from wayveil.questions.field import CLEAR_UNITS, USUALLY_CONCENTRATED, field_levels
+from wayveil.questions.shares import by_group, divided, for_signal, ledger_lines
 
 R = 1 << 16
 many = settings(max_examples=150, deadline=None)

@@ -21,7 +21,7 @@ from wayveil.measurement.gaussian import centre_is_clear
 from wayveil.privacy.noise import OpenDPNoise, SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.privacy.zcdp import LATTICE_VARIANCE, rho_for
-from wayveil.questions.catalogue import measurement_cost
+from wayveil.questions.shares import measurement_cost
 from wayveil.release import release_to_json
 from wayveil.release.describe import describe
 from wayveil.release.document import release_from_json

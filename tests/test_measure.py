@@ -19,9 +19,10 @@ from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import OpenDPNoise, SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.privacy.zcdp import gaussian_delta
-from wayveil.questions.catalogue import OTHERS, finest_questions, ledger_lines
+from wayveil.questions.catalogue import finest_questions
 from wayveil.questions.detail_weights import PARTS, fine_parts
 from wayveil.questions.levels import noisy_levels
+from wayveil.questions.shares import OTHERS, ledger_lines
 from wayveil.release import release_to_json
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.workflow.synthesizer import Synthesizer

@@ -14,9 +14,10 @@ from wayveil.errors import ReleaseError
 from wayveil.measurement import measure
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.noise import SeededNoise
-from wayveil.questions.catalogue import SHARES, by_group, divided
+from wayveil.questions.catalogue import SHARES
 from wayveil.questions.end_point_hours import CLEAR_UNITS, SIZES, EndPointHours, hours_size
 from wayveil.questions.end_points import HOURS_FROM, HOURS_PART, hours_part
+from wayveil.questions.shares import by_group, divided
 from wayveil.release import release_from_json, release_to_json
 from wayveil.release.check import check_complete
 from wayveil.release.statements import map_hours_statement, not_promised

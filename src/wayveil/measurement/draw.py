@@ -14,9 +14,10 @@ from wayveil.privacy.budget import Budget
 from wayveil.privacy.mechanism import Mechanism
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer
-from wayveil.questions.catalogue import QUESTIONS, divided, for_signal, with_people
+from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.count import Count
 from wayveil.questions.question import Context, Question, noisy_number
+from wayveil.questions.shares import divided, for_signal, with_people
 from wayveil.release import Release
 
 

@@ -26,7 +26,7 @@ from wayveil.privacy.mechanism import Cost, Mechanism, NoisySums
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer, Centred, Clipping
-from wayveil.questions.catalogue import PEOPLE_SHARES_OF_RHO, QUESTIONS, divided, with_people
+from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.centre import expected_shares
 from wayveil.questions.count import Count
 from wayveil.questions.norm_estimates import Noisy, Norms, estimate_norms, one_trajectory_each, trajectories_per_unit
@@ -43,6 +43,7 @@ from wayveil.questions.norms import (
     sums_part,
 )
 from wayveil.questions.question import Context, Question, size_of
+from wayveil.questions.shares import PEOPLE_SHARES_OF_RHO, divided, with_people
 from wayveil.release import Release
 
 FINER = 1.5

@@ -32,7 +32,7 @@ from wayveil.privacy.mechanism import Cost, Mechanism
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
-from wayveil.questions.catalogue import count_noise_of, ledger_lines, measurement_cost
+from wayveil.questions.shares import count_noise_of, ledger_lines, measurement_cost
 from wayveil.release import Release
 from wayveil.release.statements import warn_few
 

@@ -10,7 +10,7 @@ from wayveil.core.whole_number import as_whole_number
 from wayveil.errors import LowSignalError
 from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
 from wayveil.privacy.unit import Unit, parse_unit
-from wayveil.questions.catalogue import count_noise_of, measurement_cost
+from wayveil.questions.shares import count_noise_of, measurement_cost
 
 MAX_NOISE_SHARE = 0.5
 """Noise on the count, as a share of the expected count, at or above which a release is useless. The count is a

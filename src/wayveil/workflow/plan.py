@@ -25,8 +25,9 @@ from wayveil.io.scope_files import scope_of
 from wayveil.privacy.budget import Number, decimal_text, exact_delta, exact_epsilon
 from wayveil.privacy.mechanism import Cost
 from wayveil.privacy.unit import Unit, parse_unit
-from wayveil.questions.catalogue import QUESTIONS, SHARES, measurement_cost
+from wayveil.questions.catalogue import QUESTIONS, SHARES
 from wayveil.questions.norms import guessed_norm, norms_part
+from wayveil.questions.shares import measurement_cost
 from wayveil.release.kinds import KINDS
 
 TABLE = Path(__file__).with_name("expected_errors.json")
