@@ -65,7 +65,7 @@ class Router:
     _trees: dict[tuple[int, int], tuple[NDArray[np.int32], NDArray[np.int32]]] = field(default_factory=dict)
 
     def trees(self, closed: int, driver_type: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """(before, after), each (anchors, nodes): previous node on the route from, and next node on that to an anchor.
+        """(before, after), each (anchors, nodes): previous node on the route from an anchor, next node on that to it.
 
         Bit k of `closed` is set if closure k applies. -9999 if there is no route.
         """
