@@ -40,7 +40,7 @@ def check_memory(m: int, dim: int, plan: Plan, available: float | None = None) -
     else:
         widest = _largest(dim, lambda columns: needed_bytes(m, columns, plan) <= have)
         advice = f"reduce the dimensions to dim={widest} or fewer" if widest else "use a larger machine"
-    raise InputError(f"This needs about {need / 1e9:.1f} GB and {have / 1e9:.1f} GB are free; {advice}.")
+    raise InputError(f"This needs about {need / 1e9:.1f} GB, but only {have / 1e9:.1f} GB are free; {advice}.")
 
 
 def _largest(most: int, fits: Callable[[int], bool]) -> int:

@@ -119,7 +119,7 @@ class LedgerFile:
     def _lost(self, what: str) -> BudgetError:
         return BudgetError(
             f"The ledger '{self.path.name}' {what}; put the right file back, or, if what is missing was never "
-            f"released, go on with: {HERE}.",
+            f"released, continue with: {HERE}.",
             self.remedies.accept(),
         )
 
