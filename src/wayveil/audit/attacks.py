@@ -13,6 +13,7 @@ from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.core.waypoints import waypoints
 from wayveil.errors import InputError
+from wayveil.evaluation.floor import FEWEST
 
 WAYPOINTS = 16
 """Waypoints at equal arc length that represent the shape of a trajectory."""
@@ -22,6 +23,8 @@ _BLOCK = 1 << 22
 """Distances that are computed at once (32 MB)."""
 _COPY_M = 1.0
 """Metres (root mean square): a record this close is counted as a copy; GPS noise alone is larger."""
+_CHANCE = 0.01
+"""Share of outputs that may be linked to their position in the file by chance, beyond twice the expected one."""
 _NEAR = 0.05
 """Share of the real trips that have another real trip as close as the threshold for "near"."""
 
@@ -70,8 +73,8 @@ class Linked:
 
 def nearness(real: Vectors, synthetic: Vectors) -> tuple[Vectors, Vectors]:
     """Metres from real trajectories (at most 5,000) to the nearest other real one, and from synthetic to real ones."""
-    if len(real) < 20:
-        raise InputError("Linkage needs at least 20 real trajectories.")
+    if len(real) < FEWEST:
+        raise InputError(f"Linkage needs at least {FEWEST} real trajectories.")
     chosen = np.random.default_rng(0).permutation(len(real))[:MOST]
     return _leave_one_out(real, chosen), nearest(synthetic, real)[1]
 
@@ -125,7 +128,7 @@ def own_linkage(real: Vectors, synthetic: Vectors, confidence: float = CONFIDENC
         raise InputError("Linkage by position needs as many synthetic trajectories as real ones.")
     index, _ = nearest(synthetic, real)
     hits = int((index == np.arange(len(index))).sum())
-    return Linked(rate(hits, len(index), confidence), 2.0 / len(index) + 0.01, len(index))
+    return Linked(rate(hits, len(index), confidence), 2.0 / len(index) + _CHANCE, len(index))
 
 
 def membership(members: Vectors, others: Vectors, synthetic: Vectors, confidence: float = CONFIDENCE) -> Rate:

@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 
 DAY_S = 86_400.0
 """Seconds of a day without a change of daylight saving time."""
+WEEK_S = 7 * DAY_S
+"""Seconds of such a week."""
 SATURDAY = 5
 """Weekday, counted from Monday = 0."""
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
-from wayveil.core.week import DAY_S
+from wayveil.core.week import DAY_S, WEEK_S
 from wayveil.simulate.city import City
 
 # All of these are invented.
@@ -142,7 +142,7 @@ def closed_bits(city: City, depart_utc: NDArray[np.float64]) -> NDArray[np.int64
     bits = np.zeros(len(depart_utc), np.int64)
     base = city.scope.local_seconds(depart_utc)
     for ahead in np.arange(-300.0, _LONGEST_S + 900, 900.0):
-        week_s = (base + ahead) % 604_800
+        week_s = (base + ahead) % WEEK_S
         for k, closure in enumerate(city.closures):
             bits |= closure.holds(week_s).astype(np.int64) << k
     return bits

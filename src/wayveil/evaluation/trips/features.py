@@ -22,6 +22,14 @@ _MOVED_M = 2.0
 """The direction of a shorter step is that of the measurement error."""
 _SAME_PLACE_M = 1.5
 """Metres: shorter steps count as standing still; coordinates are rounded to about a metre."""
+_STRAIGHT_DEG, _SHARP_DEG, _REVERSAL_DEG = 3, 45, 150
+"""Turns below which a trip goes straight on, and above which it turns sharply, or back."""
+_RIGHT_ANGLE_DEG = 75, 105
+"""Turns that count as right angles."""
+_ON_ROAD_M, _OFF_ROAD_M = 20, 50
+"""Distances from a road within which a point is on it, and beyond which it is certainly not."""
+_WRONG_WAY_DEG = 135
+"""Angle to the direction of a one-way street above which a trip runs against it."""
 _ROAD_CLASSES = ("motorway", "trunk", "primary", "secondary", "tertiary", "residential")
 
 
@@ -79,15 +87,16 @@ def _way(paths: Paths) -> Features:
     size = np.abs(np.degrees(turn))
     enough = np.where(np.diff(turn_offsets) >= 3, 1.0, np.nan)
     km = np.maximum(paths.length_m / 1000, 0.1)
-    sharp = rows.total(size > 45, turn_offsets)
+    sharp = rows.total(size > _SHARP_DEG, turn_offsets)
+    right = (size > _RIGHT_ANGLE_DEG[0]) & (size < _RIGHT_ANGLE_DEG[1])
     axis = np.hypot(rows.mean(np.cos(4 * heading), offsets), rows.mean(np.sin(4 * heading), offsets))
     return {
         "turn_mean_deg": rows.mean(size, turn_offsets) * enough,
-        "straight_on_share": rows.mean(size < 3, turn_offsets) * enough,
-        "slight_turn_share": rows.mean((size >= 3) & (size < 45), turn_offsets) * enough,
+        "straight_on_share": rows.mean(size < _STRAIGHT_DEG, turn_offsets) * enough,
+        "slight_turn_share": rows.mean((size >= _STRAIGHT_DEG) & (size < _SHARP_DEG), turn_offsets) * enough,
         "sharp_turns_per_km": sharp / km * enough,
-        "right_angle_share": rows.divided(rows.total((size > 75) & (size < 105), turn_offsets), sharp) * enough,
-        "u_turns_per_km": rows.total(size > 150, turn_offsets) / km * enough,
+        "right_angle_share": rows.divided(rows.total(right, turn_offsets), sharp) * enough,
+        "u_turns_per_km": rows.total(size > _REVERSAL_DEG, turn_offsets) / km * enough,
         "turn_autocorrelation": rows.autocorrelation(turn, turn_offsets),
         "turn_autocorrelation_2": rows.autocorrelation(turn, turn_offsets, lag=2),
         "grid_alignment": axis * np.where(np.diff(offsets) >= 4, 1.0, np.nan),
@@ -130,8 +139,8 @@ def _points(steps: Steps) -> Features:
     return {
         "point_turn_mean_deg": rows.mean(size, offsets) * enough,
         "point_turn_p90_deg": rows.quantiles(size, offsets, (0.9,))[0] * enough,
-        "point_straight_share": rows.mean(size < 3, offsets) * enough,
-        "point_reversal_share": rows.mean(size > 150, offsets) * enough,
+        "point_straight_share": rows.mean(size < _STRAIGHT_DEG, offsets) * enough,
+        "point_reversal_share": rows.mean(size > _REVERSAL_DEG, offsets) * enough,
         "point_turn_autocorrelation": rows.autocorrelation(turn, offsets),
     }
 
@@ -263,7 +272,7 @@ def _road(paths: Paths, matched: Matched) -> Features:
     mapped = np.where(rows.mean(near, paths.offsets) > 0.5, 1.0, np.nan)
     distance_m = matched.distance_m[near]
     middle, high = (value * mapped for value in rows.quantiles(distance_m, near_offsets, (0.5, 0.9)))
-    on, on_offsets = kept((matched.road >= 0) & (matched.distance_m < 20))
+    on, on_offsets = kept((matched.road >= 0) & (matched.distance_m < _ON_ROAD_M))
     enough = np.where(np.diff(on_offsets) >= 3, mapped, np.nan)
     against = np.degrees(matched.angle[on])
     one_way, one_way_offsets = kept(on & matched.one_way)
@@ -273,10 +282,10 @@ def _road(paths: Paths, matched: Matched) -> Features:
         "road_distance_mean_m": rows.mean(distance_m, near_offsets) * mapped,
         "road_distance_median_m": middle,
         "road_distance_p90_m": high,
-        "off_road_20m_share": rows.mean(distance_m > 20, near_offsets) * mapped,
-        "off_road_50m_share": rows.mean(distance_m > 50, near_offsets) * mapped,
+        "off_road_20m_share": rows.mean(distance_m > _ON_ROAD_M, near_offsets) * mapped,
+        "off_road_50m_share": rows.mean(distance_m > _OFF_ROAD_M, near_offsets) * mapped,
         "road_angle_deg": rows.mean(np.minimum(against, 180 - against), on_offsets) * enough,
-        "wrong_way_share": rows.mean(matched.angle[one_way] > np.radians(135), one_way_offsets)
+        "wrong_way_share": rows.mean(matched.angle[one_way] > np.radians(_WRONG_WAY_DEG), one_way_offsets)
         * np.where(np.diff(one_way_offsets) >= 2, mapped, np.nan),
         "links_per_km": changed / np.maximum(paths.length_m / 1000, 0.1) * mapped,
     }

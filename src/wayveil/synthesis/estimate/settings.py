@@ -52,6 +52,12 @@ class DayShapeSettings:
     """Standard deviation of the evening peak in hours."""
     rush_shares: tuple[float, ...] = (0.2, 0.4, 0.6)
     """Share of the trips in both peaks."""
+    day_begins_h: float = 6.0
+    """Hour at which trips that are not in a peak begin, and half of them have begun."""
+    day_ends_h: float = 21.0
+    """Hour at which half of these have ended."""
+    begin_steepness: float = 1.5
+    """How much faster, per hour, they begin than they end: most people get up within two hours."""
     any_hour_share: float = 0.03
     """Share of the trips that is uniform over the hours."""
 
@@ -129,6 +135,8 @@ class SpeedSettings:
     """Number of medians of the lognormal shapes, evenly spaced in the logarithm."""
     spreads: tuple[float, ...] = (0.25, 0.45, 0.7, 1.0, 1.4)
     """Standard deviations of the logarithm."""
+    least_inside: float = 0.49
+    """Least share of a shape within the bins; just below a half, so that a median at the last edge counts."""
     slowest: float = 1e-3
     """Least ratio of a median to the fastest speed; slower shapes would be entirely in the first bin."""
     anything_share: float = 0.002
