@@ -30,7 +30,7 @@ def demo(tmp_path_factory):
         return run_demo(folder, 400), home, os.environ["XDG_STATE_HOME"]
 
 
-def test_every_file_is_there(demo):
+def test_the_demo_writes_every_file(demo):
     files = demo[0].files
     assert all(file.stat().st_size > 0 for file in (*files.every, files.ledger))
     assert [step.name for step in demo[0].steps] == [
@@ -77,7 +77,7 @@ def test_the_commands_that_it_shows_are_commands(demo):
         verb.make_context(words[1], words[2:])
 
 
-def test_again_only_with_force(demo, tmp_path, monkeypatch):
+def test_an_earlier_demo_is_overwritten_only_with_force(demo, tmp_path, monkeypatch):
     from wayveil.workflow.demo import run_demo
     from wayveil.workflow.demo_files import make_room
 
@@ -106,7 +106,7 @@ def test_an_impossible_size_is_refused(tmp_path):
     assert not (tmp_path / "demo").exists()
 
 
-def test_the_command(tmp_path, monkeypatch, capsys):
+def test_the_command_runs_the_demo(tmp_path, monkeypatch, capsys):
     import wayveil.workflow.demo as module
     from wayveil.cli.main import main
 

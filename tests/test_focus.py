@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 from wayveil.core.grid import Grid
 from wayveil.core.pyramid import pool
 from wayveil.privacy.budget import Budget
-from wayveil.questions.catalogue import QUESTIONS, SHARES, by_line, divided, for_signal, ledger_lines
+from wayveil.questions.catalogue import QUESTIONS, SHARES
 from wayveil.questions.detail_weights import (
     FEWEST,
     MOST,
@@ -26,6 +26,7 @@ from wayveil.questions.detail_weights import (
 )
 from wayveil.questions.end_points import hours_part
 from wayveil.questions.field import CLEAR_UNITS, USUALLY_CONCENTRATED, field_levels
+from wayveil.questions.shares import by_group, divided, for_signal, ledger_lines
 
 R = 1 << 16
 many = settings(max_examples=150, deadline=None)
@@ -158,19 +159,19 @@ def test_more_trajectories_leave_less_to_the_coarse_blocks(cells):
 def test_the_division_of_a_line_keeps_its_share_and_every_other_line():
     budget = Budget.split(Fraction(3, 10), SHARES)
     grid = Grid(100.0, 150, 245, 15_000.0, 24_500.0)
-    lines = by_line(budget.shares)
+    groups = by_group(budget.shares)
     for signal in (1.0, 800.0, 2e4):
-        signals = {**dict.fromkeys(lines, 1.0), "occupancy": signal, "end_points": signal / 2}
+        signals = {**dict.fromkeys(groups, 1.0), "occupancy": signal, "end_points": signal / 2}
         found = divided(budget, signals, grid)
         assert found.epsilon == budget.epsilon == sum(found.shares.values())
-        assert by_line(found.shares) == lines and ledger_lines(found.shares) == ledger_lines(budget.shares)
+        assert by_group(found.shares) == groups and ledger_lines(found.shares) == ledger_lines(budget.shares)
         for name in ("occupancy", "end_points"):
             both = [sum(each[f"{name}/{part}"] for part in ("coarse", "detail")) for each in (budget, found)]
             both[0] *= 1 - (hours_part(signals[name]) if name == "end_points" else 0)
             assert both[0] == both[1]
             assert found[f"{name}/coarse"] / both[0] == Fraction(coarse_parts(signals[name], grid.cells), PARTS)
-        alone = [name for name, question in QUESTIONS.items() if question.line == name and name in budget.shares]
-        assert len(alone) == len(lines) - 2 and all(found[name] == budget[name] for name in alone)
+        alone = [name for name in budget.shares if QUESTIONS[name].budget_group == name]
+        assert len(alone) == len(groups) - 2 and all(found[name] == budget[name] for name in alone)
 
 
 @many

@@ -21,7 +21,7 @@ from wayveil.measurement.gaussian import centre_is_clear
 from wayveil.privacy.noise import OpenDPNoise, SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.privacy.zcdp import LATTICE_VARIANCE, rho_for
-from wayveil.questions.catalogue import measurement_cost
+from wayveil.questions.shares import measurement_cost
 from wayveil.release import release_to_json
 from wayveil.release.describe import describe
 from wayveil.release.document import release_from_json
@@ -237,7 +237,7 @@ ALTERED = {
 @pytest.mark.parametrize("change", ALTERED)
 def test_an_altered_clipping_is_refused(change):
     document = json.loads(release_to_json(quiet(DATA, epsilon=1, noise=SeededNoise(1), **UNITS["user"])))
-    document["views"][3]["clipping"] = ALTERED[change](document["views"][3]["clipping"])
+    document["answers"][3]["clipping"] = ALTERED[change](document["answers"][3]["clipping"])
     with pytest.raises(ReleaseError):
         release_from_json(json.dumps(document))
 
@@ -257,8 +257,8 @@ ALTERED_SECOND = {
 @pytest.mark.parametrize("change", ALTERED_SECOND)
 def test_an_altered_second_draw_is_refused(change):
     document = json.loads(release_to_json(seeded("user")))
-    view = next(view for view in document["views"] if "centred" in view)
-    view["centred"] = ALTERED_SECOND[change](view["centred"])
+    entry = next(entry for entry in document["answers"] if "centred" in entry)
+    entry["centred"] = ALTERED_SECOND[change](entry["centred"])
     with pytest.raises(ReleaseError):
         release_from_json(json.dumps(document))
 

@@ -19,9 +19,10 @@ from wayveil.privacy.ledger import Ledger
 from wayveil.privacy.noise import OpenDPNoise, SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.privacy.zcdp import gaussian_delta
-from wayveil.questions.catalogue import OTHERS, finest_questions, ledger_lines
+from wayveil.questions.catalogue import finest_questions
 from wayveil.questions.detail_weights import PARTS, fine_parts
 from wayveil.questions.levels import noisy_levels
+from wayveil.questions.shares import OTHERS, ledger_lines
 from wayveil.release import release_to_json
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.workflow.synthesizer import Synthesizer
@@ -327,7 +328,7 @@ def test_another_engine_gives_the_same_release(city, data, ledger):
     assert release_to_json(serial) == release_to_json(other)
 
 
-def test_frames_and_names(city, data):
+def test_measure_takes_frames_with_other_column_names(city, data):
     from wayveil.core.tables import table_of
 
     table = table_of(data).rename_columns(["ride", "lat", "lon", "t", "user_id"])

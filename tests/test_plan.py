@@ -47,7 +47,7 @@ def test_users_need_more_and_a_delta_helps_them():
         ({"trips": 10, "users": 20, "epsilon": 1}, "larger than trips="),
     ],
 )
-def test_what_makes_no_sense_is_refused(how, said):
+def test_impossible_numbers_and_units_are_refused(how, said):
     with pytest.raises(InputError, match=said):
         wayveil.plan(scope=SCOPE, **how)
 

@@ -62,12 +62,12 @@ def test_a_release_contains_no_digest_of_records(city, data, tmp_path):
     document = json.loads(text)
     assert set(document) == {
         "format", "version", "software", "private", "epsilon", "epsilon_exact", "delta", "unit", "max_per_user",
-        "neighbours", "scope", "ledger", "views",
+        "neighbours", "scope", "ledger", "answers",
     }  # fmt: skip
-    for view in document["views"]:
-        assert set(view) == {"name", "parameters", "shape", "resolution", "mechanism", "scale", "noisy"}
-        assert all(type(value) is int for value in view["noisy"])
-        assert set(view["parameters"]) <= {
+    for entry in document["answers"]:
+        assert set(entry) == {"name", "parameters", "shape", "resolution", "mechanism", "scale", "noisy"}
+        assert all(type(value) is int for value in entry["noisy"])
+        assert set(entry["parameters"]) <= {
             "side", "sides", "parts", "cell_m", "edges", "displacement_edges", "length_edges", "duration_edges",
             "weekday_edges", "hour_edges", "cuts",
         }  # fmt: skip
@@ -99,8 +99,8 @@ def put(path, value):
     return change
 
 
-def drop_view(document):
-    document["views"].pop()
+def drop_answer(document):
+    document["answers"].pop()
 
 
 def drop_line(document):
@@ -108,12 +108,12 @@ def drop_line(document):
 
 
 def same_name_twice(document):
-    document["views"].append(document["views"][0])
+    document["answers"].append(document["answers"][0])
 
 
 def less_noise(document):
-    for view in document["views"]:
-        view["scale"] /= 2
+    for entry in document["answers"]:
+        entry["scale"] /= 2
 
 
 def smaller_epsilon(document):
@@ -143,26 +143,26 @@ ALTERED = {
     "unknown key of the scope": put(["scope", "extra"], 1),
     "one line": put(["ledger", 3, "epsilon_exact"], "0.4"),
     "line lost": drop_line,
-    "view lost": drop_view,
+    "answer lost": drop_answer,
     "same name twice": same_name_twice,
     "less noise": less_noise,
     "smaller epsilon": smaller_epsilon,
-    "zero scale": put(["views", 0, "scale"], 0),
-    "mechanism": put(["views", 0, "mechanism"], "gaussian"),
-    "unknown mechanism": put(["views", 0, "mechanism"], "none"),
-    "resolution": put(["views", 1, "resolution"], 1),
-    "shape": put(["views", 1, "shape"], [1, 2]),
-    "huge shape": put(["views", 1, "shape"], [1 << 40, 1 << 40]),
-    "no shape": put(["views", 1, "shape"], []),
-    "floats": put(["views", 0, "noisy"], [317.0]),
-    "truth": put(["views", 0, "noisy"], [True]),
-    "beyond int64": put(["views", 0, "noisy"], [1 << 80]),
-    "side": put(["views", 1, "parameters", "side"], 3),
-    "cell": put(["views", 1, "parameters", "cell_m"], 99.0),
-    "parameters": put(["views", 1, "parameters"], None),
-    "no views": put(["views"], []),
-    "views of no kind": put(["views"], {"a": 1}),
-    "name of no kind": put(["views", 0, "name"], 5),
+    "zero scale": put(["answers", 0, "scale"], 0),
+    "mechanism": put(["answers", 0, "mechanism"], "gaussian"),
+    "unknown mechanism": put(["answers", 0, "mechanism"], "none"),
+    "resolution": put(["answers", 1, "resolution"], 1),
+    "shape": put(["answers", 1, "shape"], [1, 2]),
+    "huge shape": put(["answers", 1, "shape"], [1 << 40, 1 << 40]),
+    "no shape": put(["answers", 1, "shape"], []),
+    "floats": put(["answers", 0, "noisy"], [317.0]),
+    "truth": put(["answers", 0, "noisy"], [True]),
+    "beyond int64": put(["answers", 0, "noisy"], [1 << 80]),
+    "side": put(["answers", 1, "parameters", "side"], 3),
+    "cell": put(["answers", 1, "parameters", "cell_m"], 99.0),
+    "parameters": put(["answers", 1, "parameters"], None),
+    "no answers": put(["answers"], []),
+    "answers of no kind": put(["answers"], {"a": 1}),
+    "name of no kind": put(["answers", 0, "name"], 5),
 }
 
 
@@ -177,12 +177,12 @@ def test_an_altered_release_is_refused(release, change):
 @pytest.mark.parametrize("name", ["length", "origin_destination/fine", "displacement_length"])
 def test_altered_parameters_are_refused(release, name):
     document = json.loads(release_to_json(release))
-    (view,) = [view for view in document["views"] if view["name"] == name]
-    for key in view["parameters"]:
-        for value in ([], [1.0], "x", None, view["parameters"][key][::-1], view["parameters"][key][:-1]):
+    (entry,) = [entry for entry in document["answers"] if entry["name"] == name]
+    for key in entry["parameters"]:
+        for value in ([], [1.0], "x", None, entry["parameters"][key][::-1], entry["parameters"][key][:-1]):
             altered = json.loads(json.dumps(document))
-            next(v for v in altered["views"] if v["name"] == name)["parameters"][key] = value
-            if key == "cuts" and value == view["parameters"][key][::-1]:
+            next(v for v in altered["answers"] if v["name"] == name)["parameters"][key] = value
+            if key == "cuts" and value == entry["parameters"][key][::-1]:
                 continue  # other cuts of the same number are other regions, no contradiction
             with pytest.raises(ReleaseError):
                 release_from_json(json.dumps(altered))
@@ -191,8 +191,8 @@ def test_altered_parameters_are_refused(release, name):
 @pytest.mark.parametrize("place", [-1, 100_000])
 def test_regions_cut_outside_the_grid_are_refused(release, place):
     document = json.loads(release_to_json(release))
-    (view,) = [view for view in document["views"] if view["name"] == "origin_destination/fine"]
-    for cut in view["parameters"]["cuts"][:2]:
+    (entry,) = [entry for entry in document["answers"] if entry["name"] == "origin_destination/fine"]
+    for cut in entry["parameters"]["cuts"][:2]:
         kept, cut[1] = cut[1], place
         with pytest.raises(ReleaseError, match="altered"):
             release_from_json(json.dumps(document))
@@ -232,11 +232,11 @@ DETAIL = {
 @pytest.mark.parametrize(("key", "value"), DETAIL.values(), ids=DETAIL.keys())
 def test_an_altered_detail_is_refused(release, name, key, value):
     document = json.loads(release_to_json(release))
-    (view,) = [view for view in document["views"] if view["name"] == name]
-    view["parameters"][key] = value(view["parameters"])
+    (entry,) = [entry for entry in document["answers"] if entry["name"] == name]
+    entry["parameters"][key] = value(entry["parameters"])
     with pytest.raises(ReleaseError, match=f"'{name}' does not match its own description; the release was altered"):
         release_from_json(json.dumps(document))
-    del view["parameters"][key]
+    del entry["parameters"][key]
     with pytest.raises(ReleaseError, match="does not match"):
         release_from_json(json.dumps(document))
 
@@ -245,11 +245,11 @@ def test_an_altered_detail_is_refused(release, name, key, value):
                                    lambda e: [e[0], e[1] + 0.25, *e[2:]]])  # fmt: skip
 def test_bins_in_which_nothing_is_asked_are_refused(release, wrong):
     document = json.loads(release_to_json(release))
-    (view,) = [view for view in document["views"] if view["name"] == MedianInterval.name]
+    (entry,) = [entry for entry in document["answers"] if entry["name"] == MedianInterval.name]
     # One bit more or less, as another processor may have it, is no alteration.
-    view["parameters"]["edges"] = [edge * (1 + 2e-16) for edge in view["parameters"]["edges"]]
+    entry["parameters"]["edges"] = [edge * (1 + 2e-16) for edge in entry["parameters"]["edges"]]
     release_from_json(json.dumps(document))
-    view["parameters"]["edges"] = wrong(view["parameters"]["edges"])
+    entry["parameters"]["edges"] = wrong(entry["parameters"]["edges"])
     with pytest.raises(ReleaseError, match=f"'{MedianInterval.name}' does not match its own description"):
         release_from_json(json.dumps(document))
 
@@ -257,8 +257,8 @@ def test_bins_in_which_nothing_is_asked_are_refused(release, wrong):
 def test_other_valid_parts_are_accepted(release):
     """The rule that chose them may change; what they mean does not."""
     document = json.loads(release_to_json(release))
-    (view,) = [view for view in document["views"] if view["name"] == "occupancy/detail"]
-    view["parameters"]["parts"] = [[FEWEST + MOST - part for part in row] for row in view["parameters"]["parts"]]
+    (entry,) = [entry for entry in document["answers"] if entry["name"] == "occupancy/detail"]
+    entry["parameters"]["parts"] = [[FEWEST + MOST - part for part in row] for row in entry["parameters"]["parts"]]
     check_complete(release_from_json(json.dumps(document)))
 
 
@@ -274,7 +274,7 @@ def test_a_release_without_an_answer_that_synthesis_needs_is_incomplete(release)
 
 def test_an_answer_of_another_version_is_named(release):
     document = json.loads(release_to_json(release))
-    for part in (document["views"], document["ledger"]):
+    for part in (document["answers"], document["ledger"]):
         part[-1]["name"] = "shoe_size"
     with pytest.raises(ReleaseError, match="a question 'shoe_size' that this version of wayveil does not know"):
         release_from_json(json.dumps(document))

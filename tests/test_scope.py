@@ -73,7 +73,7 @@ def test_bad_scopes_get_one_sentence(changes):
 
 
 @pytest.mark.parametrize("text", ["", "[", "name = ", "a = " + "[" * 5000, "a = nan", toml() + "\n[caps]\npoints=1"])
-def test_damaged_files(text):
+def test_damaged_scope_files_are_refused(text):
     with pytest.raises(InputError):
         parse_scope(text, "x")
 

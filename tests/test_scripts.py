@@ -30,3 +30,10 @@ def test_scripts_import_names_that_exist():
     found = list(imported_names())
     assert len(found) > 500
     assert [f"{file}: {module}.{name}" for file, module, name in found if not exists(module, name)] == []
+
+
+def test_the_guide_names_every_script():
+    guide = (REPOSITORY / "research" / "README.md").read_text()
+    scripts = {path.name for path in (REPOSITORY / "research").rglob("*.py")}
+    assert len(scripts) > 40
+    assert sorted(name for name in scripts if name not in guide) == []

@@ -39,7 +39,7 @@ def test_lengths_must_agree():
         Trajectories([0, 2], [0.0] * 2, [0.0] * 2, [0.0] * 2, np.array([1, 2]))
 
 
-def test_equality_looks_at_everything():
+def test_equality_compares_all_columns():
     x = make([2, 1], ["a", "b"])
     assert x == make([2, 1], ["a", "b"])
     assert x != make([2, 1], ["a", "c"])

@@ -24,11 +24,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.divergence import jsd
 from wayveil.core.grid import Grid, base_grid
 from wayveil.core.polylines import Polylines, lengths
 from wayveil.core.trajectories import Trajectories, concatenate
 from wayveil.evaluation.datasets import find_datasets
-from wayveil.evaluation.tally import jsd
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.divergence import jsd
 from wayveil.core.posterior import Noisy
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.evaluation.datasets import find_datasets
-from wayveil.evaluation.tally import jsd
 from wayveil.measurement import measure
 from wayveil.privacy.noise import Noisy as NoisySums
 from wayveil.privacy.noise import SeededNoise

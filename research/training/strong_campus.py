@@ -19,7 +19,7 @@ OCCUPANCY_SHARE = 0.4
 
 
 def main() -> None:
-    limits = guard.GUARD.most_worth
+    limits = guard.GUARD.most_signal
     guard.GUARD = replace(guard.GUARD, most_worth=dict.fromkeys(limits, np.inf))
     print(f"limits: {dict(limits)}")
     print("campus  eps   occupancy: worth  bayes learned share   end points: worth  bayes learned share")

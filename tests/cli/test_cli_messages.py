@@ -91,7 +91,7 @@ BAD_OPTIONS = {
     "epsilon 0": (changed(epsilon="0"), "epsilon must be above 0"),
     "epsilon below": (changed(epsilon="-1"), "epsilon must be above 0"),
     "epsilon word": (changed(epsilon="one"), "not a decimal number"),
-    "unit": (changed(unit="city"), "use --unit trajectory or --unit user"),
+    "unit": (changed(unit="city"), "--unit must be 'trajectory'"),
     "user without cap": (changed(unit="user"), "--max-per-user"),
     "user without users": ([*changed(unit="user"), "--max-per-user", "2"], "--user-column"),
     "cap without user": ([*MEASURE, "--max-per-user", "2"], "leave it out"),

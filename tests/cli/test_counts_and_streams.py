@@ -74,7 +74,7 @@ def test_a_count_that_the_release_does_not_support_needs_n_or_yes(text, count, n
 
 def test_a_forged_count_is_refused(wayveil, folder, text):
     document = json.loads(text)
-    next(view for view in document["views"] if view["name"] == "count")["noisy"] = [9 * 10**18]
+    next(entry for entry in document["answers"] if entry["name"] == "count")["noisy"] = [9 * 10**18]
     Path("x.release.json").write_text(json.dumps(document))
     said = wayveil("synthesize", "x.release.json", "-o", "s.parquet")
     assert said.code == 2 and "about 6 h" in said.err and "--yes" in said.err and said.err.count("wayveil: ") == 1, said

@@ -249,7 +249,7 @@ def test_errors_in_python_name_python_arguments(wayveil, folder):
     maker = wv.Synthesizer(scope="small.toml", epsilon=1, unit="trajectory").fit("rides.csv")
     for make in (lambda **words: wv.synthesize(maker.release, **words), maker.sample):
         for words in ({"seed": -1}, {"seed": "a"}, {"n": "5"}, {"n": 10.5}, {"n": 0}):
-            with pytest.raises(wv.errors.InputError, match=f"^{next(iter(words))} must be a whole number [^.]*[.]$"):
+            with pytest.raises(wv.errors.InputError, match=f"^{next(iter(words))}= must be a whole number [^.]*[.]$"):
                 make(**words)
     for release, said in (("none.json", "no file 'none.json'"), (7, "release must be the result of wayveil.measure")):
         with pytest.raises(wv.errors.InputError, match=said):
@@ -340,7 +340,7 @@ def test_numpy_and_decimal_arguments_are_accepted(wayveil, folder):
     found = wv.evaluate("rides.csv", made, "small.toml", metrics="length")
     assert found.values == wv.evaluate("rides.csv", made.trajectories, "small.toml", metrics=["length"]).values
     for unit in (None, 3, "foo"):
-        with pytest.raises(wv.errors.InputError, match=r"unit=.trajectory."):
+        with pytest.raises(wv.errors.InputError, match="unit= must be"):
             wv.measure("rides.csv", "small.toml", epsilon=1, unit=unit)
     with pytest.raises(wv.errors.InputError, match="max_per_user"):
         wv.measure("rides.csv", "small.toml", epsilon=1, unit="user", max_per_user=True)

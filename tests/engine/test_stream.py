@@ -66,7 +66,7 @@ def test_a_second_run_to_the_same_file_is_refused(release, tmp_path, count, in_m
     assert read(path) == in_memory(release, n=count, seed=6)
 
 
-def test_same_as_in_memory(release, tmp_path):
+def test_streaming_gives_the_same_as_memory(release, tmp_path):
     path = tmp_path / "a.parquet"
     made = synthesize_to_parquet(Request(release, n=200, seed=5), path, extra_metadata={"private": "true"})
     whole = synthesize(release, n=200, seed=5)

@@ -183,7 +183,7 @@ def test_the_table_of_methods_is_complete():
     assert shown.exit_code == 0 and "safepath" in shown.stdout
 
 
-def test_conformance_of_one_method():
+def test_conformance_can_be_checked_for_one_method():
     arguments = ["bench", "conformance", "--methods", "rejection", "--json"]
     result = CliRunner().invoke(app_with(bench_verb), arguments)
     found = json.loads(result.stdout)["checks"]
@@ -194,7 +194,7 @@ def test_methods_with_a_map_need_one(counted, dataset):
     assert plan_cells([dataset], [1.0], ["mapped"], 1) == []
 
 
-def test_outputs(counted, dataset, tmp_path):
+def test_the_bench_writes_all_outputs(counted, dataset, tmp_path):
     rows = run_cells(plan_cells([dataset], [0.5, 1.0], ["fresh", "copy"], 1), tmp_path).rows
     written = write_outputs(rows, tmp_path)
     assert {"results.parquet", "results.csv", "wins.csv", "length.png", "relation.png"} <= set(written)
@@ -277,7 +277,7 @@ def test_bench_utility_quick_on_the_embedded_city(tmp_path):
     assert (tmp_path / "out" / "results.csv").is_file()
 
 
-def test_evaluate_command(tmp_path):
+def test_the_evaluate_command_compares_files(tmp_path):
     scope = read_scope("demo-city")
     real = walks(300, 1, scope)
     write(real, tmp_path / "real.parquet")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from wayveil.core.divergence import jsd
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import EMPTY, Trajectories, concatenate, select
 from wayveil.errors import InputError
@@ -10,7 +11,6 @@ from wayveil.evaluation import HEADLINE, METRICS, evaluate, floors, headline, pr
 from wayveil.evaluation import adatrace_metrics as ada
 from wayveil.evaluation import metrics as m
 from wayveil.evaluation.paths import waypoints
-from wayveil.evaluation.tally import jsd
 
 SCOPE = Scope(name="square", south=0.0, west=0.0, north=0.1, east=0.1, timezone="Etc/GMT-1")
 LN2 = np.log(2.0)

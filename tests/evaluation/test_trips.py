@@ -215,7 +215,7 @@ def test_features_by_hand():
     assert found["departure"]["departure_weekday"] == pytest.approx([3, 3, 3])  # 1970 began on a Thursday
 
 
-def test_statistics_of_rows():
+def test_statistics_of_ragged_rows():
     column, offsets = np.array([3.0, 1.0, 2.0, 5.0]), np.array([0, 3, 3, 4])
     assert rows.mean(column, offsets) == pytest.approx([2, np.nan, 5], nan_ok=True)
     assert rows.largest(column, offsets) == pytest.approx([3, np.nan, 5], nan_ok=True)

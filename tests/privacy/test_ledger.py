@@ -349,7 +349,7 @@ class TestRollback:
         shutil.copytree(self.old, self.ledger.path.parent)
         self.refused(self.ledger, "lacks 2 entries")  # by the witness in the state folder
 
-    def test_an_older_file_that_spent_on(self, monkeypatch, tmp_path):
+    def test_an_older_copy_that_was_used_elsewhere(self, monkeypatch, tmp_path):
         self.ledger.spend("rides", HALF, unit=TRIP)
         with monkeypatch.context() as elsewhere:
             elsewhere.setenv("XDG_STATE_HOME", str(tmp_path / "other-account"))
@@ -401,7 +401,7 @@ class TestRollback:
         self.ledger.spend("rides", HALF, unit=TRIP)
         assert witness.read(self.near).count == 5
 
-    def test_what_cannot_be_noticed(self, tmp_path):
+    def test_restoring_ledger_and_witnesses_together_is_not_noticed(self, tmp_path):
         """Said in the module's docstring: everything, both witnesses included, set back together."""
         shutil.copytree(tmp_path / "xdg-state", tmp_path / "old-state")
         self.ledger.spend("rides", HALF, unit=TRIP)

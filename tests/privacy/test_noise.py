@@ -47,7 +47,7 @@ def test_gaussian_is_the_one_claimed_and_half_of_it_is_not(source):
 @pytest.mark.parametrize("sensitivity", [1, 3, 2**20, 7 * 2**30])
 def test_the_map_never_exceeds_the_share_and_wastes_next_to_nothing(epsilon, sensitivity):
     share = Fraction(epsilon)
-    noisy = noise.laplace(np.empty(0, np.int64), sensitivity, share)
+    noisy = noise.OpenDPNoise().laplace(np.empty(0, np.int64), sensitivity, share)
     scale, cost = noisy.scale, noisy.epsilon_spent
     assert cost <= share
     assert cost >= share * (1 - Fraction(1, 10**9))
@@ -56,7 +56,7 @@ def test_the_map_never_exceeds_the_share_and_wastes_next_to_nothing(epsilon, sen
 
 def test_every_value_gets_its_own_noise_across_chunks_and_keeps_its_place():
     sums = (np.arange(3 * noise.CHUNK).reshape(3, -1) * 10**9).astype(np.int64)
-    noisy = noise.laplace(sums, 1, Fraction(1, 100))
+    noisy = noise.OpenDPNoise().laplace(sums, 1, Fraction(1, 100))
     difference = noisy.values - sums
     assert noisy.values.shape == sums.shape and noisy.values.dtype == np.int64
     assert np.abs(difference).max() < 10**5
@@ -65,12 +65,12 @@ def test_every_value_gets_its_own_noise_across_chunks_and_keeps_its_place():
 
 
 def test_an_empty_vector_gets_no_noise():
-    assert noise.laplace(np.empty(0, np.int64), 1, Fraction(1)).values.shape == (0,)
+    assert noise.OpenDPNoise().laplace(np.empty(0, np.int64), 1, Fraction(1)).values.shape == (0,)
 
 
 def test_only_opendp_noise_counts_as_private():
     sums = np.zeros(4, np.int64)
-    assert noise.laplace(sums, 1, Fraction(1)).private
+    assert noise.OpenDPNoise().laplace(sums, 1, Fraction(1)).private
     assert not noise.SeededNoise(1).laplace(sums, 1, Fraction(1)).private
     again = [noise.SeededNoise(5).laplace(sums, 100, Fraction(1)).values for _ in range(2)]
     assert np.array_equal(*again)
@@ -79,7 +79,7 @@ def test_only_opendp_noise_counts_as_private():
 @pytest.mark.parametrize(("sensitivity", "epsilon"), [(0, Fraction(1)), (1, Fraction(0)), (-1, Fraction(1))])
 def test_impossible_costs_are_refused(sensitivity, epsilon):
     with pytest.raises(ValueError, match="must be above 0"):
-        noise.laplace(np.zeros(1, np.int64), sensitivity, epsilon)
+        noise.OpenDPNoise().laplace(np.zeros(1, np.int64), sensitivity, epsilon)
 
 
 def test_only_noise_imports_opendp():
@@ -109,7 +109,7 @@ def test_dp_accounting_agrees_with_the_ledger_total(tmp_path):
     (account,) = ledger.datasets()
     sensitivity, step, composed = 2**20, 1e-4, None
     for share in budget.shares.values():
-        scale = noise.laplace(np.empty(0, np.int64), sensitivity, share).scale
+        scale = noise.OpenDPNoise().laplace(np.empty(0, np.int64), sensitivity, share).scale
         one = pld.from_laplace_mechanism(scale, sensitivity, value_discretization_interval=step)
         composed = one if composed is None else composed.compose(one)
     assert account.spent == 1
@@ -126,6 +126,6 @@ def test_gaussian_mode_follows_dp_accounting():
     proven = (math.sqrt(log_inverse + 1) - math.sqrt(log_inverse)) ** 2
     assert float(rho) >= proven  # the bound for every zCDP mechanism
     shares = [rho / 3, rho / 3, rho / 3]
-    drawn = [noise.gaussian(np.empty(0, np.int64), 1000.0, integer_rho(share, 1000)) for share in shares]
+    drawn = [noise.OpenDPNoise().gaussian(np.empty(0, np.int64), 1000.0, integer_rho(share, 1000)) for share in shares]
     assert sum(noisy.rho_spent for noisy in drawn) <= rho
     assert sum(1000**2 / (noisy.scale**2 - LATTICE_VARIANCE) / 2 for noisy in drawn) == pytest.approx(float(rho))

@@ -21,10 +21,11 @@ from wayveil.privacy.clipping import clip_l2, squared_norms
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.questions import catalogue
-from wayveil.questions.catalogue import PEOPLE_QUESTIONS, PEOPLE_SHARE, PEOPLE_SHARES_OF_RHO, SHARES, with_people
+from wayveil.questions.catalogue import PEOPLE_QUESTIONS, SHARES
 from wayveil.questions.norms import NormBins, UnitQuery, clipped_resolution
 from wayveil.questions.people.trips_of_people import PeopleTrips
 from wayveil.questions.question import size_of
+from wayveil.questions.shares import PEOPLE_SHARE, PEOPLE_SHARES_OF_RHO, with_people
 from wayveil.release import release_from_json, release_to_json
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.simulate.generate import Behaviour

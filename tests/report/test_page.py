@@ -65,7 +65,7 @@ def internal(small_release, small_synthetic, small_real, small_city, small_rules
 
 
 @pytest.mark.parametrize("kind", ["public", "internal"])
-def test_self_contained(kind, request):
+def test_a_page_is_self_contained(kind, request):
     text = request.getfixturevalue(kind)
     page = Page(text)
     assert page.outside == [] and page.handlers == []
@@ -310,7 +310,7 @@ def test_evaluation_as_computed_and_as_the_command_prints_it(small_release, smal
 @pytest.mark.parametrize(
     "evaluation", [{}, {"files": {"a": 3}}, {"scores": {"length": {"value": "x"}}}, {"scores": {"length": 3}}]
 )
-def test_damaged_evaluation(small_release, small_synthetic, small_real, evaluation):
+def test_a_damaged_evaluation_is_refused(small_release, small_synthetic, small_real, evaluation):
     with pytest.raises(InputError, match="evaluation"):
         internal_report(small_release, small_synthetic, small_real, evaluation=evaluation)
 
@@ -347,7 +347,7 @@ def run(folder, *arguments):
     return CliRunner().invoke(app, ["report", *places])
 
 
-def test_command(files):
+def test_the_command_writes_a_page(files):
     arguments = ["r.release.json", "s.parquet", "-o", "page.html", "--roads", "roads.parquet", "--rules"]
     result = run(files, *arguments, "rules.geojson")
     assert result.exit_code == 0, result.output

@@ -75,7 +75,7 @@ def every_rule():
         "closed at night": closed(area, SCOPE, hours("22:00", "06:00", ["mon", "wed", "sun"])),
         "speed everywhere": speed_limit(50),
         "speed in area": speed_limit(30, SCOPE, area),
-        "speed by class": speed_limit(30, SCOPE, roadmap=ROADS, classes=["primary", "motorway"], width_m=60),
+        "speed by class": speed_limit(30, SCOPE, roads=ROADS, classes=["primary", "motorway"], width_m=60),
         "one way": one_way(line(SCOPE, [(500, 500), (2500, 1500), (5500, 1800)]), SCOPE, width_m=250),
         "map one-ways": map_one_ways(ROADS, SCOPE, width_m=40),
         "stay within": stay_within(area, SCOPE),

@@ -74,7 +74,7 @@ def _in_jax(name, margin):
     return motion, np.asarray(penalty), [np.asarray(part) for part in gradients]
 
 
-def test_is_a_rule_that_explains_itself(rule):
+def test_each_rule_has_a_name_and_a_description(rule):
     assert isinstance(rule, Rule)
     assert rule.name and rule.describe().endswith(".")
 

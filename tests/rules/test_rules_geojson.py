@@ -211,7 +211,7 @@ def test_days_outside_the_scope_do_not_resolve_a_contradiction():
     ("22:00", "00:00", ["mon"], [23.9], [24.1]),
     ("20:00", "08:00", None, [0.5, 24 * 7 - 0.01, 100], [12]),
 ])  # fmt: skip
-def test_hours(start, end, days, inside, outside):
+def test_hours_are_read_from_text(start, end, days, inside, outside):
     when = hours(start, end, days)
     assert (when.depth_s(np.array(inside) * 3600.0, np) > 0).all()
     assert (when.depth_s(np.array(outside) * 3600.0, np) < 0).all()
@@ -350,7 +350,7 @@ def _mutate(value, rng):
     return copy.deepcopy(rng.choice(STRANGE))
 
 
-def test_fuzz(tmp_path):
+def test_random_properties_give_a_rule_or_a_rule_error(tmp_path):
     """Mutated rules files are read or refused in one sentence; WAYVEIL_FUZZ sets how many (300)."""
     number = int(os.environ.get("WAYVEIL_FUZZ", "300"))
     rng = random.Random(5)

@@ -105,7 +105,7 @@ def test_the_usual_behaviour_is_the_default(city):
     assert simulate_trajectories(city, 50, behaviour=DETAILED) == simulate_trajectories(city, 50, behaviour=DETAILED)
 
 
-def test_command(tmp_path):
+def test_the_command_takes_behaviour_options(tmp_path):
     from wayveil.cli.main import app
 
     path = tmp_path / "city.parquet"

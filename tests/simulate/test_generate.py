@@ -120,7 +120,7 @@ def test_a_smaller_n_is_a_prefix_of_a_larger_one(city, people):
 
 
 @pytest.mark.parametrize("n", [-1, 1.5, True, 10**12])
-def test_bad_n(city, n):
+def test_impossible_numbers_of_trips_are_refused(city, n):
     with pytest.raises(InputError):
         simulate_trajectories(city, n)
 
@@ -155,7 +155,7 @@ def test_batches_cover_users_once(city):
         seen |= users
 
 
-def test_command(tmp_path):
+def test_the_command_writes_a_city(tmp_path):
     from wayveil.cli import simulate as verb
     from wayveil.io.roads import read_roads
     from wayveil.io.scope_files import read_scope

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from changes import changed
+from wayveil.core.divergence import jsd
 from wayveil.core.grid import Grid
 from wayveil.core.polylines import Polylines, lengths, place, steps, take
 from wayveil.core.pyramid import pool
-from wayveil.evaluation.tally import jsd
 from wayveil.questions.displacement import Displacement
 from wayveil.questions.displacement_length import DisplacementLength
 from wayveil.questions.duration import Duration

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from wayveil.core.divergence import jsd
 from wayveil.core.posterior import Noisy
-from wayveil.evaluation.tally import jsd
 from wayveil.synthesis.estimate.curves import Total
 from wayveil.synthesis.estimate.durations import estimate_durations
 from wayveil.synthesis.estimate.histogram import estimate_histogram

@@ -265,7 +265,7 @@ def test_a_spike_comes_back_and_few_bins_are_no_curve():
 
 @settings(max_examples=8, deadline=None)
 @given(arrays(float, 30, elements=st.floats(-1e6, 1e6)), st.floats(0.1, 1e5))
-def test_any_counts_make_a_distribution(counts, noise):
+def test_estimates_from_any_counts_are_distributions(counts, noise):
     for found in (
         estimate_histogram(Noisy(counts, noise), np.arange(1.0, 31)),
         estimate_hours(Noisy(counts[:24], noise), Total(max(counts.sum(), 1.0), noise)),

@@ -90,7 +90,7 @@ def test_a_soft_view_is_its_matrix():
     view = SoftView("places", features, target, 0.5, 0.3)
     weight = np.full(4, 0.25)
     np.testing.assert_allclose(view.shares(weight), [0.375, 0.4375, 0.1875])
-    np.testing.assert_allclose(view.back(np.array([1.0, 2, 4])), [1.5, 2, 3.5, 1])
+    np.testing.assert_allclose(view.of_candidates(np.array([1.0, 2, 4])), [1.5, 2, 3.5, 1])
     fitted = fit_weights([view], 1000.0, 4).weight
     assert np.abs(view.shares(fitted) - target).sum() < 0.3 * np.abs(view.shares(weight) - target).sum()
 
@@ -309,7 +309,7 @@ def test_fastest_steps_keep_to_the_asked_speeds(model):
 # synthesize ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_same_seed_gives_the_same_and_another_another(small_release):
+def test_the_seed_determines_the_output(small_release):
     how = {"n": 40, "estimator": "bayes"}
     one, again, other = (synthesize(small_release, seed=seed, **how) for seed in (3, 3, 4))
     assert same(one.trajectories, again.trajectories) and one.diagnostics == again.diagnostics
@@ -346,11 +346,11 @@ def test_invalid_requested_counts(small_release):
     with pytest.raises(InputError, match=r"counts 100,000,000 trajectories.*say how many with n="):
         wanted_count(with_count(small_release, 1e12), None)
     assert wanted_count(small_release, np.int32(7)) == 7 and type(wanted_seed(np.uint8(3))) is int
-    for n in (0, -1, 100_000_001, "5", 10.5, 10.0, np.nan):
-        with pytest.raises(InputError, match=r"^n must be a whole number from 1 to 100,000,000"):
+    for n in (0, -1, True, 100_000_001, "5", 10.5, 10.0, np.nan):
+        with pytest.raises(InputError, match=r"^n= must be a whole number from 1 to 100,000,000"):
             wanted_count(small_release, n)
     for seed in (-1, "a", 1.5):
-        with pytest.raises(InputError, match=r"^seed must be a whole number of at least 0"):
+        with pytest.raises(InputError, match=r"^seed= must be a whole number of at least 0"):
             wanted_seed(seed)
 
 

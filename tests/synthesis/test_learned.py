@@ -133,7 +133,7 @@ def test_without_weights_bayes_is_used_with_a_message(case, fault, tmp_path, mon
 
 def test_bayes_is_used_if_memory_is_too_small(case, monkeypatch):
     _, area, levels, bayes, ends = case
-    monkeypatch.setattr(refine, "_free_bytes", lambda: 1000.0)
+    monkeypatch.setattr(refine, "available_bytes", lambda: 1000.0)
     with pytest.warns(LearnedFallback, match="too large"):
         assert refine_field(levels, 6000.0, area, bayes, kind="occupancy", other_field=ends) is bayes
 

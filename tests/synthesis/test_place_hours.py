@@ -14,15 +14,17 @@ from wayveil.errors import ReleaseError
 from wayveil.measurement import measure
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.noise import SeededNoise
-from wayveil.questions.catalogue import SHARES, by_line, divided
+from wayveil.questions.catalogue import SHARES
 from wayveil.questions.end_point_hours import CLEAR_UNITS, SIZES, EndPointHours, hours_size
 from wayveil.questions.end_points import HOURS_FROM, HOURS_PART, hours_part
+from wayveil.questions.shares import by_group, divided
 from wayveil.release import release_from_json, release_to_json
 from wayveil.release.check import check_complete
 from wayveil.release.statements import map_hours_statement, not_promised
 from wayveil.simulate import simulate_trajectories
 from wayveil.synthesis.estimate.estimates import RegionFlows
-from wayveil.synthesis.estimate.place_hours import PlaceHours, ends_of, exchanged_departures, place_ratios
+from wayveil.synthesis.estimate.place_hours import PlaceHours, ends_of, place_ratios
+from wayveil.synthesis.trips.hours_by_place import departures_by_place
 from wayveil.workflow.synthesize import synthesize
 
 HOUR = np.arange(24)
@@ -110,20 +112,20 @@ def test_departures_are_kept_and_move_to_places_with_such_hours():
     place_hours = PlaceHours(np.array([0, 1]), table, np.zeros((2, 48)))
     departure = random.uniform(0, 14 * 86_400, 4001)
     origin = random.integers(0, 2, 4001)
-    found = exchanged_departures(place_hours, departure, origin, random.integers(0, 2, 4001), SCOPE, random)
+    found = departures_by_place(place_hours, departure, origin, random.integers(0, 2, 4001), SCOPE, random)
     assert np.array_equal(np.sort(found), np.sort(departure))
     hour = hour_of_day_or_weekend(SCOPE.local_seconds(found)) % 24
     morning = (hour >= 6) & (hour < 11)
     # In the morning the ratios are about 1.47 and .53, so three of four start in the first region.
     assert (origin[morning] == 0).mean() == pytest.approx(0.735, abs=0.06)
     both = PlaceHours(np.array([0, 1]), table, table)
-    found = exchanged_departures(both, departure, origin, origin, SCOPE, random)
+    found = departures_by_place(both, departure, origin, origin, SCOPE, random)
     hour = hour_of_day_or_weekend(SCOPE.local_seconds(found)) % 24
     morning = (hour >= 6) & (hour < 11)
     # Both ends of a short trip say the same: that must not count twice.
     assert (origin[morning] == 0).mean() == pytest.approx(0.735, abs=0.06)
     for few in (0, 1, 2, 3):
-        some = exchanged_departures(place_hours, departure[:few], origin[:few], origin[:few], SCOPE, random)
+        some = departures_by_place(place_hours, departure[:few], origin[:few], origin[:few], SCOPE, random)
         assert sorted(some) == sorted(departure[:few])
 
 
@@ -131,14 +133,14 @@ def test_hours_by_place_are_asked_only_about_many_end_points():
     budget = Budget.split(Fraction(1, 2), SHARES)
     grid = Grid(100.0, 150, 245, 15_000.0, 24_500.0)
     few, many = (
-        divided(budget, {**dict.fromkeys(by_line(SHARES), 1e6), "end_points": signal}, grid)
+        divided(budget, {**dict.fromkeys(by_group(SHARES), 1e6), "end_points": signal}, grid)
         for signal in (float(HOURS_FROM / HOURS_PART) - 1, float(HOURS_FROM / HOURS_PART) + 1)
     )
     assert EndPointHours.name not in few.shares
     whole = budget["end_points/coarse"] + budget["end_points/detail"]
     assert many[EndPointHours.name] == whole * HOURS_PART
     # The ledger is charged before anybody knows: its lines must not tell, and need not.
-    assert by_line(budget.shares) == by_line(few.shares) == by_line(many.shares)
+    assert by_group(budget.shares) == by_group(few.shares) == by_group(many.shares)
 
 
 def test_regions_and_parts_follow_the_signal():
@@ -187,7 +189,7 @@ def test_altered_hours_are_refused(many):
         {"parameters": {"cuts": plain["cuts"]}},
     ):
         document = json.loads(release_to_json(many))
-        next(view for view in document["views"] if view["name"] == EndPointHours.name).update(change)
+        next(entry for entry in document["answers"] if entry["name"] == EndPointHours.name).update(change)
         with pytest.raises(ReleaseError):
             release_from_json(json.dumps(document))
 

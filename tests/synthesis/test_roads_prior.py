@@ -103,7 +103,7 @@ def test_roads_outside_the_scope_and_empty_maps_change_nothing():
         assert (GRID.index(x, y) == np.arange(GRID.cells)).mean() > 0.999
 
 
-def test_town_has_a_node_at_each_crossing_and_walks_like_manhattan():
+def test_a_grid_town_has_a_node_at_each_crossing_and_manhattan_distances():
     roads, at = grid_town()
     graph = road_graph(roads, GRID, SCOPE, FLAT)
     assert not graph.loose.any() and is_strong(graph)

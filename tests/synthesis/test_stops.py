@@ -47,7 +47,7 @@ def test_trips_at_the_highest_speed_do_not_rest(small_estimates):
 
 @pytest.mark.parametrize("interval_s", [1, 5, 60])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5])
-def test_whole_gaps_rest_for_the_wanted_share_of_the_time(interval_s, share):
+def test_rests_fill_whole_gaps_and_the_wanted_share_of_the_time(interval_s, share):
     offsets, time_s, interval = clocked(800, 61, interval_s)
     moving_s = moving_times(offsets, time_s, np.full(800, share), interval, rng(3)).reshape(800, 61)[:, 1:]
     assert (moving_s >= 0).all() and (moving_s <= interval_s).all()

@@ -243,7 +243,7 @@ def test_a_map_outside_the_scope_is_known_before_the_spend():
 
 @pytest.mark.parametrize("n", [0, -1, 10**12])
 def test_impossible_numbers_are_refused(n):
-    with pytest.raises(InputError, match="n must be"):
+    with pytest.raises(InputError, match="n= must be"):
         synthesize(a_release("fifty"), n=n)
 
 

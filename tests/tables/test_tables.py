@@ -162,7 +162,7 @@ def test_streets_have_the_traffic_of_the_trips(found, made, city, release):
 
 
 @pytest.mark.parametrize(("hours", "names"), [(None, 5), ([0, 12], 2), ([0], 1)])
-def test_parts_of_the_day(hours, names):
+def test_tables_by_part_of_the_day(hours, names):
     parts = parts_of(hours)
     assert len(parts.names) == names and parts.index(np.array([0, 23])).tolist() == [0, names - 1]
 
@@ -211,7 +211,7 @@ def test_files_for_other_programs(tmp_path, found):
     found.write(tmp_path / "tables", force=True)
 
 
-def test_frames_and_notebooks(found):
+def test_tables_become_frames_and_notebook_summaries(found):
     frame = found.streets.to_geopandas()
     assert frame.crs.to_epsg() == 4326 and len(frame) == len(found.streets)
     assert len(found.hours.to_pandas()) == 24 and found.hours.to_geopandas().geometry.isna().all()
@@ -229,7 +229,7 @@ def test_without_the_extra_there_is_no_geopackage(tmp_path, found, monkeypatch):
     assert "tables.gpkg" not in names and "od.csv" in names
 
 
-def test_the_command(tmp_path, release, made, city, monkeypatch, capsys):
+def test_the_command_writes_the_tables(tmp_path, release, made, city, monkeypatch, capsys):
     from wayveil.cli.main import main
 
     wayveil.write_release(release, tmp_path / "r.json")

@@ -42,7 +42,7 @@ def test_every_cell_is_in_exactly_one_sum_and_gets_it_back(name):
 
 
 @pytest.mark.parametrize(("name", "row_step", "column_step"), [("h8", 0, 1), ("v8", 1, 0), ("d8", 1, 1), ("e8", 1, -1)])
-def test_strips_run_the_way_they_are_named(name, row_step, column_step):
+def test_strips_run_in_the_direction_of_their_name(name, row_step, column_step):
     inside = members(name)
     strip = inside[inside[:, 8, 8] == 1][0]
     found = {(int(row), int(column)) for row, column in np.argwhere(strip)}

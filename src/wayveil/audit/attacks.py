@@ -13,6 +13,7 @@ from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.core.waypoints import waypoints
 from wayveil.errors import InputError
+from wayveil.evaluation.floor import FEWEST
 
 WAYPOINTS = 16
 """Waypoints at equal arc length that represent the shape of a trajectory."""
@@ -22,6 +23,8 @@ _BLOCK = 1 << 22
 """Distances that are computed at once (32 MB)."""
 _COPY_M = 1.0
 """Metres (root mean square): a record this close is counted as a copy; GPS noise alone is larger."""
+_CHANCE = 0.01
+"""Share of outputs that may be linked to their position in the file by chance, beyond twice the expected one."""
 _NEAR = 0.05
 """Share of the real trips that have another real trip as close as the threshold for "near"."""
 
@@ -61,7 +64,7 @@ def sample(trajectories: Trajectories, most: int, seed: int = 0) -> NDArray[np.i
 
 @dataclass(frozen=True)
 class Linked:
-    """A share with its interval, and the value that an honest release may reach."""
+    """A share with its interval, and the value that a private release may reach."""
 
     share: Rate
     allowed: float
@@ -70,8 +73,8 @@ class Linked:
 
 def nearness(real: Vectors, synthetic: Vectors) -> tuple[Vectors, Vectors]:
     """Metres from real trajectories (at most 5,000) to the nearest other real one, and from synthetic to real ones."""
-    if len(real) < 20:
-        raise InputError("Linkage needs at least 20 real trajectories.")
+    if len(real) < FEWEST:
+        raise InputError(f"Linkage needs at least {FEWEST} real trajectories.")
     chosen = np.random.default_rng(0).permutation(len(real))[:MOST]
     return _leave_one_out(real, chosen), nearest(synthetic, real)[1]
 
@@ -90,7 +93,7 @@ def near_copies(among_m: Vectors, distance_m: Vectors, confidence: float = CONFI
 def exact_copies(among_m: Vectors, distance_m: Vectors, confidence: float = CONFIDENCE) -> Linked:
     """Share of synthetic trajectories within one metre of a real one; the limit is the same share among real ones.
 
-    Finds a few per cent of copies among honest trajectories, which `near_copies` does not detect.
+    It finds a few per cent of copies among other trajectories, which `near_copies` does not detect.
     """
     found, own = (rate(int((metres <= _COPY_M).sum()), len(metres), confidence) for metres in (distance_m, among_m))
     return Linked(found, own.high, len(distance_m))
@@ -125,7 +128,7 @@ def own_linkage(real: Vectors, synthetic: Vectors, confidence: float = CONFIDENC
         raise InputError("Linkage by position needs as many synthetic trajectories as real ones.")
     index, _ = nearest(synthetic, real)
     hits = int((index == np.arange(len(index))).sum())
-    return Linked(rate(hits, len(index), confidence), 2.0 / len(index) + 0.01, len(index))
+    return Linked(rate(hits, len(index), confidence), 2.0 / len(index) + _CHANCE, len(index))
 
 
 def membership(members: Vectors, others: Vectors, synthetic: Vectors, confidence: float = CONFIDENCE) -> Rate:
@@ -151,9 +154,9 @@ def advantage(inside: Vectors, outside: Vectors, confidence: float = CONFIDENCE)
     gain = np.searchsorted(np.sort(inside[:half]), candidates, side="right") - np.searchsorted(
         np.sort(outside[:half]), candidates, side="right"
     )
-    at = int(np.argmax(gain))
+    best = int(np.argmax(gain))
     # Halfway to the next value, because the other half of the runs has other values.
-    threshold = float(candidates[at : at + 2].mean())
+    threshold = float(candidates[best : best + 2].mean())
     size = min(len(inside), len(outside))
     right = int((inside[half:size] <= threshold).sum() + (outside[half:size] > threshold).sum())
     accuracy = rate(right, 2 * (size - half), confidence)

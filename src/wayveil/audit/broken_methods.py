@@ -88,8 +88,8 @@ def subtracting_reader(data: Any, unit: Literal["trajectory", "user"]) -> Source
     options = ReadOptions(measured_unit=unit)
     points = usable(read_points(data, options), options, origin_of(data))
     code = points.label.code
-    step, sooner = np.diff(code), np.diff(points.t_utc) < 0
-    if (step < 0).any() or (sooner & (step == 0)).any():
+    step, earlier = np.diff(code), np.diff(points.t_utc) < 0
+    if (step < 0).any() or (earlier & (step == 0)).any():
         points = points.take(np.lexsort((points.t_utc, code)))
         code = points.label.code
     starts = np.flatnonzero(np.r_[True, code[1:] != code[:-1]])[: len(code)]

@@ -15,6 +15,7 @@ from wayveil.core.trajectories import Trajectories, select
 from wayveil.dpe.align import align
 from wayveil.errors import InputError
 from wayveil.evaluation import HEADLINE, evaluate
+from wayveil.evaluation.floor import FEWEST
 from wayveil.io.files import read, read_synthetic
 from wayveil.io.scope_files import scope_of
 from wayveil.progress import Progress, quiet
@@ -31,7 +32,7 @@ _GIVEN_AWAY = 0.1
 
 @dataclass(frozen=True)
 class Test:
-    """One attack: its result, the value that an honest release may reach, and what is measured."""
+    """One attack: its result, the value that a private release may reach, and what is measured."""
 
     test: str
     passed: bool | None
@@ -102,7 +103,7 @@ class AuditReport:
                 "could be copies and the attacks might find none."
             )
         return (
-            "No attack found more than an honest release may show. This does not prove privacy: only the method "
+            "No attack found more than a private release may show. This does not prove privacy: only the method "
             "that made the file can be proven private."
         )
 
@@ -182,10 +183,10 @@ def audit_synthetic(
     frame = scope_of(scope)
     true, output = _opened(real, columns), _opened_synthetic(synthetic, columns)
     others = None if holdout is None else _opened(holdout, columns)
-    if len(true) < 20 or len(output) < 1:
-        raise InputError("An audit needs at least 20 real trajectories and one synthetic one; check the files.")
-    if others is not None and len(others) < 20:
-        raise InputError("An audit needs at least 20 held-out trajectories; give more with holdout=, or none.")
+    if len(true) < FEWEST or len(output) < 1:
+        raise InputError(f"An audit needs at least {FEWEST} real trajectories and one synthetic one; check the files.")
+    if others is not None and len(others) < FEWEST:
+        raise InputError(f"An audit needs at least {FEWEST} held-out trajectories; give more with holdout=, or none.")
     progress("linkage", 0.0)
     true_shapes, output_shapes = shapes(true, frame), shapes(output, frame)
     drawn = select(output, attacks.sample(output, attacks.MOST))

@@ -57,6 +57,7 @@ _SAME_NAME = [
     "rules",
     "rules_factor",
     "scope",
+    "seed",
     "size_km",
     "split_minutes",
     "subset",

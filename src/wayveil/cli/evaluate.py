@@ -58,9 +58,9 @@ def evaluate(
 ) -> None:
     """Compare synthetic trajectories with the real ones: a conclusion, every metric, its 95 % interval, and the floor.
 
-    The floor is what a perfect, honest release would score: the metric between disjoint samples of the real data, at
-    the sizes compared. A score clearly below the floor means that records were copied. The output is computed from the
-    private data and is not for publication.
+    The floor is what a perfect release without copies would score: the metric between disjoint samples of the real
+    data, at the sizes compared. A score clearly below the floor means that records were copied. The output is computed
+    from the private data and is not for publication.
     """
     from wayveil.evaluation.compare_files import compare_files
     from wayveil.io.result_file import EVALUATION, check_result, write_result

@@ -111,7 +111,7 @@ def _account(known: "Dataset") -> dict[str, Any]:
 
 
 def show(
-    name: Annotated[str | None, typer.Argument(help="Only this dataset.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Only this dataset.")] = None,
     verbose: Annotated[
         bool, typer.Option("--verbose", help="One line per question instead of one per measurement.")
     ] = False,

@@ -34,7 +34,9 @@ def synthesize(
     scope: opt.ScopeName,
     epsilon: Annotated[float, typer.Option("--epsilon", help="The paper's epsilon; it promises nothing.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="File to write.")],
-    dim: Annotated[int | None, typer.Option("--dim", help="D'; by default D, starting from the originals.")] = None,
+    dim: Annotated[
+        int | None, typer.Option("--dim", help="Dimension D' of the embedding; by default D, from the originals.")
+    ] = None,
     rules: Annotated[Path | None, typer.Option("--rules", help="Traffic rules (GeoJSON) as penalty terms.")] = None,
     rules_factor: Annotated[float, typer.Option("--rules-factor", help="Factor of the penalty terms.")] = 1.0,
     iterations: Annotated[
@@ -43,7 +45,9 @@ def synthesize(
     learning_rate: Annotated[
         float, typer.Option("--learning-rate", help="Learning rate of both gradient descents.")
     ] = 0.1,
-    loss: Annotated[str, typer.Option("--loss", help="mean-square, absolute, signed or sum-square.")] = "mean-square",
+    loss: Annotated[
+        str, typer.Option("--loss", help="Loss: mean-square, absolute, signed or sum-square.")
+    ] = "mean-square",
     metric: Annotated[str, typer.Option("--metric", help="euclidean, frechet or soft-dtw.")] = "euclidean",
     smoothing: Annotated[
         float, typer.Option("--smoothing", help="Smoothing of frechet and soft-dtw, in metres.")

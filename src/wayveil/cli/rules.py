@@ -30,7 +30,9 @@ def _rules() -> None:
 
 @rules_app.command("check", epilog=_EXAMPLE)
 def check(
-    file: Annotated[Path, typer.Argument(help="GeoJSON; the properties of each feature name its rule.")],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE", help="GeoJSON; the properties of each feature name its rule.")
+    ],
     scope: Annotated[
         str | None,
         typer.Option("--scope", help="Scope file, or the name of a shipped scope, for its box and time zone."),

@@ -35,7 +35,7 @@ def synthesize(
         typer.Option("--people", min=1, help="Number of people instead of -n; needs a release of --unit user."),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The same seed gives the same output.")] = None,
-    estimator: Annotated[str, typer.Option("--estimator", help="learned or bayes.")] = "learned",
+    estimator: Annotated[str, typer.Option(help="How the noisy fields are smoothed: learned or bayes.")] = "learned",
     times: opt.Times = None,
     mode: opt.Mode = None,
     force: Annotated[

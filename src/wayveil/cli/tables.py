@@ -43,9 +43,9 @@ def tables(
 ) -> None:
     """Make tables of traffic from a release and its synthetic data, each figure with its uncertainty.
 
-    Written as CSV and as one GeoPackage: trips from zone to zone (od), starts and ends (zones), traffic and mean speed
-    of each street (streets), lengths, durations and hours of departure. The private data is not read, and nothing is
-    spent.
+    The tables are written as CSV and as one GeoPackage: trips from zone to zone (od), starts and ends (zones), traffic
+    and mean speed of each street (streets), lengths, durations and hours of departure. The private data is not read,
+    and nothing is spent.
     """
     from wayveil.core.optional import needs
     from wayveil.errors import InputError

@@ -17,14 +17,14 @@ from wayveil.core.nonnegative import nonnegative_fit
 from wayveil.core.posterior import posterior_mean
 from wayveil.core.pyramid import Field, interpolate, pool, shifted, spread
 
-_DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
+DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
 """(rows, columns) to four of the eight neighbours of a cell; the other four are the same pairs."""
 _UNCLEAR_UNITS = 100.0
 """Signal of all levels together, in noise units, below which they hardly tell how much cells differ. Averaging is
 better at 72 to 84 units in five simulated cities, and was 2 % worse at 123 units on T-Drive (research/log.md)."""
 _USUAL_SPREAD = 0.5
-"""Prior mean of the standard deviation of a cell's log rate around the expected one, used at such a signal: a factor of
-1.6."""
+"""Prior mean of the standard deviation of a cell's log rate around the expected one, used below that signal: a factor
+of 1.6."""
 _CONSISTENCY = 0.25
 """How strongly a level is pulled to its parent's totals: 0 not at all, 1 entirely."""
 
@@ -123,16 +123,16 @@ def from_parent(parent: Field, share: Field, ratio: int, shape: tuple[int, int],
     flat = spread(parent / np.maximum(parent_share, 1e-12), ratio, shape) * share
     if not smooth:
         return flat
-    bent = interpolate(parent / np.maximum(parent_share, 1e-9), ratio, shape) * share
-    bent_total = pool(bent, ratio)
-    factor = np.divide(parent, bent_total, out=np.zeros_like(parent), where=bent_total > 0)
-    return 0.5 * flat + 0.5 * bent * spread(factor, ratio, shape)
+    interpolated = interpolate(parent / np.maximum(parent_share, 1e-9), ratio, shape) * share
+    interpolated_total = pool(interpolated, ratio)
+    factor = np.divide(parent, interpolated_total, out=np.zeros_like(parent), where=interpolated_total > 0)
+    return 0.5 * flat + 0.5 * interpolated * spread(factor, ratio, shape)
 
 
 def _blind_spot(level: NoisyLevel, estimate: Field, mean: Field, unclear: bool) -> Field:
     """Posterior mean with a prior mean from a regression on the old prior mean and on neighbouring cells."""
     columns = [mean]
-    for down, right in _DIRECTIONS:
+    for down, right in DIRECTIONS:
         for reach in (1, 2):
             ahead = shifted(estimate, down * reach, right * reach)
             behind = shifted(estimate, -down * reach, -right * reach)

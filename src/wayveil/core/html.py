@@ -90,10 +90,10 @@ def points_svg(trajectories: "Trajectories", *, label: str) -> str:
     side = max((east - west) * shrink, north - south)
     middle = (west + east) / 2, (south + north) / 2
     cells = _MOST_CELLS
-    wide = np.floor(((lon - middle[0]) * shrink / side + 0.5) * cells)
-    high = np.floor(((lat - middle[1]) / side + 0.5) * cells)
-    inside = (wide >= 0) & (wide < cells) & (high >= 0) & (high < cells)
-    place = (high[inside] * cells + wide[inside]).astype(np.int64)
+    column = np.floor(((lon - middle[0]) * shrink / side + 0.5) * cells)
+    row = np.floor(((lat - middle[1]) / side + 0.5) * cells)
+    inside = (column >= 0) & (column < cells) & (row >= 0) & (row < cells)
+    place = (row[inside] * cells + column[inside]).astype(np.int64)
     density = np.bincount(place, minlength=cells * cells).reshape(cells, cells).astype(float)
     return density_svg(density, label=label)
 

@@ -12,6 +12,8 @@ LIBRARIES = {
     "sklearn": ("scikit-learn", "evaluate"),
     "dp_accounting": ("dp-accounting", "delta"),
     "ray": ("Ray", "ray"),
+    "pyrosm": ("pyrosm", "osm"),
+    "networkx": ("networkx", "osm"),
 }
 """Package -> the name of its library and the extra that installs it."""
 

@@ -7,7 +7,7 @@ other, or weights are zero), they are met approximately.
 
 Similar loops that are not raking: `fit.weights` (mirror descent with a step that depends on each answer's noise),
 `router.balance_routes` and `points.fit_slowness` (routes or points are computed again in each round), and
-`place_hours` (a three-way table that exists only as its factors).
+`hours_by_place` (a three-way table that exists only as its factors).
 """
 
 from collections.abc import Sequence

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from wayveil.core.clocks import offsets_s
-from wayveil.core.week import DAY_S
+from wayveil.core.week import DAY_S, WEEK_S
 
 EARTH_RADIUS_M = 6_371_008.8
 """Mean radius of the Earth (IUGG), in metres."""
@@ -200,7 +200,8 @@ class Scope(BaseModel):
 
     def local_seconds(self, t_utc: NDArray[np.floating]) -> NDArray[np.float64]:
         """Seconds since Monday 00:00 of each instant's week, on the clocks of the scope's zone, in [0, 604800)."""
-        return (t_utc + self._utc_offsets(np.asarray(t_utc, float)) + 3 * 86_400) % 604_800.0
+        # Unix time begins on a Thursday.
+        return (t_utc + self._utc_offsets(np.asarray(t_utc, float)) + 3 * DAY_S) % WEEK_S
 
     def _utc_offsets(self, t_utc: NDArray[np.float64]) -> NDArray[np.float64]:
         return offsets_s(t_utc, self.zone)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from wayveil.core import ragged
 from wayveil.core.html import PRIVATE_NOTICE, card, extent_facts, points_svg
 from wayveil.core.optional import needed
+from wayveil.core.plots import plot_trajectories
 from wayveil.errors import InputError
 
 LARGEST_WHOLE_FLOAT = 2.0**53 - 1
@@ -20,7 +21,7 @@ LARGEST_WHOLE_FLOAT = 2.0**53 - 1
 
 @dataclass(frozen=True, eq=False)
 class Trajectories:
-    """Many trajectories as frozen columns.
+    """Trajectories: points with place and time, and optional users, in read-only arrays.
 
     Trajectory i owns the points `offsets[i]:offsets[i + 1]`. Identifiers of trajectories are not kept. Users are
     optional labels that only group trajectories. `repr` shows no number, because it ends up in logs; a notebook shows
@@ -112,8 +113,6 @@ class Trajectories:
 
         Privacy: as private as the trajectories; the title says so.
         """
-        from wayveil.core.plots import plot_trajectories
-
         return plot_trajectories(self, ax)
 
     def __repr__(self) -> str:

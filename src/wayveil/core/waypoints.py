@@ -1,4 +1,4 @@
-"""Way-points: each trajectory as one vector of points at equal arc length."""
+"""Waypoints: each trajectory as one vector of points at equal steps of arc length."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +17,7 @@ def waypoints(
 ) -> NDArray[np.float64]:
     """(n, count, 3): x, y and scaled elapsed time at `count` equal steps of arc length, ends included.
 
-    All way-points of a trajectory that does not move are at its position.
+    All waypoints of a trajectory that does not move are at its position.
     """
     n = len(offsets) - 1
     if n == 0:

@@ -5,10 +5,10 @@ from numpy.typing import NDArray
 
 DAY_S = 86_400.0
 """Seconds of a day without a change of daylight saving time."""
+WEEK_S = 7 * DAY_S
+"""Seconds of such a week."""
 SATURDAY = 5
 """Weekday, counted from Monday = 0."""
-HOURS = 48
-"""Hours of a working day, then those of a weekend day."""
 
 _DAY_PARTS = {2: (0, 12), 5: (0, 6, 10, 16, 20), 8: tuple(range(0, 24, 3))}
 """First hours of the parts: half days; night, morning peak, midday, afternoon peak and evening; three hours each."""

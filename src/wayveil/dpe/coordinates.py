@@ -116,7 +116,7 @@ def synthesize_published(
     frame = frame_of(trajectories, scope, options.time_scale_mps)
     points = to_points(trajectories, scope, frame)
     if not np.isfinite(points).all():
-        raise InputError("Some coordinates or times are not finite numbers; run `wayveil check`.")
+        raise InputError("Some coordinates or times are not finite numbers; run wayveil.check().")
     put = align if options.extend and options.metric.needs_alignment else pad
     aligned = put(points, trajectories.offsets)
     largest = options.metric.largest(aligned.points.shape[1], frame.diameter_m, frame.tau_m)

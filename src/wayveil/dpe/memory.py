@@ -2,10 +2,12 @@
 
 from collections.abc import Callable
 
+from wayveil.core.memory import available_bytes
 from wayveil.dpe.kernel import Plan, default_plan, on_gpu
 from wayveil.errors import InputError
 
-_ARRAYS = 12  # copies of the (m, D) matrix alive at the peak: measured 9, and a reserve
+_ARRAYS = 12
+"""Copies of the (m, D) matrix in memory at the peak: measured 9, and a reserve."""
 
 
 def needed_bytes(m: int, dim: int, plan: Plan) -> int:
@@ -15,27 +17,20 @@ def needed_bytes(m: int, dim: int, plan: Plan) -> int:
     return item * (_ARRAYS * m * (dim + 16) + 4 * strip)
 
 
-def available_bytes() -> int:
+def device_bytes() -> float:
     """Memory that a new array may take, on the device where jax computes."""
     if on_gpu():
         import jax
 
         stats = jax.devices()[0].memory_stats() or {}
         if "bytes_limit" in stats:
-            return int(stats["bytes_limit"]) - int(stats.get("bytes_in_use", 0))
-    try:
-        with open("/proc/meminfo", encoding="ascii") as lines:
-            for line in lines:
-                if line.startswith("MemAvailable:"):
-                    return int(line.split()[1]) * 1024
-    except OSError:
-        pass
-    return 1 << 40  # unknown on this system: try
+            return float(stats["bytes_limit"]) - float(stats.get("bytes_in_use", 0))
+    return available_bytes()
 
 
-def check_memory(m: int, dim: int, plan: Plan, available: int | None = None) -> None:
+def check_memory(m: int, dim: int, plan: Plan, available: float | None = None) -> None:
     """Raise an InputError with a size that fits, before anything is allocated."""
-    have = available_bytes() if available is None else available
+    have = device_bytes() if available is None else available
     need = needed_bytes(m, dim, plan)
     if need <= have:
         return
@@ -45,7 +40,7 @@ def check_memory(m: int, dim: int, plan: Plan, available: int | None = None) -> 
     else:
         widest = _largest(dim, lambda columns: needed_bytes(m, columns, plan) <= have)
         advice = f"reduce the dimensions to dim={widest} or fewer" if widest else "use a larger machine"
-    raise InputError(f"This needs about {need / 1e9:.1f} GB and {have / 1e9:.1f} GB are free; {advice}.")
+    raise InputError(f"This needs about {need / 1e9:.1f} GB, but only {have / 1e9:.1f} GB are free; {advice}.")
 
 
 def _largest(most: int, fits: Callable[[int], bool]) -> int:

@@ -1,4 +1,4 @@
-"""Metrics between whole trajectories; "as long as the metric is first order derivable, it can be used".
+"""Metrics between whole trajectories; the paper allows any metric that is differentiable.
 
 A metric's `distance(a, b, count_a, count_b)` works on jax arrays of shape (n, k), of which the first `count` points
 are looked at. It must be symmetric. The Euclidean one has no function here: it has a kernel of its own (`kernel`).

@@ -23,5 +23,5 @@ def random_walks(m: int, n: int, seed: int) -> Aligned:
 
 
 def diameter() -> float:
-    """2r of the box: its diagonal."""
+    """Diagonal of the box, which the paper calls 2r."""
     return float(np.hypot(2 * HALF_SIDE, 2 * HALF_SIDE))

@@ -62,7 +62,7 @@ class RayEngine:
         Privacy: not private (trusted side only).
         """
         parts = parts_of(source, kept, self.map)
-        totals = [np.zeros(size_of(view), np.int64) for view in queries]
+        totals = [np.zeros(size_of(query), np.int64) for query in queries]
         shared = self._ray.put((scope, list(queries)))
         for done, found in enumerate(self._run(_part_sums, parts, shared, ordered=False), 1):
             for total, part in zip(totals, found):

@@ -177,8 +177,8 @@ def trip_6x6(real: Paths, synthetic: Paths) -> Tally:
 def _diameters(paths: Paths) -> NDArray[np.float64]:
     widest = np.zeros(len(paths))
     for angle in np.arange(_DIRECTIONS) * (np.pi / _DIRECTIONS):
-        shadow = paths.x_m * np.cos(angle) + paths.y_m * np.sin(angle)
-        extent = np.maximum.reduceat(shadow, paths.first) - np.minimum.reduceat(shadow, paths.first)
+        projected = paths.x_m * np.cos(angle) + paths.y_m * np.sin(angle)
+        extent = np.maximum.reduceat(projected, paths.first) - np.minimum.reduceat(projected, paths.first)
         np.maximum(widest, extent, out=widest)
     return widest
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
+from wayveil.core.week import DAY_S
 from wayveil.evaluation.paths import Paths, groups, project, waypoints
 from wayveil.evaluation.tally import GROUPS, Counts, Mean, Tally, energy_tally, tabulate
 
@@ -169,7 +170,7 @@ def _vectors(paths: Paths, which: NDArray[np.int64], with_time: bool) -> NDArray
     parts = [waypoints(paths, which, _WAYPOINTS, paths.x_m), waypoints(paths, which, _WAYPOINTS, paths.y_m)]
     if with_time:
         elapsed_s = waypoints(paths, which, _WAYPOINTS, paths.t_utc - paths.t_utc[paths.first][paths.owner])
-        angle = (paths.start_clock_s[which][:, None] + elapsed_s) * (2 * np.pi / 86_400)
+        angle = (paths.start_clock_s[which][:, None] + elapsed_s) * (2 * np.pi / DAY_S)
         parts += [elapsed_s * _TIME_SCALE_MPS, _CLOCK_RADIUS_M * np.cos(angle), _CLOCK_RADIUS_M * np.sin(angle)]
     features: NDArray[np.float64] = np.hstack(parts) / 1_000 / np.sqrt(_WAYPOINTS)
     return features
@@ -187,7 +188,7 @@ def _relation(real: Paths, synthetic: Paths, with_time: bool) -> Tally:
 def relation(real: Paths, synthetic: Paths) -> Tally:
     """(2·E d(X,Y) − E d(X,X') − E d(Y,Y')) / E d(X,Y), the energy distance between whole trajectories.
 
-    Each trajectory is the vector of 16 way-points at equal arc length, in km and divided by √16; d is Euclidean;
+    Each trajectory is the vector of 16 waypoints at equal arc length, in km and divided by √16; d is Euclidean;
     3,000 trajectories of each side are drawn with a fixed seed. 0 = the same distribution of whole trajectories.
     """
     return _relation(real, synthetic, with_time=False)
@@ -195,7 +196,7 @@ def relation(real: Paths, synthetic: Paths) -> Tally:
 
 @metric(unbiased=True, draws=_RELATION_SAMPLE, needs_time=True)
 def relation_time(real: Paths, synthetic: Paths) -> Tally:
-    """`relation` with the time of each way-point added to the vectors.
+    """`relation` with the time of each waypoint added to the vectors.
 
     Time enters twice, in metres: the time since the start at 5 m/s, and the local clock as a position on a circle
     of 5 km radius, so that duration and hour are compared together with the place.

@@ -11,6 +11,7 @@ from wayveil.core.polylines import step_lengths
 from wayveil.core.prepare import inside_scope, offsets_of_kept
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
+from wayveil.core.week import DAY_S
 from wayveil.errors import InputError
 
 PATH_STEP_M = 50.0
@@ -46,7 +47,7 @@ class Paths(ragged.Rows):
     @property
     def start_clock_s(self) -> NDArray[np.float64]:
         """(n,) seconds since local midnight of each trajectory's first point."""
-        return self.start_week_s % 86_400.0
+        return self.start_week_s % DAY_S
 
     @cached_property
     def owner(self) -> NDArray[np.int64]:

@@ -118,7 +118,8 @@ class Evaluation:
 
     def __repr__(self) -> str:
         few = ", too few trajectories for intervals" if self.too_few else ""
-        return f"Evaluation({len(self.scores)} metrics, {len(self.below_floor)} below the floor{few}; print it)"
+        below = f"{len(self.below_floor)} below the floor"
+        return f"Evaluation({len(self.scores)} metrics, {below}{few}; print it for details)"
 
     def _repr_html_(self) -> str:
         if self.too_few:
@@ -226,7 +227,7 @@ def evaluate(
     >>> rides = wayveil.simulate.simulate_trajectories(city, 60)
     >>> others = wayveil.simulate.simulate_trajectories(city, 60, seed=1)
     >>> wayveil.evaluate(rides, others, city.scope, metrics=wayveil.evaluation.HEADLINE)
-    Evaluation(5 metrics, 0 below the floor; print it)
+    Evaluation(5 metrics, 0 below the floor; print it for details)
 
     Privacy
     -------

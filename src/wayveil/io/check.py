@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.scope import EARTH_RADIUS_M, Scope
+from wayveil.core.week import DAY_S
 from wayveil.errors import InputError
 from wayveil.io.check_report import PROBLEMS, CheckReport
 from wayveil.io.options import SPLIT_NOTE, read_options
@@ -29,7 +30,7 @@ _STILL_SHARE, _FEWEST_STEPS = 0.9, 3
 """If this share of the steps takes no time, the times are useless; with fewer steps nothing is concluded."""
 _MOST_MIDNIGHTS = 2
 """Dates are read as midnight: one time of day in UTC, or two if daylight saving time changed."""
-_YEAR_1970_S = 365 * 86_400.0
+_YEAR_1970_S = 365 * DAY_S
 """Unix times below this are probably seconds since a start, not since 1970."""
 
 
@@ -74,7 +75,7 @@ class _Tally:
             self.users = [*(self.users or []), _distinct(good.user)]
             self._note_owners(good.label, good.user)
         if len(self.clocks) <= _MOST_MIDNIGHTS:
-            self.clocks.update(np.unique(good.t_utc % 86_400.0)[: _MOST_MIDNIGHTS + 1].tolist())
+            self.clocks.update(np.unique(good.t_utc % DAY_S)[: _MOST_MIDNIGHTS + 1].tolist())
         inside = np.ones(len(good), bool) if self.scope is None else _inside(good.lon, good.lat, self.scope)
         self._compare(good, inside)
         if self.scope is not None:

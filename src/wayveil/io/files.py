@@ -110,8 +110,8 @@ def write(
     release; `wayveil report` needs that. A pandas, polars or pyarrow frame, such as `Synthesizer.sample` returns, has
     no such notes; `columns` are the options of `read` for a frame whose columns are not recognized.
 
-    The result of `wayveil.synthesize` is written with the mode that the umask gives; anything else may be private data
-    and is readable by its owner alone (0600). The file is complete or absent. `extra_metadata` is kept in the file
+    The result of `wayveil.synthesize` is written with the usual permissions of new files; anything else may be private
+    data and is readable by its owner alone (0600). The file is complete or absent. `extra_metadata` is kept in the file
     (for CSV, next to it) and given back by `read_metadata`.
 
     Parameters

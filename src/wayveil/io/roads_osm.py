@@ -8,26 +8,17 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from wayveil.core.optional import needed
 from wayveil.core.roads import RoadMap
 from wayveil.errors import InputError
 from wayveil.io.road_lines import refuse_large_file, roads_from_lines
 
 
-def _needs_extra(path: Path, package: str) -> InputError:
-    return InputError(
-        f"Reading '{path.name}' needs the package {package}: install it with `pip install 'wayveil[osm]'`, "
-        "or convert the map to GeoJSON lines."
-    )
-
-
 def read_pbf(path: Path) -> RoadMap:
     """Every road of an .osm.pbf extract that can be driven or walked, with its class, direction and speed."""
+    pyrosm = needed("pyrosm", f"Reading '{path.name}'")
     try:
-        from pyrosm import OSM
-    except ImportError:
-        raise _needs_extra(path, "pyrosm") from None
-    try:
-        frame = OSM(str(path)).get_network(network_type="all")
+        frame = pyrosm.OSM(str(path)).get_network(network_type="all")
     except Exception:  # the reader raises many kinds of errors; in any case the file is the reason
         raise InputError(f"Road map '{path.name}' is not a readable .pbf extract.") from None
     if frame is None or len(frame) == 0:
@@ -48,10 +39,7 @@ def read_graphml(path: Path) -> RoadMap:
 
     A directed graph holds a two-way street as two edges; only one of them becomes a road.
     """
-    try:
-        import networkx
-    except ImportError:
-        raise _needs_extra(path, "networkx") from None
+    networkx = needed("networkx", f"Reading '{path.name}'")
     refuse_large_file(path)
     try:
         graph = networkx.read_graphml(path)

@@ -14,9 +14,10 @@ from wayveil.privacy.budget import Budget
 from wayveil.privacy.mechanism import Mechanism
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer
-from wayveil.questions.catalogue import QUESTIONS, divided, for_signal, with_people
+from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.count import Count
 from wayveil.questions.question import Context, Question, noisy_number
+from wayveil.questions.shares import divided, for_signal, with_people
 from wayveil.release import Release
 
 
@@ -35,7 +36,7 @@ def draw_release(mechanism: Mechanism, exact: Exact, progress: Progress) -> Rele
     mechanism = _with_budget(
         mechanism, with_people(mechanism.cost.budget, unit, units, lambda share: 1 / float(share), count_signal)
     )
-    signals = line_signals(mechanism, number)
+    signals = group_signals(mechanism, number)
     mechanism = _with_budget(mechanism, divided(mechanism.cost.budget, signals, base_grid(scope)))
     cost = mechanism.cost
     questions = [question for name, question in QUESTIONS.items() if name in cost.budget.shares]
@@ -65,13 +66,13 @@ def release_of(scope: Scope, answers: tuple[Answer, ...], mechanism: Mechanism) 
     )
 
 
-def line_signals(mechanism: Mechanism, count: float, norms: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Signal of the questions of each line together, in noise units; Gaussian noise follows the norms."""
+def group_signals(mechanism: Mechanism, count: float, norms: Mapping[str, float] | None = None) -> dict[str, float]:
+    """Signal of the questions of each budget group together, in noise units; Gaussian noise follows the norms."""
     signals: dict[str, float] = {}
     for name in mechanism.cost.budget.shares:
-        cost, line = mechanism.cost, QUESTIONS[name].line
+        cost, group = mechanism.cost, QUESTIONS[name].budget_group
         noise = cost.noise(name, mechanism.unit) if norms is None else cost.gaussian_noise(name, norms[name])
-        signals[line] = signals.get(line, 0.0) + count / noise
+        signals[group] = signals.get(group, 0.0) + count / noise
     return signals
 
 

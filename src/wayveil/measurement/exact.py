@@ -27,11 +27,12 @@ from wayveil.privacy.digest import ContentDigest
 from wayveil.privacy.fixedpoint import exact_bincount
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
-from wayveil.questions.catalogue import LEAST_PER_PERSON, finest_questions
+from wayveil.questions.catalogue import finest_questions
 from wayveil.questions.flow import Ends, Flow
 from wayveil.questions.norms import NormBins, UnitQuery, clipped_resolution
 from wayveil.questions.people import PersonQuestion
 from wayveil.questions.question import Query, Question, batch_sums, exact_sums, size_of
+from wayveil.questions.shares import LEAST_PER_PERSON
 
 MOST_REMEMBERED = 1 << 25
 """Trajectories whose ends are kept in memory (300 MB); a larger source is read again for each question about them."""

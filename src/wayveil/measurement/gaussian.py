@@ -20,13 +20,13 @@ from wayveil.core.scope import Scope
 from wayveil.engine.passes import Passes
 from wayveil.engine.serial import Kept
 from wayveil.engine.units import TripUnits, Units, UserUnits
-from wayveil.measurement.draw import line_signals, release_of
+from wayveil.measurement.draw import group_signals, release_of
 from wayveil.privacy.digest import ContentDigest
 from wayveil.privacy.mechanism import Cost, Mechanism, NoisySums
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer, Centred, Clipping
-from wayveil.questions.catalogue import PEOPLE_SHARES_OF_RHO, QUESTIONS, divided, with_people
+from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.centre import expected_shares
 from wayveil.questions.count import Count
 from wayveil.questions.norm_estimates import Noisy, Norms, estimate_norms, one_trajectory_each, trajectories_per_unit
@@ -43,6 +43,7 @@ from wayveil.questions.norms import (
     sums_part,
 )
 from wayveil.questions.question import Context, Question, size_of
+from wayveil.questions.shares import PEOPLE_SHARES_OF_RHO, divided, with_people
 from wayveil.release import Release
 
 FINER = 1.5
@@ -72,7 +73,7 @@ def draw_clipped_release(
     Privacy: spends the mechanism's whole budget; every size and every bound is post-processing of noisy answers.
     """
     unit = mechanism.unit
-    opening = _Round(mechanism, one_trajectory_each(1.0))
+    opening = _OpenQuestions(mechanism, one_trajectory_each(1.0))
     opening.pending = {Count.name: Count()}
     opening.step({first_query(unit): first})
     while opening.pending:
@@ -84,7 +85,7 @@ def draw_clipped_release(
     centred = {name for name, question in QUESTIONS.items() if clear and is_centred(question, unit, usual)}
     guesses = {name: guessed_norm(question, usual, name in centred) for name, question in QUESTIONS.items()}
     mechanism = _with_people(mechanism, float(per_unit.units.sum()))
-    signals = line_signals(mechanism, count, guesses)
+    signals = group_signals(mechanism, count, guesses)
     cost = replace(mechanism.cost, budget=divided(mechanism.cost.budget, signals, base_grid(scope), gaussian_unit=unit))
     questions = [question for name, question in QUESTIONS.items() if name in cost.budget.shares]
     noise = {
@@ -93,12 +94,12 @@ def draw_clipped_release(
         )
         for one in questions
     }
-    run = _Round(
+    run = _OpenQuestions(
         replace(mechanism, cost=cost), per_unit, count, math.sqrt(2) * opening.answers[Count.name].noise, centred
     )
     run.answers.update(opening.answers)
     # The norm of a unit shrinks with the cells, which can therefore be finer than with Laplace noise.
-    finer = {line: FINER * signal for line, signal in signals.items()}
+    finer = {group: FINER * signal for group, signal in signals.items()}
     context = Context(scope, noise, finer, run.answers)
     waiting = [question for question in questions if question.name not in run.answers]
     while waiting or run.pending:
@@ -138,7 +139,7 @@ def _summed(units: Units, queries: list[UnitQuery]) -> dict[UnitQuery, NDArray[n
     return dict(zip(queries, units.sums(queries)))
 
 
-class _Round:
+class _OpenQuestions:
     """Questions of known size on their way to an answer."""
 
     def __init__(
@@ -197,7 +198,7 @@ class _Round:
         return Clipping(resolution, max(int(bound * resolution), 1), norms.kept(bound), drawn.values, drawn.scale)
 
     def _answer(self, question: Question, bound: int, exact: NDArray[np.int64]) -> None:
-        self._query(question)  # a public bound is noted
+        self._query(question)  # stores a public bound in `_clipping`
         noisy = self._mechanism.clipped_answer(question.name, exact, bound, self._sums_part(question))
         clipping = self._clipping.pop(question.name)
         if clipping.norms is not None and question.adds_up and question.name != Count.name:

@@ -32,7 +32,7 @@ from wayveil.privacy.mechanism import Cost, Mechanism
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
-from wayveil.questions.catalogue import count_noise_of, ledger_lines, measurement_cost
+from wayveil.questions.shares import count_noise_of, ledger_lines, measurement_cost
 from wayveil.release import Release
 from wayveil.release.statements import warn_few
 
@@ -69,8 +69,8 @@ def measure(
     ----------
     data
         Trajectories, a frame, a path, or an open source; `columns` are options of `wayveil.read`. Rows, trajectories
-        and users that cannot be used contribute nothing, whatever `on_bad_rows` says: a refusal would
-        reveal that there were some. `wayveil.check` counts them for the owner.
+        and users that cannot be used contribute nothing, whatever `on_bad_rows` says: a refusal would reveal that there
+        were some. `wayveil.check` counts them for the owner.
     scope
         The public limits of the data, or the file or name of a scope.
     epsilon, unit
@@ -82,8 +82,8 @@ def measure(
         Above 0: what each unit adds is clipped in L2 and gets Gaussian noise, with zCDP accounting instead of pure ε.
         Recommended at user level, where the noise then follows the bound and not `max_per_user`.
     roads
-        The public map that synthesis will use, or its file; it is only looked at, so that a wrong one is noticed
-        before the spend.
+        The public map that synthesis will use, or its file. It is only checked, so that a wrong one is noticed before
+        the spend.
     expected_trips, accept_low_signal
         About how many trajectories the owner expects. Where the noise on their number would hide them, `measure`
         refuses before it reads anything (`LowSignalError`), unless `accept_low_signal` is True. `wayveil.count_noise`
@@ -120,7 +120,7 @@ def measure(
     Spends ε (and δ) of the dataset's budget, once, for everything that is ever made from the release.
     """
     scope = scope_of(scope)
-    unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
+    unit = parse_unit(unit, max_per_user)
     cost = measurement_cost(exact_epsilon(epsilon), exact_delta(delta), unit)
     check_signal(
         count_noise_of(cost, unit), unit, expected_trips=expected_trips, accept=accept_low_signal, delta=delta != 0
@@ -181,7 +181,7 @@ def _warn_unaccounted() -> None:
 
 
 def _lines(cost: Cost, unit: Unit) -> list[Spend]:
-    """The lines on the ledger; with a δ only their sum is a guarantee, so it is divided alike."""
+    """The lines on the ledger; δ is divided like ε, because with a δ only the sum of the lines is a guarantee."""
     budget, purpose = cost.budget, f"measure, {unit.kind} level" + (", Gaussian" if cost.rho else "")
     return [
         Spend(name, share, purpose, cost.delta * share / budget.epsilon)

@@ -4,13 +4,13 @@ Everything here follows from ε, δ, the unit, the catalogue's shares, and a rou
 is never read: a refusal that depended on its exact size would reveal that size.
 """
 
-import operator
 from dataclasses import dataclass
 
-from wayveil.errors import InputError, LowSignalError
+from wayveil.core.whole_number import as_whole_number
+from wayveil.errors import LowSignalError
 from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
 from wayveil.privacy.unit import Unit, parse_unit
-from wayveil.questions.catalogue import count_noise_of, measurement_cost
+from wayveil.questions.shares import count_noise_of, measurement_cost
 
 MAX_NOISE_SHARE = 0.5
 """Noise on the count, as a share of the expected count, at or above which a release is useless. The count is a
@@ -57,7 +57,7 @@ def count_noise(*, epsilon: Number, unit: Unit | str, max_per_user: int | None =
     -------
     Free (nothing is read or spent).
     """
-    unit = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
+    unit = parse_unit(unit, max_per_user)
     return count_noise_of(measurement_cost(exact_epsilon(epsilon), exact_delta(delta), unit), unit)
 
 
@@ -96,7 +96,7 @@ def check_signal(
 
     Privacy: free (nothing is read or spent).
     """
-    expected = _whole(expected_trips, wording)
+    expected = None if expected_trips is None else as_whole_number(expected_trips, wording.expected_trips, 1)
     if accept:
         return
     if expected is None:
@@ -117,18 +117,6 @@ def check_signal(
         f"would be spent on a release that is mostly noise. To get more out of it, {', '.join(helps)} or {remedy}; to "
         f"measure anyway, {wording.confirm}."
     )
-
-
-def _whole(expected_trips: int | None, wording: Wording) -> int | None:
-    if expected_trips is None:
-        return None
-    try:
-        expected = operator.index(expected_trips)
-    except TypeError:
-        expected = 0
-    if expected < 1 or isinstance(expected_trips, bool):
-        raise InputError(f"{wording.expected_trips} must be a whole number of at least 1.")
-    return expected
 
 
 def _rounded(noise: float) -> str:

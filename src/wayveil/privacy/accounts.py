@@ -129,13 +129,13 @@ class Dataset:
         account = self.account(kind)
         if account.spent is None:
             by_trips, by_users = self.spent_at("trajectory"), self.spent_at("user")
-            many = "" if by_trips.epsilon == 1 else f"{decimal_text(by_trips.epsilon)} × "
+            factor = "" if by_trips.epsilon == 1 else f"{decimal_text(by_trips.epsilon)} × "
             rest = f" + {decimal_text(by_users.epsilon)}" if by_users.epsilon else ""
             delta = ", and a δ that grows with k" if by_trips.delta else ""
             return (
                 f"Each user: no bound, because ε = {decimal_text(by_trips.epsilon)} was spent at trajectory level and "
                 "the ledger does not know how many trajectories a user has; a user with k trajectories: "
-                f"up to ε = {many}k{rest}{delta}."
+                f"up to ε = {factor}k{rest}{delta}."
             )
         if account.total is None or account.left is None:
             return f"Each {kind}: at most {_loss_text(account.spent)}; no total per {kind} is set."
@@ -167,40 +167,40 @@ def dataset_of(
     return Dataset(name, opened_for, accounts["trajectory"], accounts["user"], charges, opened_utc, warnings)
 
 
-def refusal(known: Dataset, requested: Charge, remedies: Remedies) -> BudgetError | None:
+def refusal(dataset: Dataset, requested: Charge, remedies: Remedies) -> BudgetError | None:
     """Why a measurement is not allowed, with the remedy; None if it is allowed.
 
     A measurement must stay within every total that the dataset has, and there must be one. A dataset with measurements
     of both units can promise nothing to a user, so its owner must have waived the total per user.
     """
-    name = known.name
+    name = dataset.name
     waive = remedies.allow(name, "user", None)
-    if requested.unit.kind == "trajectory" and known.user.total is not None:
+    if requested.unit.kind == "trajectory" and dataset.user.total is not None:
         return BudgetError(
-            f"Dataset '{name}' promises each user a total of {decimal_text(known.user.total.epsilon)}, and a "
+            f"Dataset '{name}' promises each user a total of {decimal_text(dataset.user.total.epsilon)}, and a "
             "trajectory-level measurement costs a user with k trajectories k times its epsilon, without a bound; "
             f"measure with unit='user', or withdraw that promise with: {HERE}.",
             waive,
         )
-    kinds = {charge.unit.kind for charge in known.charges} | {requested.unit.kind}
-    if len(kinds) == 2 and not known.user.waived:
+    kinds = {charge.unit.kind for charge in dataset.charges} | {requested.unit.kind}
+    if len(kinds) == 2 and not dataset.user.waived:
         done = "user" if requested.unit.kind == "trajectory" else "trajectory"
         return BudgetError(
             f"Dataset '{name}' has {done}-level measurements; together with this {requested.unit.kind}-level one there "
             f"is no bound on what a user loses, so confirm first that you promise nothing per user: {HERE}.",
             waive,
         )
-    if known.trajectory.total is None and known.user.total is None:
+    if dataset.trajectory.total is None and dataset.user.total is None:
         allow = remedies.allow(name, requested.unit.kind, "E")
         return BudgetError(f"Dataset '{name}' has no total; set one with: {HERE}.", allow)
     for kind in KINDS:
-        if (error := _beyond(known, requested, kind, remedies)) is not None:
+        if (error := _beyond(dataset, requested, kind, remedies)) is not None:
             return error
     return None
 
 
-def _beyond(known: Dataset, requested: Charge, kind: Kind, remedies: Remedies) -> BudgetError | None:
-    account, cost = known.account(kind), requested.per(kind)
+def _beyond(dataset: Dataset, requested: Charge, kind: Kind, remedies: Remedies) -> BudgetError | None:
+    account, cost = dataset.account(kind), requested.per(kind)
     if account.total is None:
         return None
     assert account.spent is not None and cost is not None  # no bound and a total: refused before
@@ -210,9 +210,9 @@ def _beyond(known: Dataset, requested: Charge, kind: Kind, remedies: Remedies) -
         remedy = "lower epsilon=" if left > 0 else "make more trajectories from the existing release, which is free"
         why = "delta=" if requested.loss.delta else "max_per_user=1"
         twice = f" (twice its epsilon, because of {why})" if cost.epsilon != requested.loss.epsilon else ""
-        allow = remedies.allow(known.name, kind, decimal_text(after.epsilon))
+        allow = remedies.allow(dataset.name, kind, decimal_text(after.epsilon))
         return BudgetError(
-            f"This measurement costs dataset '{known.name}' {decimal_text(cost.epsilon)} per {kind}{twice}, but "
+            f"This measurement costs dataset '{dataset.name}' {decimal_text(cost.epsilon)} per {kind}{twice}, but "
             f"{decimal_text(max(left, Fraction(0)))} of {decimal_text(account.total.epsilon)} remains "
             f"({decimal_text(account.spent.epsilon)} is spent); {remedy}, or raise the total with: "
             f"{HERE}.",
@@ -220,22 +220,22 @@ def _beyond(known: Dataset, requested: Charge, kind: Kind, remedies: Remedies) -
         )
     if after.delta > account.total.delta:
         total = decimal_text(account.total.epsilon)
-        allow = remedies.allow(known.name, kind, total, "D")
+        allow = remedies.allow(dataset.name, kind, total, "D")
         return BudgetError(
-            f"This measurement costs dataset '{known.name}' a delta of {_short(cost.delta)} per {kind}, but its total "
-            f"is {_short(account.total.delta)} ({_short(account.spent.delta)} is spent); leave delta= out, or raise "
-            f"the total with: {HERE}.",
+            f"This measurement costs dataset '{dataset.name}' a delta of {_short(cost.delta)} per {kind}, but its "
+            f"total is {_short(account.total.delta)} ({_short(account.spent.delta)} is spent); leave delta= out, or "
+            f"raise the total with: {HERE}.",
             allow,
         )
     return None
 
 
-def left_words(known: Dataset) -> list[str]:
+def left_words(dataset: Dataset) -> list[str]:
     """What is left of each total."""
     return [
         f"{decimal_text(account.left)} of {decimal_text(account.total.epsilon)} is left on the ledger per "
         f"{account.kind}"
-        for account in (known.trajectory, known.user)
+        for account in (dataset.trajectory, dataset.user)
         if account.total is not None and account.left is not None
     ]
 

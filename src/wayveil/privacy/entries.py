@@ -74,7 +74,7 @@ class Entries:
         row = self._db.execute("SELECT seq, chain FROM entries ORDER BY seq DESC LIMIT 1").fetchone()
         return Witness(self._id, *(row or (0, "")))
 
-    def had(self, found: Witness) -> bool:
+    def contains(self, found: Witness) -> bool:
         """Whether the chain contains the entry that a witness recorded."""
         if found.count == 0:
             return True  # Nothing was ever spent there.

@@ -87,7 +87,7 @@ class LedgerFile:
         """Whether the chain on disk contains an entry; None if it cannot be read."""
         try:
             with store.transaction(self.path, self.timeout_s) as db:
-                return Entries(db).had(after)
+                return Entries(db).contains(after)
         except Exception:
             return None
 
@@ -105,7 +105,7 @@ class LedgerFile:
             what = f"lacks {missing} entries that it once had: it was rolled back, or copied and used elsewhere"
         elif not seen:
             what = "has entries but no witness: it was copied from elsewhere"
-        elif any(not entries.had(found) for found in seen):
+        elif any(not entries.contains(found) for found in seen):
             what = "is not the one that was here before: it was replaced, or copied and used elsewhere"
         else:
             if not entries.is_sound():
@@ -119,7 +119,7 @@ class LedgerFile:
     def _lost(self, what: str) -> BudgetError:
         return BudgetError(
             f"The ledger '{self.path.name}' {what}; put the right file back, or, if what is missing was never "
-            f"released, go on with: {HERE}.",
+            f"released, continue with: {HERE}.",
             self.remedies.accept(),
         )
 
@@ -136,7 +136,7 @@ class LedgerFile:
         near, far = ledger_paths.near_witness(self.path), ledger_paths.far_witness(head.ledger)
         for place in (near, far):
             seen = None if place is None else witness.read(place)
-            if seen is not None and not replace and not entries.had(seen):
+            if seen is not None and not replace and not entries.contains(seen):
                 raise self._lost("was used by another process at the same time, and one of the two is not in it")
         try:
             witness.write(near, head)

@@ -96,26 +96,6 @@ class SeededNoise:
         return Noisy(sums + noise, scale, Fraction(0), False, cost)
 
 
-def laplace(sums: NDArray[np.int64], sensitivity: int, epsilon: Fraction) -> Noisy:
-    """`OpenDPNoise.laplace`.
-
-    Privacy
-    -------
-    Spends; enter epsilon in the ledger first.
-    """
-    return OpenDPNoise().laplace(sums, sensitivity, epsilon)
-
-
-def gaussian(sums: NDArray[np.int64], l2_sensitivity: float, rho: Fraction) -> Noisy:
-    """`OpenDPNoise.gaussian`.
-
-    Privacy
-    -------
-    Spends; enter its epsilon and delta in the ledger first.
-    """
-    return OpenDPNoise().gaussian(sums, l2_sensitivity, rho)
-
-
 def _laplace(sensitivity: int, epsilon: Fraction) -> tuple[float, Fraction, Any]:
     if sensitivity < 1 or epsilon <= 0:
         raise ValueError("sensitivity and epsilon must be above 0")

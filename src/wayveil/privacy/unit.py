@@ -1,9 +1,9 @@
 """What is protected: one trajectory, or one user with at most c of them."""
 
-import operator
 from dataclasses import dataclass
 from typing import Literal
 
+from wayveil.core.whole_number import as_whole_number
 from wayveil.errors import InputError
 
 MOST_PER_USER = 1_000_000
@@ -41,9 +41,7 @@ class Unit:
     def __post_init__(self) -> None:
         if self.kind not in ("trajectory", "user"):
             raise InputError(f"Unit '{self.kind}' is unknown; use unit='trajectory' or unit='user'.")
-        object.__setattr__(self, "max_per_user", _whole(self.max_per_user))
-        if not 1 <= self.max_per_user <= MOST_PER_USER:
-            raise InputError(f"max_per_user= must be from 1 to {MOST_PER_USER}.")  # the number may have 5,000 digits
+        object.__setattr__(self, "max_per_user", as_whole_number(self.max_per_user, "max_per_user=", 1, MOST_PER_USER))
         if self.kind == "trajectory" and self.max_per_user != 1:
             raise InputError("max_per_user= applies only to unit='user'; leave it out with unit='trajectory'.")
 
@@ -73,19 +71,11 @@ class Unit:
         )
 
 
-def _whole(value: object) -> int:
-    """A whole number of any library as a Python integer; booleans are refused."""
-    try:
-        if not isinstance(value, bool):
-            return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        pass
-    raise InputError("max_per_user= must be a whole number.")
-
-
-def parse_unit(text: str, max_per_user: int | None = None) -> Unit:
-    """The unit named on the command line; a user needs a stated cap, a trajectory takes none."""
-    kind = text.strip().lower() if isinstance(text, str) else ""
+def parse_unit(unit: Unit | str, max_per_user: int | None = None) -> Unit:
+    """The unit of this name, or the unit itself; a user needs a stated cap, a trajectory takes none."""
+    if isinstance(unit, Unit):
+        return unit
+    kind = unit.strip().lower() if isinstance(unit, str) else ""
     if kind == "trajectory":
         if max_per_user is not None:
             raise InputError("max_per_user= applies only to unit='user'; leave it out with unit='trajectory'.")
@@ -94,4 +84,4 @@ def parse_unit(text: str, max_per_user: int | None = None) -> Unit:
         if max_per_user is None:
             raise InputError("unit='user' needs max_per_user=, the largest number of trajectories used per user.")
         return Unit.user(max_per_user)
-    raise InputError(f"Unit '{text}' is unknown; use unit='trajectory' or unit='user'.")
+    raise InputError("unit= must be 'trajectory', or 'user' with max_per_user=.")

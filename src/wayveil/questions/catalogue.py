@@ -6,16 +6,11 @@ questions about regions, which are cut from the noisy end points. To add a quest
 here.
 """
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
-from wayveil.core.grid import Grid
 from wayveil.core.scope import Scope
-from wayveil.privacy.budget import Budget
-from wayveil.privacy.mechanism import Cost
-from wayveil.privacy.unit import Unit
 from wayveil.questions.count import Count
 from wayveil.questions.departure_hour import DepartureHour
 from wayveil.questions.departure_week import DepartureWeek
@@ -30,7 +25,6 @@ from wayveil.questions.length_duration import LengthDuration
 from wayveil.questions.mean_interval import MeanInterval
 from wayveil.questions.mean_speed import MeanSpeed
 from wayveil.questions.median_interval import MedianInterval
-from wayveil.questions.norms import guessed_norm, is_centred, norms_part
 from wayveil.questions.occupancy import Occupancy, OccupancyDetail
 from wayveil.questions.origin_destination import OriginDestination, OriginDestinationCoarse
 from wayveil.questions.passage import Passage
@@ -83,7 +77,7 @@ CATALOGUE = (
     Entry(EndPointHours, 0, 0),  # takes a ninth of the end points' ε, where that is enough
 )
 """The weights add up to 1,000, so they read as thousandths of ε; the optimum is flat (docs/explanation/method.md).
-Questions of one line divide its ε again once the noisy count is known (`divided`)."""
+Questions of one `budget_group` divide its ε again once the noisy count is known (`shares.divided`)."""
 
 PEOPLE_QUESTIONS: tuple[tuple[type[PersonQuestion], int], ...] = (
     (TripsPerPerson, 4),
@@ -98,41 +92,13 @@ PEOPLE_QUESTIONS: tuple[tuple[type[PersonQuestion], int], ...] = (
     (Repetition, 2),
 )
 """The questions about people, asked at user level, each with its relative share of their part of the budget
-(`PEOPLE_SHARE`). The shares were set by hand and are larger for questions that concern every person."""
-
-LEAST_SIGNAL, FULL_SIGNAL = 3.0, 10.0
-"""Noise units of the count up to which the shares for a weak signal apply, and from which on those for a strong one:
-N·ε/c of 300 and 1,000. Below that, only the lengths and large blocks have a clear signal, and they get the shares of
-speeds, tables and spikes."""
-
-GAUSSIAN_POWERS = (4 / 3, 2 / 3)
-"""Powers of a question's share of ε and of the guessed norm of a unit, to which its share of ρ is proportional."""
-
-LINE_POWERS = (4 / 3, 1 / 3)
-"""The same within one line. A coarse block has a larger norm than its fine cells, but their sum is
-informative about it, too. Between two values that were tried on simulated cities."""
-
-OTHERS = "all other questions"
-"""Their entry in the ledger."""
+(`shares.PEOPLE_SHARE`). The shares were set by hand and are larger for questions that concern every person."""
 
 QUESTIONS: Mapping[str, type[Question]] = {
     **{entry.question.name: entry.question for entry in CATALOGUE},
     **{question.name: question for question, _ in PEOPLE_QUESTIONS},
 }
 """All questions, those about people last."""
-
-PEOPLE_SHARE = Fraction(15, 100)
-"""Share of the budget after the count that all questions about people get together, at user level."""
-PEOPLE_SHARES_OF_RHO = (Fraction(5, 100), Fraction(10, 100), Fraction(15, 100))
-"""The same with Gaussian noise: the smallest with which their answers exceed the noise (`LEAST_PEOPLE`). A
-person's contribution has norm 1 in questions about people and several times that in the others, so a share of ρ costs
-the others more."""
-LEAST_PEOPLE = 8.0
-"""Noise units that the number of people must be worth in a question about them with an average share; with fewer, none
-of them is asked."""
-LEAST_PER_PERSON = 3
-"""Least `max_per_user` with which people are asked about: with fewer there are no chains, and at trajectory level the
-measurement would cost more than ε (docs/explanation/method.md)."""
 
 
 def shares_of(entries: Sequence[Entry]) -> dict[str, Fraction]:
@@ -145,138 +111,7 @@ SHARES: Mapping[str, Fraction] = shares_of(CATALOGUE)
 """Share of ε by question, for a strong signal."""
 
 
-def measurement_cost(epsilon: Fraction, delta: Fraction, unit: Unit) -> Cost:
-    """ε (and δ) divided among the questions of the catalogue.
-
-    Privacy: free; it says what may be spent and spends nothing itself.
-    """
-    shares = gaussian_shares(SHARES, unit) if delta else SHARES
-    return Cost.of(epsilon, delta, unit, shares, max(question.resolution for question in QUESTIONS.values()))
-
-
-def count_noise_of(cost: Cost, unit: Unit) -> float:
-    """Scale of the noise on the count, in trajectories; with a δ at user level the largest that it can be.
-
-    Privacy: free.
-    """
-    if cost.rho is None:
-        return cost.noise(Count.name, unit)
-    return cost.gaussian_noise(Count.name, unit.sensitivity, 1 - norms_part(Count, unit))
-
-
-def gaussian_shares(
-    shares: Mapping[str, Fraction], unit: Unit, powers: tuple[float, float] | None = None
-) -> dict[str, Fraction]:
-    """Shares of ρ in proportion to s^(4/3)·B^(2/3), s the question's share of ε and B the guessed norm of a unit.
-
-    Laplace noise is proportional to 1/s, so shares that minimise Σ a/s have a = s². Gaussian noise is proportional to
-    B/sqrt(ρ), and Σ a·B/sqrt(ρ) is least for ρ in proportion to (a·B)^(2/3). The sum stays the same.
-    """
-    of_share, of_norm = powers or GAUSSIAN_POWERS
-    weights = {
-        name: float(share) ** of_share * _usual_norm(QUESTIONS[name], unit) ** of_norm for name, share in shares.items()
-    }
-    total = sum(shares.values(), Fraction(0))
-    parts = Budget.split(1, {name: Fraction(weight).limit_denominator(1 << 40) for name, weight in weights.items()})
-    return {name: total * part for name, part in parts.shares.items()}
-
-
-def _usual_norm(question: type[Question], unit: Unit) -> float:
-    """The guessed norm of a unit with all trajectories that it may have."""
-    return guessed_norm(question, unit.sensitivity, is_centred(question, unit, unit.sensitivity))
-
-
 def finest_questions(scope: Scope) -> list[Question]:
     """The questions whose exact sums are added up while the data is read, each once."""
     found = (question.finest(scope) for question in QUESTIONS.values())
     return list(dict.fromkeys(question for question in found if question is not None))
-
-
-def for_signal(budget: Budget, signal: float) -> Budget:
-    """The same budget with the shares that suit the noise units of the noisy count; that of the count stays.
-
-    Privacy: free (post-processing of the noisy count); the total stays the same.
-    """
-    steps = math.log(FULL_SIGNAL / max(signal, LEAST_SIGNAL)) / math.log(FULL_SIGNAL / LEAST_SIGNAL)
-    weakness = Fraction(round(16 * min(max(steps, 0.0), 1.0)), 16)
-    if not weakness:
-        return budget
-    left = budget.epsilon - budget[Count.name]
-    weights = {entry.question.name: entry.weak for entry in CATALOGUE if entry.weak and entry.question is not Count}
-    whole = sum(weights.values())
-    shares = {
-        name: (1 - weakness) * budget[name] + weakness * left * weight / whole for name, weight in weights.items()
-    }
-    return Budget(budget.epsilon, {Count.name: budget[Count.name], **shares})
-
-
-def with_people(
-    budget: Budget,
-    unit: Unit,
-    people: float,
-    noise: Callable[[Fraction], float],
-    signal: float = math.inf,
-    parts: Sequence[Fraction] = (PEOPLE_SHARE,),
-) -> Budget:
-    """The same budget with a part for the questions about people, where the number of people allows it.
-
-    Parameters
-    ----------
-    people
-        The number of people, estimated from earlier noisy answers.
-    noise
-        The scale of the noise, in people, of a question about people with a given share.
-    signal
-        Noise units of the noisy count; where the shares for a weak signal apply, nothing is asked about people.
-    parts
-        Possible shares of the budget after the count; they get the smallest with which their answers exceed the noise.
-
-    Privacy: free (post-processing of noisy answers); the total stays the same.
-    """
-    if unit.kind != "user" or unit.max_per_user < LEAST_PER_PERSON or signal < FULL_SIGNAL:
-        return budget
-    left = budget.epsilon - budget[Count.name]
-    part = next((part for part in parts if people >= LEAST_PEOPLE * noise(part * left / len(PEOPLE_QUESTIONS))), None)
-    if part is None:
-        return budget
-    shares = {name: share if name == Count.name else share * (1 - part) for name, share in budget.shares.items()}
-    whole = sum(weight for _, weight in PEOPLE_QUESTIONS)
-    about_people = {question.name: part * left * weight / whole for question, weight in PEOPLE_QUESTIONS}
-    return Budget(budget.epsilon, {**shares, **about_people})
-
-
-def divided(budget: Budget, line_signals: Mapping[str, float], grid: Grid, gaussian_unit: Unit | None = None) -> Budget:
-    """The same budget with the ε of each line divided according to its signal, which follows from the noisy count.
-
-    `line_signals` are the noise units of each line, m̃·ε_line / c. With Gaussian noise, which needs the unit, the parts
-    of a line are those of `gaussian_shares`.
-
-    Privacy: free (post-processing of the noisy count); the sum of every line stays the same.
-    """
-    lines = by_line(budget.shares)
-    shares = {
-        name: lines[question.line] * question.part_of_line(line_signals[question.line], grid, gaussian_unit is not None)
-        for name, question in QUESTIONS.items()
-        if question.line in lines
-    }
-    shares = {name: share for name, share in shares.items() if share}
-    if gaussian_unit is not None:
-        for line in lines:
-            of_line = {name: share for name, share in shares.items() if QUESTIONS[name].line == line}
-            shares.update(gaussian_shares(of_line, gaussian_unit, LINE_POWERS))
-    return Budget(budget.epsilon, shares)
-
-
-def ledger_lines(shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Shares by entry of the ledger, which is charged before the noisy count decides how the rest is divided."""
-    count = shares[Count.name]
-    return {Count.name: count, OTHERS: sum(shares.values(), Fraction(0)) - count}
-
-
-def by_line(shares: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Shares by line of the catalogue, of which `divided` keeps the sums."""
-    lines: dict[str, Fraction] = {}
-    for name, share in shares.items():
-        line = QUESTIONS[name].line
-        lines[line] = lines.get(line, Fraction(0)) + share
-    return lines

@@ -42,7 +42,7 @@ class DurationSpikes(Duration):
 
     name: ClassVar[str] = "duration/spikes"
     meaning: ClassVar[str] = "how long they take, in narrow bins"
-    line: ClassVar[str] = "duration/spikes"
+    budget_group: ClassVar[str] = "duration/spikes"
     shared_norm: ClassVar[float] = 0.025
     merging: ClassVar[Merging] = NEVER
 

@@ -45,7 +45,7 @@ class EndPointHours(Flow):
     name: ClassVar[str] = "end_points/hours"
     meaning: ClassVar[str] = "in which regions they start and end, and how far inward they go, at which time of day"
     quantity: ClassVar[str] = "end_point_hours"
-    line: ClassVar[str] = EndPoints.line
+    budget_group: ClassVar[str] = EndPoints.budget_group
     resolution: ClassVar[int] = 2 * _STEPS
     optional: ClassVar[bool] = True
     adds_up: ClassVar[bool] = False
@@ -133,7 +133,7 @@ class EndPointHours(Flow):
         return cls(frame.scope, cuts, groups, parts, (column, row), radius)
 
     @classmethod
-    def part_of_line(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
+    def part_of_group(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
         return hours_part(signal, gaussian)
 
     @property

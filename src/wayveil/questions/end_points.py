@@ -25,18 +25,18 @@ HOURS_FROM = 40.0
 
 
 @dataclass(frozen=True)
-class _OfEndPoints(Field):
+class _EndPointField(Field):
     """φ(T) = ½ at the start's cell + ½ at the end's cell."""
 
     meaning: ClassVar[str] = "where trajectories start and end"
     quantity: ClassVar[str] = "end_points"
-    line: ClassVar[str] = "end_points"
+    budget_group: ClassVar[str] = "end_points"
     prior: ClassVar[Any] = priors.Traffic()
 
     @classmethod
     def choose_levels(cls, context: Context) -> Levels:
-        """The sides of the cells, given the part of the line's signal that the hours leave."""
-        signal = context.line_signals[cls.line]
+        """The sides of the cells, given the part of the group's signal that the hours leave."""
+        signal = context.group_signals[cls.budget_group]
         return field_levels(context.grid, float(1 - hours_part(signal)) * signal)
 
     def cell_features(self, batch: "Prepared") -> Features:
@@ -45,7 +45,7 @@ class _OfEndPoints(Field):
 
 
 @dataclass(frozen=True)
-class EndPoints(Blocks, _OfEndPoints):
+class EndPoints(Blocks, _EndPointField):
     """End points in coarse blocks."""
 
     name: ClassVar[str] = "end_points/coarse"
@@ -54,12 +54,12 @@ class EndPoints(Blocks, _OfEndPoints):
     shared_norm: ClassVar[float] = 0.3
 
     @classmethod
-    def part_of_line(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
-        return (1 - hours_part(signal, gaussian)) * super().part_of_line(signal, grid, gaussian)
+    def part_of_group(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
+        return (1 - hours_part(signal, gaussian)) * super().part_of_group(signal, grid, gaussian)
 
 
 @dataclass(frozen=True)
-class EndPointsDetail(Detail, _OfEndPoints):
+class EndPointsDetail(Detail, _EndPointField):
     """End points in middle and fine cells."""
 
     name: ClassVar[str] = "end_points/detail"
@@ -70,8 +70,8 @@ class EndPointsDetail(Detail, _OfEndPoints):
     coarse: ClassVar[type[Blocks]] = EndPoints
 
     @classmethod
-    def part_of_line(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
-        return super().part_of_line(signal, grid, gaussian) - hours_part(signal, gaussian)
+    def part_of_group(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
+        return super().part_of_group(signal, grid, gaussian) - hours_part(signal, gaussian)
 
 
 def hours_part(signal: float, gaussian: bool = False) -> Fraction:

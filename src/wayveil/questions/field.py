@@ -1,7 +1,7 @@
 """The kind of question about places: counts on square cells, in coarse blocks first and then in detail.
 
 The coarse blocks are asked first. Their noisy counts decide how the ε of the detail is divided in each block between
-middle and fine cells (`detail_weights`). Both questions are one line of the catalogue, and the noisy number of
+middle and fine cells (`detail_weights`). Both questions are one budget group, and the noisy number of
 trajectories decides how its ε is divided between them.
 """
 
@@ -57,7 +57,7 @@ class Field(Question):
     @classmethod
     def choose_levels(cls, context: Context) -> Levels:
         """The sides of the cells at which the field is asked."""
-        return field_levels(context.grid, context.line_signals[cls.line])
+        return field_levels(context.grid, context.group_signals[cls.budget_group])
 
 
 @dataclass(frozen=True)
@@ -101,8 +101,8 @@ class Blocks(Field):
         return cls(frame.grid, _side(parameters["side"]))
 
     @classmethod
-    def part_of_line(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
-        if cls.line == cls.name:
+    def part_of_group(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
+        if cls.budget_group == cls.name:
             return Fraction(1)
         return Fraction(coarse_parts(signal, grid.cells), PARTS)
 
@@ -205,8 +205,8 @@ class Detail(Field):
         return cls(frame.grid, Levels(coarse.side, middle, fine), tuple(tuple(row) for row in parts))
 
     @classmethod
-    def part_of_line(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
-        return 1 - cls.coarse.part_of_line(signal, grid, gaussian)
+    def part_of_group(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
+        return 1 - cls.coarse.part_of_group(signal, grid, gaussian)
 
     def words(self) -> str:
         return f"{self.meaning} (cells of {' and '.join(_metres(side * self.grid.cell_m) for side in self.sides)})"

@@ -19,24 +19,24 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Merging:
-    """Neighbouring bins are merged until their mean is `units` noise units, or until at most `fewest` bins remain.
+    """Neighbouring bins are merged until their mean is `units` noise units, or until at most `coarse` bins remain.
 
-    If the mean is then still below `least_units`, merging continues, down to `least` bins. The lowest `apart` bins
-    count trajectories that have no value; they are never merged and do not count as bins here.
+    If the mean is then still below `least_units`, merging continues, down to `coarsest` bins. The lowest `valueless`
+    bins count trajectories that have no value; they are never merged and do not count as bins here.
     """
 
     units: float = 3.0
-    fewest: int = 24
-    apart: int = 0
+    coarse: int = 24
+    valueless: int = 0
     least_units: float = 2.0
-    least: int = 6
+    coarsest: int = 6
 
 
 _RUNS = (1, 2, 4, 8, 16, 32, 64)
 """Possible numbers of neighbouring bins that are merged into one."""
-NEVER = Merging(fewest=1 << 30, least=1 << 30)
+NEVER = Merging(coarse=1 << 30, coarsest=1 << 30)
 """Bins that are never merged."""
-NARROW_SPIKES = Merging(units=0.5, fewest=12, least=12)
+NARROW_SPIKES = Merging(units=0.5, coarse=12, coarsest=12)
 """For devices that record at one or two fixed intervals: merging bins blurs such a spike more than noise does, unless
 the noise hides it."""
 
@@ -59,7 +59,7 @@ class Histogram(Question):
     @classmethod
     def value_bins(cls, scope: Scope) -> Bins:
         """The finest bins without those for trajectories that have no value."""
-        return Bins(cls.finest_bins(scope).edges[cls.merging.apart :])
+        return Bins(cls.finest_bins(scope).edges[cls.merging.valueless :])
 
     @abstractmethod
     def values(self, batch: "Prepared") -> NDArray[Any]:
@@ -101,21 +101,21 @@ class Histogram(Question):
 
 def merged_bins(bins: Bins, signal: float, merging: Merging) -> Bins:
     """The bins of a histogram whose signal is `signal` noise units."""
-    if len(bins) - merging.apart <= merging.fewest:
+    if len(bins) - merging.valueless <= merging.coarse:
         return bins
-    fewest = min(merging.fewest, max(merging.least, signal / merging.least_units))
-    return _merged(bins, max(fewest, signal / merging.units), merging.apart)
+    most = min(merging.coarse, max(merging.coarsest, signal / merging.least_units))
+    return _merged(bins, max(most, signal / merging.units), merging.valueless)
 
 
 def possible_bins(bins: Bins, merging: Merging) -> list[Bins]:
     """All the bins that a histogram can have, whatever its signal."""
-    values = len(bins) - merging.apart
-    if values <= merging.fewest:
+    values = len(bins) - merging.valueless
+    if values <= merging.coarse:
         return [bins]
-    return list(dict.fromkeys(_merged(bins, max(merging.least, values / run), merging.apart) for run in _RUNS))
+    return list(dict.fromkeys(_merged(bins, max(merging.coarsest, values / run), merging.valueless) for run in _RUNS))
 
 
-def _merged(bins: Bins, most: float, apart: int) -> Bins:
-    values = Bins(bins.edges[apart:])
+def _merged(bins: Bins, most: float, valueless: int) -> Bins:
+    values = Bins(bins.edges[valueless:])
     run = next((run for run in _RUNS if len(values) / run <= most), _RUNS[-1])
-    return Bins((*bins.edges[:apart], *merge_bins(values, run).edges))
+    return Bins((*bins.edges[:valueless], *merge_bins(values, run).edges))

@@ -30,9 +30,9 @@ def _of_detail(answer: Answer, question: Detail) -> list[NoisyLevel]:
     grid, levels = question.grid, question.levels
     ratios = levels.coarse // levels.middle, levels.coarse // levels.fine
     shapes = level_shape(grid, levels.middle), level_shape(grid, levels.fine)
-    # One trajectory counts PARTS if a cell gets all of them.
-    apart = unweigh(PARTS * answer.counts, np.asarray(question.weights), ratios, shapes)
+    # `counts` counts a trajectory as one; its weighed sums add up to PARTS.
+    unweighted = unweigh(PARTS * answer.counts, np.asarray(question.weights), ratios, shapes)
     return [
         NoisyLevel(counts, side, answer.noise * PARTS / own, answer.gaussian)
-        for side, (counts, own) in zip(question.sides, apart, strict=True)
+        for side, (counts, own) in zip(question.sides, unweighted, strict=True)
     ]

@@ -24,7 +24,7 @@ class MeanInterval(Histogram):
 
     name: ClassVar[str] = "mean_interval"
     meaning: ClassVar[str] = "how often a position is recorded"
-    merging: ClassVar[Merging] = replace(NARROW_SPIKES, apart=1)
+    merging: ClassVar[Merging] = replace(NARROW_SPIKES, valueless=1)
     prior: ClassVar[Any] = priors.Smooth(starts_anywhere=True)
 
     @classmethod

@@ -81,7 +81,7 @@ def is_centred(question: type[Question] | Question, unit: Unit, trajectories: fl
 
 
 def can_be_centred(question: type[Question] | Question, unit: Unit) -> bool:
-    """Whether the question may be measured twice: not the count, a factor of the centre, and no difference."""
+    """Whether the question may be measured twice; not the count, which scales the centre, and no difference."""
     return unit.kind == "user" and question.adds_up and not question.about_people and question.name != Count.name
 
 

@@ -20,12 +20,12 @@ OCCUPANCY_RESOLUTION = 1 << 16
 
 
 @dataclass(frozen=True)
-class _OfOccupancy(Field):
+class _OccupancyField(Field):
     """φ_c(T) = share of T's points in cell c: n_T points of weight 1/n_T, so ‖φ‖₁ ≤ 1."""
 
     meaning: ClassVar[str] = "which places are passed through"
     quantity: ClassVar[str] = "occupancy"
-    line: ClassVar[str] = "occupancy"
+    budget_group: ClassVar[str] = "occupancy"
     prior: ClassVar[Any] = priors.Traffic()
 
     def cell_features(self, batch: "Prepared") -> Features:
@@ -40,11 +40,11 @@ class _OfOccupancy(Field):
         ends = context.answers[EndPoints.name]
         assert isinstance(ends.question, EndPoints)
         concentrated = concentration(ends.counts, ends.question.side, ends.noise)
-        return field_levels(context.grid, context.line_signals[cls.line], concentrated)
+        return field_levels(context.grid, context.group_signals[cls.budget_group], concentrated)
 
 
 @dataclass(frozen=True)
-class Occupancy(Blocks, _OfOccupancy):
+class Occupancy(Blocks, _OccupancyField):
     """Occupancy of coarse blocks."""
 
     name: ClassVar[str] = "occupancy/coarse"
@@ -55,7 +55,7 @@ class Occupancy(Blocks, _OfOccupancy):
 
 
 @dataclass(frozen=True)
-class OccupancyDetail(Detail, _OfOccupancy):
+class OccupancyDetail(Detail, _OccupancyField):
     """Occupancy of middle and fine cells."""
 
     name: ClassVar[str] = "occupancy/detail"

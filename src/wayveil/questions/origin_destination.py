@@ -21,7 +21,7 @@ class OriginDestination(Flow):
     name: ClassVar[str] = "origin_destination/fine"
     meaning: ClassVar[str] = "trips from each region to each region"
     quantity: ClassVar[str] = "origin_destination"
-    line: ClassVar[str] = "origin_destination/fine"
+    budget_group: ClassVar[str] = "origin_destination/fine"
     resolution: ClassVar[int] = 1
     one_hot: ClassVar[bool] = True
     shared_norm: ClassVar[float] = 0.06
@@ -57,7 +57,7 @@ class OriginDestinationCoarse(OriginDestination):
     """φ(T) = 1 at (region of the start, region of the end), for few regions."""
 
     name: ClassVar[str] = "origin_destination/coarse"
-    line: ClassVar[str] = "origin_destination/coarse"
+    budget_group: ClassVar[str] = "origin_destination/coarse"
     shared_norm: ClassVar[float] = 0.22
 
     @classmethod

@@ -67,8 +67,8 @@ class Context:
     scope: Scope
     noise: Mapping[str, float]
     """Scale of each question's noise, in trajectories."""
-    line_signals: Mapping[str, float]
-    """Signal of the questions of one line together, in noise units, before the line's share is divided."""
+    group_signals: Mapping[str, float]
+    """Signal of each budget group as a whole, in noise units, before its share is divided."""
     answers: Mapping[str, "Answer"]
     """The noisy answers so far, by question."""
     grid: Grid = field(init=False)
@@ -79,7 +79,7 @@ class Context:
 
     @property
     def count(self) -> float:
-        """The noisy number of trajectories, as that of a positive number, at least one."""
+        """The noisy number of trajectories, corrected because it cannot be negative; at least one."""
         return noisy_number(self.answers["count"])
 
     def signal(self, name: str) -> float:
@@ -113,8 +113,8 @@ class Question(ABC):
     """Bound on the L1 norm of one trajectory's features."""
     quantity: ClassVar[str]
     """What it is about. Questions about the same quantity are estimated together. By default the name up to a '/'."""
-    line: ClassVar[str]
-    """Questions of one line share its ε in a way that the noisy count decides. By default its own name."""
+    budget_group: ClassVar[str]
+    """Questions of one group share its ε in a way that the noisy count decides. By default its own name."""
     needs: ClassVar[tuple[str, ...]] = ("count",)
     """The earlier answers that decide its size."""
     optional: ClassVar[bool] = False
@@ -134,7 +134,7 @@ class Question(ABC):
         super().__init_subclass__(**options)
         if "name" in cls.__dict__:
             cls.quantity = getattr(cls, "quantity", cls.name.partition("/")[0])
-            cls.line = getattr(cls, "line", cls.name)
+            cls.budget_group = getattr(cls, "budget_group", cls.name)
 
     @property
     @abstractmethod
@@ -183,10 +183,10 @@ class Question(ABC):
         return example
 
     @classmethod
-    def part_of_line(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
-        """Its part of its ledger line's ε, from the line's signal in noise units; zero: it is not asked.
+    def part_of_group(cls, signal: float, grid: Grid, gaussian: bool = False) -> Fraction:
+        """Its part of its budget group's ε, from the group's signal in noise units; zero: it is not asked.
 
-        With Gaussian noise (and ρ instead of ε) a part p of the line has √p of its signal, else p.
+        With Gaussian noise (and ρ instead of ε) a part p of the group has √p of its signal, else p.
         """
         return Fraction(1)
 
@@ -206,7 +206,7 @@ class Question(ABC):
 
 
 def noisy_number(count: "Answer") -> float:
-    """The number of trajectories according to the answer to the count: positive, at least one."""
+    """The posterior mean of the number of trajectories, given the answer to the count; at least one."""
     return max(positive_mean(float(count.counts[0]), math.sqrt(2) * count.noise), 1.0)
 
 

@@ -62,7 +62,7 @@ def release_to_json(release: Release) -> str:
             {"name": name, "epsilon": float(epsilon), "epsilon_exact": decimal_text(epsilon)}
             for name, epsilon in release.ledger
         ],
-        "views": [
+        "answers": [
             {
                 "name": answer.name,
                 "parameters": answer.question.to_json(),
@@ -127,7 +127,7 @@ def synthesis_notes(release: Release, *, rules: int, roads: bool) -> dict[str, s
 
 
 def write_release(release: Release, path: str | Path, *, force: bool = False) -> None:
-    """Write a release to a JSON file, complete or not at all, with the mode that the umask gives.
+    """Write a release to a JSON file, complete or not at all, with the usual permissions of new files.
 
     Parameters
     ----------
@@ -236,13 +236,13 @@ def _refuse_constant(name: str) -> float:
 def _from_document(document: dict[str, Any], origin: str) -> Release:
     epsilon = _exact(document["epsilon_exact"], document["epsilon"])
     costs = {line["name"]: _exact(line["epsilon_exact"], line["epsilon"]) for line in document["ledger"]}
-    if not 1 <= len(document["views"]) <= _MOST_ANSWERS:
-        raise ValueError("views")
+    if not 1 <= len(document["answers"]) <= _MOST_ANSWERS:
+        raise ValueError("answers")
     scope = Scope.model_validate(document["scope"])
     answers: dict[str, Answer] = {}
-    for view in document["views"]:
+    for entry in document["answers"]:
         earlier = {name: answer.question for name, answer in answers.items()}
-        answer = _answer(view, costs[view["name"]], Frame(scope, base_grid(scope), earlier))
+        answer = _answer(entry, costs[entry["name"]], Frame(scope, base_grid(scope), earlier))
         if answer.name in answers:
             raise ReleaseError("Two answers of the release have the same name.")
         answers[answer.name] = answer
@@ -274,27 +274,27 @@ def _exact(text: Any, plain: Any) -> Fraction:
     return value
 
 
-def _answer(view: dict[str, Any], epsilon: Fraction, frame: Frame) -> Answer:
-    name = _text(view["name"])
+def _answer(entry: dict[str, Any], epsilon: Fraction, frame: Frame) -> Answer:
+    name = _text(entry["name"])
     if name not in QUESTIONS:
         raise ReleaseError(f"The release answers a question '{name}' that this version of wayveil does not know.")
-    if any(type(side) is not int for side in view["shape"]) or type(view["resolution"]) is not int:
+    if any(type(side) is not int for side in entry["shape"]) or type(entry["resolution"]) is not int:
         raise ValueError("shape")
-    size = math.prod(view["shape"])
-    if min(view["shape"]) < 1 or size > _MOST_VALUES or len(view["noisy"]) != size:
+    size = math.prod(entry["shape"])
+    if min(entry["shape"]) < 1 or size > _MOST_VALUES or len(entry["noisy"]) != size:
         raise ValueError("shape")
-    scale = float(view["scale"])
-    if not (math.isfinite(scale) and scale > 0) or view["mechanism"] not in ("laplace", "gaussian"):
+    scale = float(entry["scale"])
+    if not (math.isfinite(scale) and scale > 0) or entry["mechanism"] not in ("laplace", "gaussian"):
         raise ValueError("scale")
-    if set(map(type, view["noisy"])) != {int}:
+    if set(map(type, entry["noisy"])) != {int}:
         raise ValueError("noisy")
-    noisy = np.array(view["noisy"], dtype=np.int64)
-    question = _question(name, view, frame)
-    if view["mechanism"] == "laplace":
-        return Answer(question, view["mechanism"], scale, epsilon, noisy)
-    clipping, centred = _clipping(view["clipping"], question), view.get("centred")
+    noisy = np.array(entry["noisy"], dtype=np.int64)
+    question = _question(name, entry, frame)
+    if entry["mechanism"] == "laplace":
+        return Answer(question, entry["mechanism"], scale, epsilon, noisy)
+    clipping, centred = _clipping(entry["clipping"], question), entry.get("centred")
     second = None if centred is None else _centred(centred, question)
-    return Answer(question, view["mechanism"], scale, epsilon, noisy, clipping, second)
+    return Answer(question, entry["mechanism"], scale, epsilon, noisy, clipping, second)
 
 
 def _centred(found: dict[str, Any], question: Question) -> Centred:
@@ -324,11 +324,11 @@ def _clipping(found: dict[str, Any], question: Question) -> Clipping:
     return Clipping(found["resolution"], bound, kept, np.array(norms, np.int64), float(scale))
 
 
-def _question(name: str, view: dict[str, Any], frame: Frame) -> Question:
+def _question(name: str, entry: dict[str, Any], frame: Frame) -> Question:
     """The question of an answer; refused unless it matches the answer's own description."""
     try:
-        question = QUESTIONS[name].from_json(view["parameters"], frame)
-        described = view["parameters"], tuple(view["shape"]), view["resolution"]
+        question = QUESTIONS[name].from_json(entry["parameters"], frame)
+        described = entry["parameters"], tuple(entry["shape"]), entry["resolution"]
         if (question.to_json(), question.shape, question.resolution) == described:
             return question
     except (ValueError, TypeError, KeyError, AttributeError, AssertionError, OverflowError):

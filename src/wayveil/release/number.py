@@ -45,12 +45,14 @@ def estimate_number(release: Release) -> Number:
     >>> release = wayveil.read_release("rides.release.json")  # doctest: +SKIP
     >>> estimate_number(release).value  # doctest: +SKIP
     """
-    counts = [_total(answer) for answer in release.answers if _counts_all(answer)]
-    first = _mean(counts)
+    counts = [total_of(answer) for answer in release.answers if _counts_all(answer)]
+    first = weighted_mean(counts)
     # The rounding error is a share of the number, which a first mean estimates.
     missing = ROUNDED_OFF * positive_mean(first.value, first.sd)
     rounded = [answer.question.resolution >= _FINE for answer in release.answers if _counts_all(answer)]
-    last = _mean([Number(one.value, math.hypot(one.sd, missing if off else 0.0)) for one, off in zip(counts, rounded)])
+    last = weighted_mean(
+        [Number(one.value, math.hypot(one.sd, missing if off else 0.0)) for one, off in zip(counts, rounded)]
+    )
     return Number(positive_mean(last.value, last.sd), last.sd)
 
 
@@ -63,12 +65,14 @@ def _counts_all(answer: Answer) -> bool:
     return answer.name == Count.name or (answer.question.adds_up and not answer.question.optional and not clipped)
 
 
-def _total(answer: Answer) -> Number:
+def total_of(answer: Answer) -> Number:
+    """The number of trajectories that an answer counts, over all its values."""
     counts = answer.counts
     return Number(float(counts.sum()), math.sqrt(2 * counts.size) * answer.noise)
 
 
-def _mean(numbers: list[Number]) -> Number:
+def weighted_mean(numbers: list[Number]) -> Number:
+    """The mean of independent estimates of one number, weighted by their precision."""
     precision = [1 / number.sd**2 for number in numbers]
     whole = sum(precision)
     return Number(sum(p * number.value for p, number in zip(precision, numbers)) / whole, 1 / math.sqrt(whole))

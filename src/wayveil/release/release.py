@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from wayveil.core.grid import base_grid
 from wayveil.core.html import box_text, card, density_svg, span_text
+from wayveil.core.plots import new_axes, plot_density
 from wayveil.core.scope import Scope
 from wayveil.errors import ReleaseError
 from wayveil.privacy.budget import decimal_text
@@ -95,8 +96,6 @@ class Release:
 
         Privacy: free (post-processing).
         """
-        from wayveil.core.plots import new_axes, plot_density
-
         found = self._density()
         if found is None:
             return new_axes(ax)

@@ -70,9 +70,10 @@ _ENOUGH = 1_000
 """Below this N·ε/c, the maps in docs/explanation/which-epsilon.md show mostly the prior."""
 _VISIBLE = 2.0
 """A number of trajectories below this many noise scales is not informative."""
-_CHECK = (
-    " If you expected more, run wayveil.check(data, scope) to see whether the columns, the time zone or the "
-    "box are wrong."
+_ADVICE = (
+    " More data{fewer} or a larger ε would help (docs/explanation/which-epsilon.md). If you expected more, run "
+    "wayveil.check(data, scope) to see whether the columns, the time zone or the box are wrong. Set the number of "
+    "synthetic trajectories with n=; by default it is the noisy count."
 )
 
 
@@ -93,20 +94,17 @@ def low_count_text(release: Release, advice: bool = False) -> str | None:
     at_most, fewer = "", ""
     if release.unit == "user":
         at_most, fewer = f" and at most {most} per user", ", fewer trajectories per user"
+    what_to_do = _ADVICE.format(fewer=fewer) if advice else ""
     if number < _VISIBLE * scale:
         return (
             f"The number of trajectories, estimated from all answers, is near zero: with ε = "
             f"{decimal(release.epsilon)}{at_most}, its noise is about ± {scale:,.0f}, so the release contains hardly "
-            "any information about the data."
-        ) + (
-            f" More data{fewer} or a larger ε would help.{_CHECK} Set the number of synthetic trajectories with n=."
-            if advice
-            else ""
+            f"any information about the data.{what_to_do}"
         )
     return (
         f"About {number:,.0f} trajectories are few for ε = {decimal(release.epsilon)}{at_most}: much of the result "
-        "reflects what cities usually look like, not the data."
-    ) + (f" More data{fewer} or a larger ε would help (docs/explanation/which-epsilon.md).{_CHECK}" if advice else "")
+        f"reflects what cities usually look like, not the data.{what_to_do}"
+    )
 
 
 def _whole_noise(release: Release) -> float:
@@ -125,10 +123,9 @@ def warn_few(release: Release) -> None:
     few, level = low_count_text(release, advice=True), measuring_level()
     if few is None or level is None:
         return
-    more = "Without n=, the number of synthetic trajectories is the noisy count."
     # If warnings are turned into errors, a release that has been paid for must not be lost.
     with contextlib.suppress(FewTrajectoriesWarning):
-        warnings.warn(f"{few} {more}", FewTrajectoriesWarning, stacklevel=level)
+        warnings.warn(few, FewTrajectoriesWarning, stacklevel=level)
 
 
 _LARGE = 5.0

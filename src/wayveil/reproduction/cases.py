@@ -40,12 +40,12 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Part:
-    """A dataset in its file, how many trajectories of it are taken (None: all), and how methods run on it."""
+    """A dataset in its file, how many trajectories of it are taken (None: all), and the settings of its runs."""
 
     dataset: Dataset
     path: Path
     size: int | None
-    how: RunSettings
+    settings: RunSettings
 
 
 Case = tuple[Part, float, str]
@@ -60,13 +60,13 @@ def loaded(part: Part) -> tuple[Trajectories, Any, Any]:
     """
     scope = read_scope(part.dataset.scope)
     data = files.read(part.path)
-    data = data if part.size is None else random_subset(data, part.size, part.how.seed)
+    data = data if part.size is None else random_subset(data, part.size, part.settings.seed)
     return data, scope, project(data, scope)
 
 
 @functools.lru_cache(maxsize=3)
 def floors_of(part: Part) -> Row:
-    """The floor of each metric: what a fresh, honest sample of the same population would score."""
+    """The floor of each metric: what a fresh sample of the same population would score."""
     data, scope, real = loaded(part)
     found = floors(real, scope, len(data), METRICS)
     return {f"floor_{metric}": round(float(found[metric]), 5) for metric in METRICS}
@@ -80,7 +80,7 @@ def row_of(case: Case) -> dict[str, Any]:
     part, epsilon, name = case
     data, scope, real = loaded(part)
     begin = time.perf_counter()
-    output = METHODS[name].run(data, scope, epsilon, part.how, quiet)
+    output = METHODS[name].run(data, scope, epsilon, part.settings, quiet)
     seconds = time.perf_counter() - begin
     paths = evaluation.project(output, scope)
     row: dict[str, Any] = {"dataset": part.dataset.label, "method": name, "private": METHODS[name].private,
@@ -104,15 +104,15 @@ def rows_of(cases: Sequence[Case], jobs: int, progress: Progress = quiet) -> lis
         for case in cases:
             done(case, row_of(case))
         return [rows[case] for case in cases]
-    here = [case for case in cases if not METHODS[case[2]].private]
+    in_this_process = [case for case in cases if not METHODS[case[2]].private]
     # The sound method takes longest, so it starts first.
-    there = sorted((case for case in cases if METHODS[case[2]].private), key=lambda case: case[2] != "wayveil")
+    in_workers = sorted((case for case in cases if METHODS[case[2]].private), key=lambda case: case[2] != "wayveil")
     # Fresh processes: a forked one would inherit the threads and the device of jax.
-    fresh = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=fresh, initializer=_without_gpu) as pool:
+    spawned = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=spawned, initializer=_without_gpu) as pool:
         try:
-            waiting = {pool.submit(_row_elsewhere, case): case for case in there}
-            for case in here:
+            waiting = {pool.submit(_row_elsewhere, case): case for case in in_workers}
+            for case in in_this_process:
                 done(case, row_of(case))
             for future in as_completed(waiting):
                 row, warned = future.result()

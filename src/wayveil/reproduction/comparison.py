@@ -21,8 +21,8 @@ CPU_SUBSET = 500
 QUICK_SUBSET = 300
 """The same with `--quick`."""
 NOTES = (
-    "JSD in nats, cells of 100 m and 400 length bins as in the paper. The floor is what a fresh, honest sample of the "
-    "same population would score; a score clearly below it means copied records, not better utility.",
+    "JSD in nats, cells of 100 m and 400 length bins as in the paper. The floor is what a fresh sample of the same "
+    "population would score; a score clearly below it means copied records, not better utility.",
     "DPE is not differentially private; its points hardly move (moved_m), so it scores like its own input.",
 )
 

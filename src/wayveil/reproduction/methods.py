@@ -42,27 +42,29 @@ class Method:
 
 
 def _published(loss: str) -> Callable[..., Trajectories]:
-    def run(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
-        options = Options(epsilon, synthesis=Settings(loss, how.learning_rate, how.iterations), seed=how.seed,
-                          time_scale_mps=how.time_scale_mps)  # fmt: skip
+    def run(data: Trajectories, scope: Scope, epsilon: float, given: RunSettings, progress: Progress) -> Trajectories:
+        options = Options(epsilon, synthesis=Settings(loss, given.learning_rate, given.iterations), seed=given.seed,
+                          time_scale_mps=given.time_scale_mps)  # fmt: skip
         result = synthesize_published(data, scope, options, progress=progress)
         return result.trajectories
 
     return run
 
 
-def _adatrace(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
-    return load("adatrace")(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
+def _adatrace(data: Trajectories, scope: Scope, epsilon: float, given: RunSettings, progress: Progress) -> Trajectories:
+    return load("adatrace")(data, scope, epsilon, seed=given.seed, n=len(data), progress=progress).trajectories
 
 
-def _privtrace(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
-    return load("privtrace")(data, scope, epsilon, seed=how.seed, n=len(data), progress=progress).trajectories
+def _privtrace(
+    data: Trajectories, scope: Scope, epsilon: float, given: RunSettings, progress: Progress
+) -> Trajectories:
+    return load("privtrace")(data, scope, epsilon, seed=given.seed, n=len(data), progress=progress).trajectories
 
 
-def _wayveil(data: Trajectories, scope: Scope, epsilon: float, how: RunSettings, progress: Progress) -> Trajectories:
+def _wayveil(data: Trajectories, scope: Scope, epsilon: float, given: RunSettings, progress: Progress) -> Trajectories:
     # No ledger: an experiment publishes nothing, and its tables are stamped.
     release = measure(data, scope, epsilon=epsilon, unit=Unit.trajectory(), progress=progress)
-    return synthesize(Request(release, n=len(data), seed=how.seed), progress=progress).trajectories
+    return synthesize(Request(release, n=len(data), seed=given.seed), progress=progress).trajectories
 
 
 METHODS: dict[str, Method] = {

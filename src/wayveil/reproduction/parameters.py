@@ -12,7 +12,7 @@ from wayveil.dpe.embed import embed, random_start
 from wayveil.dpe.perturb import perturb, sensitivity
 from wayveil.dpe.random_walks import HALF_SIDE, diameter, random_walks
 from wayveil.dpe.transform import back, fit_transform
-from wayveil.progress import Progress, quiet
+from wayveil.progress import Progress, part, quiet
 from wayveil.reproduction.tables import Row, new_figure, ready_folder, save_figure, write_table
 
 LEARNING_RATE = 0.005
@@ -78,11 +78,12 @@ def run(
     rows: list[Row] = []
     work = [(loss, dim) for loss in losses for dim in dims]
     for number, (loss, dim) in enumerate(work):
-        listen = _inner(progress, number, len(work))
-        rows += _one_dim(walks, dim, epsilons, Settings(loss, LEARNING_RATE, iterations), seed, listen)
-    settings = {"m": m, "points": points, "iterations": iterations, "learning_rate": LEARNING_RATE, "seed": seed,
-                "variance": variance, "lambda": sensitivity(points, diameter(), 0.0), "quick": quick}  # fmt: skip
-    write_table(folder, "parameters", settings, rows, [NOTE])
+        settings = Settings(loss, LEARNING_RATE, iterations)
+        own_progress = part(progress, "parameters", number / len(work), (number + 1) / len(work))
+        rows += _one_dim(walks, dim, epsilons, settings, seed, own_progress)
+    header = {"m": m, "points": points, "iterations": iterations, "learning_rate": LEARNING_RATE, "seed": seed,
+              "variance": variance, "lambda": sensitivity(points, diameter(), 0.0), "quick": quick}  # fmt: skip
+    write_table(folder, "parameters", header, rows, [NOTE])
     save_figure(_picture(rows, losses, epsilons, variance, m), folder, "parameters")
     return rows
 
@@ -91,17 +92,13 @@ def _variance(walks: Aligned) -> float:
     return float(walks.vectors.var(axis=0).mean())
 
 
-def _inner(progress: Progress, number: int, of: int, weight: int = 1) -> Progress:
-    return lambda stage, done: progress("parameters", (number + weight * done) / of)
-
-
 def shown(epsilons: list[float]) -> list[float]:
     """At most nine of the epsilons, evenly spaced on a logarithmic scale, so that a legend can list them."""
     if len(epsilons) <= MOST_SHOWN:
         return epsilons
     wanted = np.geomspace(epsilons[0], epsilons[-1], MOST_SHOWN)
-    apart = np.abs(np.log(np.asarray(epsilons)[None, :] / wanted[:, None]))
-    return [epsilons[k] for k in np.unique(apart.argmin(axis=1))]
+    distance = np.abs(np.log(np.asarray(epsilons)[None, :] / wanted[:, None]))
+    return [epsilons[k] for k in np.unique(distance.argmin(axis=1))]
 
 
 def _one_dim(
@@ -122,9 +119,9 @@ def _one_dim(
     for begin in range(0, len(epsilons), TOGETHER):
         some = list(enumerate(epsilons))[begin : begin + TOGETHER]
         noisy = [perturb(sums, largest, epsilon, np.random.default_rng([seed, number])) for number, epsilon in some]
-        listen = _inner(progress, begin, len(epsilons), len(some))
-        found = descend_many(embedded.vectors, np.stack(noisy), settings, progress=listen)
-        for (_, epsilon), final in zip(some, found):
+        own_progress = part(progress, "parameters", begin / len(epsilons), (begin + len(some)) / len(epsilons))
+        descended = descend_many(embedded.vectors, np.stack(noisy), settings, progress=own_progress)
+        for (_, epsilon), final in zip(some, descended):
             mse, heat = errors(back(final, transform).reshape(original.shape), original)
             rows.append({
                 "loss": settings.loss, "dim": dim, "epsilon": epsilon, "mse_trajectories": mse, "mse_heat_map": heat,

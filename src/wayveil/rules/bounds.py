@@ -14,9 +14,7 @@ from wayveil.rules.area import Area
 from wayveil.rules.motion import Array, Motion, module_of
 from wayveil.rules.polygons import area_in_metres
 from wayveil.rules.rule import Rule
-
-TOLERANCE_M = 1e-3
-"""Metres by which the rule's box is larger than the scope's, so that a point on the border is inside after rounding."""
+from wayveil.rules.tolerances import TOLERANCE_M
 
 
 @final
@@ -76,6 +74,7 @@ def scope_bounds(scope: Scope) -> StayWithin:
     """
     import shapely
 
+    # A point on the border must be inside after rounding.
     box = shapely.box(-TOLERANCE_M, -TOLERANCE_M, scope.width_m + TOLERANCE_M, scope.height_m + TOLERANCE_M)
     return StayWithin(area_in_metres(box, grow=-1), name="scope bounds", of_scope=True)
 

@@ -85,7 +85,7 @@ def speed_limit(
     kmh: float,
     scope: Scope | None = None,
     geometry: Any | None = None,
-    roadmap: RoadMap | None = None,
+    roads: RoadMap | None = None,
     classes: list[str] | tuple[str, ...] = (),
     width_m: float = ROAD_WIDTH_M,
     name: str = "speed_limit",
@@ -98,7 +98,7 @@ def speed_limit(
         Needed if the limit has a place.
     geometry
         A polygon in degrees, as a GeoJSON mapping or a shapely shape.
-    roadmap, classes, width_m
+    roads, classes, width_m
         A road map (`wayveil.read_roads`), classes of its roads, and the distance within which the limit holds.
 
     Examples
@@ -120,18 +120,18 @@ def speed_limit(
             raise RuleError("a speed limit for a place needs scope=")
         if geometry is not None:
             where = area_of(geometry, scope)
-        elif roadmap is None:
+        elif roads is None:
             raise RuleError("a speed limit for road classes needs a road map; give one with roads=")
         else:
             names, text = class_names(classes)
-            where = replace(road_classes(roadmap, scope, names, width_m), text=text)
+            where = replace(road_classes(roads, scope, names, width_m), text=text)
     return SpeedLimit(limit_mps, where, name)
 
 
 def one_way(
     geometry: Any | None,
     scope: Scope,
-    roadmap: RoadMap | None = None,
+    roads: RoadMap | None = None,
     width_m: float = DEFAULT_WIDTH_M,
     name: str = "one_way",
 ) -> OneWay:
@@ -140,7 +140,7 @@ def one_way(
     Parameters
     ----------
     geometry
-        A line in degrees, as a GeoJSON mapping or a shapely shape; None for the one-way streets of `roadmap`.
+        A line in degrees, as a GeoJSON mapping or a shapely shape; None for the one-way streets of `roads`.
     width_m
         The distance from the line within which a step is judged.
 
@@ -157,9 +157,9 @@ def one_way(
     Free (rules are public).
     """
     if geometry is None:
-        if roadmap is None:
+        if roads is None:
             raise RuleError("one_way without a line means the one-way streets of a road map; give one with roads=")
-        return map_one_ways(roadmap, scope, width_m, name)
+        return map_one_ways(roads, scope, width_m, name)
     check_width(width_m)
     lines = line_of(geometry, scope)
     segments = segments_of_lines(lines, list(range(len(lines))), width_m + 5.0)

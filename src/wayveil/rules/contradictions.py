@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from wayveil.core.scope import Scope
-from wayveil.core.week import DAY_S
+from wayveil.core.week import DAY_S, WEEK_S
 from wayveil.errors import RuleError
 from wayveil.rules.area import Area
 from wayveil.rules.hours import ALWAYS
 from wayveil.rules.max_duration import MaxDuration
 from wayveil.rules.min_speed import MinSpeed
-from wayveil.rules.motion import WEEK_S
 from wayveil.rules.one_way import Headings, OneWay
 from wayveil.rules.rule import Rule
 from wayveil.rules.speed import SpeedLimit

@@ -9,8 +9,9 @@ from typing import final
 import numpy as np
 
 from wayveil.core.scope import Scope
+from wayveil.core.week import WEEK_S
 from wayveil.errors import RuleError
-from wayveil.rules.motion import WEEK_S, Array, Motion, module_of
+from wayveil.rules.motion import Array, Motion, module_of
 from wayveil.rules.rule import Rule
 
 

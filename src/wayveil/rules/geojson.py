@@ -40,7 +40,7 @@ _WGS84 = ("crs84", "4326")
 def read_rules(
     path_or_dict: str | Path | dict[str, Any],
     scope: Scope | str | os.PathLike[str],
-    roadmap: Roads = None,
+    roads: Roads = None,
     progress: Progress = quiet,
     *,
     map_may_miss: bool = False,
@@ -53,7 +53,7 @@ def read_rules(
         The file, or the GeoJSON as a dictionary; the properties of each feature name its rule.
     scope
         A scope, its file or its name. Its bounds are not among the rules: `with_scope_bounds` adds them.
-    roadmap
+    roads
         A road map or its file, for rules that refer to its streets.
     map_may_miss
         Whether rules that refer to the streets of a road map are accepted without one. They then have a description but
@@ -73,7 +73,7 @@ def read_rules(
     """
     scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
     origin, features = features_of(path_or_dict)
-    rules = rules_of(features, origin, [scope] * len(features), roads_of(roadmap), progress, map_may_miss)
+    rules = rules_of(features, origin, [scope] * len(features), roads_of(roads), progress, map_may_miss)
     refuse_contradictions(rules, scope, f"Rules '{origin}'")
     return rules
 

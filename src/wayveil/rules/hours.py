@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 
-from wayveil.core.week import DAY_S
+from wayveil.core.week import DAY_S, WEEK_S
 from wayveil.errors import RuleError
 from wayveil.rules.days import DAYS, days_of
-from wayveil.rules.motion import WEEK_S, Array
+from wayveil.rules.motion import Array
 
 _EARLY_S = 1.0
 """Seconds by which a window begins early, so that "from 07:00" also forbids a point at 07:00:00."""

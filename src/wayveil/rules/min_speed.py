@@ -18,10 +18,7 @@ from wayveil.rules.motion import (
     sum_by_trajectory,
 )
 from wayveil.rules.rule import Rule
-from wayveil.rules.tolerances import ELLIPSOID_RATIO, ROUND_OFF_M
-
-TOLERANCE_M = 1e-3
-"""Tolerance in metres for round-off."""
+from wayveil.rules.tolerances import ELLIPSOID_RATIO, ROUND_OFF_M, TOLERANCE_M
 
 
 @final

@@ -11,10 +11,8 @@ import numpy as np
 
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
+from wayveil.core.week import WEEK_S
 from wayveil.errors import InputError
-
-WEEK_S = 604_800.0
-"""Seconds of a week."""
 
 Array = Any
 """A numpy array, a jax array or a jax tracer; a penalty is written once for all of them."""

@@ -153,9 +153,8 @@ class Rule(abc.ABC):
         """Return positions (x, y in metres) with each violating point moved to the nearest legal place.
 
         It is called for trajectories that still violate the rule after gradient descent. Points in a `closed_area` or
-        outside a
-        `stay_area` need no hook: they are moved to the nearest place that all areas allow. The default returns the
-        arrays of `motion` themselves, which means that nothing moves.
+        outside a `stay_area` need no hook: they are moved to the nearest place that all areas allow. The default
+        returns the arrays of `motion` themselves, which means that nothing moves.
         """
         return motion.x_m, motion.y_m
 

@@ -12,10 +12,8 @@ from wayveil.rules.area import Area
 from wayveil.rules.classes import Classes
 from wayveil.rules.motion import Array, Motion, at_later_point, ground_lengths, module_of
 from wayveil.rules.rule import Rule
-from wayveil.rules.tolerances import ELLIPSOID_RATIO, POSITION_RESERVE_M, ROUND_OFF_M
+from wayveil.rules.tolerances import ELLIPSOID_RATIO, POSITION_RESERVE_M, ROUND_OFF_M, TOLERANCE_M
 
-TOLERANCE_M = 1e-3
-"""Tolerance in metres for round-off."""
 _RAMP_M = 10.0
 """Metres inside the area over which the penalty grows from zero, so that it is continuous."""
 

@@ -1,5 +1,8 @@
 """Tolerances and safety margins for lengths and positions."""
 
+TOLERANCE_M = 1e-3
+"""Metres by which a length or position may exceed a limit: round-off."""
+
 ELLIPSOID_RATIO = 1.006
 """A length on the WGS 84 ellipsoid differs by at most 0.56 % from the length on the sphere that wayveil measures on."""
 

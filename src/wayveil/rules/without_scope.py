@@ -50,10 +50,10 @@ def read_without_scope(path: Path, roadmap: RoadMap | None = None, progress: Pro
     Privacy: free (a rules file is public).
     """
     origin, features = features_of(path)
-    shapes = [_parts(feature) for feature in features]
-    extents = [_extent(part) for parts in shapes for part in parts]
-    of_streets = [_streets(roadmap)] if roadmap is not None and not all(shapes) else []
-    frame = _frame([*extents, *of_streets], origin)
+    shapes = [_outlines(feature) for feature in features]
+    extents = [_extent(outline) for outlines in shapes for outline in outlines]
+    map_extent = [_extent_of_map(roadmap)] if roadmap is not None and not all(shapes) else []
+    frame = _frame([*extents, *map_extent], origin)
     if frame is not None or not extents:
         within = frame or _ANYWHERE
         streets = roadmap if frame else None
@@ -61,14 +61,14 @@ def read_without_scope(path: Path, roadmap: RoadMap | None = None, progress: Pro
         refuse_contradictions(rules, within, f"Rules '{origin}'")
         return RulesWithoutScope(rules, frame, "" if frame else "No rule has a shape, so there is nothing to draw.")
     # Each rule gets its own box: the descriptions are the same, and places cannot be compared.
-    rules = rules_of(features, origin, [_own_frame(parts) for parts in shapes], None, progress, map_may_miss=True)
+    rules = rules_of(features, origin, [_own_frame(outlines) for outlines in shapes], None, progress, map_may_miss=True)
     refuse_contradictions([rule for rule in rules if not has_place(rule)], _ANYWHERE, f"Rules '{origin}'")
     return RulesWithoutScope(
         rules, None, "The shapes are too far apart for one picture; note that GeoJSON puts the longitude first."
     )
 
 
-def _parts(feature: Any) -> list[np.ndarray]:
+def _outlines(feature: Any) -> list[np.ndarray]:
     """Return the outlines of a feature's shape; the reader of rules reports what is wrong with a broken one."""
     geometry = feature.get("geometry") if isinstance(feature, dict) else None
     try:
@@ -82,7 +82,7 @@ def _extent(outline: np.ndarray) -> Extent:
     return west, south, east, north
 
 
-def _streets(roadmap: RoadMap) -> Extent:
+def _extent_of_map(roadmap: RoadMap) -> Extent:
     south, north = float(np.min(roadmap.lat)), float(np.max(roadmap.lat))
     return _around([(lon, south, lon, north) for lon in np.unique(np.round(roadmap.lon, 3)).tolist()])
 
@@ -105,11 +105,12 @@ def _frame(extents: Sequence[Extent], name: str) -> Scope | None:
         return None
 
 
-def _own_frame(parts: list[np.ndarray]) -> Scope:
+def _own_frame(outlines: list[np.ndarray]) -> Scope:
     """Return a box for one shape; for a shape wider than any scope, a box around its first corner."""
-    if not parts:
+    if not outlines:
         return _ANYWHERE
-    return _frame([_extent(part) for part in parts], "shape") or _frame([_extent(parts[0][:1])], "corner") or _ANYWHERE
+    whole = _frame([_extent(outline) for outline in outlines], "shape")
+    return whole or _frame([_extent(outlines[0][:1])], "corner") or _ANYWHERE
 
 
 def _around(extents: Sequence[Extent]) -> Extent:

@@ -11,12 +11,14 @@ from numpy.typing import NDArray
 
 from wayveil.core.roads import ROAD_CLASSES, RoadMap
 from wayveil.core.scope import EARTH_RADIUS_M, Scope
+from wayveil.core.week import DAY_S
+from wayveil.core.whole_number import as_whole_number
 from wayveil.errors import InputError
 from wayveil.io.scope_files import read_scope
+from wayveil.rules.days import DAYS
 from wayveil.simulate.plan import Pattern, Plan, Style, draw_plan
 from wayveil.simulate.streets import LIMIT_KMH, Streets, draw_streets, to_roadmap
 
-DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _SMALLEST_KM, _LARGEST_KM = 2.0, 60.0
 """Limits on the sides of a city: smaller ones have no trips, larger ones take minutes to draw."""
 
@@ -33,7 +35,7 @@ class Closure:
 
     def holds(self, week_s: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Whether it is closed at these seconds since Monday 00:00, including both ends of the hours."""
-        hour, day = week_s / 3600 % 24, (week_s // 86_400).astype(int) % 7
+        hour, day = week_s / 3600 % 24, (week_s // DAY_S).astype(int) % 7
         if self.from_h < self.to_h:
             return (hour >= self.from_h) & (hour <= self.to_h) & np.isin(day, self.days)
         return ((hour >= self.from_h) & np.isin(day, self.days)) | (
@@ -107,17 +109,16 @@ def simulate_city(
     if not all(0.99 * _SMALLEST_KM <= side / 1000 <= 1.01 * _LARGEST_KM for side in (scope.width_m, scope.height_m)):
         limits = f"{_SMALLEST_KM:g} to {_LARGEST_KM:g} km"
         raise InputError(f"A simulated city must be {limits} wide and high; choose another box.")
-    if not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError("The seed must be a whole number that is not negative.")
+    seed = as_whole_number(seed, "seed=", 0)
     style = Style(pattern, block_m, hot_spots, river, motorway)
-    rng = np.random.default_rng([int(seed), 1])
+    rng = np.random.default_rng([seed, 1])
     plan = draw_plan(scope.width_m, scope.height_m, style, rng)
     streets = draw_streets(plan, style, rng)
     closures = _closures(plan)
     spots = _hot_spots(plan, hot_spots, rng)
     homes = _homes(plan, streets, rng)
     rules = _rules(closures, streets, scope)
-    return City(scope, to_roadmap(streets, scope), rules, streets, spots, closures, homes, int(seed))
+    return City(scope, to_roadmap(streets, scope), rules, streets, spots, closures, homes, seed)
 
 
 def _box_of_size(size_km: tuple[float, float]) -> Scope:

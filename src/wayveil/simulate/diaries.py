@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
+from wayveil.core.week import DAY_S
 from wayveil.simulate.city import City
 from wayveil.simulate.people import (
     USERS_PER_BATCH,
@@ -49,15 +50,15 @@ def draw_diaries(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
         places = [at_work[who] if stop == "work" else _any_of(leisure[who], rng) for stop in stops.split()]
         for k, hour in enumerate(hours):
             late_h = np.clip(rng.normal(0, _DEPARTURE_SD_H, len(rows)), -_MOST_H, _MOST_H)
-            depart = first_s + day[rows] * 86_400 + np.floor((hour + shift_h[who] + late_h) * 3600)
+            depart = first_s + day[rows] * DAY_S + np.floor((hour + shift_h[who] + late_h) * 3600)
             back = k == len(places)
             anchor = places[-1] if back else places[k]
             before = home[who] if back or k == 0 else anchors.node[places[k - 1]]
             pieces.append((who, anchor, before, np.full(len(rows), not back), depart, day[rows]))
     user, anchor, node, to_anchor, depart, of_day = (np.concatenate(column) for column in zip(*pieces, strict=True))
     order = np.lexsort((depart, user))
-    taste, closed = user % 2, closed_bits(city, np.asarray(depart, np.float64))
-    columns = (user + batch * USERS_PER_BATCH, anchor, node, to_anchor, depart, taste, closed, of_day)
+    driver_type, closed = user % 2, closed_bits(city, np.asarray(depart, np.float64))
+    columns = (user + batch * USERS_PER_BATCH, anchor, node, to_anchor, depart, driver_type, closed, of_day)
     return Trips(*(np.asarray(column)[order] for column in columns))
 
 

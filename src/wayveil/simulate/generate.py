@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.trajectories import EMPTY, Trajectories, concatenate, select
+from wayveil.core.whole_number import as_whole_number
 from wayveil.errors import InputError
 from wayveil.io.options import SIMULATED, WriteOptions, writing_format
 from wayveil.io.writers.dispatch import write_trajectories
@@ -63,7 +64,7 @@ def simulate_trajectories(
 
     Privacy: free (simulated data).
     """
-    if not _checked(n):
+    if as_whole_number(n, "n=", 0, _MOST) == 0:
         return EMPTY
     return concatenate(list(simulate_batches(city, n, seed, behaviour=behaviour, progress=progress)))
 
@@ -84,7 +85,8 @@ def simulate_to_parquet(
     Privacy: free (simulated data).
     """
     city = simulate_city(seed) if city is None else city
-    batches = simulate_batches(city, n, seed, behaviour=behaviour, progress=progress) if _checked(n) else [EMPTY]
+    count = as_whole_number(n, "n=", 0, _MOST)
+    batches = simulate_batches(city, count, seed, behaviour=behaviour, progress=progress) if count else [EMPTY]
     write_parts(batches, Path(path), WriteOptions(private=False, notes={"origin": SIMULATED}), whole=True)
     return city
 
@@ -112,12 +114,12 @@ def simulate_batches(
     """
     progress("routes", 0.0)
     traffic = prepare_traffic(city)
-    drawn = batch = idle = 0
+    drawn = batch = empty_batches = 0
     while drawn < n:
         piece = _batch(traffic, batch, seed, behaviour)
         batch += 1
-        idle = 0 if len(piece) else idle + 1
-        if idle > 20:
+        empty_batches = 0 if len(piece) else empty_batches + 1
+        if empty_batches > 20:
             raise InputError("This city is too small for a trip; give it a larger size.")
         if not len(piece):
             continue
@@ -153,7 +155,7 @@ def _batch(traffic: Traffic, batch: int, seed: int, behaviour: Behaviour) -> Tra
     city = traffic.city
     trips = (draw_diaries if behaviour.diaries else draw_trips)(city, traffic.anchors, batch, seed)
     rng = np.random.default_rng([seed, 4, batch])
-    ways = walk(traffic.router, trips.anchor, trips.node, trips.to_anchor, trips.closed, trips.taste)
+    ways = walk(traffic.router, trips.anchor, trips.node, trips.to_anchor, trips.closed, trips.driver_type)
     hour = city.scope.local_seconds(trips.depart_utc) / 3600 % 24
     drives = (move if behaviour.kinematics else drive)(traffic.router, *ways, hour, rng)
     duration = drives.duration_s
@@ -206,9 +208,3 @@ def _points(city: City, trips: Trips, which: NDArray[np.int64], fixes: Fixes) ->
 
 def _broken(traffic: Traffic, trajectories: Trajectories) -> NDArray[np.bool_]:
     return violating_trajectories(traffic.rules, motion_of(trajectories, traffic.city.scope))
-
-
-def _checked(n: int) -> bool:
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or not 0 <= n <= _MOST:
-        raise InputError(f"n must be a whole number from 0 to {_MOST:,}.")
-    return n > 0

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
+from wayveil.core.week import DAY_S, WEEK_S
 from wayveil.simulate.city import City
 
 # All of these are invented.
@@ -46,7 +47,7 @@ class Trips:
     node: NDArray[np.int64]
     to_anchor: NDArray[np.bool_]
     depart_utc: NDArray[np.float64]
-    taste: NDArray[np.int64]
+    driver_type: NDArray[np.int64]
     closed: NDArray[np.int64]
     """Bit k is set if closure k applies at some time in the 90 minutes after departure."""
     day: NDArray[np.int64] | None = None
@@ -102,11 +103,11 @@ def draw_trips(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
     weekend = weekday_of(city, first_s, day) >= 5
     shift = shift_h[user] + by_day_h[user, day] * np.where(weekend, 1.0, 0.15)
     hour = (_SLOTS[kind, 0] + late_h + shift) % 24
-    depart = first_s + day * 86_400 + np.floor(hour * 3600)
+    depart = first_s + day * DAY_S + np.floor(hour * 3600)
 
     commutes = ~roams[user] & ~weekend & np.isin(kind, (0, 4)) & (rng.random(len(user)) < 0.85)
-    haunt = leisure_of[user, rng.integers(0, 3, len(user))]
-    anchor = np.where(commutes, at_work[user], haunt)
+    leisure_place = leisure_of[user, rng.integers(0, 3, len(user))]
+    anchor = np.where(commutes, at_work[user], leisure_place)
     free = rng.random(len(user)) < 0.5 + 0.2 * (hour < 14) - 0.2 * (hour > 19)
     to_anchor = np.where(commutes, kind == 0, free)
     node = home[user]
@@ -117,10 +118,10 @@ def draw_trips(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
     node = np.where(roams[user], anywhere, node)
     some = rng.choice(len(anchors.node), len(user), p=(anchors.work + anchors.leisure) / 2)
     anchor = np.where(roams[user], some, anchor)
-    taste = user % 2
+    driver_type = user % 2
     order = np.lexsort((depart, user))
     closed = closed_bits(city, depart)
-    columns = (user + batch * n, anchor, node, to_anchor, depart, taste, closed)
+    columns = (user + batch * n, anchor, node, to_anchor, depart, driver_type, closed)
     return Trips(*(np.asarray(column)[order] for column in columns))
 
 
@@ -141,7 +142,7 @@ def closed_bits(city: City, depart_utc: NDArray[np.float64]) -> NDArray[np.int64
     bits = np.zeros(len(depart_utc), np.int64)
     base = city.scope.local_seconds(depart_utc)
     for ahead in np.arange(-300.0, _LONGEST_S + 900, 900.0):
-        week_s = (base + ahead) % 604_800
+        week_s = (base + ahead) % WEEK_S
         for k, closure in enumerate(city.closures):
             bits |= closure.holds(week_s).astype(np.int64) << k
     return bits
@@ -152,13 +153,13 @@ def days_of(city: City) -> tuple[int, float]:
     window = city.scope.time_window()
     if window is None:  # a made-up week that begins on a Monday
         return 7, 345_600.0
-    return max(1, round((window[1] - window[0]) / 86_400)), window[0]
+    return max(1, round((window[1] - window[0]) / DAY_S)), window[0]
 
 
 def weekday_of(city: City, first_s: float, day: NDArray[np.int64]) -> NDArray[np.int64]:
     """Weekday of each day, Monday is 0."""
-    noon = first_s + day * 86_400.0 + 43_200
-    return (city.scope.local_seconds(noon) // 86_400).astype(int)
+    noon = first_s + day * DAY_S + 43_200
+    return (city.scope.local_seconds(noon) // DAY_S).astype(int)
 
 
 def _choose(log_weight: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.int64]:
@@ -172,7 +173,7 @@ def _pick_slots(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """`count` different slots for each user, popular ones first, so that a user is never on two trips at once."""
     day = np.repeat(np.arange(days), len(_SLOTS))
-    weekend = ((day + int(first_s // 86_400) + 3) % 7) >= 5
+    weekend = ((day + int(first_s // DAY_S) + 3) % 7) >= 5
     weight = np.where(weekend, np.tile(_SLOTS[:, 3], days), np.tile(_SLOTS[:, 2], days))
     score = np.where(roams[:, None], 0.0, np.log(weight)[None]) + rng.gumbel(size=(len(count), len(day)))
     rank = np.argsort(-score, axis=1)

@@ -71,10 +71,10 @@ class Plan:
         """Displace positions by a few long waves; the border of the box stays in place."""
         x, y = xy[:, 0], xy[:, 1]
         edge = np.minimum.reduce([x, self.width_m - x, y, self.height_m - y]) / (0.08 * self.height_m)
-        calm = np.clip(edge, 0.0, 1.0) ** 2 * (3 - 2 * np.clip(edge, 0.0, 1.0))
+        damping = np.clip(edge, 0.0, 1.0) ** 2 * (3 - 2 * np.clip(edge, 0.0, 1.0))
         moved = xy.copy()
         for axis, amplitude, wave_x, wave_y, phase in self.bends:
-            moved[:, int(axis)] += calm * amplitude * np.sin(wave_x * x + wave_y * y + phase)
+            moved[:, int(axis)] += damping * amplitude * np.sin(wave_x * x + wave_y * y + phase)
         return moved
 
 

@@ -12,7 +12,7 @@ from wayveil.simulate.streets import Streets
 
 FREE_KMH = {"motorway": 68.0, "primary": 51.0, "secondary": 43.0, "tertiary": 37.0, "residential": 24.0}
 """Free-flow speed by class, below the speed limit."""
-TASTES = 2
+DRIVER_TYPES = 2
 """Number of driver types with different route costs."""
 KEEP_AWAY_M = 25.0
 """Drivers stay this far from a closed area, so that GPS noise does not put them inside."""
@@ -61,31 +61,31 @@ class Router:
     blocked: NDArray[np.bool_]
     """(closures, edges) whether an edge comes too near to a closed area."""
     cost_s: NDArray[np.float64]
-    """(tastes, edges)"""
+    """(driver types, edges) seconds, junctions included."""
     _trees: dict[tuple[int, int], tuple[NDArray[np.int32], NDArray[np.int32]]] = field(default_factory=dict)
 
-    def trees(self, closed: int, taste: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """(before, after), each (anchors, nodes): previous node on the route from, and next node on that to an anchor.
+    def trees(self, closed: int, driver_type: int) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """(before, after), each (anchors, nodes): previous node on the route from an anchor, next node on that to it.
 
         Bit k of `closed` is set if closure k applies. -9999 if there is no route.
         """
         from scipy.sparse import csr_matrix
         from scipy.sparse.csgraph import dijkstra
 
-        if (closed, taste) not in self._trees:
+        if (closed, driver_type) not in self._trees:
             arcs, is_closed = self.arcs, np.zeros(len(self.city.streets), bool)
             for k in range(len(self.blocked)):
                 if closed >> k & 1:
                     is_closed |= self.blocked[k]
             open_arcs = ~is_closed[arcs.edge]
-            cost = self.cost_s[taste][arcs.edge][open_arcs]
+            cost = self.cost_s[driver_type][arcs.edge][open_arcs]
             start, end = arcs.start[open_arcs], arcs.end[open_arcs]
             pair = []
             for a, b in ((start, end), (end, start)):
                 graph = csr_matrix((cost, (a, b)), (arcs.nodes, arcs.nodes))
                 pair.append(dijkstra(graph, indices=self.anchors, return_predecessors=True)[1])
-            self._trees[closed, taste] = (pair[0], pair[1])
-        return self._trees[closed, taste]
+            self._trees[closed, driver_type] = (pair[0], pair[1])
+        return self._trees[closed, driver_type]
 
 
 def make_router(city: City, anchors: NDArray[np.int64], rng: np.random.Generator) -> Router:
@@ -100,7 +100,7 @@ def make_router(city: City, anchors: NDArray[np.int64], rng: np.random.Generator
     seconds = streets.length_m / free_speed_mps(streets)
     # 8 s per junction, so that routes do not turn through many small streets; ramps and detours cost more
     junction = np.where(streets.road_class == 0, 25.0, 8.0)
-    cost = np.array([(seconds + junction) * np.exp(rng.normal(0, 0.22, len(streets))) for _ in range(TASTES)])
+    cost = np.array([(seconds + junction) * np.exp(rng.normal(0, 0.22, len(streets))) for _ in range(DRIVER_TYPES)])
     return Router(city, arcs_of(streets), anchors, blocked, cost)
 
 
@@ -115,7 +115,7 @@ def walk(
     node: NDArray[np.int64],
     to_anchor: NDArray[np.bool_],
     closed: NDArray[np.int64],
-    taste: NDArray[np.int64],
+    driver_type: NDArray[np.int64],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Routes between an anchor (by its number) and a node for many trips: (offsets, arcs); no arcs if unreachable."""
     n = len(anchor)
@@ -124,16 +124,16 @@ def walk(
     goal = router.anchors[anchor]
     columns = [here.copy()]
     groups = [
-        (rows, router.trees(int(c), int(t))[1 if forth else 0])
-        for c, t, forth in {tuple(g) for g in zip(closed.tolist(), taste.tolist(), to_anchor.tolist())}
-        if len(rows := np.flatnonzero((closed == c) & (taste == t) & (to_anchor == forth)))
+        (rows, router.trees(int(c), int(t))[1 if outward else 0])
+        for c, t, outward in {tuple(g) for g in zip(closed.tolist(), driver_type.tolist(), to_anchor.tolist())}
+        if len(rows := np.flatnonzero((closed == c) & (driver_type == t) & (to_anchor == outward)))
     ]
     active = np.ones(n, bool)
     while active.any():
         beyond = np.full(n, -1, np.int64)
         for rows, tree in groups:
-            live = rows[active[rows]]
-            beyond[live] = tree[anchor[live], here[live]]
+            walking = rows[active[rows]]
+            beyond[walking] = tree[anchor[walking], here[walking]]
         beyond[here == goal] = -1
         active &= beyond >= 0
         here = np.where(active, beyond, here)

@@ -51,8 +51,8 @@ def draw_streets(plan: Plan, style: Style, rng: np.random.Generator) -> Streets:
     box = shapely.box(0, 0, plan.width_m, plan.height_m)
     ring = None
     if plan.motorway is not None:
-        shy = plan.motorway.buffer(70)
-        lines = [(cut, name, way) for line, name, way in lines if not (cut := line.difference(shy)).is_empty]
+        kept_free = plan.motorway.buffer(70)
+        lines = [(cut, name, way) for line, name, way in lines if not (cut := line.difference(kept_free)).is_empty]
         ring = plan.motorway.buffer(_CARRIAGEWAYS_M / 2, join_style="mitre").boundary.intersection(box)
     if plan.river is not None:
         water = plan.river.buffer(_RIVER_M / 2 + 2)
@@ -106,8 +106,8 @@ def _district_lines(district: District, style: Style, rng: np.random.Generator) 
         for k in range(-int(reach / spacing), int(reach / spacing) + 1):
             jitter = rng.normal(0, 0.12 * district.irregularity)
             at = middle + aside * (k + phase + jitter) * spacing
-            sense = 1 if (k + flip) % 2 else -1  # neighbouring one-way streets have opposite directions
-            line = shapely.linestrings([at - sense * reach * ahead, at + sense * reach * ahead])
+            sign = 1 if (k + flip) % 2 else -1  # neighbouring one-way streets have opposite directions
+            line = shapely.linestrings([at - sign * reach * ahead, at + sign * reach * ahead])
             inside = line.intersection(district.polygon)
             collector = k % 4 == 0 and district.use != "park"
             if inside.is_empty or inside.length < 0.6 * spacing:

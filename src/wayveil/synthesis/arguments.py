@@ -1,7 +1,6 @@
 """Arguments of synthesis: how many trajectories to make, how long that takes, and the seed."""
 
-import operator
-
+from wayveil.core.whole_number import as_whole_number
 from wayveil.errors import InputError
 from wayveil.release import Release
 from wayveil.release.number import estimate_number
@@ -24,10 +23,7 @@ def wanted_count(release: Release, n: int | None) -> int:
         if (why := unsupported_words(release)) is not None:
             raise InputError(f"{why}; say how many with n=.")
         return default_count(release)
-    count = _whole(n)
-    if count is None or not 1 <= count <= _MOST_TRAJECTORIES:
-        raise InputError(f"n must be a whole number from 1 to {_MOST_TRAJECTORIES:,}.")
-    return count
+    return as_whole_number(n, "n=", 1, _MOST_TRAJECTORIES)
 
 
 def default_count(release: Release) -> int:
@@ -63,17 +59,4 @@ def duration_words(count: int) -> str | None:
 
 def wanted_seed(seed: int | None) -> int | None:
     """The seed as a Python integer; None if none is given."""
-    if seed is None:
-        return None
-    chosen = _whole(seed)
-    if chosen is None or chosen < 0:
-        raise InputError("seed must be a whole number of at least 0; leave it out for a random one.")
-    return chosen
-
-
-def _whole(value: object) -> int | None:
-    """An integer of Python, numpy or another library as a Python integer; None for other values."""
-    try:
-        return operator.index(value)  # type: ignore[arg-type]
-    except TypeError:
-        return None
+    return None if seed is None else as_whole_number(seed, "seed=", 0)

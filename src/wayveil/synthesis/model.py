@@ -58,9 +58,9 @@ def make_model(request: Request, progress: Progress = quiet) -> Model:
     """
     release, rules = request.release, request.rules
     progress("estimating", 0.0)
-    of_people = people_model(release)
-    if request.people is None and (of_people is None or not of_people.measured):
-        of_people = None
+    people = people_model(release)
+    if request.people is None and (people is None or not people.measured):
+        people = None
     release = without_people(release)
     prior = public_prior(release.scope, request.roads)
     estimates = estimate(
@@ -76,15 +76,13 @@ def make_model(request: Request, progress: Progress = quiet) -> Model:
     router, trips = _balanced(estimates, prior, rules, (), random, part(progress, "balancing routes", 0.0, 0.6))
     avoided: tuple[Rule, ...] = ()
     if any(rule.closed_hours() is not None for rule in rules):
-        some = route_trips(
-            estimates, router, take_trips(trips, np.arange(min(len(trips), SETTINGS.tried_trips))), random
-        )
-        avoided = crowded_closures(rules, some, estimates.departure)
+        tried = take_trips(trips, np.arange(min(len(trips), SETTINGS.tried_trips)))
+        avoided = crowded_closures(rules, route_trips(estimates, router, tried, random), estimates.departure)
     if avoided:
         estimates = steered_estimates(estimates, avoided)
         router, _ = _balanced(estimates, prior, rules, avoided, random, part(progress, "balancing routes", 0.6, 1.0))
     progress("balancing routes", 1.0)
-    return Model(estimates, prior, router, tuple(rules), avoided, of_people)
+    return Model(estimates, prior, router, tuple(rules), avoided, people)
 
 
 def _balanced(

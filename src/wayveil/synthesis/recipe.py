@@ -17,7 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
+from wayveil.core.divergence import jsd
 from wayveil.core.html import card, extent_facts, points_svg
+from wayveil.core.plots import plot_trajectories
 from wayveil.core.polylines import Polylines, place
 from wayveil.core.pyramid import Field
 from wayveil.core.trajectories import Trajectories, concatenate
@@ -45,7 +47,6 @@ from wayveil.synthesis.shard import (
     Shard,
     count_violations,
     diagnostics_of,
-    jsd,
     numbered_from,
     shard_sizes,
 )
@@ -104,8 +105,6 @@ class Synthesis:
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the trajectories as lines, or their density if there are many; returns the axes of matplotlib."""
-        from wayveil.core.plots import plot_trajectories
-
         return plot_trajectories(self.trajectories, ax, title="Synthetic trajectories")
 
 

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core.pyramid import Field
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.rules import count as count_rules
@@ -116,15 +115,3 @@ def added_counts(parts: Sequence[dict[str, dict[str, int]]]) -> dict[str, dict[s
 def count_violations(rules: Sequence[Rule], trajectories: Trajectories, scope: Scope) -> dict[str, dict[str, int]]:
     """Return the exact violations of the output, by rule."""
     return count_rules(rules, motion_of(trajectories, scope))
-
-
-def jsd(one: Field, other: Field) -> float:
-    """Jensen–Shannon divergence in nats."""
-    p, q = one.ravel() / one.sum(), other.ravel() / other.sum()
-    middle = (p + q) / 2
-
-    def half(a: NDArray[np.float64]) -> float:
-        there = a > 0
-        return float((a[there] * np.log(a[there] / middle[there])).sum())
-
-    return 0.5 * half(p) + 0.5 * half(q)

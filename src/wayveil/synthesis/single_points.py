@@ -7,19 +7,20 @@ from dataclasses import replace
 
 import numpy as np
 
+from wayveil.core.divergence import jsd
 from wayveil.core.polylines import Polylines
 from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.rules import motion_of, with_scope_bounds
 from wayveil.rules.counting import violating_trajectories
 from wayveil.synthesis.estimate.estimate import Estimates
-from wayveil.synthesis.estimate.place_hours import exchanged_departures
 from wayveil.synthesis.model import Model
 from wayveil.synthesis.obey.replacement import no_room
 from wayveil.synthesis.place.points import histogram
 from wayveil.synthesis.place.track_columns import written_degrees
 from wayveil.synthesis.routes.prior import Prior
-from wayveil.synthesis.shard import SETTINGS, Facts, Shard, added_counts, count_violations, jsd
+from wayveil.synthesis.shard import SETTINGS, Facts, Shard, added_counts, count_violations
 from wayveil.synthesis.trips.departures import departures, within_days
+from wayveil.synthesis.trips.hours_by_place import departures_by_place
 from wayveil.synthesis.trips.one_point import one_point_cells
 
 
@@ -60,7 +61,7 @@ def _single_points(estimates: Estimates, prior: Prior, count: int, random: np.ra
     x_m, y_m = prior.places(grid)(cell, random)
     t_utc = departures(estimates, count, random)
     if estimates.place_hours is not None:
-        t_utc = exchanged_departures(estimates.place_hours, t_utc, cell, cell, scope, random)
+        t_utc = departures_by_place(estimates.place_hours, t_utc, cell, cell, scope, random)
     offsets = np.arange(count + 1)
     degrees = written_degrees(np.clip(x_m, 0, grid.width_m), np.clip(y_m, 0, grid.height_m), scope)
     return Trajectories(offsets, *degrees, within_days(offsets, np.rint(t_utc), scope))

@@ -55,8 +55,8 @@ def _pair_table(basis: Basis, zones: Zones, pair: Ints, relative: Floats) -> Tab
             "origin": names[listed // size], "destination": names[listed % size],
             "part_of_day": np.full(len(listed), period.name), **figure_columns(figures),
         })  # fmt: skip
-    where = centres(zones, basis.trips.scope)
-    lines = shapely.linestrings(np.stack([where[listed // size], where[listed % size]], axis=1))
+    centre = centres(zones, basis.trips.scope)
+    lines = shapely.linestrings(np.stack([centre[listed // size], centre[listed % size]], axis=1))
     return Table("od", stacked(tables), np.tile(lines, len(tables)))
 
 

@@ -115,14 +115,14 @@ def _nearest(links: Links, owner: Ints, x_m: Floats, y_m: Floats) -> OnLinks:
     travel = where[after] - where[before]
     rest = point
     for reach_m in (min(SETTINGS.close_m + 2 * SETTINGS.wrong_way_m, SETTINGS.reach_m), SETTINGS.reach_m):
-        sure = np.zeros(count, bool)
+        settled = np.zeros(count, bool)
         for start in range(0, len(rest), 1 << 15):
             part = rest[start : start + (1 << 15)]
             low, high = where[part] - reach_m, where[part] + reach_m
             row, piece = tree.query(shapely.box(*low.T, *high.T))
             near = part[row]
-            sure[_choose(on, pieces, _Pairs(near, piece, where[near], travel[near]), reach_m)] = True
-        rest = rest[~sure[rest]]
+            settled[_choose(on, pieces, _Pairs(near, piece, where[near], travel[near]), reach_m)] = True
+        rest = rest[~settled[rest]]
     return on
 
 

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.scope import Scope
+from wayveil.core.week import DAY_S
 from wayveil.errors import InputError
 
 USUAL = (0, 6, 10, 16, 20)
@@ -39,7 +40,7 @@ class Parts:
         if window is None:
             return list(range(len(self)))
         minutes = np.arange(0, 24 * 60)
-        inside = (minutes * 60 - window[0]) % 86_400 < window[1]
+        inside = (minutes * 60 - window[0]) % DAY_S < window[1]
         return sorted(set(self.index(minutes[inside] // 60).tolist()))
 
 

@@ -53,10 +53,12 @@ class _Steps:
 
     number: Ints
     """Index of the point at which each begins."""
-    here: Ints
-    there: Ints
-    at_m: Floats
+    from_link: Ints
+    to_link: Ints
+    from_m: Floats
+    """Where it begins, as a distance along its first link."""
     to_m: Floats
+    """Where it ends, as a distance along its last link."""
     goal: Floats
     """(n, 2) where it ends."""
     limit_m: Floats
@@ -136,9 +138,9 @@ def find_paths(links: Links, on: OnLinks, number: Ints, straight: Floats, progre
         number, on.link[number], on.link[number + 1], on.along_m[number], on.along_m[number + 1], on.place[number + 1],
         SETTINGS.detour * straight + SETTINGS.slack_m,
     )  # fmt: skip
-    ahead = rest.to_m - rest.at_m
-    direct = (rest.here == rest.there) & ((ahead >= 0) | ~links.oneway[rest.here])
-    found = [(number[direct], rest.here[direct], ahead[direct] >= 0, np.abs(ahead[direct]))]
+    ahead = rest.to_m - rest.from_m
+    direct = (rest.from_link == rest.to_link) & ((ahead >= 0) | ~links.oneway[rest.from_link])
+    found = [(number[direct], rest.from_link[direct], ahead[direct] >= 0, np.abs(ahead[direct]))]
     rest, straight = rest.take(~direct), straight[~direct]
     limits = (*SETTINGS.first, (SETTINGS.detour, SETTINGS.slack_m))
     for turn, (detour, slack_m) in enumerate(limits):
@@ -165,7 +167,7 @@ def _batches(network: _Network, steps: _Steps) -> Iterator[tuple[Ints, _Steps]]:
         return
     size = np.rint(np.log2(steps.limit_m))
     tile_m = np.maximum(2.0**size, SETTINGS.tile_m)
-    tile = np.c_[size, np.floor(network.place[network.links.tail[steps.here]] / tile_m[:, None])]
+    tile = np.c_[size, np.floor(network.place[network.links.tail[steps.from_link]] / tile_m[:, None])]
     order = np.lexsort(tile.T)
     begin = np.flatnonzero(np.r_[True, (tile[order][1:] != tile[order][:-1]).any(axis=1)])
     for first, last in pairwise([*begin.tolist(), len(steps)]):
@@ -183,12 +185,12 @@ class _Ends:
 
 
 def _ends(network: _Network, steps: _Steps) -> tuple[_Ends, _Ends]:
-    links, here, there = network.links, steps.here, steps.there
-    back = np.where(links.oneway[here], np.inf, steps.at_m)
-    back_there = np.where(links.oneway[there], np.inf, network.length_m[there] - steps.to_m)
+    links, first, last = network.links, steps.from_link, steps.to_link
+    ahead_m, back_m = network.length_m[first] - steps.from_m, np.where(links.oneway[first], np.inf, steps.from_m)
+    back_last_m = np.where(links.oneway[last], np.inf, network.length_m[last] - steps.to_m)
     return (
-        _Ends(np.stack([links.head[here], links.tail[here]]), np.stack([network.length_m[here] - steps.at_m, back])),
-        _Ends(np.stack([links.tail[there], links.head[there]]), np.stack([steps.to_m, back_there])),
+        _Ends(np.stack([links.head[first], links.tail[first]]), np.stack([ahead_m, back_m])),
+        _Ends(np.stack([links.tail[last], links.head[last]]), np.stack([steps.to_m, back_last_m])),
     )
 
 
@@ -198,7 +200,7 @@ def _search(network: _Network, steps: _Steps, labels: _Labels) -> Iterator[tuple
     ends = network.place[np.concatenate([*out.node, *into.node])]
     # A path leaves the box around its ends by at most half of what it is longer than the straight line.
     span = np.hypot(*(network.place[out.node[0]] - network.place[into.node[0]]).T)
-    around = network.length_m[steps.here] + network.length_m[steps.there]
+    around = network.length_m[steps.from_link] + network.length_m[steps.to_link]
     margin_m = float((steps.limit_m + around - span).max()) / 2
     inside = (network.place >= ends.min(axis=0) - margin_m) & (network.place <= ends.max(axis=0) + margin_m)
     near = np.flatnonzero(inside.all(axis=1))
@@ -216,8 +218,8 @@ def _search(network: _Network, steps: _Steps, labels: _Labels) -> Iterator[tuple
         code = network.link_between(near[before], near[after])
         step = chosen.number[good]
         yield part[good], [
-            (step, chosen.here[good], left == 0, begin.metres[left, good]),
-            (step, chosen.there[good], entry[good] == 0, end.metres[entry[good], good]),
+            (step, chosen.from_link[good], left == 0, begin.metres[left, good]),
+            (step, chosen.to_link[good], entry[good] == 0, end.metres[entry[good], good]),
             (step[at], code // 2, code % 2 == 0, network.length_m[code // 2]),
         ]
 

@@ -17,7 +17,7 @@ from wayveil.release.number import estimate_number
 
 Floats = NDArray[np.float64]
 
-_90 = 1.645
+_INTERVAL_SD = 1.645
 """A normal variable lies within this many standard deviations with a probability of 90 %."""
 
 
@@ -99,8 +99,9 @@ class Figures:
         e^(relative²/2) times the median. The interval is the union of both. Both errors are added in quadrature,
         upwards and downwards. The interval contains the value and nothing below zero.
         """
-        absolute = _90 * np.sqrt(variance)
-        down, up = mean * -np.expm1(-_90 * relative - relative**2 / 2), mean * np.expm1(_90 * relative)
+        absolute = _INTERVAL_SD * np.sqrt(variance)
+        down = mean * -np.expm1(-_INTERVAL_SD * relative - relative**2 / 2)
+        up = mean * np.expm1(_INTERVAL_SD * relative)
         low, high = mean - np.hypot(down, absolute), mean + np.hypot(up, absolute)
         sd = np.hypot(relative * mean, np.sqrt(variance))
         return cls(value, sd, np.clip(low, 0.0, value), np.maximum(high, value))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from wayveil.audit import audit_synthetic
-from wayveil.errors import InputError
+from wayveil.core.whole_number import as_whole_number
 from wayveil.evaluation.compare_files import compare_files
 from wayveil.io.check import check
 from wayveil.io.files import read
@@ -99,8 +99,7 @@ def run_demo(
     -------
     Free (simulated data); with real data, the files in `public` would have cost ε = 1.
     """
-    if not _FEWEST <= n <= _MOST:
-        raise InputError(f"n= must be from {_FEWEST} to {_MOST:,}.")
+    n = as_whole_number(n, "n=", _FEWEST, _MOST)
     files = Files(Path(folder))
     make_room(files, force)
     done: list[Step] = []

@@ -10,7 +10,6 @@ Privacy: free (public values only).
 
 import json
 import math
-import operator
 import os
 from dataclasses import dataclass
 from functools import cache, partial
@@ -20,13 +19,15 @@ from typing import Any
 import numpy as np
 
 from wayveil.core.scope import Scope
+from wayveil.core.whole_number import as_whole_number
 from wayveil.errors import InputError
 from wayveil.io.scope_files import scope_of
 from wayveil.privacy.budget import Number, decimal_text, exact_delta, exact_epsilon
 from wayveil.privacy.mechanism import Cost
 from wayveil.privacy.unit import Unit, parse_unit
-from wayveil.questions.catalogue import QUESTIONS, SHARES, measurement_cost
+from wayveil.questions.catalogue import QUESTIONS, SHARES
 from wayveil.questions.norms import guessed_norm, norms_part
+from wayveil.questions.shares import measurement_cost
 from wayveil.release.kinds import KINDS
 
 TABLE = Path(__file__).with_name("expected_errors.json")
@@ -85,7 +86,7 @@ class Plan(Setting):
     >>> expected.results[0].kind
     'number'
     >>> expected
-    Plan(epsilon=1, unit='trajectory'; print it)
+    Plan(epsilon=1, unit='trajectory'; print it for details)
 
     Privacy
     -------
@@ -97,7 +98,7 @@ class Plan(Setting):
     def __repr__(self) -> str:
         delta = f", delta={self.delta:g}" if self.delta else ""
         most = f", max_per_user={self.max_per_user}" if self.max_per_user is not None else ""
-        return f"Plan(epsilon={self.epsilon}{delta}, unit='{self.unit}'{most}; print it)"
+        return f"Plan(epsilon={self.epsilon}{delta}, unit='{self.unit}'{most}; print it for details)"
 
     def __str__(self) -> str:
         """Return one sentence about all kinds of results."""
@@ -141,8 +142,8 @@ def plan(
     Examples
     --------
     >>> import wayveil
-    >>> found = wayveil.plan(trips=20_000, scope="san-francisco", epsilon=1)
-    >>> found["hours"].word, found["number"].word
+    >>> expected = wayveil.plan(trips=20_000, scope="san-francisco", epsilon=1)
+    >>> expected["hours"].word, expected["number"].word
     ('good', 'good')
     >>> wayveil.plan(trips=500, scope="san-francisco", epsilon="0.1")["zones"].word
     'noise'
@@ -152,9 +153,9 @@ def plan(
     Free (nothing is read or spent).
     """
     frame = scope_of(scope)
-    promised = unit if isinstance(unit, Unit) else parse_unit(unit, max_per_user)
-    count = _whole(trips, "trips")
-    people = None if users is None else _whole(users, "users")
+    promised = parse_unit(unit, max_per_user)
+    count = as_whole_number(trips, "trips=", 1, MOST_TRIPS)
+    people = None if users is None else as_whole_number(users, "users=", 1, MOST_TRIPS)
     if promised.kind == "user" and people is None:
         raise InputError("users= is needed at user level: about how many users there are.")
     if people is not None and people > count:
@@ -235,16 +236,6 @@ def _error(kind: str, side_km: float, trips: float, signal: float) -> float:
         at = np.log(np.asarray(table[axis], float))
         errors = np.apply_along_axis(partial(np.interp, math.log(value), at), 0, errors)
     return float(errors)
-
-
-def _whole(value: int, name: str) -> int:
-    try:
-        number = operator.index(value)
-    except TypeError:
-        number = 0
-    if isinstance(value, bool) or not 1 <= number <= MOST_TRIPS:
-        raise InputError(f"{name}= must be a whole number from 1 to {MOST_TRIPS:,}.")
-    return number
 
 
 def _percent(error: float) -> str:

@@ -194,55 +194,55 @@ def do_run(
     Privacy: spends ε once. A run that was interrupted after its release was written continues from it and spends
     nothing; a release that does not match the file is refused.
     """
-    how, make, out = run.measure, run.synthesize, run.output
-    release, synthetic = Path(out.release), Path(out.synthetic)
-    roads, rules = (None if name is None else Path(name) for name in (make.roads, make.rules))
+    measure, synthesize, output = run.measure, run.synthesize, run.output
+    release, synthetic = Path(output.release), Path(output.synthetic)
+    roads, rules = (None if name is None else Path(name) for name in (synthesize.roads, synthesize.rules))
     _check_all(run)
-    spent, others = not release.exists(), synthetic.exists() and make.seed is None
+    spent, others = not release.exists(), synthetic.exists() and synthesize.seed is None
     if spent:
-        _check_signal(how)
-        ledger = None if how.ledger is None else Path(how.ledger)
+        _check_signal(measure)
+        ledger = None if measure.ledger is None else Path(measure.ledger)
         wanted = FileMeasurement(
-            how.file, how.scope, how.epsilon, how.protects, how.dataset, ledger, how.delta, roads,
-            how.columns.model_dump(),
+            measure.file, measure.scope, measure.epsilon, measure.protects, measure.dataset, ledger, measure.delta,
+            roads, measure.columns.model_dump(),
         )  # fmt: skip
         measure_file(wanted, release, progress=progress)
     else:
         _check_same(run)
     summary = synthesize_file(
-        release, synthetic, roads=roads, rules=rules, n=make.n, people=make.people, seed=make.seed,
-        estimator=make.estimator, say=say, progress=progress,
+        release, synthetic, roads=roads, rules=rules, n=synthesize.n, people=synthesize.people, seed=synthesize.seed,
+        estimator=synthesize.estimator, say=say, progress=progress,
     )  # fmt: skip
-    if out.report is not None:
-        write_report(release, synthetic, Path(out.report), roads=roads, rules=rules, progress=progress)
-    return {"release": str(release), "report": out.report, "spent": spent, "other_trips": others, **summary}
+    if output.report is not None:
+        write_report(release, synthetic, Path(output.report), roads=roads, rules=rules, progress=progress)
+    return {"release": str(release), "report": output.report, "spent": spent, "other_trips": others, **summary}
 
 
 def _check_all(run: RunFile) -> None:
     """Check inputs and outputs as far as possible before anything is spent."""
-    how, make, out = run.measure, run.synthesize, run.output
+    measure, synthesize, output = run.measure, run.synthesize, run.output
     kind = _try_inputs(run)
-    ledger = Ledger(None if how.ledger is None else Path(how.ledger)).path
-    inputs = [how.file, how.scope, make.roads, make.rules]
-    outputs = [*files_written(Path(out.synthetic), kind), Path(out.release), out.report]
+    ledger = Ledger(None if measure.ledger is None else Path(measure.ledger)).path
+    inputs = [measure.file, measure.scope, synthesize.roads, synthesize.rules]
+    outputs = [*files_written(Path(output.synthetic), kind), Path(output.release), output.report]
     check_outputs(outputs, inputs=inputs, ledger=ledger)
-    for path in filter(None, (out.release, out.synthetic, out.report)):
+    for path in filter(None, (output.release, output.synthetic, output.report)):
         _make_folder(Path(path))
         check_output(path, force=True)
-    check_replaceable(Path(out.synthetic))
-    if out.report is not None:
-        check_page(Path(out.report))
+    check_replaceable(Path(output.synthetic))
+    if output.report is not None:
+        check_page(Path(output.report))
 
 
-def _check_signal(how: Measure) -> None:
+def _check_signal(measure: Measure) -> None:
     """Stop before anything is read or spent if the noise would hide the data."""
-    noise = count_noise(epsilon=how.epsilon, unit=how.protects, delta=how.delta)
+    noise = count_noise(epsilon=measure.epsilon, unit=measure.protects, delta=measure.delta)
     check_signal(
         noise,
-        how.protects,
-        expected_trips=how.expected_trips,
-        accept=how.accept_low_signal,
-        delta=exact_delta(how.delta) > 0,
+        measure.protects,
+        expected_trips=measure.expected_trips,
+        accept=measure.accept_low_signal,
+        delta=exact_delta(measure.delta) > 0,
         wording=RUN_FILE,
     )
 
@@ -270,8 +270,9 @@ def _try_inputs(run: RunFile) -> str:
 
 
 def _check_same(run: RunFile) -> None:
-    found, how = read_release(run.output.release), run.measure
-    expected = exact_epsilon(how.epsilon), float(exact_delta(how.delta)), how.protects, read_scope(how.scope)
+    found, measure = read_release(run.output.release), run.measure
+    promise = exact_epsilon(measure.epsilon), float(exact_delta(measure.delta)), measure.protects
+    expected = *promise, read_scope(measure.scope)
     if (found.epsilon, found.delta, Unit(found.unit, found.max_per_user), found.scope) != expected:
         raise InputError(
             f"'{Path(run.output.release).name}' already exists and was measured with other settings (epsilon "

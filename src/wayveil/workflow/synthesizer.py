@@ -1,4 +1,4 @@
-"""Synthesizer: data frames in, data frames out, with the `fit` and `sample` of other synthesizers."""
+"""Synthesizer: data frames in, data frames out, with `fit` and `sample`, as other synthesizers have them."""
 
 import inspect
 import os
@@ -16,7 +16,7 @@ from wayveil.io.scope_files import scope_of
 from wayveil.measurement import measure
 from wayveil.privacy.budget import Number, decimal_text, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger
-from wayveil.privacy.unit import MOST_PER_USER, Unit, parse_unit
+from wayveil.privacy.unit import Unit, parse_unit
 from wayveil.progress import Progress, quiet
 from wayveil.release import Release
 from wayveil.rules.user_input import Rules, as_rules
@@ -25,7 +25,7 @@ from wayveil.synthesis.request import Request
 
 
 class Synthesizer:
-    """Make synthetic trajectories from a data frame, with the `fit` and `sample` of other synthesizers.
+    """Make synthetic trajectories from a data frame, with `fit` and `sample`, as other synthesizers have them.
 
     `fit` measures the data once; `sample` returns a frame of the same kind with the same column names.
 
@@ -77,7 +77,7 @@ class Synthesizer:
         progress: Progress = quiet,
         **columns: Any,
     ) -> None:
-        self.epsilon, self.delta, self.unit = exact_epsilon(epsilon), exact_delta(delta), _unit_of(unit, max_per_user)
+        self.epsilon, self.delta, self.unit = exact_epsilon(epsilon), exact_delta(delta), parse_unit(unit, max_per_user)
         self.max_per_user = self.unit.max_per_user if self.unit.kind == "user" else None
         self.expected_trips, self.accept_low_signal = expected_trips, accept_low_signal
         if dataset is not None and not (isinstance(dataset, str) and dataset.strip()):
@@ -165,23 +165,6 @@ def _arguments() -> list[str]:
     """Names of the constructor's arguments, without the options of `read`."""
     parameters = inspect.signature(Synthesizer).parameters.values()
     return [parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY]
-
-
-def _unit_of(unit: Unit | str, max_per_user: int | None) -> Unit:
-    """The unit; its errors name Python arguments."""
-    if isinstance(unit, Unit):
-        return unit
-    kind = unit.strip().lower() if isinstance(unit, str) else ""
-    if kind not in ("trajectory", "user"):
-        raise InputError("unit must be 'trajectory', or 'user' with max_per_user=, or a wayveil.Unit.")
-    if kind == "trajectory" and max_per_user is not None:
-        raise InputError("max_per_user= applies only to unit='user'; leave it out with unit='trajectory'.")
-    if kind == "user" and max_per_user is None:
-        raise InputError("unit='user' needs max_per_user=, the largest number of trajectories used per user.")
-    try:
-        return parse_unit(kind, max_per_user)
-    except InputError:
-        raise InputError(f"max_per_user= must be a whole number from 1 to {MOST_PER_USER:,}.") from None
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,12 @@
 """Tell real from synthetic trips by their features."""
 
-from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.optional import needed
+from wayveil.core.threads import one_thread
 from wayveil.evaluation.trips.features import Features
 from wayveil.evaluation.trips.result import TellingFeature
 from wayveil.evaluation.trips.settings import SETTINGS
@@ -17,14 +17,6 @@ Floats = NDArray[np.float64]
 def require_sklearn() -> None:
     """InputError with the command to install scikit-learn, if it is missing."""
     needed("sklearn.ensemble", "trips=True")
-
-
-def one_thread() -> AbstractContextManager[Any]:
-    """Fit with one thread: on a few thousand trips more threads wait for each other longer than they work."""
-    from threadpoolctl import threadpool_limits
-
-    limits: AbstractContextManager[Any] = threadpool_limits(1)
-    return limits
 
 
 def area_under_curve(real: dict[str, Features], synthetic: dict[str, Features], seed: int = 0) -> float:
@@ -41,8 +33,8 @@ def area_under_curve(real: dict[str, Features], synthetic: dict[str, Features], 
     )
     folds = StratifiedKFold(SETTINGS.folds, shuffle=True, random_state=seed)
     with one_thread():
-        sure = cross_val_predict(model, table, label, cv=folds, method="predict_proba")[:, 1]
-    return float(roc_auc_score(label, sure))
+        probability = cross_val_predict(model, table, label, cv=folds, method="predict_proba")[:, 1]
+    return float(roc_auc_score(label, probability))
 
 
 def _table(groups: dict[str, Features]) -> Floats:

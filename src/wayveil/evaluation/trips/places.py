@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.week import DAY_S
 from wayveil.evaluation.paths import Paths
 from wayveil.evaluation.trips.sets import cell_codes, hours
 from wayveil.evaluation.trips.settings import DAY_PARTS_H, SETTINGS
@@ -93,7 +94,7 @@ def _may_stay(paths: Paths) -> Ints:
     # One sorted axis for all trips: each begins a day after the one before has ended.
     owner = paths.owner
     elapsed = np.maximum(paths.t_utc - paths.t_utc[paths.first][owner], 0.0)
-    span = np.maximum.reduceat(elapsed, paths.first) + 86_400.0
+    span = np.maximum.reduceat(elapsed, paths.first) + DAY_S
     clock = elapsed + np.r_[0.0, np.cumsum(span[:-1])][owner]
     then = np.searchsorted(clock, clock + SETTINGS.stay_s)
     point = np.flatnonzero(then <= paths.last[owner])

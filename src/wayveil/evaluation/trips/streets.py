@@ -33,7 +33,7 @@ def flow_codes(paths: Paths, matched: Matched) -> dict[str, tuple[Ints, Ints]]:
 
 
 def flow_error(real: tuple[Ints, Ints], other: tuple[Ints, Ints]) -> float | None:
-    """WAPE: Σ|a − b| / Σa over all streets, with the flows b scaled to the total of a; None without a real flow."""
+    """Weighted absolute percentage error Σ|a − b| / Σa over all streets, b scaled to the total of a; None if Σa = 0."""
     streets, code = np.unique(np.r_[real[1], other[1]], return_inverse=True)
     split = len(real[1])
     a, b = (

@@ -3,8 +3,9 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.threads import one_thread
+from wayveil.core.week import DAY_S
 from wayveil.evaluation.paths import Paths
-from wayveil.evaluation.trips.classifier import one_thread
 from wayveil.evaluation.trips.sets import cell_codes
 from wayveil.evaluation.trips.settings import SETTINGS
 
@@ -89,7 +90,7 @@ def _journeys(paths: Paths) -> tuple[Floats, Floats]:
     first, last = paths.first, paths.last
     x, y, duration_s = paths.x_m, paths.y_m, paths.t_utc[last] - paths.t_utc[first]
     distance = np.hypot(x[last] - x[first], y[last] - y[first])
-    weekday, hour = np.floor(paths.start_week_s / 86_400), paths.start_clock_s / 3600
+    weekday, hour = np.floor(paths.start_week_s / DAY_S), paths.start_clock_s / 3600
     table = np.column_stack([x[first], y[first], x[last], y[last], distance, weekday, hour])
     timed = duration_s > 0
     return table[timed], duration_s[timed]

@@ -35,8 +35,8 @@ class Family:
 
     axis: Floats
     """Position of each bin; the penalty on curvature is uniform along this axis."""
-    fades: Floats
-    """(fades, bins): the decays f, which are added to η."""
+    decays: Floats
+    """(decays, bins): the decays f, which are added to η."""
 
 
 Kind = Callable[[Floats], tuple[Family, ...]]
@@ -50,23 +50,23 @@ def without_decay(middles: Floats) -> tuple[Family]:
 
 def from_bin_to_bin(middles: Floats) -> tuple[Family]:
     """Smooth from bin to bin; large values decay as in a gamma distribution."""
-    return (Family(np.arange(len(middles), dtype=float), _gamma_fades(middles)),)
+    return (Family(np.arange(len(middles), dtype=float), _gamma_decays(middles)),)
 
 
 def also_by_log(middles: Floats) -> tuple[Family, Family]:
     """As `from_bin_to_bin`, or smooth in the logarithm: counts may differ much from 1 to 2 km, little from 60 to 61."""
-    return (*from_bin_to_bin(middles), Family(np.log(middles), _gamma_fades(middles)))
+    return (*from_bin_to_bin(middles), Family(np.log(middles), _gamma_decays(middles)))
 
 
 def about_lognormal(middles: Floats) -> tuple[Family]:
     """Smooth in the logarithm, with a lognormal decay around a value that the slope of a straight η determines."""
     log_value = np.log(middles / middles[-1])
-    gathered = -0.5 * np.array(CURVES.narrowness)[:, None] * (log_value - log_value.mean()) ** 2
-    fades = np.concatenate([_gamma_fades(middles), np.maximum(gathered, CURVES.deepest)])
-    return (Family(np.log(middles), fades),)
+    lognormal = -0.5 * np.array(CURVES.narrowness)[:, None] * (log_value - log_value.mean()) ** 2
+    decays = np.concatenate([_gamma_decays(middles), np.maximum(lognormal, CURVES.deepest)])
+    return (Family(np.log(middles), decays),)
 
 
-def _gamma_fades(middles: Floats) -> Floats:
+def _gamma_decays(middles: Floats) -> Floats:
     result: Floats = np.maximum(-np.array(CURVES.decays)[:, None] * middles / middles[-1], CURVES.deepest)
     return result
 
@@ -103,7 +103,7 @@ def curves_with_unknown_start(
     intervals this matters: a hundred spurious trips with an interval of one second have more points than all others.
     """
     curves, evidences = [], []
-    for begin in range(0, max(len(counts) - 4, 1), max(1, len(counts) // CURVES.begins)):
+    for begin in range(0, max(len(counts) - 4, 1), max(1, len(counts) // CURVES.first_bins)):
         found, evidence = smooth_curves(counts[begin:], noise, kind(middles[begin:]), total)
         curves.append(np.pad(found, ((0, 0), (begin, 0))))
         evidences.append(evidence - (counts[:begin] ** 2).sum() / (4 * noise**2))
@@ -136,17 +136,17 @@ def smooth_curves(
     curves, evidences = [], []
     for family in families:
         bends, evenness = _bends(family.axis)
-        for fade in family.fades:
-            start = np.log(max(counts.sum(), np.sqrt(variance)) / np.exp(fade).sum())
+        for decay in family.decays:
+            start = np.log(max(counts.sum(), np.sqrt(variance)) / np.exp(decay).sum())
             log_curve = np.full(len(counts), start)
             for stiffness in CURVES.stiffness:
-                log_curve, one = _fit_curve(seen, fade, stiffness, bends, log_curve)
-                curves.append(np.exp(log_curve + fade))
+                log_curve, one = _fit_curve(seen, decay, stiffness, bends, log_curve)
+                curves.append(np.exp(log_curve + decay))
                 evidences.append(one + evenness)
     return np.array(curves), np.array(evidences)
 
 
-def _fit_curve(seen: _Seen, fade: Floats, stiffness: float, bends: Floats, log_curve: Floats) -> tuple[Floats, float]:
+def _fit_curve(seen: _Seen, decay: Floats, stiffness: float, bends: Floats, log_curve: Floats) -> tuple[Floats, float]:
     """η by Gauss–Newton steps from a stiffer curve, and its log evidence in Laplace's approximation.
 
     The curvature is a band matrix H, and the total adds m·mᵀ / variance to it, where m is the curve. So each step is
@@ -156,7 +156,7 @@ def _fit_curve(seen: _Seen, fade: Floats, stiffness: float, bends: Floats, log_c
 
     stiff = stiffness * _bands(bends, len(seen.counts))
     for _ in range(CURVES.first_steps if stiffness == CURVES.stiffness[0] else CURVES.steps):
-        mean = np.exp(log_curve + fade)
+        mean = np.exp(log_curve + decay)
         slope = mean * ((seen.counts - mean) / seen.variance + (seen.total - mean.sum()) / seen.total_variance)
         slope -= stiffness * _pull(log_curve, bends)
         both = dpbtrs(dpbtrf(_curvature(mean, stiff, seen.variance))[0], np.stack([slope, mean], axis=1))[0]
@@ -166,7 +166,7 @@ def _fit_curve(seen: _Seen, fade: Floats, stiffness: float, bends: Floats, log_c
         log_curve = log_curve + step * min(1.0, CURVES.longest_step / max(largest, 1e-12))
         if largest < CURVES.converged:
             break
-    mean = np.exp(log_curve + fade)
+    mean = np.exp(log_curve + decay)
     root = dpbtrf(_curvature(mean, stiff, seen.variance))[0]
     misfit = ((seen.counts - mean) ** 2).sum() / seen.variance + stiffness * (_bent(log_curve, bends) ** 2).sum()
     misfit += (seen.total - mean.sum()) ** 2 / seen.total_variance

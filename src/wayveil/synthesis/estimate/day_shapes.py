@@ -21,10 +21,11 @@ _HOURS = np.arange(24) + 0.5
 def day_shapes() -> NDArray[np.float64]:
     """(shapes, 24) shares of the hours."""
     shapes = [np.full(24, 1 / 24)]
-    for gathered in DAY_SHAPES.gathered:
+    for concentration in DAY_SHAPES.concentrations:
         for around in range(0, 24, 2):
-            shapes.append(np.exp(gathered * np.cos(2 * np.pi * (_HOURS - around) / 24)))
-    by_day = 1 / (1 + np.exp(-1.5 * (_HOURS - 6))) / (1 + np.exp(_HOURS - 21))
+            shapes.append(np.exp(concentration * np.cos(2 * np.pi * (_HOURS - around) / 24)))
+    begun = 1 / (1 + np.exp(-DAY_SHAPES.begin_steepness * (_HOURS - DAY_SHAPES.day_begins_h)))
+    by_day = begun / (1 + np.exp(_HOURS - DAY_SHAPES.day_ends_h))
     for morning in DAY_SHAPES.mornings_h:
         for evening in DAY_SHAPES.evenings_h:
             rush = np.exp(-0.5 * ((_HOURS - morning) / DAY_SHAPES.morning_spread_h) ** 2)

@@ -8,7 +8,6 @@ Privacy: free (post-processing of the release).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,11 +18,10 @@ from wayveil.core.pyramid import Field, pool, spread
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer
 from wayveil.questions.field import Blocks
+from wayveil.synthesis.estimate.learned import features
+from wayveil.synthesis.estimate.learned.refine import Kind, Observed, Refined, refine, with_warning
 from wayveil.synthesis.estimate.mapped_density import estimate_mapped_field
 from wayveil.synthesis.estimate.settings import FIELDS
-
-if TYPE_CHECKING:
-    from wayveil.synthesis.estimate.learned.refine import Kind, Refined
 
 _LEAST = 1e-300
 """Keeps logarithms and quotients of an empty field finite."""
@@ -145,20 +143,16 @@ def _bayes(grids: Grids) -> tuple[Field, Field]:
     return occupancy, estimate_field(grids.ends, count, area, base=sharp, coarse_base=occupancy, neighbours=False)
 
 
-def _learned(grids: Grids, bayes: tuple[Field, Field], warn: bool = True) -> "tuple[Refined, Refined]":
+def _learned(grids: Grids, bayes: tuple[Field, Field], warn: bool = True) -> tuple[Refined, Refined]:
     """Both fields corrected by the network; if `warn`, with a warning when the Bayesian estimate is used instead."""
-    # Only the learned estimator needs the network.
-    from wayveil.synthesis.estimate.learned import features
-    from wayveil.synthesis.estimate.learned import refine as network
-
     area = grids.area
 
     def corrected(
-        levels: Sequence[NoisyLevel], field: Field, kind: "Kind", other_field: NDArray[np.float32]
-    ) -> "Refined":
-        observed = network.Observed(levels, grids.count, area, grids.road_features or None)
-        found = network.refine(observed, field, kind=kind, other_field=other_field)
-        return network.with_warning(found) if warn else found
+        levels: Sequence[NoisyLevel], field: Field, kind: Kind, other_field: NDArray[np.float32]
+    ) -> Refined:
+        observed = Observed(levels, grids.count, area, grids.road_features or None)
+        refined = refine(observed, field, kind=kind, other_field=other_field)
+        return with_warning(refined) if warn else refined
 
     from_ends = features.inputs_for_occupancy(grids.ends, bayes[1], area)
     occupancy = corrected(grids.points, bayes[0], "occupancy", from_ends)

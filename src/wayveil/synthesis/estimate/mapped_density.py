@@ -14,14 +14,11 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core.density import NoisyLevel, from_parent, reconcile, towards_parent
+from wayveil.core.density import DIRECTIONS, NoisyLevel, from_parent, reconcile, towards_parent
 from wayveil.core.nonnegative import nonnegative_fit
 from wayveil.core.posterior import posterior_mean
 from wayveil.core.pyramid import Field, pool, shifted, spread
 from wayveil.synthesis.estimate.settings import MAPPED_DENSITY
-
-_DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
-"""(down, right) to the neighbours of a cell on one side of it; the other side is the opposite direction."""
 
 
 def estimate_mapped_field(
@@ -90,7 +87,7 @@ def _with_surroundings(level: NoisyLevel, estimate: Field, means: NDArray[np.flo
     """Posterior mean with a prior mean that is also regressed on neighbouring cells, never on the cell itself."""
     busier = np.divide(estimate, share, out=np.zeros_like(share), where=share > 0)
     around = [
-        0.5 * (shifted(busier, down, right) + shifted(busier, -down, -right)) * share for down, right in _DIRECTIONS
+        0.5 * (shifted(busier, down, right) + shifted(busier, -down, -right)) * share for down, right in DIRECTIONS
     ]
     columns = np.concatenate([means, np.stack(around)])
     mean = means.sum(axis=0)

@@ -1,20 +1,16 @@
-"""Hours at which trips start and end in each place, and an exchange of departures that reproduces them.
+"""Hours at which trips start and end in each place.
 
 Trips go into the centre in the morning and out of it in the evening, so each place has its own distribution of hours
 for starts and for ends. The places are the leaves of the question's tree of cuts. The ratio of a place's share at an
 hour to that of all places, minus one, has a Gaussian process prior with two parts:
 
-- *tide*: trips start far from the centre at the hours at which they end near it, in proportion to the distance;
+- *commuting*: trips start far from the centre at the hours at which they end near it, in proportion to the distance;
 - *own*: each place deviates by itself, for starts and for ends, similarly to places that are close in the tree.
 
 Both are correlated at close hours, less so between working days and the weekend. Neither changes the total shares of
 hours or of places, which other answers give. The answer is linear in the ratios, also in its balance of inward and
 outward, so the posterior mean has a closed form. The estimate is averaged over the standard deviations of both parts,
 weighted by evidence; they may be zero, in which case the hours are the same in all places.
-
-Departures are then exchanged between pairs of trips, so the distribution of departures stays exactly the same. The
-probability of an exchange depends on a factor of (start, hour) and a factor of (end, hour), fitted so that each place
-has its distribution of hours.
 
 Privacy: free (post-processing).
 """
@@ -25,8 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.pyramid import Field
-from wayveil.core.scope import Scope
-from wayveil.core.week import SATURDAY, hour_of_day_or_weekend, part_of_hour
+from wayveil.core.week import SATURDAY, part_of_hour
 from wayveil.questions.answer import Answer
 from wayveil.questions.end_point_hours import EndPointHours
 from wayveil.synthesis.estimate.estimates import RegionFlows
@@ -52,7 +47,7 @@ class Ends:
     """(2, places) share of the starts, and of the ends, in each place."""
     distance: Table
     """(2, places) their mean distance from the centre, from 0 to 1."""
-    apart: Table
+    gap: Table
     """(2, places) mean difference of the distances of a trip's ends, of the trips that start, or end, in each place."""
 
 
@@ -76,15 +71,15 @@ def ends_of(question: EndPointHours, starts: Field, ends: Field, flows: RegionFl
     place, region = question.region_of_cell.ravel(), flows.regions.ravel()
     away = [_means(question.distance, weight, region, len(flows.shares)) for weight in weights]
     difference = np.abs(np.subtract.outer(*away))
-    masses, distances, aparts = [], [], []
+    masses, distances, gaps = [], [], []
     for axis, weight in enumerate(weights):
         trips = np.maximum(flows.shares.sum(axis=1 - axis), 1e-300)
-        apart = (flows.shares * difference).sum(axis=1 - axis) / trips
+        gap = (flows.shares * difference).sum(axis=1 - axis) / trips
         mass = np.bincount(place, weight, minlength=question.regions)
         masses.append(mass / mass.sum())
         distances.append(_means(question.distance, weight, place, question.regions))
-        aparts.append(_means(apart[region], weight, place, question.regions))
-    return Ends(np.array(masses), np.array(distances), np.array(aparts))
+        gaps.append(_means(gap[region], weight, place, question.regions))
+    return Ends(np.array(masses), np.array(distances), np.array(gaps))
 
 
 def _means(values: Table, weight: Table, group: NDArray[np.int64], groups: int) -> Table:
@@ -99,8 +94,8 @@ def place_ratios(
     """(places, 48) posterior means of the ratios of starts and of ends; 1 if all is noise.
 
     With O the matrix that sums places into the rows of the answer and P that of hours into its parts, the answer is
-    O·(1 + X)·Pᵀ + noise. The covariance of X is (own²·K + tide²·t·tᵀ) ⊗ H. The eigenvectors of O·K·Oᵀ and P·H·Pᵀ make
-    the first part diagonal, and the second has rank one in them (Sherman–Morrison).
+    O·(1 + X)·Pᵀ + noise. The covariance of X is (own²·K + commuting²·t·tᵀ) ⊗ H. The eigenvectors of O·K·Oᵀ and
+    P·H·Pᵀ make the first part diagonal, and the second has rank one in them (Sherman–Morrison).
 
     Parameters
     ----------
@@ -113,54 +108,54 @@ def place_ratios(
     """
     rows = count * _observed(question, places)
     parts = (np.arange(question.parts)[:, None] == part_of_hour(question.parts)) * hours
-    similar, tide, hourly = _similar_places(places), _tide(places), _similar_hours(hours)
+    similar, outward, hourly = _similar_places(places), _outward(places), _similar_hours(hours)
     rest = noisy - np.outer(rows.sum(axis=1), parts.sum(axis=1))
     by_row, row_axes = np.linalg.eigh(rows @ similar @ rows.T)
     by_part, part_axes = np.linalg.eigh(parts @ hourly @ parts.T)
-    own_pull, tide_pull = _pulls(
+    own_pull, commuting_pull = _pulls(
         row_axes.T @ rest @ part_axes,
         np.outer(np.maximum(by_row, 0.0), np.maximum(by_part, 0.0)),
-        row_axes.T @ rows @ tide,
+        row_axes.T @ rows @ outward,
         np.maximum(by_part, 0.0),
         2 * noise**2,
     )
-    moved = similar @ rows.T @ row_axes @ own_pull + np.outer(tide, tide_pull)
+    moved = similar @ rows.T @ row_axes @ own_pull + np.outer(outward, commuting_pull)
     start, end = np.split(1.0 + moved @ part_axes.T @ parts @ hourly, 2)
     return start, end
 
 
-def _pulls(turned: Table, spread: Table, tide: Table, by_part: Table, variance: float) -> tuple[Table, Table]:
-    """own²·Σ⁻¹y and tide²·tᵀΣ⁻¹y, averaged over the standard deviations, weighted by evidence × prior probability.
+def _pulls(turned: Table, spread: Table, outward: Table, by_part: Table, variance: float) -> tuple[Table, Table]:
+    """own²·Σ⁻¹y and commuting²·tᵀΣ⁻¹y, averaged over the standard deviations, weighted by evidence × prior probability.
 
-    Σ = own²·spread + tide²·(t·tᵀ)·by_part + variance for the answer y, all in the basis of the eigenvectors.
+    Σ = own²·spread + commuting²·(t·tᵀ)·by_part + variance for the answer y, all in the basis of the eigenvectors.
     """
-    evidence, own_pulls, tide_pulls = [], [], []
+    evidence, own_pulls, commuting_pulls = [], [], []
     for own in PLACE_HOURS.own:
-        for strength in PLACE_HOURS.tide:
+        for strength in PLACE_HOURS.commuting:
             diagonal = own**2 * spread + variance
-            weighted = tide[:, None] / diagonal
-            along, ours = (weighted * tide[:, None]).sum(axis=0), (weighted * turned).sum(axis=0)
+            weighted = outward[:, None] / diagonal
+            along, projected = (weighted * outward[:, None]).sum(axis=0), (weighted * turned).sum(axis=0)
             added = strength**2 * by_part
-            solved = turned / diagonal - weighted * (added * ours / (1 + added * along))
+            solved = turned / diagonal - weighted * (added * projected / (1 + added * along))
             fit = (turned * solved).sum() + np.log(diagonal).sum() + np.log1p(added * along).sum()
             evidence.append(-0.5 * float(fit))
             own_pulls.append(own**2 * solved)
-            tide_pulls.append(strength**2 * tide @ solved)
-    chances = np.outer(PLACE_HOURS.own_chances, PLACE_HOURS.tide_chances).ravel()
+            commuting_pulls.append(strength**2 * outward @ solved)
+    chances = np.outer(PLACE_HOURS.own_chances, PLACE_HOURS.commuting_chances).ravel()
     weight = np.exp(np.array(evidence) - max(evidence)) * chances
     weight /= weight.sum()
-    return np.tensordot(weight, own_pulls, 1), np.tensordot(weight, tide_pulls, 1)
+    return np.tensordot(weight, own_pulls, 1), np.tensordot(weight, commuting_pulls, 1)
 
 
 def _observed(question: EndPointHours, places: Ends) -> Table:
     """(rows of the answer, 2 × places): the share of a trajectory that each place adds to each row."""
     inside = np.kron(np.eye(2), np.arange(question.groups)[:, None] == question.group_of_leaf)
-    heard = places.mass * (1 - places.apart) / 2
+    counted = places.mass * (1 - places.gap) / 2
     balance = places.mass * places.distance * [[1.0], [-1.0]]
-    return np.vstack([inside * heard.ravel(), balance.ravel()])
+    return np.vstack([inside * counted.ravel(), balance.ravel()])
 
 
-def _tide(places: Ends) -> Table:
+def _outward(places: Ends) -> Table:
     """(2 × places,) distance from the centre for starts and its negative for ends, with mean 0 and variance 1 each."""
     away = places.distance - (places.mass * places.distance).sum(axis=1, keepdims=True)
     deviation = np.sqrt((places.mass * away**2).sum(axis=1, keepdims=True))
@@ -192,57 +187,3 @@ def _similar_hours(hours: Table) -> Table:
     days = np.full((2, 2), 1 - PLACE_HOURS.weekend_share) + PLACE_HOURS.weekend_share * np.eye(2)
     centred = np.eye(len(hours)) - hours
     return np.asarray(centred @ np.kron(days, near) @ centred.T)
-
-
-def exchanged_departures(
-    found: PlaceHours,
-    departure_utc: NDArray[np.float64],
-    origin: NDArray[np.int64],
-    destination: NDArray[np.int64],
-    scope: Scope,
-    random: np.random.Generator,
-) -> NDArray[np.float64]:
-    """The same departures, reassigned to trips by their start and end regions.
-
-    In each step two trips exchange their departures or not, with the probability of either state (Gibbs sampling of
-    permutations).
-    """
-    hour = hour_of_day_or_weekend(scope.local_seconds(departure_utc))
-    start, end = found.region_of_cell[origin], found.region_of_cell[destination]
-    tables = _factors(found, start, end, hour)
-    has = np.arange(len(departure_utc))  # index of the departure that each trip has
-    for _ in range(PLACE_HOURS.sweeps):
-        one, other = random.permutation(len(has))[: len(has) // 2 * 2].reshape(2, -1)
-        own_hour, other_hour = hour[has[one]], hour[has[other]]
-        gain = np.zeros(len(one))
-        for table, region in zip(tables, (start, end), strict=True):
-            gain += table[region[one], other_hour] - table[region[one], own_hour]
-            gain += table[region[other], own_hour] - table[region[other], other_hour]
-        swap = random.random(len(one)) * (1 + np.exp(-gain)) < 1
-        has[one[swap]], has[other[swap]] = has[other[swap]], has[one[swap]]
-    return departure_utc[has]
-
-
-def _factors(
-    found: PlaceHours, start: NDArray[np.int64], end: NDArray[np.int64], hour: NDArray[np.int64]
-) -> tuple[Table, Table]:
-    """Logarithms of a(start, hour) and b(end, hour), such that trips weighted by a·b have the ratios of each region.
-
-    The ratios themselves would count the same effect twice if both ends are correlated, as for short trips.
-    """
-    regions = len(found.start)
-    trips = np.bincount(start * regions + end, minlength=regions * regions).reshape(regions, regions).astype(float)
-    hours = np.bincount(hour, minlength=found.start.shape[1]) / max(len(hour), 1)
-    hour_shares = [hours * np.exp(table) for table in (found.start, found.end)]
-    hour_shares = [table / np.maximum(table.sum(axis=1, keepdims=True), 1e-300) for table in hour_shares]
-    # Not `rake`: the table of (start, end, hour) is never built, only its factors a and b are.
-    a: Table = np.exp(found.start)
-    b: Table = np.exp(found.end)
-    for _ in range(PLACE_HOURS.factor_rounds):
-        for own, other, flows, share in ((a, b, trips, hour_shares[0]), (b, a, trips.T, hour_shares[1])):
-            whole = (own * hours) @ other.T  # (regions, regions): sums over the hours
-            seen = own * hours * ((flows / np.maximum(whole, 1e-300)) @ other)
-            target = flows.sum(axis=1, keepdims=True) * share
-            factor = np.divide(target, seen, out=np.ones_like(seen), where=seen > 0)
-            own *= np.clip(factor, 1 / PLACE_HOURS.most_factor, PLACE_HOURS.most_factor)
-    return np.log(np.clip(a, 1e-6, 1e6)), np.log(np.clip(b, 1e-6, 1e6))

@@ -30,7 +30,7 @@ class CurveSettings:
     """Largest change of a log count at which the iteration ends."""
     deepest: float = -60.0
     """Least log of a decay; keeps exponentials within the range of floats."""
-    begins: int = 24
+    first_bins: int = 24
     """About how many first bins are tried for a curve with an unknown first bin."""
     table_rounds: int = 20
     """Rounds of raking a two-way table to its margins."""
@@ -40,7 +40,7 @@ class CurveSettings:
 class DayShapeSettings:
     """Typical distributions of departures over the hours of a day."""
 
-    gathered: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
+    concentrations: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
     """κ of von Mises distributions: from nearly uniform to nearly all departures within eight hours."""
     mornings_h: tuple[float, ...] = (7.5, 8.5)
     """Hour of the morning peak."""
@@ -52,6 +52,12 @@ class DayShapeSettings:
     """Standard deviation of the evening peak in hours."""
     rush_shares: tuple[float, ...] = (0.2, 0.4, 0.6)
     """Share of the trips in both peaks."""
+    day_begins_h: float = 6.0
+    """Hour at which trips that are not in a peak begin, and half of them have begun."""
+    day_ends_h: float = 21.0
+    """Hour at which half of these have ended."""
+    begin_steepness: float = 1.5
+    """How much faster, per hour, they begin than they end: most people get up within two hours."""
     any_hour_share: float = 0.03
     """Share of the trips that is uniform over the hours."""
 
@@ -129,6 +135,8 @@ class SpeedSettings:
     """Number of medians of the lognormal shapes, evenly spaced in the logarithm."""
     spreads: tuple[float, ...] = (0.25, 0.45, 0.7, 1.0, 1.4)
     """Standard deviations of the logarithm."""
+    least_inside: float = 0.49
+    """Least share of a shape within the bins; just below a half, so that a median at the last edge counts."""
     slowest: float = 1e-3
     """Least ratio of a median to the fastest speed; slower shapes would be entirely in the first bin."""
     anything_share: float = 0.002
@@ -230,18 +238,12 @@ class PlaceHourSettings:
     """Possible standard deviations of a place's own relative share at an hour."""
     own_chances: tuple[float, ...] = (0.3, 0.25, 0.25, 0.15, 0.05)
     """Prior probabilities of these."""
-    tide: tuple[float, ...] = (0.0, 0.1, 0.2, 0.4, 0.8)
+    commuting: tuple[float, ...] = (0.0, 0.1, 0.2, 0.4, 0.8)
     """Possible standard deviations of the relative share that follows the distance from the centre."""
-    tide_chances: tuple[float, ...] = (0.15, 0.25, 0.3, 0.25, 0.05)
-    """Prior probabilities of these. Most cities have a tide, and a moderate one."""
+    commuting_chances: tuple[float, ...] = (0.15, 0.25, 0.3, 0.25, 0.05)
+    """Prior probabilities of these. Most cities have moderate commuting."""
     ratio_bounds: tuple[float, float] = (0.05, 20.0)
     """Smallest and largest ratio of a place's share at an hour to that of all places."""
-    sweeps: int = 60
-    """Number of possible exchanges of departures for each trip."""
-    factor_rounds: int = 15
-    """Rounds of fitting the factors of starts and ends."""
-    most_factor: float = 5.0
-    """Largest factor in a step of that fit, and the inverse of the smallest."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def lognormal_shapes(edges: NDArray[np.float64]) -> NDArray[np.float64]:
     lowest = np.log(max(float(edges[1]), SPEEDS.slowest * float(edges[-1])))
     middle, width = np.meshgrid(np.linspace(lowest, log_edges[-1], SPEEDS.middles), SPEEDS.spreads)
     shares = np.diff(ndtr((log_edges - middle.ravel()[:, None]) / width.ravel()[:, None]), axis=1)
-    shares = shares[shares.sum(axis=1) > 0.49]
+    shares = shares[shares.sum(axis=1) > SPEEDS.least_inside]
     result: NDArray[np.float64] = (1 - SPEEDS.anything_share) * shares / shares.sum(
         axis=1, keepdims=True
     ) + SPEEDS.anything_share / shares.shape[1]

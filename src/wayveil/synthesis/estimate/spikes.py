@@ -25,8 +25,8 @@ def with_spikes(
     Privacy: free (post-processing).
     """
     cut, log_odds = shares.copy(), np.log(SPIKES.cut_chance / (1 - SPIKES.cut_chance))
-    for each in np.unique(group):
-        member = np.flatnonzero(group == each)
+    for number in np.unique(group):
+        member = np.flatnonzero(group == number)
         mass = float(shares[member].sum())
         if len(member) > 1 and mass > 0:
             shape, gain = _cut_shape(shares[member] / mass, counts[member], noise, total * mass)
@@ -45,19 +45,19 @@ def _cut_shape(
     log_weight = np.log(chances) - np.abs(counts - total * shapes).sum(axis=1) / noise
     top = log_weight.max()
     weight = np.exp(log_weight - top)
-    as_it_is = -np.abs(counts - total * smooth).sum() / noise
-    return weight @ shapes / weight.sum(), float(top + np.log(weight.sum()) - as_it_is)
+    unchanged = -np.abs(counts - total * smooth).sum() / noise
+    return weight @ shapes / weight.sum(), float(top + np.log(weight.sum()) - unchanged)
 
 
 def _shapes(smooth: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Each slope without a spike, then with a spike of each size in each bin; and their prior probabilities."""
     bins, sizes, slopes = len(smooth), np.array(SPIKES.spike_shares), np.array(SPIKES.slopes)
-    leaning = smooth * np.exp(slopes[:, None] * (np.arange(bins) - (bins - 1) / 2))
-    leaning /= leaning.sum(axis=1, keepdims=True)
-    leaning_chance = np.full(len(slopes), (1 - SPIKES.level_chance) / (len(slopes) - 1))
-    leaning_chance[0] = SPIKES.level_chance
+    tilted = smooth * np.exp(slopes[:, None] * (np.arange(bins) - (bins - 1) / 2))
+    tilted /= tilted.sum(axis=1, keepdims=True)
+    slope_chance = np.full(len(slopes), (1 - SPIKES.level_chance) / (len(slopes) - 1))
+    slope_chance[0] = SPIKES.level_chance
     size = sizes[:, None, None, None]
-    spiked = (1 - size) * leaning[:, None, :] + size * np.eye(bins)
-    each = np.broadcast_to(leaning_chance[:, None] * SPIKES.spike_chance / (len(sizes) * bins), spiked.shape[:3])
-    shapes = np.vstack([leaning, spiked.reshape(-1, bins)])
-    return shapes, np.r_[leaning_chance * (1 - SPIKES.spike_chance), each.ravel()]
+    spiked = (1 - size) * tilted[:, None, :] + size * np.eye(bins)
+    each = np.broadcast_to(slope_chance[:, None] * SPIKES.spike_chance / (len(sizes) * bins), spiked.shape[:3])
+    shapes = np.vstack([tilted, spiked.reshape(-1, bins)])
+    return shapes, np.r_[slope_chance * (1 - SPIKES.spike_chance), each.ravel()]

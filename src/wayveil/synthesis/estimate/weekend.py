@@ -34,21 +34,21 @@ def weekend_affinity(
         Estimated shares of the weekdays, and of the hours of all days together.
     """
     weekend = float(days[WEEKEND].sum())
-    seen = np.concatenate([week[WEEKEND].sum(axis=0), week[_WORKING].sum(axis=0)])
+    counts = np.concatenate([week[WEEKEND].sum(axis=0), week[_WORKING].sum(axis=0)])
     variance = 2 * noise**2 * np.repeat((2.0, 5.0), week.shape[1])
     log_ratios = [np.zeros(len(hours))]
-    evidence = [_log_likelihood(_expected(log_ratios[0], hours, weekend, count), seen, variance)]
+    evidence = [_log_likelihood(_expected(log_ratios[0], hours, weekend, count), counts, variance)]
     for strength in WEEKEND_HOURS.strengths:
-        log_ratio, one = _fitted(strength, seen, variance, hours, weekend, count)
+        log_ratio, log_evidence = _fitted(strength, counts, variance, hours, weekend, count)
         log_ratios.append(log_ratio)
-        evidence.append(one)
+        evidence.append(log_evidence)
     weight = np.exp(np.array(evidence) - max(evidence)) * WEEKEND_HOURS.chances
-    there, other = np.split(_expected(weight @ log_ratios / weight.sum(), hours, weekend, count), 2)
-    return np.repeat([_ratio(other, hours), _ratio(there, hours)], (5, 2), axis=0)
+    at_weekend, on_workdays = np.split(_expected(weight @ log_ratios / weight.sum(), hours, weekend, count), 2)
+    return np.repeat([_ratio(on_workdays, hours), _ratio(at_weekend, hours)], (5, 2), axis=0)
 
 
 def _fitted(
-    strength: float, seen: Hours, variance: Hours, hours: Hours, weekend: float, count: float
+    strength: float, counts: Hours, variance: Hours, hours: Hours, weekend: float, count: float
 ) -> tuple[Hours, float]:
     """The log ratio of maximum posterior for a strength (Gauss–Newton), and its log evidence (Laplace)."""
     waves = _waves(len(hours))
@@ -56,28 +56,28 @@ def _fitted(
     size = np.zeros(len(waves))
     for _ in range(WEEKEND_HOURS.steps):
         expected = _expected(size @ waves, hours, weekend, count)
-        there = expected[: len(hours)]
-        slope = there * (waves - (waves @ there / there.sum())[:, None])
-        slopes = in_parts(np.concatenate([slope, -slope], axis=1), len(seen)) / np.sqrt(variance)
+        at_weekend = expected[: len(hours)]
+        slope = at_weekend * (waves - (waves @ at_weekend / at_weekend.sum())[:, None])
+        slopes = in_parts(np.concatenate([slope, -slope], axis=1), len(counts)) / np.sqrt(variance)
         curvature = slopes @ slopes.T + np.diag(spread**-2.0)
         step = np.linalg.solve(
-            curvature, slopes @ ((seen - in_parts(expected, len(seen))) / np.sqrt(variance)) - size / spread**2
+            curvature, slopes @ ((counts - in_parts(expected, len(counts))) / np.sqrt(variance)) - size / spread**2
         )
         size = size + step / max(1.0, float(np.abs(step).max()))
-    fit = _log_likelihood(_expected(size @ waves, hours, weekend, count), seen, variance)
+    fit = _log_likelihood(_expected(size @ waves, hours, weekend, count), counts, variance)
     volume = np.linalg.slogdet(curvature * np.outer(spread, spread))[1]
     return size @ waves, float(fit - 0.5 * ((size / spread) ** 2).sum() - 0.5 * volume)
 
 
 def _expected(log_ratio: Hours, hours: Hours, weekend: float, count: float) -> Hours:
     """Expected trips at each hour of the weekend, then of the other days; both sum to those of all days."""
-    there = hours * np.exp(np.clip(log_ratio, -WEEKEND_HOURS.most_log_ratio, WEEKEND_HOURS.most_log_ratio))
-    there = np.minimum(weekend * there / there.sum(), WEEKEND_HOURS.most_share * hours)
-    return count * np.concatenate([there, hours - there])
+    at_weekend = hours * np.exp(np.clip(log_ratio, -WEEKEND_HOURS.most_log_ratio, WEEKEND_HOURS.most_log_ratio))
+    at_weekend = np.minimum(weekend * at_weekend / at_weekend.sum(), WEEKEND_HOURS.most_share * hours)
+    return count * np.concatenate([at_weekend, hours - at_weekend])
 
 
-def _log_likelihood(expected: Hours, seen: Hours, variance: Hours) -> float:
-    return -0.5 * float(((seen - in_parts(expected, len(seen))) ** 2 / variance).sum())
+def _log_likelihood(expected: Hours, counts: Hours, variance: Hours) -> float:
+    return -0.5 * float(((counts - in_parts(expected, len(counts))) ** 2 / variance).sum())
 
 
 def in_parts(hours: NDArray[np.float64], parts: int) -> NDArray[np.float64]:

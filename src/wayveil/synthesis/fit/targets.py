@@ -90,10 +90,13 @@ def _pairs_of_zones(trips: Trips) -> HardView:
 
 
 def final_lengths(trips: Trips, course: Course, placed: Polylines) -> NDArray[np.float64]:
-    """Lengths with all points: the loss of length by chords is proportional to the length of a chord."""
-    few, tried = np.diff(placed.offsets) - 1, lengths(placed)
+    """Lengths of the trips as recorded with all their points; `placed` has only some of them.
+
+    Chords between points are shorter than the route, by an amount that is proportional to their length.
+    """
+    chords, placed_m = np.diff(placed.offsets) - 1, lengths(placed)
     route = ragged.sums(course.step_m, course.lines.offsets)
-    result: NDArray[np.float64] = route + (tried - route) * few / (trips.points - 1)
+    result: NDArray[np.float64] = route + (placed_m - route) * chords / (trips.points - 1)
     return result
 
 

@@ -32,11 +32,12 @@ class HardView:
     def shares(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(np.bincount(self.bin_of, weight, minlength=len(self.target)), np.float64)
 
-    def back(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of_candidates(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The change of each candidate, given that of each bin."""
         return change[self.bin_of]
 
     def factor(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
-        """exp(back(change)), with one exponential per bin instead of one per candidate."""
+        """exp(of_candidates(change)), with one exponential per bin instead of one per candidate."""
         return np.exp(change)[self.bin_of]
 
 
@@ -53,12 +54,13 @@ class SoftView:
     def shares(self, weight: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.asarray(self.features.T @ weight)
 
-    def back(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
+    def of_candidates(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The change of each candidate, given that of each bin."""
         return np.asarray(self.features @ change)
 
     def factor(self, change: NDArray[np.float64]) -> NDArray[np.float64]:
-        """exp(back(change))."""
-        return np.exp(self.back(change))
+        """exp(of_candidates(change))."""
+        return np.exp(self.of_candidates(change))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +88,7 @@ def fit_weights(
     for _ in range(FIT.rounds):
         for view in views:
             change = view.step * _log_step(view, weight, count)
-            log_weight += view.back(change)
+            log_weight += view.of_candidates(change)
             # The same step, computed on the weights instead of their logarithms.
             weight *= view.factor(change)
             weight /= weight.sum()

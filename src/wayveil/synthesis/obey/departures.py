@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 
 from wayveil.core.polylines import Polylines
 from wayveil.core.scope import Scope
-from wayveil.core.week import DAY_S
+from wayveil.core.week import DAY_S, WEEK_S
 from wayveil.rules.hours import Hours
-from wayveil.rules.motion import WEEK_S
 from wayveil.rules.rule import Rule
 from wayveil.synthesis.obey.settings import DEPARTURES
 from wayveil.synthesis.place.track_columns import Tracks

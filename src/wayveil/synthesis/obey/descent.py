@@ -150,7 +150,7 @@ def _problem(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> _Problem:
     alone = np.r_[False, motion.joins & ~near[:-1]] | np.r_[motion.joins & ~near[1:], False]
     # An end of a track moves only if it violates a rule itself or belongs to a violating step.
     concerned = wrong | np.r_[wrong_step[1:] & motion.joins, False]
-    pace = np.clip(deepest[owner] / DESCENT.depth_per_pace, DESCENT.least_pace_m, DESCENT.most_pace_m)
+    pace = np.clip(deepest[owner] / DESCENT.depth_per_step, DESCENT.least_step_m, DESCENT.most_step_m)
     pace = pace * ~(alone | (tracks.ends & ~concerned))
     stay = np.where(tracks.ends, DESCENT.stay_weight_end, DESCENT.stay_weight)
     joins = np.r_[motion.joins & near[:-1] & near[1:], False]

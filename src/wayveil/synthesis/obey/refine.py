@@ -101,10 +101,10 @@ def refine(
     part, left = _cure(original, task)
     part = put_tracks(part, left, take_tracks(take_tracks(given, which), left))
     result = put_tracks(exchanged, which, part)
-    far = np.hypot(part.x_m - original.x_m, part.y_m - original.y_m)
+    distance_m = np.hypot(part.x_m - original.x_m, part.y_m - original.y_m)
     return Refined(
         result.x_m, result.y_m, result.t_utc, before,
-        int((np.maximum.reduceat(far, part.offsets[:-1]) > REFINE.moved_m).sum()),
+        int((np.maximum.reduceat(distance_m, part.offsets[:-1]) > REFINE.moved_m).sum()),
         _retimed(given, result.t_utc, which[left]), which[left],
     )  # fmt: skip
 

@@ -97,8 +97,8 @@ def _best_moves(
     """Return the vertices to move and their new positions, for violating points that a move helps."""
     owner = tracks.owner[points]
     first, last = tracks.offsets[owner], tracks.offsets[owner + 1] - 1
-    vertex, to_x, to_y, of = _proposals(tracks, points, first, last, scope)
-    low, high = np.maximum(points - REPAIR.around, first)[of], np.minimum(points + REPAIR.around, last)[of]
+    vertex, to_x, to_y, window = _proposals(tracks, points, first, last, scope)
+    low, high = np.maximum(points - REPAIR.around, first)[window], np.minimum(points + REPAIR.around, last)[window]
     sizes = high - low + 1
     offsets = ragged.offsets_of(sizes)
     index = np.arange(offsets[-1]) + np.repeat(low - offsets[:-1], sizes)
@@ -112,12 +112,12 @@ def _best_moves(
     for rule in rules:
         count += rule.violations(copies)
     wrong = ragged.sums(count, offsets)
-    far = np.hypot(to_x - tracks.x_m[vertex], to_y - tracks.y_m[vertex])
-    is_end = (vertex == first[of]) | (vertex == last[of])
-    order = np.lexsort((far + np.where(is_end & (far > 0), REPAIR.end_cost_m, 0.0), wrong, of))
-    best = order[np.r_[True, of[order][1:] != of[order][:-1]]]
+    moved_m = np.hypot(to_x - tracks.x_m[vertex], to_y - tracks.y_m[vertex])
+    is_end = (vertex == first[window]) | (vertex == last[window])
+    order = np.lexsort((moved_m + np.where(is_end & (moved_m > 0), REPAIR.end_cost_m, 0.0), wrong, window))
+    best = order[np.r_[True, window[order][1:] != window[order][:-1]]]
     # The first proposal of each window is to change nothing.
-    stays = wrong[np.searchsorted(of, np.arange(len(points)))]
+    stays = wrong[np.searchsorted(window, np.arange(len(points)))]
     better = best[wrong[best] < stays]
     return vertex[better], to_x[better], to_y[better]
 
@@ -125,7 +125,7 @@ def _best_moves(
 def _proposals(
     tracks: Tracks, points: NDArray[np.int64], first: NDArray[np.int64], last: NDArray[np.int64], scope: Scope
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-    """Return (vertex, x, y, violating point) of all proposals, sorted by point; the first of each changes nothing."""
+    """Return (vertex, x, y, window) of all proposals, sorted by window; the first of each changes nothing."""
     angle = np.arange(REPAIR.directions) * 2 * np.pi / REPAIR.directions
     ring_x = np.concatenate([radius * np.cos(angle) for radius in REPAIR.radii_m])
     ring_y = np.concatenate([radius * np.sin(angle) for radius in REPAIR.radii_m])
@@ -139,6 +139,6 @@ def _proposals(
         ys.append(np.hstack([y[vertex][:, None] + ring_y, merged_y]))
         vertices.append(np.broadcast_to(vertex[:, None], xs[-1].shape))
     all_x, all_y, vertex = np.hstack(xs), np.hstack(ys), np.hstack(vertices)
-    of = np.repeat(np.arange(len(points)), vertex.shape[1])
+    window = np.repeat(np.arange(len(points)), vertex.shape[1])
     copy = as_written(Tracks(np.array([0, all_x.size]), all_x.ravel(), all_y.ravel(), np.zeros(all_x.size)), scope)
-    return vertex.ravel(), copy.x_m, copy.y_m, of
+    return vertex.ravel(), copy.x_m, copy.y_m, window

@@ -81,11 +81,11 @@ class DescentSettings:
     """Share of the largest density that is added before the logarithm, so that it is finite."""
     jitter_m: float = 0.3
     """Standard deviation of the initial displacement in metres; it breaks ties, such as in the middle of a road."""
-    depth_per_pace: float = 40.0
+    depth_per_step: float = 40.0
     """Adam's step is the track's largest penalty divided by this, so that two rounds suffice to cross the violation."""
-    least_pace_m: float = 0.7
+    least_step_m: float = 0.7
     """Lower limit of Adam's step in metres."""
-    most_pace_m: float = 10.0
+    most_step_m: float = 10.0
     """Upper limit of Adam's step in metres."""
     windows: tuple[int, ...] = (512, 4096)
     """Numbers of points for which the descent is compiled; each compilation takes seconds."""

@@ -3,8 +3,7 @@
 Privacy: free (post-processing).
 """
 
-import operator
-
+from wayveil.core.whole_number import as_whole_number
 from wayveil.errors import InputError
 from wayveil.release import Release
 from wayveil.synthesis.arguments import wanted_count
@@ -23,12 +22,7 @@ def trips_of_people(release: Release, n: int | None, people: int | None) -> int:
         return wanted_count(release, n)
     if n is not None:
         raise InputError("n= counts trips and people= counts people; give one of them.")
-    try:
-        number = 0 if isinstance(people, bool) else operator.index(people)
-    except TypeError:
-        number = 0
-    if not 1 <= number <= MOST_PEOPLE:
-        raise InputError(f"people= must be a whole number from 1 to {MOST_PEOPLE:,}.")
+    number = as_whole_number(people, "people=", 1, MOST_PEOPLE)
     model = people_model(release)
     if model is None:
         raise InputError("people= needs a release that protects people; measure with unit='user'.")

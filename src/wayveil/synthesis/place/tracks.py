@@ -14,7 +14,6 @@ from wayveil.core.pyramid import Field
 from wayveil.questions.gap_ratio import GapRatio
 from wayveil.questions.top_speed import TopSpeed
 from wayveil.synthesis.estimate.estimate import Estimates
-from wayveil.synthesis.estimate.place_hours import exchanged_departures
 from wayveil.synthesis.place.caps import fastest_mps, within_caps
 from wayveil.synthesis.place.end_points import assign_to_cells
 from wayveil.synthesis.place.errors import with_errors
@@ -38,6 +37,7 @@ from wayveil.synthesis.routes.prior import Prior
 from wayveil.synthesis.trips.candidates import Trips
 from wayveil.synthesis.trips.departures import departures, within_days
 from wayveil.synthesis.trips.draw import repeats, systematic
+from wayveil.synthesis.trips.hours_by_place import departures_by_place
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def timed_tracks(
     departure_utc[again] = departures(estimates, int(again.sum()), random)
     if estimates.place_hours is not None:
         ways = pool_of.trips.origin[chosen], pool_of.trips.destination[chosen]
-        departure_utc = exchanged_departures(estimates.place_hours, departure_utc, *ways, scope, random)
+        departure_utc = departures_by_place(estimates.place_hours, departure_utc, *ways, scope, random)
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
     limit_mps, moving_s = (np.empty(len(chosen)) for _ in range(2))
     interval_s = _intervals_s(pool_of.trips, chosen)

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.scope import Scope
+from wayveil.core.week import DAY_S
 from wayveil.synthesis.estimate.estimate import Estimates
 from wayveil.synthesis.trips.draw import shuffled
 
@@ -44,7 +45,7 @@ def _open_minutes(scope: Scope) -> NDArray[np.bool_] | None:
     if window is None:
         return None
     minute_s = 60.0 * np.arange(24 * 60)
-    return np.asarray((minute_s - window[0]) % 86_400.0 < window[1]).reshape(24, 60)
+    return np.asarray((minute_s - window[0]) % DAY_S < window[1]).reshape(24, 60)
 
 
 def _seconds_in_hour(

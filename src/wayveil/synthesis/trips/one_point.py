@@ -7,7 +7,8 @@ answers. Without these counts, the release describes the trajectories of several
 Privacy: free (post-processing).
 """
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,7 @@ from wayveil.core.pyramid import Field
 from wayveil.questions.answer import Answer
 from wayveil.questions.mean_interval import MeanInterval
 from wayveil.release import Release
-from wayveil.release.number import estimate_number
+from wayveil.release.number import Number, estimate_number, total_of, weighted_mean
 from wayveil.synthesis.trips.draw import shuffled
 from wayveil.synthesis.trips.settings import ONE_POINT
 
@@ -35,14 +36,6 @@ _LOWERED = (
 """Answers that count a single point in their first value."""
 
 
-@dataclass(frozen=True)
-class _Noisy:
-    """An unbiased number with its variance."""
-
-    value: float
-    variance: float
-
-
 def one_point_share(release: Release) -> float:
     """The share of trajectories with a single point: 0, 1, or in between if both kinds are significant.
 
@@ -51,18 +44,16 @@ def one_point_share(release: Release) -> float:
     exist only if their estimated number is as significant. So noise alone creates neither kind.
     """
     interval = release[MeanInterval.name]
-    single = _Noisy(float(interval.counts[0]), 2 * interval.noise**2)
-    if not all(_clear(_Noisy(float(release[name].counts[0]), 2 * release[name].noise ** 2)) for name in _ZERO):
+    single = _first(interval)
+    if not (_clear(single) and all(_clear(_first(release[name])) for name in _ZERO)):
         return 0.0
-    if not _clear(single):
-        return 0.0
-    everyone = _combined([_sum(release[name]) for name in ("count", *_ZERO)])
+    everyone = weighted_mean([total_of(release[name]) for name in ("count", *_ZERO)])
     rest = interval.counts[1:]
-    several = _combined(
+    several = weighted_mean(
         [
-            _Noisy(everyone.value - single.value, everyone.variance + single.variance),
-            _Noisy(float(rest.sum()), 2 * interval.noise**2 * len(rest)),
-            _sum(release["gap_ratio"]),  # a single point has no gap
+            Number(everyone.value - single.value, math.hypot(everyone.sd, single.sd)),
+            Number(float(rest.sum()), math.sqrt(2 * len(rest)) * interval.noise),
+            total_of(release["gap_ratio"]),  # a single point has no gap
         ]
     )
     return single.value / (single.value + several.value) if _clear(several) else 1.0
@@ -112,17 +103,10 @@ def one_point_cells(starts: Field, ends: Field, count: int, random: np.random.Ge
     return shuffled((starts + ends).ravel(), count, random)
 
 
-def _clear(number: _Noisy) -> bool:
-    return number.value > ONE_POINT.clear_sd * float(np.sqrt(number.variance))
+def _clear(number: Number) -> bool:
+    return number.value > ONE_POINT.clear_sd * number.sd
 
 
-def _sum(answer: Answer) -> _Noisy:
-    """The number of trajectories that an answer counts, over all its bins."""
-    return _Noisy(float(answer.counts.sum()), 2 * answer.noise**2 * answer.counts.size)
-
-
-def _combined(numbers: list[_Noisy]) -> _Noisy:
-    """The mean of independent estimates of one number, weighted by their precision."""
-    precision = np.array([1 / number.variance for number in numbers])
-    value = float(precision @ [number.value for number in numbers] / precision.sum())
-    return _Noisy(value, float(1 / precision.sum()))
+def _first(answer: Answer) -> Number:
+    """The number of trajectories that the first value of an answer counts."""
+    return Number(float(answer.counts.ravel()[0]), math.sqrt(2) * answer.noise)

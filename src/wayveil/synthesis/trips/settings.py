@@ -46,5 +46,18 @@ class OnePointSettings:
     """Standard deviations of noise by which a count must exceed zero."""
 
 
+@dataclass(frozen=True)
+class ExchangeSettings:
+    """How trips exchange departures, so that each place has its own distribution of hours."""
+
+    sweeps: int = 60
+    """Number of possible exchanges of departures for each trip."""
+    factor_rounds: int = 15
+    """Rounds of fitting the factors of starts and ends."""
+    most_factor: float = 5.0
+    """Largest factor in a step of that fit, and the inverse of the smallest."""
+
+
 TRIPS = TripSettings()
 ONE_POINT = OnePointSettings()
+EXCHANGE = ExchangeSettings()

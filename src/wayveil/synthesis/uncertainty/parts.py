@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
 
-_LIKELY = 1.645
+LIKELY_SD = 1.645
 """A normal variable is below this many standard deviations with a probability of 95 %."""
 
 
@@ -55,7 +55,7 @@ class Pieces:
         squared = np.maximum(whole, 1e-100) ** 2
         posterior = 1 / (spread**-2.0 + np.divide(squared, noise, out=np.zeros_like(squared), where=noise > 0))
         if own:
-            posterior = np.minimum(posterior, (np.log1p(_LIKELY * np.sqrt(noise / squared)) / _LIKELY) ** 2)
+            posterior = np.minimum(posterior, (np.log1p(LIKELY_SD * np.sqrt(noise / squared)) / LIKELY_SD) ** 2)
         return np.asarray(posterior + spread**2 * np.minimum(rest / squared, 1.0))
 
 
@@ -78,13 +78,13 @@ class Ranges:
         return np.diff(np.r_[running, float(self.shares.sum())])
 
 
-def moved_errors(found: Ranges, edges: Floats, scale: float, least: float) -> Floats:
+def moved_errors(ranges: Ranges, edges: Floats, scale: float, least: float) -> Floats:
     """Relative change of the share between each two edges if all values are multiplied by e^scale or divided by it.
 
     It is the larger of the two. Shares below `least` count as `least`, so that no factor is infinite.
     """
-    usual, *moved = (np.log(np.maximum(found.between(edges, by), least)) for by in (0.0, scale, -scale))
-    return np.asarray(np.abs(np.array(moved) - usual).max(axis=0))
+    usual, *scaled = (np.log(np.maximum(ranges.between(edges, theta), least)) for theta in (0.0, scale, -scale))
+    return np.asarray(np.abs(np.array(scaled) - usual).max(axis=0))
 
 
 def wrong_share(relative_variance: Floats, mass: Floats) -> float:

@@ -19,7 +19,7 @@ from wayveil.questions.length import Length
 from wayveil.questions.mean_interval import MeanInterval
 from wayveil.questions.mean_speed import MeanSpeed
 from wayveil.release.kinds import KINDS, Kind
-from wayveil.synthesis.uncertainty.parts import wrong_share
+from wayveil.synthesis.uncertainty.parts import LIKELY_SD, wrong_share
 from wayveil.synthesis.uncertainty.uncertainty import Uncertainty
 
 ZONES = 4
@@ -32,8 +32,6 @@ _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
 """Mean absolute value of a normal variable with the standard deviation 1."""
 _STEPS = 1.5
 """Trips that usually have fewer steps than this have no routes: halfway between one step and two."""
-_LIKELY = 1.645
-"""A normal variable is below this many standard deviations with a probability of 95 %."""
 _SHAPE = 1.5
 """Factor on the error of a scale, because the shape of a distribution is also uncertain. Chosen to
 be pessimistic, after looking at the demo city and Cabspotting (research/log.md)."""
@@ -69,7 +67,7 @@ def has_routes(found: Uncertainty) -> bool:
         return True
     duration, interval = (found.ranges(question).median for question in needed)
     error = math.hypot(*(found.scale(question) for question in needed))
-    return duration * math.exp(_LIKELY * error) >= _STEPS * interval
+    return duration * math.exp(LIKELY_SD * error) >= _STEPS * interval
 
 
 def verdicts(found: Uncertainty) -> tuple[Verdict, ...]:

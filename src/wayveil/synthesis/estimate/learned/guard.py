@@ -31,11 +31,11 @@ class GuardSettings:
     """Nats by which the network's likelihood may be lower. On 120 simulated releases where its estimate was better, the
     loss was at most 31."""
     tolerance_nats_per_unit: float = 0.06
-    """Further nats for each noise unit of the whole field (see `worth`). The loss was at most .04 where the network's
-    estimate was better, and .2 to 1.3 for an estimate shifted by three cells."""
-    least_worth: float = 1e-4
+    """Further nats for each noise unit of `field_signal`. The loss was at most .04 where the network's estimate was
+    better, and .2 to 1.3 for an estimate shifted by three cells."""
+    least_signal: float = 1e-4
     """Least mean signal of a base cell, in noise units; the range that training covered."""
-    most_worth: Mapping[str, float] = field(
+    most_signal: Mapping[str, float] = field(
         default_factory=lambda: MappingProxyType({"occupancy": 7.0, "end_points": 5.5})
     )
     """Largest mean signal, by kind of field, a little above the range of training. On four simulated campuses the
@@ -51,7 +51,7 @@ class GuardSettings:
 GUARD = GuardSettings()
 
 
-def worth(levels: Sequence[NoisyLevel], total: float) -> float:
+def field_signal(levels: Sequence[NoisyLevel], total: float) -> float:
     """total · Σ(1 / noise): the signal of the whole field in noise units."""
     return total * sum(1 / level.mean_noise for level in levels)
 
@@ -89,7 +89,7 @@ def mix(bayes: Field, learned: Field, share: float) -> Field:
 
 def trusted_share(levels: Sequence[NoisyLevel], bayes: Field, learned: Field) -> float:
     """The largest share of the network in the mixture with about the likelihood of the Bayesian estimate."""
-    tolerance = GUARD.tolerance_nats + GUARD.tolerance_nats_per_unit * worth(levels, float(bayes.sum()))
+    tolerance = GUARD.tolerance_nats + GUARD.tolerance_nats_per_unit * field_signal(levels, float(bayes.sum()))
     least = log_likelihood(levels, bayes) - tolerance
     for share in GUARD.shares:
         if log_likelihood(levels, mix(bayes, learned, share)) >= least:

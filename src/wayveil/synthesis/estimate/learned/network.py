@@ -70,12 +70,12 @@ def log_correction(weights: Mapping[str, Array], fields: Array, constants: Array
     rows, columns, inputs = fields.shape
     patch, depth = patch_of(weights), depth_of(weights)
     side = patch * 2 ** (depth - 1)
-    tall, wide = -(-rows // side) * side, -(-columns // side) * side
-    padded = np.zeros((tall, wide, inputs), np.float32)
+    padded_rows, padded_columns = -(-rows // side) * side, -(-columns // side) * side
+    padded = np.zeros((padded_rows, padded_columns, inputs), np.float32)
     padded[:rows, :columns] = fields
-    folded = padded.reshape(tall // patch, patch, wide // patch, patch, inputs).swapaxes(1, 2)
+    folded = padded.reshape(padded_rows // patch, patch, padded_columns // patch, patch, inputs).swapaxes(1, 2)
     embedding = _swish(constants @ weights["embed/w"] + weights["embed/b"])
-    stem = folded.reshape(tall // patch, wide // patch, -1)
+    stem = folded.reshape(padded_rows // patch, padded_columns // patch, -1)
     x = _convolve(stem, weights["stem/w"], _filled(stem, weights["stem/b"]))
     kept = []
     for i in range(depth):
@@ -86,7 +86,8 @@ def log_correction(weights: Mapping[str, Array], fields: Array, constants: Array
     for i in reversed(range(depth - 1)):
         x = _block(weights, f"up{i}", _spread_onto(kept.pop(), x @ weights[f"widen{i}/w"]), embedding)
     raw = _swish(x) @ weights["head/w"] + weights["head/b"]
-    raw = raw.reshape(tall // patch, wide // patch, patch, patch).swapaxes(1, 2).reshape(tall, wide)[:rows, :columns]
+    patches = raw.reshape(padded_rows // patch, padded_columns // patch, patch, patch)
+    raw = patches.swapaxes(1, 2).reshape(padded_rows, padded_columns)[:rows, :columns]
     result: Array = LARGEST_CORRECTION * np.tanh(raw / LARGEST_CORRECTION)
     return result
 

@@ -4,8 +4,7 @@ Privacy: free (post-processing). It reads noisy counts, their scales and public 
 """
 
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.density import NoisyLevel
+from wayveil.core.memory import available_bytes
 from wayveil.core.pyramid import Field
+from wayveil.core.threads import one_thread
 from wayveil.core.warning_location import callers_level
 from wayveil.synthesis.estimate.learned import features, guard
 from wayveil.synthesis.estimate.learned.network import log_correction
@@ -64,18 +65,19 @@ def refine(observed: Observed, bayes: Field, *, kind: Kind, other_field: NDArray
     Privacy: free (post-processing).
     """
     levels, total, area = observed.levels, observed.total, observed.area
-    worth = guard.worth(levels, total) / max(area.sum(), 1.0)
-    if not guard.GUARD.least_worth <= worth <= guard.GUARD.most_worth[kind] or len(levels) != 3:
+    field_signal = guard.field_signal(levels, total)
+    signal = field_signal / max(area.sum(), 1.0)
+    if not guard.GUARD.least_signal <= signal <= guard.GUARD.most_signal[kind] or len(levels) != 3:
         return Refined(
-            bayes, 0.0, f"The {_words(kind)} are {_unlike(worth, kind)}; the plain Bayesian estimate is used."
+            bayes, 0.0, f"The {_words(kind)} are {_unlike(signal, kind)}; the plain Bayesian estimate is used."
         )
-    if kind == "end_points" and not observed.road_features and guard.worth(levels, total) < guard.GUARD.fewest_units:
+    if kind == "end_points" and not observed.road_features and field_signal < guard.GUARD.fewest_units:
         return Refined(
             bayes,
             0.0,
             "There are too few starts and ends for the network at this noise; the plain Bayesian estimate is used.",
         )
-    if area.size * _BYTES_PER_CELL > _free_bytes():
+    if area.size * _BYTES_PER_CELL > available_bytes():
         return Refined(
             bayes, 0.0, "The grid is too large for the network in this memory; the plain Bayesian estimate is used."
         )
@@ -132,33 +134,13 @@ def _corrected(
     return result
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Use one thread for matrix products: for small ones, several threads wait for each other on a busy machine."""
-    import scipy.linalg.blas  # noqa: F401  (the limit applies to loaded libraries only)
-    from threadpoolctl import threadpool_limits
-
-    with threadpool_limits(1, user_api="blas"):
-        yield
-
-
-def _unlike(worth: float, kind: Kind) -> str:
+def _unlike(signal: float, kind: Kind) -> str:
     """How these answers differ from the training data of the network, as a phrase for a message."""
-    if guard.GUARD.least_worth <= worth <= guard.GUARD.most_worth[kind]:
+    if guard.GUARD.least_signal <= signal <= guard.GUARD.most_signal[kind]:
         return "counted in other cells than those in the network's training data"
-    fewer = worth < guard.GUARD.least_worth
+    fewer = signal < guard.GUARD.least_signal
     return f"{'fewer and noisier' if fewer else 'more and clearer'} than any in the network's training data"
 
 
 def _words(kind: Kind) -> str:
     return "starts and ends" if kind == "end_points" else "counts of places"
-
-
-def _free_bytes() -> float:
-    """Available memory; infinite if the system does not report it."""
-    import os
-
-    try:
-        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
-        return float("inf")
