@@ -329,3 +329,12 @@ def test_a_trip_table_is_recognised_by_its_single_points():
     assert "one row per trip" in advice and "start and end" in advice
     few = {**table, "traj_id": np.r_[0, 1 + np.arange(n - 1) // 2]}
     assert "harmless" in check(pa.table(few)).advice["only one point"]
+
+
+def test_the_ends_of_a_trip_in_a_trip_table_are_one_piece(tmp_path):
+    head = "ride_id,started_at,ended_at,start_lat,start_lng,end_lat,end_lng\n"
+    row = "2024-03-04T08:00:00Z,2024-03-04T08:10:00Z,40.7,-74,40.8,-73.9\n"
+    (tmp_path / "x.csv").write_text(head + f"a,{row}b,{row}")
+    assert check(tmp_path / "x.csv").problems == {}
+    (tmp_path / "x.csv").write_text(head + f"a,{row}b,{row}a,{row}")
+    assert check(tmp_path / "x.csv").problems["trajectory in several pieces"] == 1

@@ -98,9 +98,10 @@ def _frame_text(facts: dict[str, Any]) -> list[str]:
     days = (
         f"from {scope['first_day']} to {scope['last_day']}" if scope["first_day"] else "on days that are not published"
     )
+    hours = f", between {' and '.join(scope['hours'].split('-'))}" if scope["hours"] else ""
     return [
         f"Points between {scope['south']} and {scope['north']} degrees north and between {scope['west']} and "
-        f"{scope['east']} degrees east, {days}, in the time zone {scope['timezone']}. The owner states "
+        f"{scope['east']} degrees east, {days}{hours}, in the time zone {scope['timezone']}. The owner states "
         "that this scope was chosen from public knowledge, not from the data.",
         f"At most {caps['points']} points, {caps['length_km']:g} km and {caps['duration_h']:g} h of each trajectory.",
     ]

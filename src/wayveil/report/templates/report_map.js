@@ -219,7 +219,7 @@
 
   function setPlaying(on) {
     playing = on;
-    element("play").textContent = on ? "⏸ Pause" : "▶ Play";
+    element("play").textContent = on ? "❚❚ Pause" : "▶ Play";
     if (!on) return;
     lastFrame = performance.now();
     if (clock < 0) setClock(5 * 60);
