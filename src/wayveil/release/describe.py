@@ -6,7 +6,6 @@ Privacy: free (post-processing).
 import math
 import os
 import textwrap
-from fractions import Fraction
 from typing import Any
 
 from wayveil.privacy.budget import decimal_text
@@ -84,7 +83,8 @@ def _line(answer: Answer) -> dict[str, Any]:
     least, most = answer.question.noise_range
     return {
         "name": answer.name,
-        "epsilon": decimal_text(answer.epsilon),
+        "epsilon": float(answer.epsilon),
+        "epsilon_exact": decimal_text(answer.epsilon),
         "asks": answer.question.words(),
         "mechanism": answer.mechanism,
         "noise": scale * least,
@@ -113,7 +113,7 @@ def _section(title: str, sentences: list[str]) -> str:
 
 
 def _table(facts: dict[str, Any]) -> str:
-    costs = [float(Fraction(line["epsilon"])) for line in facts["ledger"]]
+    costs = [line["epsilon"] for line in facts["ledger"]]
     rows = [
         (line["name"], f"{cost:.3g}", f"{cost / sum(costs):.1%}", line["asks"])
         for line, cost in zip(facts["ledger"], costs)
