@@ -1,12 +1,13 @@
 """The table of expected errors that `wayveil plan` reads, from simulated cities.
 
-usage: plan_errors.py [--sides 4,12] [--trips 1000] [--signals 50,500,5000,50000] [--noises 2] [-o TABLE.json]
+usage: plan_errors.py [--sides 4,12] [--trips 1000,10000] [--signals 50,500,5000,50000]
+                      [--noises 8] [-o TABLE.json]
        plan_errors.py --compare SHARED [--datasets a,b] [--epsilons 0.1,1] [--per-user C]
            # for the trial data: what `wayveil plan` says, what the data sheet says, and what comes out
 
 Each cell is the mean over the noises of the error of a release and the data made from it, with as many trips as the
-real data or 4,000, so that their own randomness matters little. Along the signal N·ε an error may not grow, so that
-chance does not make it grow. The noise is seeded.
+real data or 4,000, so that their own randomness matters little. At the same signal N·ε, more trips give smaller errors
+of flows. Along the signal an error may not grow, so that chance does not make it grow. The noise is seeded.
 """
 
 import argparse
@@ -117,14 +118,12 @@ def tabulate(chosen: argparse.Namespace) -> dict[str, object]:
             data = simulate_trajectories(city, count, seed=1)
             for k, signal in enumerate(signals):
                 started = time.process_time()
-                # Few trips at a small signal differ most from draw to draw.
-                noises = chosen.noises if signal <= 1_000 or count <= 1_000 else 1
                 rows = [
                     errors_of(
                         data, city.scope, seed,
                         released(data, city.scope, seed, epsilon=signal / count, unit="trajectory"),
                     )
-                    for seed in range(1, noises + 1)
+                    for seed in range(1, chosen.noises + 1)
                 ]
                 errors[:, s, t, k] = [np.mean([row[kind] for row in rows]) for kind in KINDS]
                 told = " ".join(f"{kind} {error:.3f}" for kind, error in zip(KINDS, errors[:, s, t, k]))
@@ -170,9 +169,9 @@ def with_users(folder: Path, name: str) -> Trajectories:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sides", default="4,12")
-    parser.add_argument("--trips", default="1000")
+    parser.add_argument("--trips", default="1000,10000")
     parser.add_argument("--signals", default=",".join(map(str, SIGNALS)))
-    parser.add_argument("--noises", type=int, default=2)
+    parser.add_argument("--noises", type=int, default=8)
     parser.add_argument("--compare", type=Path)
     parser.add_argument("--datasets", default=",".join(SCOPES))
     parser.add_argument("--epsilons", default="0.1,1")

@@ -293,14 +293,14 @@ def test_describe_and_synthesize(wayveil, folder):
 
 def test_an_unknown_extension_names_those_of_the_command(wayveil, folder):
     assert wayveil("measure", "rides.csv", *MEASURE).code == 0
-    (folder / "rides.xlsx").write_text("not a table")
+    (folder / "rides.doc").write_text("not a table")
     for words, cure, none in (
-        (("synthesize", "x.release.json", "-n", "5", "-o", "s.xlsx"), "use one of these", "--"),
-        (("convert", "rides.csv", "s.xlsx"), "or choose the format with --to", "--format"),
-        (("check", "rides.xlsx"), "with --format", "--to"),
+        (("synthesize", "x.release.json", "-n", "5", "-o", "s.doc"), "use one of these", "--"),
+        (("convert", "rides.csv", "s.doc"), "or choose the format with --to", "--format"),
+        (("check", "rides.doc"), "with --format", "--to"),
     ):
         said = wayveil(*words)
-        assert said.code == 2 and ".xlsx' has no " in said.err and "extension" in said.err, said
+        assert said.code == 2 and ".doc' has no " in said.err and "extension" in said.err, said
         assert cure in said.err and none not in said.err and said.err.count("\n") == 1, said
 
 

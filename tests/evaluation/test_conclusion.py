@@ -20,7 +20,7 @@ from wayveil.evaluation.conclusion import (
     word_of,
 )
 from wayveil.evaluation.score import Score, evaluate
-from wayveil.simulate import simulate_city, simulate_trajectories
+from wayveil.simulate import scope_toml, simulate_city, simulate_trajectories
 
 
 def score(value, floor=0.05, half=0.005, higher=False):
@@ -80,6 +80,33 @@ def test_copies_and_too_few_trips_come_before_everything_else():
     assert "Nothing can be concluded" in conclusion_line(scores, True, ())
     assert "length is below the floor" in conclusion_line(scores, False, ["length"])
     assert "no metric" in conclusion_line({"diameter": score(0.05)}, False, (), "planning")
+
+
+def test_nothing_is_concluded_where_most_floors_are_too_high():
+    lost = score(0.65, floor=0.6)
+    scores = {"trip_1000": lost, "trip_2000": lost, "length": lost, "start_hour": score(0.05), "speed": score(0.05)}
+    assert conclude(scores, "planning").word == "no use"
+    assert conclusion_line(scores, False, (), "planning") == (
+        "Nothing can be concluded for planning: 3 of 5 metrics that matter cannot be judged with so few trips."
+    )
+    scores |= {"trip_2000": score(0.05), "length": score(0.05)}
+    assert conclusion_line(scores, False, (), "planning").startswith("This data is good for planning: 4 of 4")
+    research = {"density_100": score(0.05), "endpoints_100": lost, "relation": lost, "start_hour": score(0.05)}
+    assert conclusion_line(research, False, ()) == (
+        "This data is good for planning, good for simulation. Nothing can be concluded for research: too few trips."
+    )
+
+
+def test_the_command_prints_the_conclusion_first(tmp_path):
+    import wayveil
+
+    city = wayveil.simulate.simulate_city(size_km=(3, 3))
+    for seed in (0, 1):
+        wayveil.write(wayveil.simulate.simulate_trajectories(city, 60, seed=seed), tmp_path / f"{seed}.parquet")
+    (tmp_path / "city.toml").write_text(scope_toml(city))
+    files = [str(tmp_path / name) for name in ("0.parquet", "1.parquet")]
+    told = CliRunner().invoke(app, ["evaluate", *files, "--scope", str(tmp_path / "city.toml"), "--headline"])
+    assert told.output.startswith(("This data is", "Nothing can be concluded"))
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """`wayveil check`, `convert` and their functions."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -124,7 +125,10 @@ def test_no_split_is_recommended_for_data_that_was_split(tmp_path):
     assert "split_minutes=" in check(tmp_path / "x.csv", scope).advice[name]
     for ending in ("csv", "parquet", "gpx", "geojson"):
         convert(tmp_path / "x.csv", tmp_path / f"trips.{ending}", split_minutes=10)
-        assert "split" not in check(tmp_path / f"trips.{ending}", scope).advice[name]
+        report = check(tmp_path / f"trips.{ending}", scope)
+        assert "split" not in report.advice[name]
+        above = replace(report, problems={name: report.trajectories})
+        assert "split" not in above.advice[name] and "several trips" not in above.advice[name]
 
 
 def test_days_of_the_scope():
@@ -317,8 +321,10 @@ def test_caps_that_most_trajectories_exceed_are_named(tmp_path, monkeypatch, sli
     for cap, small, enough, count in (("points", 4, 5, 2), ("length_km", 4.4, 4.5, 1), ("duration_h", 0.66, 0.67, 2)):
         report = found(**{cap: small})
         assert report.problems[names[cap]] == count
-        assert (f"{cap} in the scope's caps is too small" in report.advice[names[cap]]) == (count == 2)
+        assert ("the cap in the scope is too small" in report.advice[names[cap]]) == (count == 2)
         assert names[cap] not in found(**{cap: enough}).problems
+    advice = found(points=4, duration_h=0.66).advice_once
+    assert advice[names["points"]].startswith("most") and advice[names["duration_h"]] == "as above"
 
 
 def test_a_trip_table_is_recognised_by_its_single_points():
@@ -329,3 +335,19 @@ def test_a_trip_table_is_recognised_by_its_single_points():
     assert "one row per trip" in advice and "start and end" in advice
     few = {**table, "traj_id": np.r_[0, 1 + np.arange(n - 1) // 2]}
     assert "harmless" in check(pa.table(few)).advice["only one point"]
+
+
+def test_the_ends_of_a_trip_in_a_trip_table_are_one_piece(tmp_path):
+    head = "ride_id,started_at,ended_at,start_lat,start_lng,end_lat,end_lng\n"
+    row = "2024-03-04T08:00:00Z,2024-03-04T08:10:00Z,40.7,-74,40.8,-73.9\n"
+    (tmp_path / "x.csv").write_text(head + f"a,{row}b,{row}")
+    assert check(tmp_path / "x.csv").problems == {}
+    (tmp_path / "x.csv").write_text(head + f"a,{row}b,{row}a,{row}")
+    assert check(tmp_path / "x.csv").problems["trajectory in several pieces"] == 1
+
+
+def test_a_decimal_comma_is_named_with_its_option(tmp_path, cli):
+    (tmp_path / "x.csv").write_text("traj_id;lat;lon;t\n1;48,8;2,3;1709537400\n1;48,81;2,31;1709537460\n")
+    found = cli("check", tmp_path / "x.csv")
+    assert isinstance(found.exception, InputError) and 'decimal=","' in str(found.exception)
+    assert check(tmp_path / "x.csv", decimal=",").problems == {}

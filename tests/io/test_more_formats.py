@@ -1,8 +1,10 @@
 """Formats beyond CSV, Parquet and GPX: real files made by the real libraries, read and written back."""
 
+import bz2
 import gzip
 import importlib.resources
 import json
+import lzma
 import os
 import re
 import stat
@@ -339,6 +341,43 @@ def test_compressed_files_are_read_within_limits(tmp_path, monkeypatch):
     monkeypatch.setattr(packed, "MAX_UNPACKED_BYTES", 50)
     with pytest.raises(InputError, match="too much data"):
         read(tmp_path / "x.csv.gz")
+
+
+@pytest.mark.parametrize("format", [None, "csv"])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("x.csv.bz2", "compressed with bzip2; decompress"), ("x.csv.xz", "compressed with xz; decompress"),
+     ("x.csv", "compressed with gzip; rename it to 'x.csv.gz'"), ("x.tar.gz", "archive; unpack it"),
+     ("x.parquet.gz", "decompress it first"), ("x.xlsx", "spreadsheet; save it as CSV")],
+)  # fmt: skip
+def test_other_packed_files_are_named_with_a_remedy_that_works(tmp_path, name, said, format):
+    text = points().to_csv(index=False).encode()
+    pack = {".bz2": bz2.compress, ".xz": lzma.compress}.get(Path(name).suffix, gzip.compress)
+    (tmp_path / name).write_bytes(pack(text))
+    with pytest.raises(InputError, match=said):
+        read(tmp_path / name, format=format and ("parquet" if "parquet" in name else format))
+    if "rename" in said:
+        (tmp_path / name).rename(tmp_path / "x.csv.gz")
+        same(read(tmp_path / "x.csv.gz"), rides())
+
+
+def test_a_list_of_json_objects_is_named_with_a_remedy(tmp_path):
+    points().to_json(tmp_path / "x.json", orient="records", date_format="iso")
+    with pytest.raises(InputError, match="JSON list; write it as JSON lines"):
+        read(tmp_path / "x.json")
+    points().to_json(tmp_path / "x.jsonl", orient="records", date_format="iso", lines=True)
+    same(read(tmp_path / "x.jsonl"), rides())
+
+
+@pytest.mark.parametrize("interval", [1, 2, 15, 15.0])
+def test_the_interval_of_lines_may_be_a_whole_number(tmp_path, interval):
+    lines = pd.DataFrame({
+        "id": [1, 2], "wkt": ["LINESTRING (2.3 48.8, 2.31 48.8)", "LINESTRING (2.3 48.9, 2.4 48.9)"],
+        "start_time": ["2024-03-04T07:30:00Z"] * 2,
+    })  # fmt: skip
+    lines.to_csv(tmp_path / "x.csv", index=False)
+    for source in (lines, tmp_path / "x.csv"):
+        assert np.diff(read(source, interval_s=interval).t_utc)[[0, 2]].tolist() == [interval, interval]
 
 
 def test_an_arrow_file_that_unpacks_to_gigabytes_is_refused(tmp_path):

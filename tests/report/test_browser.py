@@ -344,3 +344,20 @@ def test_streets_stay_visible_above_the_density_when_zoomed_in(page, pages):
             page.ask("document.getElementById('layer-roads').click()")
             page.settle()
         assert steps[1].max() < 30 < 50 < steps[0].max()
+
+
+def test_the_hatch_over_uncertain_places_is_equally_fine_at_every_zoom(page, pages):
+    page.open((pages / "overlay.html").as_uri())
+    for layer in ("density", "tracks", "roads", "areas"):
+        page.ask(f"document.getElementById('layer-{layer}').click()")
+    widths = []
+    for _ in range(3):
+        page.settle()
+        left, row = (round(place) for place in place_of(page, 0.3, 0.3))
+        shade = 255 * imread(io.BytesIO(page.picture()))[row, left : left + 240, :3].mean(axis=1)
+        dark = shade < (shade.min() + shade.max()) / 2
+        assert shade.max() - shade.min() > 15
+        widths.append(240 / np.count_nonzero(dark[1:] & ~dark[:-1]))
+        for _ in range(3):
+            page.ask("document.getElementById('zoom-in').click()")
+    assert all(abs(width - 12) < 1 for width in widths)

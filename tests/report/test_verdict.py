@@ -3,13 +3,15 @@
 import base64
 import json
 import re
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
-from wayveil.report import internal_report, public_sheet
+from wayveil.report import internal_report, public_sheet, verdict_section
+from wayveil.synthesis.uncertainty.verdict import Verdict
 
 SCORES = {
     "start_hour": {"value": 0.02, "low": 0.015, "high": 0.025, "floor": 0.018},
@@ -93,3 +95,16 @@ def test_the_internal_report_begins_with_a_verdict_by_use(small_release, small_s
 def test_without_an_evaluation_nothing_is_concluded(small_release, small_synthetic, small_real):
     page = internal_report(small_release, small_synthetic, small_real)
     assert "nothing can be concluded" in page
+
+
+@pytest.mark.parametrize(
+    ("errors", "poor"),
+    [({"zones": 0.1, "streets": 0.9}, True), ({"zones": 0.9, "streets": 0.1}, False), ({"zones": 0.9}, True),
+     ({"zones": 0.1}, False)],
+)  # fmt: skip
+def test_where_streets_are_noise_no_trip_is_drawn_at_first(monkeypatch, errors, poor):
+    """Without routes, the trips between zones decide."""
+    found = tuple(Verdict(kind, error) for kind, error in errors.items())
+    monkeypatch.setattr(verdict_section, "verdicts", lambda _: found)
+    release = SimpleNamespace(unit="trajectory")
+    assert verdict_section.verdict_section(SimpleNamespace(release=release)).poor_map is poor

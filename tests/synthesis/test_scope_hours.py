@@ -9,6 +9,7 @@ from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
+from wayveil.report.data_sheet import make_sheet
 from wayveil.rules import closed, hours
 from wayveil.synthesis.trips.departures import within_days
 from wayveil.workflow.synthesize import synthesize
@@ -73,3 +74,10 @@ def test_nothing_synthetic_lies_outside_the_hours(rides, window, ruled):
     assert len(made) > 200
     problems = wayveil.check(made, scope).problems
     assert "outside the scope's hours of the day" not in problems and "outside the scope's days" not in problems
+
+
+def test_the_release_and_its_sheet_say_which_hours_count(rides):
+    release = measure(rides, scope_with("06:00-11:00"), epsilon="20", unit="trajectory", noise=SeededNoise(1))
+    assert "between 06:00 and 11:00" in " ".join(wayveil.describe(release).split())
+    sheet = make_sheet(release, synthesize(release, n=20, seed=1).trajectories)
+    assert ("Hours of the day", "06:00-11:00") in sheet.scope

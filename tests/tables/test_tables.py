@@ -193,7 +193,7 @@ def test_data_without_the_mark_of_the_release_is_refused(tmp_path, release, made
         assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_files_for_other_programs(tmp_path, found):
+def test_files_for_other_programs(tmp_path, found, city):
     files = found.write(tmp_path / "tables")
     assert sorted(file.name for file in files) == sorted(file.name for file in (tmp_path / "tables").iterdir())
     od = pd.read_csv(tmp_path / "tables" / "od.csv")
@@ -204,6 +204,7 @@ def test_files_for_other_programs(tmp_path, found):
     streets = geopandas.read_file(tmp_path / "tables" / "tables.gpkg", layer="streets")
     assert len(streets) == len(found.streets) and set(streets.geom_type) == {"LineString"}
     assert streets.crs.to_epsg() == 4326 and "speed_kmh_sd" in streets
+    assert streets["name"].tolist() == city.roadmap.name[streets["road"]].tolist()
     summary = json.loads((tmp_path / "tables" / "tables.json").read_text())
     assert summary["trips"] == found.summary["trips"] and summary["marked"] is True
     with pytest.raises(InputError, match="already exists"):

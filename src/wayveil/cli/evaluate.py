@@ -72,6 +72,8 @@ def evaluate(
             real, [synthetic, *(against or [])], scope, headline=headline, with_time=not no_time, trips=trips,
             people=people, roads=roads, purpose=purpose, options=columns, progress=progress,
         )  # fmt: skip
+    if not as_json:
+        typer.echo(comparison.conclusion)
     note(NOT_FOR_PUBLICATION)
     for warning in comparison.warnings:
         note(warning)
@@ -86,7 +88,6 @@ def evaluate(
 
     from wayveil.evaluation.score_table import score_table, trip_tables
 
-    typer.echo(comparison.conclusion)
     Console().print(score_table(comparison.evaluations))
     for name, evaluation in comparison.evaluations.items():
         for table in trip_tables(name, evaluation.trips):

@@ -51,8 +51,12 @@ NO_ROUTES = "is not judged by metrics of routes, because hardly any real trip ha
 GOOD, ROUGH = 0.2, 0.45
 """Largest distances from the floor that are called good and rough: the bounds for trips between zones in
 `wayveil.release.kinds`."""
+NO_USE = "no use"
+"""The word of a metric whose floor is too high to judge, and of a use with too many such metrics."""
 _LINEAR = {"query_error", "coverage_tau", "pattern_f1", "pattern_support"}
 """Metrics that are not divergences: a distance from the floor is the difference itself."""
+_JUDGED = 2 / 3
+"""Least share of the metrics of a use whose floors are low enough to judge; with fewer, the rest would decide alone."""
 _SATURATED = 0.5
 """Floor of a divergence, as a share of its largest value, above which the metric cannot distinguish good from bad
 data."""
@@ -79,6 +83,7 @@ class Conclusion:
 
     purpose: Purpose
     word: str
+    """'good', 'rough' or 'poor'; 'no use' if too few of its metrics can be judged."""
     words: Mapping[str, str]
     details: str
     """How many of its metrics are good, and which are the weakest."""
@@ -104,7 +109,7 @@ def distance(name: str, score: Scored) -> float | None:
 def word_of(name: str, score: Scored) -> str:
     """'good', 'rough' or 'poor', by the distance from the floor; 'no use' if the floor is too high to judge."""
     away = distance(name, score)
-    return "no use" if away is None else _word(away)
+    return NO_USE if away is None else _word(away)
 
 
 def conclude(scores: Mapping[str, Scored], purpose: Purpose) -> Conclusion | None:
@@ -118,6 +123,9 @@ def conclude(scores: Mapping[str, Scored], purpose: Purpose) -> Conclusion | Non
         return None
     word = _word(sum(known.values()) / len(known))
     words = {name: _word(away) for name, away in known.items()}
+    if len(known) < _JUDGED * len(found):
+        details = f"{len(found) - len(known)} of {len(found)} metrics that matter cannot be judged with so few trips"
+        return Conclusion(purpose, NO_USE, words, details)
     good = sum(word == "good" for word in words.values())
     weak = [f"{name} ({words[name]})" for name in sorted(known, key=known.__getitem__, reverse=True)[:2]
             if words[name] != "good"]  # fmt: skip
@@ -140,9 +148,15 @@ def conclusion_line(
     found = [one for one in (conclude(scores, use) for use in (PURPOSES if purpose is None else (purpose,))) if one]
     if not found:
         return "Nothing can be concluded: no metric that matters for this use was computed."
+    judged = [one for one in found if one.word != NO_USE]
+    if not judged:
+        details = found[0].details if purpose is not None else "with so few trips, most metrics cannot be judged"
+        return f"Nothing can be concluded{'' if purpose is None else f' for {purpose}'}: {details}."
     if purpose is not None:
-        return f"This data is {found[0].word} for {purpose}: {found[0].details}."
-    return f"This data is {', '.join(f'{one.word} for {one.purpose}' for one in found)}."
+        return f"This data is {judged[0].word} for {purpose}: {judged[0].details}."
+    others = " or ".join(one.purpose for one in found if one.word == NO_USE)
+    nothing = f" Nothing can be concluded for {others}: too few trips." if others else ""
+    return f"This data is {', '.join(f'{one.word} for {one.purpose}' for one in judged)}.{nothing}"
 
 
 def floor_warnings(scores: Mapping[str, Scored], n_real: int, n_synthetic: int) -> list[str]:

@@ -33,7 +33,7 @@ def score_table(evaluations: dict[str, Evaluation]) -> "Table":
     from rich.table import Table
 
     table = Table(title="Utility against the real data (divergences in nats; lower is better unless ↑)")
-    table.add_column("metric")
+    table.add_column("metric", no_wrap=True)
     for name in evaluations:
         table.add_column(name, justify="right")
     first = next(iter(evaluations.values()))

@@ -93,18 +93,26 @@ _ALL_OUTSIDE = {
     "outside the scope's days": "all rows; the scope is probably wrong (check its days), or timezone= is",
     "outside the scope's hours of the day": "all rows; the scope is probably wrong (check its hours), or timezone= is",
 }
-_MOST_ABOVE_A_CAP = {
-    "more points than the scope's cap": "points",
-    "longer than the scope's length cap": "length_km",
-    "longer than the scope's duration cap": "duration_h",
-}
-"""The field of the scope's caps that is too small if most trajectories have the problem."""
+_CAPPED = (
+    "more points than the scope's cap",
+    "longer than the scope's length cap",
+    "longer than the scope's duration cap",
+)
+_MOST_ABOVE_A_CAP = (
+    "most trajectories; an id may cover several trips (see wayveil.convert(split_minutes=10)), or the cap in the scope "
+    "is too small: set it above any plausible trip in this area"
+)
+_MOST_ABOVE_THOUGH_SPLIT = (
+    "most trajectories; the cap in the scope is probably too small: set it above any plausible trip in this area"
+)
 _SWAPPED = "inside it if latitude and longitude are swapped"
 _SPLIT_ALREADY = {
     "too many points": "left out of every measurement; check traj_id=",
     "longer than the scope's duration cap": "counted as lasting as long as the cap",
 }
 """Advice for data that was split into trips already."""
+_NO_PLACE = "missing coordinate"
+_MOST_WITHOUT_PLACE = 'most rows, which are left out; set decimal="," if the numbers have decimal commas'
 _ONE_POINT = "only one point"
 _MOST_ONE_POINT = (
     "most trajectories; if the table has one row per trip, name the columns of start and end with trip_columns=; "
@@ -154,14 +162,13 @@ class CheckReport:
         """What to do about each kind that occurs."""
         special = {name: text for name, text in _ALL_OUTSIDE.items() if self.problems.get(name) == self._good_rows}
         special |= _SPLIT_ALREADY if self.already_split else {}
+        if 2 * self.problems.get(_NO_PLACE, 0) > self.rows:
+            special[_NO_PLACE] = _MOST_WITHOUT_PLACE
         if 2 * self.problems.get(_ONE_POINT, 0) > self.trajectories:
             special[_ONE_POINT] = _MOST_ONE_POINT
-        for name, cap in _MOST_ABOVE_A_CAP.items():
+        for name in _CAPPED:
             if 2 * self.problems.get(name, 0) > self.trajectories:
-                special[name] = (
-                    "most trajectories; an id may cover several trips (see wayveil.convert(split_minutes=10)), or "
-                    f"{cap} in the scope's caps is too small: set it above any plausible trip in this area"
-                )
+                special[name] = _MOST_ABOVE_THOUGH_SPLIT if self.already_split else _MOST_ABOVE_A_CAP
         return {name: special.get(name, ADVICE[name]) for name in self.problems}
 
     @property

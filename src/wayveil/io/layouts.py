@@ -115,7 +115,8 @@ def line_roles(names: Sequence[str], options: ReadOptions, origin: str, line: in
         time = find_column("time", names, options.time, origin)
     else:
         time = _first(lowered, (*TIMES_NAMES, *KNOWN_NAMES["time"], *SECOND_NAMES["time"], *_START_NAMES))
-    interval_s = options.interval_s
+    # A whole number would be taken for the position of a column.
+    interval_s = None if options.interval_s is None else float(options.interval_s)
     if interval_s is None and lowered[line] == "polyline":
         interval_s = PORTO_INTERVAL_S
     return _checked(LineRoles(line, traj_id, user, time, interval_s), options, origin)

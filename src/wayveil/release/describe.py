@@ -6,7 +6,6 @@ Privacy: free (post-processing).
 import math
 import os
 import textwrap
-from fractions import Fraction
 from typing import Any
 
 from wayveil.privacy.budget import decimal_text
@@ -84,7 +83,8 @@ def _line(answer: Answer) -> dict[str, Any]:
     least, most = answer.question.noise_range
     return {
         "name": answer.name,
-        "epsilon": decimal_text(answer.epsilon),
+        "epsilon": float(answer.epsilon),
+        "epsilon_exact": decimal_text(answer.epsilon),
         "asks": answer.question.words(),
         "mechanism": answer.mechanism,
         "noise": scale * least,
@@ -98,9 +98,10 @@ def _frame_text(facts: dict[str, Any]) -> list[str]:
     days = (
         f"from {scope['first_day']} to {scope['last_day']}" if scope["first_day"] else "on days that are not published"
     )
+    hours = f", between {' and '.join(scope['hours'].split('-'))}" if scope["hours"] else ""
     return [
         f"Points between {scope['south']} and {scope['north']} degrees north and between {scope['west']} and "
-        f"{scope['east']} degrees east, {days}, in the time zone {scope['timezone']}. The owner states "
+        f"{scope['east']} degrees east, {days}{hours}, in the time zone {scope['timezone']}. The owner states "
         "that this scope was chosen from public knowledge, not from the data.",
         f"At most {caps['points']} points, {caps['length_km']:g} km and {caps['duration_h']:g} h of each trajectory.",
     ]
@@ -112,7 +113,7 @@ def _section(title: str, sentences: list[str]) -> str:
 
 
 def _table(facts: dict[str, Any]) -> str:
-    costs = [float(Fraction(line["epsilon"])) for line in facts["ledger"]]
+    costs = [line["epsilon"] for line in facts["ledger"]]
     rows = [
         (line["name"], f"{cost:.3g}", f"{cost / sum(costs):.1%}", line["asks"])
         for line, cost in zip(facts["ledger"], costs)

@@ -158,6 +158,7 @@ def _scope_rows(release: Release) -> tuple[tuple[str, str], ...]:
                 f"{scope.width_m / 1000:.1f} by {scope.height_m / 1000:.1f} km"),
         ("Time zone", scope.timezone),
         ("Days", days),
+        *((("Hours of the day", scope.hours),) if scope.hours else ()),
         ("Limits of each trajectory", f"{caps.points} points, {caps.length_km:g} km, {caps.duration_h:g} hours, "
                                      f"{caps.speed_kmh:g} km/h between two points"),
     )  # fmt: skip

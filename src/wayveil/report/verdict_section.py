@@ -13,7 +13,6 @@ _ADVICE = {
     "rough": "use it for orders of magnitude",
     "noise": "do not use it",
 }
-_PLACES = ("zones", "streets")
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,8 @@ class VerdictSection:
     sentence: str
     lines: tuple[VerdictLine, ...]
     poor_map: bool
-    """Streets and trips between zones are noise: the page then shows no street as if it were real."""
+    """Streets are noise, or the trips between zones where no routes were recorded: the page then shows no street as if
+    it were real."""
     limit: str = ""
     """What was not measured at all: routes of trips with two points, and further trips of each person."""
 
@@ -48,7 +48,7 @@ def verdict_section(found: Uncertainty) -> VerdictSection:
     """
     all_of_them = verdicts(found)
     words = {one.kind: one.word for one in all_of_them}
-    poor = all(words.get(kind, "noise") == "noise" for kind in _PLACES)
+    poor = words.get("streets", words.get("zones", "noise")) == "noise"
     limits = (_NO_ROUTES if "streets" not in words else "", _limit(found))
     return VerdictSection(sentence(all_of_them), tuple(map(_line, all_of_them)), poor, " ".join(filter(None, limits)))
 

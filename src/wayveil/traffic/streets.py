@@ -71,8 +71,9 @@ class _Ways:
 
 def _rows(links: Links, roads: RoadMap, used: Ints) -> dict[str, NDArray[np.generic]]:
     link = used // 2
+    names = {} if roads.name is None else {"name": roads.name[links.road[link]].astype(np.str_)}
     return {
-        "road": links.road[link], "part": links.part[link],
+        "road": links.road[link], **names, "part": links.part[link],
         "direction": np.where(used % 2 == 0, "forward", "backward"),
         "road_class": np.array(ROAD_CLASSES)[roads.road_class[links.road[link]]],
         "length_m": np.round(links.length_m[link], 1),

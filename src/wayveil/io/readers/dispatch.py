@@ -13,7 +13,7 @@ from wayveil.io.parquet_files import is_uri
 from wayveil.io.readers import arrow_file, csvfile, feature_notes, gpx, json_records, parquet, public_datasets, vector
 from wayveil.io.readers.geoframes import points_of_geoframe
 from wayveil.io.readers.grouping import assemble
-from wayveil.io.readers.packed import inner_name
+from wayveil.io.readers.packed import check_packing, inner_name
 from wayveil.io.readers.points import Points
 from wayveil.io.readers.public_datasets import format_of_folder
 from wayveil.io.readers.tables import is_geo, points_of_frame
@@ -39,10 +39,12 @@ def reading_format(path: str | os.PathLike[str], wanted: str | None) -> str:
             raise InputError(f"There is no file or folder '{local.name}'.")
         if not (local.is_file() or local.is_dir()):
             raise InputError(f"'{local.name}' is neither a regular file nor a folder; copy its content into a file.")
-        if wanted is not None:
-            return wanted
         if local.is_dir():
-            return format_of_folder(local)
+            return wanted or format_of_folder(local)
+        check_packing(local)
+        if wanted is not None:
+            _check_packed_format(local, inner_name(local), wanted)
+            return wanted
         return _format_of_file(local)
     except (OSError, ValueError) as error:
         why = f": {error.strerror}" if isinstance(error, PermissionError) else ""
@@ -67,9 +69,13 @@ def _format_of_file(path: Path) -> str:
     kind = READ_AS.get(kind, kind)
     if kind not in FORMATS:
         raise InputError(f"'{path.name}' is a file for a traffic simulator, which wayveil writes but does not read.")
-    if path.name != name and kind not in PACKED and not (kind == "shp" and path.name.lower().endswith(".zip")):
-        raise InputError(f"'{path.name}' is a compressed {kind} file, which wayveil cannot read; decompress it first.")
+    _check_packed_format(path, name, kind)
     return kind
+
+
+def _check_packed_format(path: Path, inner: str, kind: str) -> None:
+    if path.name != inner and kind not in PACKED and not (kind == "shp" and path.name.lower().endswith(".zip")):
+        raise InputError(f"'{path.name}' is a compressed {kind} file, which wayveil cannot read; decompress it first.")
 
 
 def _has_lines(path: Path) -> bool:

@@ -236,6 +236,8 @@ def read_geojson(path: Path, options: ReadOptions) -> Points:
         raise InputError(
             f"'{origin}' is larger than {MAX_FILE_BYTES >> 30} GB; convert it to GeoPackage or JSON lines first."
         )
+    if content[:64].lstrip(b"\xef\xbb\xbf \t\n\r").startswith(b"["):
+        raise InputError(f"'{origin}' is a JSON list; write it as JSON lines (.jsonl), one object per line.")
     others: dict[str, Any] = {}
     try:
         text = content.decode("utf-8-sig")

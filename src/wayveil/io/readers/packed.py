@@ -25,6 +25,20 @@ _MAX_MEMBERS = 10_000
 """Most files in an archive."""
 _BUFFER_BYTES = 1 << 18
 """Bytes unpacked at a time."""
+_PACKERS = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\x00": "xz",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"7z\xbc\xaf\x27\x1c": "7z",
+    b"Rar!\x1a": "rar",
+}
+"""The first bytes of packed files."""
+_BZIP2_BLOCK = b"1AY&SY"
+"""The first bytes of the first block of a bzip2 file, after its header of four bytes."""
+_SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
+_TAPES = (".tar", ".tgz", ".tar.gz", ".tbz2", ".tar.bz2", ".txz", ".tar.xz", ".tar.zst")
 
 
 class _Bounded(io.RawIOBase):
@@ -57,6 +71,25 @@ def inner_name(path: Path) -> str:
         return path.name
     with _archive(path) as archive:
         return PurePosixPath(_data_file(archive, path.name)).name
+
+
+def check_packing(path: Path) -> None:
+    """InputError for a packed file that cannot be read, whatever its format: what it is, and what to do with it."""
+    name = path.name.lower()
+    if name.endswith(_SPREADSHEETS):
+        raise InputError(f"'{path.name}' is a spreadsheet; save it as CSV (UTF-8).")
+    if name.endswith(_TAPES):
+        raise InputError(f"'{path.name}' is an archive; unpack it, and give the data file.")
+    with open_regular(path) as stream:
+        start = stream.read(10)
+    packer = next((packer for beginning, packer in _PACKERS.items() if start.startswith(beginning)), None)
+    if packer == "bzip2" and start[4:10] != _BZIP2_BLOCK:
+        packer = None  # text may begin with these three letters
+    ending = {"gzip": ".gz", "zip": ".zip"}.get(packer or "")
+    if packer is None or (ending is not None and name.endswith(ending)):
+        return
+    rename = "" if ending is None else f"rename it to '{path.name}{ending}', or "
+    raise InputError(f"'{path.name}' is compressed with {packer}; {rename}decompress it first.")
 
 
 def is_packed(path: Path) -> bool:

@@ -22,7 +22,7 @@ def points_of_trip_table(
     origin: str,
     labels: tuple[Labels | None, Labels | None],
 ) -> Points:
-    """Two points per row: the starts of all rows, then their ends.
+    """Two points per row: the start of the trip and its end.
 
     A trip with an unusable start or end contributes nothing: half a trip would count as one point. The same
     holds for a trip that ends before it starts.
@@ -30,25 +30,25 @@ def points_of_trip_table(
     def degrees(at: int, role: str) -> NDArray[np.float64]:
         return degrees_of(table.column(at), role, origin)
 
-    lon = np.stack([degrees(roles.start_lon, "lon"), degrees(roles.end_lon, "lon")])
-    lat = np.stack([degrees(roles.start_lat, "lat"), degrees(roles.end_lat, "lat")])
+    lon = np.stack([degrees(roles.start_lon, "lon"), degrees(roles.end_lon, "lon")], axis=1)
+    lat = np.stack([degrees(roles.start_lat, "lat"), degrees(roles.end_lat, "lat")], axis=1)
     start, end = (
         times_of(table.column(at), options.timezone, origin, options.dayfirst)
         for at in (roles.start_time, roles.end_time)
     )
-    t_utc = np.stack([start.utc_s, end.utc_s])
+    t_utc = np.stack([start.utc_s, end.utc_s], axis=1)
     zoneless = np.zeros(len(table), bool)
     for one in (start.zoneless, end.zoneless):
         zoneless |= False if one is None else one
-    t_utc[:, ~(t_utc[0] <= t_utc[1])] = np.nan
+    t_utc[~(t_utc[:, 0] <= t_utc[:, 1])] = np.nan
     with np.errstate(invalid="ignore"):
         placed = (np.abs(lon) <= 180) & (np.abs(lat) <= 90)
-    half = placed[0] != placed[1]
-    lon[:, half], lat[:, half] = np.nan, np.nan
-    both = np.tile(np.arange(len(table)), 2)
+    half = placed[:, 0] != placed[:, 1]
+    lon[half], lat[half] = np.nan, np.nan
+    both = np.repeat(np.arange(len(table)), 2)
     label, user = labels
     label = Labels(np.arange(len(table))) if label is None else label
     return Points(
         label.take(both), lon.ravel(), lat.ravel(), t_utc.ravel(), None if user is None else user.take(both),
-        np.tile(zoneless, 2) if zoneless.any() else None,
+        np.repeat(zoneless, 2) if zoneless.any() else None,
     )  # fmt: skip

@@ -99,9 +99,11 @@
 
   // ---- Where the estimate rests on the prior: hatched
 
+  const HATCH_PX = 12; // from line to line along an axis, at every zoom
   const uncertain = data.uncertain && {
-    hatch: levelImage(data.uncertain, (px, py) => ((px + py) % 8 < 2 ? 0.45 : 0)),
-    fade: levelImage(data.uncertain, () => 0.6),
+    mask: levelImage(data.uncertain, 0.45),
+    fade: levelImage(data.uncertain, 0.6),
+    hatch: document.createElement("canvas"),
   };
 
   function levelImage(grid, strength) {
@@ -112,11 +114,40 @@
     for (let py = 0; py < image.height; py++) {
       for (let px = 0; px < image.width; px++) {
         const row = grid.rows - 1 - Math.floor(py / side), level = levels[row * grid.columns + Math.floor(px / side)];
-        pixels.data.set([128, 128, 128, level * strength(px, py)], 4 * (py * image.width + px));
+        pixels.data.set([128, 128, 128, level * strength], 4 * (py * image.width + px));
       }
     }
     context.putImageData(pixels, 0, 0);
     return image;
+  }
+
+  // The density fades, and lines in the pixels of the screen, which move with the map, are cut out by the mask.
+  function paintUncertain(context, to) {
+    const size = [data.uncertain.columns * data.uncertain.cell_m, data.uncertain.rows * data.uncertain.cell_m];
+    context.globalCompositeOperation = "destination-out";
+    paintGrid(context, to, uncertain.fade, ...size);
+    context.globalCompositeOperation = "source-over";
+    const over = clearedContext(uncertain.hatch, to.wide, to.high);
+    const [left, right] = [to.x(0), to.x(1)].map((x) => clamp(x, 0, to.wide));
+    const [top, bottom] = [to.y(1), to.y(0)].map((y) => clamp(y, 0, to.high));
+    over.save();
+    over.beginPath();
+    over.rect(left, top, right - left, bottom - top);
+    over.clip();
+    over.strokeStyle = "rgb(128, 128, 128)";
+    over.lineWidth = 1.4;
+    over.beginPath();
+    const origin = to.x(0) + to.y(1), from = origin + HATCH_PX * Math.floor((left + top - origin) / HATCH_PX);
+    for (let sum = from; sum <= right + bottom; sum += HATCH_PX) {
+      over.moveTo(sum - top, top);
+      over.lineTo(sum - bottom, bottom);
+    }
+    over.stroke();
+    over.restore();
+    over.globalCompositeOperation = "destination-in";
+    paintGrid(over, to, uncertain.mask, ...size);
+    over.globalCompositeOperation = "source-over";
+    context.drawImage(uncertain.hatch, 0, 0, to.wide, to.high);
   }
 
   // ---- Trips
@@ -219,7 +250,7 @@
 
   function setPlaying(on) {
     playing = on;
-    element("play").textContent = on ? "⏸ Pause" : "▶ Play";
+    element("play").textContent = on ? "❚❚ Pause" : "▶ Play";
     if (!on) return;
     lastFrame = performance.now();
     if (clock < 0) setClock(5 * 60);
@@ -321,13 +352,7 @@
       paintGrid(context, to, densityImage(panel), data.columns * data.cell_m, data.rows * data.cell_m);
       context.globalAlpha = 1;
     }
-    if (layers.uncertain && uncertain && panel.name !== "Real") {
-      const size = [data.uncertain.columns * data.uncertain.cell_m, data.uncertain.rows * data.uncertain.cell_m];
-      context.globalCompositeOperation = "destination-out"; // the density fades
-      paintGrid(context, to, uncertain.fade, ...size);
-      context.globalCompositeOperation = "source-over";
-      paintGrid(context, to, uncertain.hatch, ...size);
-    }
+    if (layers.uncertain && uncertain && panel.name !== "Real") paintUncertain(context, to);
     if (layers.roads && roads) paintRoads(context, to, roads, ink, view.zoom);
     if (layers.areas) paintAreas(context, to, ink);
     if (layers.tracks && clock < 0) paintTracks(context, panel, to, ink);
