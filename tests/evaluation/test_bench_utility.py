@@ -3,6 +3,8 @@
 import json
 import pickle
 import struct
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -20,7 +22,7 @@ from wayveil.errors import InputError
 from wayveil.evaluation import evaluate
 from wayveil.evaluation import methods as registry
 from wayveil.evaluation.bench import Cell, plan_cells, run_cells
-from wayveil.evaluation.bench_limits import Limits
+from wayveil.evaluation.bench_limits import Limits, memory_mb
 from wayveil.evaluation.bench_outputs import wins, write_outputs
 from wayveil.evaluation.compare_methods import compare_methods
 from wayveil.evaluation.datasets import Dataset, find_datasets
@@ -155,6 +157,44 @@ def test_limits_end_a_cell_and_are_remembered(tmp_path):
     assert "MB of memory" in run_cells(greedy, tmp_path, limits=Limits(100.0, 500.0)).failures[0].reason
     outcome = run_cells(quick, tmp_path, limits=Limits(100.0, 4_000.0))
     assert not outcome.failures and outcome.rows[0]["peak_mb"] > 20
+
+
+ENDLESS = """
+import os, time
+from pathlib import Path
+
+from wayveil.evaluation.bench_limits import Limits, run_limited
+
+HERE = Path(__file__).parent
+
+def endless():
+    (HERE / "part").write_text(str(os.getpid()))
+    (HERE / "part").rename(HERE / "started")
+    time.sleep(600)
+    return {}
+
+if __name__ == "__main__":
+    run_limited(endless, Limits(600.0))
+"""
+
+
+def test_a_killed_comparison_takes_its_running_cell_along(tmp_path):
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    comparison = subprocess.Popen([sys.executable, str(tmp_path / "endless.py")], cwd=tmp_path)
+    started = tmp_path / "started"
+    assert eventually(started.exists)
+    cell = int(started.read_text())
+    assert memory_mb(cell) > 0
+    comparison.kill()
+    comparison.wait()
+    assert eventually(lambda: memory_mb(cell) == 0)
+
+
+def eventually(condition, within_s=60.0):
+    deadline = time.monotonic() + within_s
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
 
 
 def test_limits_make_sense():
