@@ -21,7 +21,7 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.evaluation import evaluate
 from wayveil.evaluation import methods as registry
-from wayveil.evaluation.bench import Cell, plan_cells, run_cells
+from wayveil.evaluation.bench import Cell, Failure, Outcome, plan_cells, run_cells
 from wayveil.evaluation.bench_limits import Limits, memory_mb
 from wayveil.evaluation.bench_outputs import wins, write_outputs
 from wayveil.evaluation.compare_methods import compare_methods
@@ -200,6 +200,8 @@ def eventually(condition, within_s=60.0):
 def test_limits_make_sense():
     with pytest.raises(InputError, match="above 0"):
         Limits(-1.0)
+    with pytest.raises(InputError, match="above 0"):
+        Limits(float("nan"))
 
 
 def test_every_method_can_be_sent_to_another_process():
@@ -293,11 +295,32 @@ def test_folder_of_datasets(tmp_path):
     assert [d.name for d in find_datasets(tmp_path, None, ["cabspotting"])] == ["cabspotting"]
 
 
-def test_options_that_make_no_sense_are_refused(tmp_path):
-    for options in ({"quick": False}, {"quick": True, "methods": "magic"}, {"quick": True, "epsilons": "a"},
-                    {"quick": True, "epsilons": "0"}, {"quick": True, "seeds": 0}):  # fmt: skip
-        with pytest.raises(InputError):
-            compare_methods(None, tmp_path, **options)
+@pytest.mark.parametrize(
+    "options",
+    [{"quick": False}, {"methods": "magic"}, {"methods": " , "}, {"methods": ""}, {"epsilons": "a"}, {"epsilons": "0"},
+     {"epsilons": ""}, {"epsilons": "nan"}, {"epsilons": "1,inf"}, {"seeds": 0}, {"datasets": "cabspotting"},
+     {"scope": "beijing"}],
+)  # fmt: skip
+def test_options_that_make_no_sense_are_refused(options, tmp_path):
+    with pytest.raises(InputError) as refused:
+        compare_methods(None, tmp_path, **{"quick": True, **options})
+    assert "\n" not in str(refused.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_parquet_file_is_refused_before_any_cell(tmp_path):
+    (tmp_path / "cabspotting.parquet").write_text("hello")
+    with pytest.raises(InputError, match="not a Parquet file"):
+        compare_methods(tmp_path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_cells_that_fail_alike_get_one_sentence():
+    failures = [Failure(f"cell{k}", "no columns") for k in range(5)] + [Failure("other", "took longer than 2 s")]
+    assert Outcome([], tuple(failures)).sentences == [
+        "No result for cell0, cell1, cell2 and 2 more: no columns",
+        "No result for other: took longer than 2 s",
+    ]
 
 
 def app_with(*verbs):

@@ -31,7 +31,7 @@ class Limits:
     memory_mb: float | None = None
 
     def __post_init__(self) -> None:
-        if any(limit is not None and limit <= 0 for limit in (self.seconds, self.memory_mb)):
+        if any(limit is not None and not limit > 0 for limit in (self.seconds, self.memory_mb)):
             raise InputError("Limits of time and memory must be above 0.")
 
     @property
