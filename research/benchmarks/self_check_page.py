@@ -1,6 +1,6 @@
 """The printed table of `wayveil audit self-check`, as Markdown, from what `--json` gave.
 
-usage: wayveil audit self-check --all --quick --json > src/wayveil/evaluation/verdicts.json
+usage: wayveil audit self-check --all --json > src/wayveil/evaluation/verdicts.json
        python research/benchmarks/self_check_page.py src/wayveil/evaluation/verdicts.json [--output self-check.md]
 """
 
@@ -14,7 +14,7 @@ def page(check: dict) -> str:
     lines = [
         "# Every method under attack", "",
         f"{check['verdict']} Bounds on ε at {check['confidence']:.1%} confidence; one run of `wayveil audit self-check "
-        f"--all --quick`, {check['seconds']:.0f} s on a busy machine.", "",
+        f"--all`, {check['seconds']:.0f} s on a busy machine.", "",
         "| method | claims | allowed | bound | verdict | runs |", "|---|---|---|---|---|---|",
     ]  # fmt: skip
     lines += [

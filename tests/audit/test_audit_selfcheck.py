@@ -242,6 +242,12 @@ def test_self_check_fails_when_the_audit_is_wrong(monkeypatch):
     assert "acquitted" in CliRunner().invoke(app, ["audit", "self-check", "--quick"]).output
 
 
+@pytest.mark.parametrize("confidence", [2.0, 1.0, 0.1, float("nan")])
+def test_a_confidence_that_is_none_is_refused(confidence):
+    with pytest.raises(InputError, match="confidence="):
+        self_check(confidence=confidence)
+
+
 def test_the_table_fits_a_terminal_and_names_every_case():
     from rich.console import Console
 

@@ -8,6 +8,7 @@ import pytest
 
 from wayveil.baselines import load
 from wayveil.baselines.conformance import SCOPE, walks
+from wayveil.baselines.first_order import Walks
 from wayveil.baselines.local import Reporter, other_bit, reports
 from wayveil.baselines.mechanism import SoundMechanism
 from wayveil.core.trajectories import Trajectories, concatenate, select
@@ -69,3 +70,23 @@ def test_a_device_outside_the_scope_sends_reports_like_any_other():
     far = Trajectories(np.array([0, 2]), np.array([50.0, 50.1]), np.array([40.0, 40.1]), np.array([0.0, 1.0]))
     replaced = concatenate([select(data, np.arange(39)), far])
     assert [len(load("ldptrace")(each, SCOPE, 1, seed=0).trajectories) for each in (data, replaced)] == [40, 40]
+
+
+def test_walks_have_the_reported_lengths_and_end_where_many_end():
+    """Two thirds of the walks have three cells, the others five; only the cells of the upper half end one early."""
+    across = 4
+    move = np.ones((across**2, 9))
+    start = np.ones(across**2)
+    end = np.repeat([0.2, 1.0], across**2 // 2)
+    lengths = np.array([0.0, 0.0, 2.0, 0.0, 1.0])
+    path = Walks(across, start, move, end).draw(30_000, np.random.default_rng(0), lengths)
+    size = (path >= 0).sum(1)
+    assert set(size) == {3, 5} and (size == 3).mean() == pytest.approx(2 / 3, abs=0.02)
+    third = path[:, 2]
+    early = [(size[(third >= 8) == upper] == 3).mean() for upper in (False, True)]
+    assert early[1] > early[0] + 0.2
+
+
+def test_walks_without_a_known_end_have_the_reported_lengths():
+    cells = Walks(3, np.ones(9), np.ones((9, 9)), np.zeros(9)).draw(500, np.random.default_rng(0), np.array([0.0, 1.0]))
+    assert set((cells >= 0).sum(1)) == {2}

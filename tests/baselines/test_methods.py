@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from wayveil.baselines.conformance import NoNoise
-from wayveil.baselines.mechanism import SoundMechanism
+from wayveil.baselines.mechanism import Features, SoundMechanism
 from wayveil.baselines.methods import dpt, n_gram, prefix_tree
-from wayveil.baselines.prefix_trees import Taxonomy, grow, shares_of
-from wayveil.baselines.resolutions import SYMBOLS, grid_of_step
+from wayveil.baselines.prefix_trees import Taxonomy, grow, inferred, shares_of
+from wayveil.baselines.resolutions import END, SYMBOLS, grid_of_step
 from wayveil.baselines.sequences import padded
 from wayveil.baselines.trees import make_level
 from wayveil.privacy.budget import Budget
@@ -23,8 +23,7 @@ def test_n_grams_grow_from_the_longest_match():
     """1 2 3 and 4 2 5 only: what follows 2 depends on the cell before it."""
     rows = np.array([[1, 2, 3, n_gram.END], [4, 2, 5, n_gram.END]] * 500)
     rows = np.column_stack([rows, np.full((1000, n_gram.LONGEST - 4), -1)])
-    shares = {name: share for name, share in n_gram.n_gram.shares.items() if name != "count"}
-    levels = n_gram._grow(SimpleNamespace(mechanism=without_noise(100, shares), published=False), rows)
+    levels = n_gram._grow(SimpleNamespace(mechanism=without_noise(100, {"grams": 1})), rows)
     written = n_gram._write(levels, 2_000, np.random.default_rng(0))
     longer = written[np.isin(written[:, 0], [1, 4]) & (written[:, 2] >= 0)]
     assert len(longer) > 500
@@ -32,11 +31,51 @@ def test_n_grams_grow_from_the_longest_match():
 
 
 @pytest.mark.parametrize(
-    ("count", "depth", "height"), [(0.5, 1, 1), (60.0, 1, 1), (70.0, 1, 2), (1e9, 1, 2), (1e9, 2, 1)]
+    ("count", "likeliest", "most", "height"),
+    [(0.5, 0.1, 2, 1), (9.0, 0.1, 2, 1), (11.0, 0.1, 2, 2), (11.0, 0.01, 2, 1), (1e9, 0.1, 2, 2), (1e9, 0.1, 0, 1)],
 )
-def test_n_grams_predict_the_height_below_a_node(count, depth, height):
-    """A count divided among 65 symbols on each level, until the noise (here 1) is as large; n_max is 3."""
-    assert n_gram._heights(np.array([count]), depth, np.ones(1)).tolist() == [height]
+def test_n_grams_predict_the_height_below_a_node(count, likeliest, most, height):
+    """A count in thresholds that keeps a tenth or a hundredth on each level, until it is below the threshold."""
+    assert n_gram._heights(np.array([count]), likeliest, most).tolist() == [height]
+
+
+def test_n_grams_spend_all_that_is_left_on_the_last_level_of_a_node():
+    """Frequent 1 is worth two more levels, rare 40 one: its children get two thirds of ε, the frequent ones a third."""
+    asked = []
+
+    class Spy(SoundMechanism):
+        def sums(self, name, features, size):
+            asked.append(features)
+            return super().sums(name, features, size)
+
+    frequent, rare = [1, 2, 3, n_gram.END], [40, 41, 42, n_gram.END]
+    rows = np.array([frequent] * 990 + [rare] * 10)
+    rows = np.column_stack([rows, np.full((1000, n_gram.LONGEST - 4), -1)])
+    epsilon = 2 * np.sqrt(2.0) * n_gram.LONGEST * 3 / 9.0  # a count of 9 is the threshold of the first level
+    mechanism = Spy(Budget.split(epsilon, {"grams": 1}), NoNoise())
+    n_gram._grow(SimpleNamespace(mechanism=mechanism), rows)
+    parts = [{int(who >= 990): round(value * n_gram.LONGEST, 6) for who, value in zip(f.owner, f.value)} for f in asked]
+    third = round(1 / 3, 6)
+    assert parts == [{0: third, 1: third}, {0: third, 1: round(2 / 3, 6)}, {0: third}]
+
+
+def test_a_share_that_is_asked_twice_keeps_to_a_norm_of_one():
+    """Two trajectories that weigh .6: what the first has left of its norm does not suffice for the second question."""
+    mechanism = without_noise(1, {"a": 1})
+    everyone = np.arange(2)
+    first = mechanism.sums("a", Features(everyone, everyone, np.array([0.6, 0.1])), 2)
+    second = mechanism.sums("a", Features(everyone, everyone, np.array([0.6, 0.6])), 2)
+    assert first == pytest.approx([0.6, 0.1], abs=1e-5) and second == pytest.approx([0.0, 0.6], abs=1e-5)
+    assert [line.name for line in mechanism.lines] == ["a"]
+
+
+def test_constrained_inference_is_least_squares():
+    """A group of 10 with members 4 and 3: the difference of 3 is shared by the group and its two members."""
+    possible = np.array([[True, True, False]])
+    counts = inferred(np.array([10.0]), np.array([[4.0, 3.0, 99.0]]), possible)
+    assert counts.tolist() == [[5.0, 4.0, 0.0]]
+    of = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 1.0]])  # group, members
+    assert counts[0, :2] == pytest.approx(np.linalg.lstsq(of, np.array([10.0, 4.0, 3.0]), rcond=None)[0])
 
 
 def test_a_node_of_the_prefix_tree_needs_twice_the_noise():
@@ -66,9 +105,11 @@ def test_steps_are_in_the_grid_of_their_speed():
 def test_walks_of_dpt_prefer_the_direction_of_the_move_before():
     east, west, ways = 5, 3, np.array([0, 1, 2, 3, 5, 6, 7, 8])
     level = make_level(np.zeros(8, np.int64), ways, np.ones(8), np.array([8.0]), SYMBOLS)
-    drawn = dpt._straight(level, np.zeros(40_000, np.int64), np.full(40_000, east), np.random.default_rng(0))
+    weight = dpt._table(level, 1)[np.zeros(40_000, np.int64)]
+    drawn = dpt._straight(weight, np.full(40_000, east), np.random.default_rng(0))
     times = np.bincount(drawn, minlength=9)
     assert times.argmax() == east
     assert times[east] / times[west] == pytest.approx(np.exp(2 * dpt.STRAIGHT), rel=0.1)
-    fresh = np.bincount(dpt._straight(level, np.zeros(40_000, np.int64), np.full(40_000, 4), np.random.default_rng(0)))
+    fresh = np.bincount(dpt._straight(weight, np.full(40_000, 4), np.random.default_rng(0)))
     assert fresh[ways] == pytest.approx(5_000, rel=0.1)
+    assert dpt._straight(weight[:3] * 0.0, np.full(3, 4), np.random.default_rng(0)).tolist() == [END] * 3

@@ -3,6 +3,8 @@
 import json
 import pickle
 import struct
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -19,8 +21,8 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.evaluation import evaluate
 from wayveil.evaluation import methods as registry
-from wayveil.evaluation.bench import Cell, plan_cells, run_cells
-from wayveil.evaluation.bench_limits import Limits
+from wayveil.evaluation.bench import Cell, Failure, Outcome, plan_cells, run_cells
+from wayveil.evaluation.bench_limits import Limits, memory_mb
 from wayveil.evaluation.bench_outputs import wins, write_outputs
 from wayveil.evaluation.compare_methods import compare_methods
 from wayveil.evaluation.datasets import Dataset, find_datasets
@@ -157,9 +159,49 @@ def test_limits_end_a_cell_and_are_remembered(tmp_path):
     assert not outcome.failures and outcome.rows[0]["peak_mb"] > 20
 
 
+ENDLESS = """
+import os, time
+from pathlib import Path
+
+from wayveil.evaluation.bench_limits import Limits, run_limited
+
+HERE = Path(__file__).parent
+
+def endless():
+    (HERE / "part").write_text(str(os.getpid()))
+    (HERE / "part").rename(HERE / "started")
+    time.sleep(600)
+    return {}
+
+if __name__ == "__main__":
+    run_limited(endless, Limits(600.0))
+"""
+
+
+def test_a_killed_comparison_takes_its_running_cell_along(tmp_path):
+    (tmp_path / "endless.py").write_text(ENDLESS)
+    comparison = subprocess.Popen([sys.executable, str(tmp_path / "endless.py")], cwd=tmp_path)
+    started = tmp_path / "started"
+    assert eventually(started.exists)
+    cell = int(started.read_text())
+    assert memory_mb(cell) > 0
+    comparison.kill()
+    comparison.wait()
+    assert eventually(lambda: memory_mb(cell) == 0)
+
+
+def eventually(condition, within_s=60.0):
+    deadline = time.monotonic() + within_s
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    return condition()
+
+
 def test_limits_make_sense():
     with pytest.raises(InputError, match="above 0"):
         Limits(-1.0)
+    with pytest.raises(InputError, match="above 0"):
+        Limits(float("nan"))
 
 
 def test_every_method_can_be_sent_to_another_process():
@@ -253,11 +295,32 @@ def test_folder_of_datasets(tmp_path):
     assert [d.name for d in find_datasets(tmp_path, None, ["cabspotting"])] == ["cabspotting"]
 
 
-def test_options_that_make_no_sense_are_refused(tmp_path):
-    for options in ({"quick": False}, {"quick": True, "methods": "magic"}, {"quick": True, "epsilons": "a"},
-                    {"quick": True, "epsilons": "0"}, {"quick": True, "seeds": 0}):  # fmt: skip
-        with pytest.raises(InputError):
-            compare_methods(None, tmp_path, **options)
+@pytest.mark.parametrize(
+    "options",
+    [{"quick": False}, {"methods": "magic"}, {"methods": " , "}, {"methods": ""}, {"epsilons": "a"}, {"epsilons": "0"},
+     {"epsilons": ""}, {"epsilons": "nan"}, {"epsilons": "1,inf"}, {"seeds": 0}, {"datasets": "cabspotting"},
+     {"scope": "beijing"}],
+)  # fmt: skip
+def test_options_that_make_no_sense_are_refused(options, tmp_path):
+    with pytest.raises(InputError) as refused:
+        compare_methods(None, tmp_path, **{"quick": True, **options})
+    assert "\n" not in str(refused.value)
+    assert not list(tmp_path.iterdir())
+
+
+def test_what_is_no_parquet_file_is_refused_before_any_cell(tmp_path):
+    (tmp_path / "cabspotting.parquet").write_text("hello")
+    with pytest.raises(InputError, match="not a Parquet file"):
+        compare_methods(tmp_path, tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_cells_that_fail_alike_get_one_sentence():
+    failures = [Failure(f"cell{k}", "no columns") for k in range(5)] + [Failure("other", "took longer than 2 s")]
+    assert Outcome([], tuple(failures)).sentences == [
+        "No result for cell0, cell1, cell2 and 2 more: no columns",
+        "No result for other: took longer than 2 s",
+    ]
 
 
 def app_with(*verbs):

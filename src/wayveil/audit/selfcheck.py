@@ -18,6 +18,7 @@ from wayveil.audit.method_audit import method_cases
 from wayveil.audit.reader_audit import Reading, read_bound
 from wayveil.audit.user_audit import user_scores
 from wayveil.core.trajectories import Trajectories, concatenate, select
+from wayveil.errors import InputError
 from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.progress import Progress, quiet
 
@@ -95,6 +96,8 @@ def self_check(
 
     Privacy: free (simulated data).
     """
+    if not 0.5 <= confidence < 1:
+        raise InputError("confidence= must be at least 0.5 and below 1.")
     begin = time.monotonic()
     world = make_world()
     noise = noise or OpenDPNoise()

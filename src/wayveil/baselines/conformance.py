@@ -62,11 +62,11 @@ class _Replay(NoNoise):
     """
 
     def __init__(self, earlier: "_Replay | None" = None) -> None:
-        self.asked: list[tuple[np.ndarray, int]] = []
+        self.asked: list[tuple[np.ndarray, int, Fraction]] = []
         self._earlier = earlier
 
     def laplace(self, sums: np.ndarray, sensitivity: int, epsilon: Fraction) -> Noisy:
-        self.asked.append((sums, sensitivity))
+        self.asked.append((sums, sensitivity, epsilon))
         if self._earlier is not None:
             sums = self._earlier.asked[len(self.asked) - 1][0]
         return super().laplace(sums, sensitivity, epsilon)
@@ -132,7 +132,8 @@ def _sums_are_bounded(method: Method) -> None:
     """One trajectory more moves each answer by at most its sensitivity, given the same earlier answers.
 
     Vectors of sums move by at most 1 in the L1 norm. Scores (tables) move by at most half the sensitivity that `choose`
-    passes on. Records (tables at full resolution) are covered by the bound of their values. Given the answers and the
+    passes on. Records (tables at full resolution) are covered by the bound of their values. All answers together cost
+    at most ε: the sum of the movements, each in units of its sensitivity and times its share. Given the answers and the
     seed, the output is the same: nothing reaches it except through the mechanism, not even through the state of the
     random generator. (Reports of the local model do not go through these calls.)
     """
@@ -143,13 +144,17 @@ def _sums_are_bounded(method: Method) -> None:
         after = _Replay(before)
         one_made = method(base, SCOPE, 1, noise=before, n=5, seed=0).trajectories
         other_made = method(concatenate([base, added]), SCOPE, 1, noise=after, n=5, seed=0).trajectories
-        for (one, limit), (other, _) in zip(before.asked, after.asked):
+        cost = Fraction(0)
+        for (one, limit, share), (other, _, _) in zip(before.asked, after.asked):
             _require(one.shape == other.shape, "the size of an answer depends on the data")
             moved = np.abs(one - other)
             if one.ndim == 1:
                 _require(moved.sum() <= limit, f"a sum moves by {moved.sum() / limit:.3g} of its sensitivity")
-            elif limit != RESOLUTION:
-                _require(2 * moved.max(initial=0) <= limit, "a score moves too much")
+                cost += share * int(moved.sum()) / limit
+            else:
+                _require(limit == RESOLUTION or 2 * moved.max(initial=0) <= limit, "a score moves too much")
+                cost += share
+        _require(cost <= 1, f"all answers together cost {float(cost):.3g} of epsilon")
         _require(method.local or one_made == other_made, "the output depends on more than the answers and the seed")
 
 

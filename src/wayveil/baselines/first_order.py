@@ -16,6 +16,8 @@ Ints = NDArray[np.int64]
 
 LONGEST = 60
 """Cells of the longest walk."""
+_SCALINGS = 10
+"""Rounds that scale probabilities of ending to their mean; more than one, because none can be above 1."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +29,12 @@ class Walks:
     move: Floats
     end: Floats
 
-    def draw(self, n: int, rng: np.random.Generator) -> Ints:
-        """(n, LONGEST) cells, NOTHING after the end."""
+    def draw(self, n: int, rng: np.random.Generator, lengths: Floats | None = None) -> Ints:
+        """(n, LONGEST) cells, NOTHING after the end.
+
+        With `lengths`, the weights of 1, 2, … cells, a walk ends when its number of cells says so, earlier in cells
+        where many end and later in others.
+        """
         target, exists = neighbour_table(self.across)
         exists = exists.copy()
         exists[:, 4] = False
@@ -41,9 +47,25 @@ class Walks:
         walking = np.arange(n)
         for step in range(1, LONGEST):
             at = path[walking, step - 1]
-            way = draw_rows(weight[at], rng)
+            here = weight[at]
+            if lengths is not None:
+                here[:, 4] = _weight_of_end(here, lengths[step - 1 :])
+            way = draw_rows(here, rng)
             walking, at, way = walking[way != 4], at[way != 4], way[way != 4]
             if len(walking) == 0:
                 break
             path[walking, step] = target[at, way]
         return path
+
+
+def _weight_of_end(weight: Floats, left: Floats) -> Floats:
+    """The weight of the end in each row, so that the share `left` gives to this number of cells ends on average.
+
+    It is divided in proportion to the probability of an end by the row's own weights.
+    """
+    moves, alone = weight.sum(1) - weight[:, 4], weight[:, 4] / weight.sum(1)
+    ends = float(left[0] / left.sum()) if left.sum() > 0 else 1.0
+    share = alone if alone.mean() > 0 and ends < 1 else np.full(len(alone), ends)
+    for _ in range(_SCALINGS):
+        share = np.minimum(share * ends / max(float(share.mean()), 1e-12), 1 - 1e-9)
+    return np.where(moves > 0, moves * share / (1 - share), 1.0)

@@ -2,6 +2,10 @@
 
 Lemma. If each trajectory adds features of L1 norm at most 1, the sums have L1 sensitivity 1 under adding or removing
 one trajectory, and Laplace noise of scale 1/ε_v makes them ε_v-private. The shares ε_v add up to ε.
+
+The same holds for several vectors of sums with one share, each of which may depend on the noisy ones before: given the
+answers, a trajectory moves vector k by at most the norm n_k of its features in it, the likelihood ratio of all answers
+is at most exp(ε_v Σ n_k), and Σ n_k ≤ 1 is enforced.
 """
 
 import os
@@ -78,6 +82,8 @@ class SoundMechanism:
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
     """Draws everything but the noise, and the random bits of local reports if `source` is not private."""
     lines: list[LedgerLine] = field(default_factory=list)
+    _used: dict[str, NDArray[np.int64]] = field(default_factory=dict)
+    """Norm of each trajectory's features so far, for each share. Privacy: not private (trusted side only)."""
 
     @property
     def private(self) -> bool:
@@ -87,10 +93,24 @@ class SoundMechanism:
         return float(self.budget[name])
 
     def sums(self, name: str, features: Features, size: int) -> NDArray[np.float64]:
+        """Noisy sums; asked again for the same share, a trajectory may use what is left of its norm of 1."""
         rows = int(features.owner.max()) + 1 if len(features.owner) else 0
         check_overflow(max(rows, 1), RESOLUTION)
         whole = clip_l1(quantise(features.value, RESOLUTION), features.owner, rows, RESOLUTION)
+        whole = self._within_norm(name, features.owner, whole, rows)
         return self._noisy(name, exact_bincount(features.bin, whole, size), RESOLUTION) / RESOLUTION
+
+    def _within_norm(
+        self, name: str, owner: NDArray[np.int64], whole: NDArray[np.int64], rows: int
+    ) -> NDArray[np.int64]:
+        """The features, without those of trajectories that would use more than a norm of 1 in all."""
+        earlier = self._used.get(name, np.zeros(0, np.int64))
+        used = np.zeros(max(rows, len(earlier)), np.int64)
+        used[: len(earlier)] = earlier
+        norm = exact_bincount(owner, np.abs(whole), len(used))
+        fits = used + norm <= RESOLUTION
+        self._used[name] = used + np.where(fits, norm, 0)
+        return np.where(fits[owner], whole, 0)
 
     def rows(self, name: str, values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """(records, k) values in [0, 1] with noise of scale 1/(w_k ε); the weights add up to 1.
@@ -121,7 +141,8 @@ class SoundMechanism:
         noisy = self.source.laplace(whole, sensitivity=sensitivity, epsilon=self.budget[name])
         if noisy.epsilon_spent > self.budget[name]:
             raise BudgetError(f"'{name}' would cost more than its share; nothing was released.")
-        self.lines.append(LedgerLine(name, self.budget[name], noisy.epsilon_spent, noisy.scale / sensitivity))
+        if all(line.name != name for line in self.lines):
+            self.lines.append(LedgerLine(name, self.budget[name], noisy.epsilon_spent, noisy.scale / sensitivity))
         return noisy.values
 
 
@@ -142,7 +163,8 @@ class PublishedMechanism:
 
     def sums(self, name: str, features: Features, size: int) -> NDArray[np.float64]:
         scale = 1.0 / self.epsilon(name)
-        self.lines.append(LedgerLine(name, self.budget[name], self.budget[name], scale))
+        if all(line.name != name for line in self.lines):
+            self.lines.append(LedgerLine(name, self.budget[name], self.budget[name], scale))
         exact = np.bincount(features.bin, features.value, minlength=size)
         return exact + self.rng.laplace(0.0, scale, size)
 

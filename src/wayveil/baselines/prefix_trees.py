@@ -40,7 +40,8 @@ def grow(mechanism: Mechanism, rows: Ints, taxonomy: Taxonomy, count: float) -> 
     """One level per column of `rows` ((trajectories, height) symbols, -1 after the end).
 
     A trajectory is in at most one node of each level, so it adds at most 1 to each vector of counts. A node is kept if
-    its noisy count is above 2√2/ε of its level, twice the standard deviation of the noise.
+    its noisy count is above 2√2/ε of its level, twice the standard deviation of the noise. The kept counts are made
+    consistent: members with their group, then children with their parent.
 
     Privacy: spends the shares "level i general" and "level i specific".
     """
@@ -51,23 +52,36 @@ def grow(mechanism: Mechanism, rows: Ints, taxonomy: Taxonomy, count: float) -> 
         here = np.flatnonzero((node >= 0) & (symbol >= 0))
         code = node[here] * groups + symbol[here] // members
         name = f"level {depth + 1} general"
-        noisy = mechanism.sums(name, _ones(here, code), max(len(above) * groups, 1))
-        general = kept(noisy[: len(above) * groups], _threshold(mechanism, name))
+        grouped = mechanism.sums(name, _ones(here, code), max(len(above) * groups, 1))
+        general = kept(grouped[: len(above) * groups], _threshold(mechanism, name))
         place = np.full(max(len(above) * groups, 1), -1)
         place[general] = np.arange(len(general))
         here, code = here[place[code] >= 0], place[code][place[code] >= 0] * members
         code = code + symbol[here] % members
         name = f"level {depth + 1} specific"
-        noisy = mechanism.sums(name, _ones(here, code), max(len(general) * members, 1))
-        fine = kept(noisy[: len(general) * members], _threshold(mechanism, name))
-        group = general[fine // members] % groups
-        possible = (group < taxonomy.groups) | (fine % members == 0)  # the end has one member only
-        fine, group = fine[possible], group[possible]
-        parent = general[fine // members] // groups
-        level = make_level(parent, group * members + fine % members, noisy[fine], above, taxonomy.symbols)
+        noisy = mechanism.sums(name, _ones(here, code), max(len(general) * members, 1))[: len(general) * members]
+        group = general % groups
+        # The end has one member only.
+        possible = (group[:, None] < taxonomy.groups) | (np.arange(members) == 0)
+        fine = kept(np.where(possible.ravel(), noisy, -np.inf), _threshold(mechanism, name))
+        consistent = inferred(grouped[general], noisy.reshape(possible.shape), possible).ravel()[fine]
+        symbol_of = group[fine // members] * members + fine % members
+        level = make_level(general[fine // members] // groups, symbol_of, consistent, above, taxonomy.symbols)
         levels.append(level)
         node, above = level.find(node, symbol), level.count
     return levels
+
+
+def inferred(general: Floats, specific: Floats, possible: NDArray[np.bool_]) -> Floats:
+    """(general, members) counts: least squares between the noisy count of each group and those of its members.
+
+    All have the same noise, so the difference of the group and its k members is shared by k + 1.
+
+    Privacy: free (post-processing).
+    """
+    members = np.where(possible, specific, 0.0)
+    shift = (general - members.sum(1)) / (possible.sum(1) + 1.0)
+    return np.where(possible, specific + shift[:, None], 0.0)
 
 
 def _ones(owner: Ints, code: Ints) -> Features:

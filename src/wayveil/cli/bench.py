@@ -71,8 +71,8 @@ def utility(
             all_metrics=all_metrics, limits=limits, progress=progress, say=say,
         )  # fmt: skip
     note(NOT_FOR_PUBLICATION)
-    for failure in outcome.failures:
-        note(f"No result for {failure.cell}: {failure.reason}")
+    for sentence in outcome.sentences:
+        note(sentence)
     if as_json:
         print_json({"note": NOT_FOR_PUBLICATION, "rows": outcome.rows, "files": written})
     elif outcome.rows:

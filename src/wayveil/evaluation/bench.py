@@ -4,6 +4,7 @@ Privacy: not private (trusted side only); everything here is computed from the p
 """
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -56,6 +57,17 @@ class Outcome:
     rows: list[Row]
     failures: tuple[Failure, ...]
 
+    @property
+    def sentences(self) -> list[str]:
+        """One sentence for each reason why cells have no result."""
+        cells: dict[str, list[str]] = {}
+        for failure in self.failures:
+            cells.setdefault(failure.reason, []).append(failure.cell)
+        return [
+            f"No result for {', '.join(found[:3])}{f' and {len(found) - 3} more' if len(found) > 3 else ''}: {reason}"
+            for reason, found in cells.items()
+        ]
+
 
 def plan_cells(
     datasets: Iterable[Dataset], epsilons: Sequence[float], methods: Sequence[str], seeds: int
@@ -65,8 +77,8 @@ def plan_cells(
     unknown = [name for name, method in chosen.items() if method is None]
     if unknown:
         raise InputError(f"Unknown method '{unknown[0]}'; choose from {', '.join(METHODS)}.")
-    if seeds < 1 or not epsilons or min(epsilons) <= 0:
-        raise InputError("The comparison needs at least one seed and epsilons above 0.")
+    if seeds < 1 or not epsilons or not all(0 < epsilon < math.inf for epsilon in epsilons):
+        raise InputError("The comparison needs at least one seed and finite epsilons above 0.")
     return [
         Cell(dataset, method, epsilon, seed)
         for dataset in datasets

@@ -5,6 +5,8 @@ Privacy: not private (trusted side only); everything here is computed from the p
 
 import math
 import multiprocessing
+import os
+import threading
 import time
 import warnings
 from collections.abc import Callable
@@ -29,7 +31,7 @@ class Limits:
     memory_mb: float | None = None
 
     def __post_init__(self) -> None:
-        if any(limit is not None and limit <= 0 for limit in (self.seconds, self.memory_mb)):
+        if any(limit is not None and not limit > 0 for limit in (self.seconds, self.memory_mb)):
             raise InputError("Limits of time and memory must be above 0.")
 
     @property
@@ -91,6 +93,7 @@ def run_limited(work: Callable[[], dict[str, Any]], limits: Limits) -> dict[str,
 
 
 def _child(pipe: Connection, work: Callable[[], dict[str, Any]]) -> None:
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     # A warning may quote values; the command line shows none either.
     warnings.simplefilter("ignore")
     try:
@@ -98,6 +101,14 @@ def _child(pipe: Connection, work: Callable[[], dict[str, Any]]) -> None:
         pipe.send((True, {**result, "peak_mb": round(memory_mb(None, "VmHWM"), 1)}))
     except Exception as error:
         pipe.send((False, reason_of(error)))
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that watches its limits was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def memory_mb(process: int | None, what: str = "VmRSS") -> float:

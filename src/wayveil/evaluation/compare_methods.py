@@ -38,13 +38,15 @@ def compare_methods(
 
     Privacy: not private (trusted side only).
     """
-    if quick == (data is not None):
+    if data is None and not quick:
         raise InputError("Give a data folder, or use quick=True for the simulated city.")
-    chosen_epsilons = _numbers(epsilons or (_QUICK_EPSILONS if quick else _EPSILONS))
-    chosen_methods = list(METHODS) if methods == "all" else _names(methods) or list(DEFAULT)
+    if quick and any(given is not None for given in (data, datasets, scope)):
+        raise InputError("quick=True takes the simulated city; leave out the data folder, datasets= and scope=.")
+    chosen_epsilons = _numbers((_QUICK_EPSILONS if quick else _EPSILONS) if epsilons is None else epsilons)
+    chosen_methods = list(METHODS) if methods == "all" else _names("methods", methods) or list(DEFAULT)
     repeats = seeds if seeds is not None else (1 if quick else 2)
     plan_cells([], chosen_epsilons, chosen_methods, repeats)  # refuses before any data is read
-    found = [quick_dataset()] if data is None else find_datasets(data, scope, _names(datasets))
+    found = [quick_dataset()] if data is None else find_datasets(data, scope, _names("datasets", datasets))
     tables = [output / name for name in ("results.parquet", "results.csv", "wins.csv")]
     check_outputs(tables, inputs=[] if data is None else [data / f"{dataset.name}.parquet" for dataset in found])
     cells = plan_cells(found, chosen_epsilons, chosen_methods, repeats)
@@ -53,8 +55,13 @@ def compare_methods(
     return outcome, write_outputs(outcome.rows, output)
 
 
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+def _names(option: str, text: str | None) -> list[str] | None:
+    if text is None:
+        return None
+    named = [name.strip() for name in text.split(",") if name.strip()]
+    if not named:
+        raise InputError(f"{option}= '{text}' is not a list of names; leave it out for the default.")
+    return named
 
 
 def _numbers(text: str) -> list[float]:

@@ -12,6 +12,7 @@ from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.io import files
+from wayveil.io.parquet_files import opened
 from wayveil.io.roads import read_roads
 from wayveil.io.scope_files import read_scope
 from wayveil.simulate import simulate_city, simulate_trajectories
@@ -57,6 +58,8 @@ def find_datasets(folder: Path, scope: str | None, wanted: list[str] | None = No
 
 
 def _dataset(path: Path, scope: str | None) -> Dataset:
+    with opened(str(path)):
+        pass  # refuses what is no Parquet file before any cell runs
     known = next((name for prefix, name in _KNOWN_SCOPES if path.stem.startswith(prefix)), None)
     chosen = known or scope
     if chosen is None:

@@ -3,11 +3,11 @@
 Grids of several resolutions: each step of a trajectory belongs to the finest grid in which it goes to a touching cell,
 that is, to the grid of its speed. Each grid has a prefix tree of moves (the next one of eight directions, a change to
 another grid, or the end); grids with few noisy steps are dropped; nodes of the tree below the noise are cut. Walks go
-from move to move: by the two last moves where the tree knows them, otherwise by the place and, as a weight, the
-direction of the move before.
+from move to move: by the place and the move before where the tree knows them, otherwise by the place. Each move is
+weighted by its angle with the one before.
 
 The authors choose the height and the set of grids by noisy scores; here the height is two moves, and the set is chosen
-by the noisy number of steps of each grid. They weight every move by its direction.
+by the noisy number of steps of each grid.
 """
 
 import numpy as np
@@ -95,11 +95,12 @@ def _tree(run: Run, steps: Steps, count: float) -> tuple[Level, Level]:
 
 
 def _walk(run: Run, grids: list[TwoLevelGrid], tree: tuple[Level, Level], state: Ints) -> Trajectories:
-    """All walkers at once: the second move where it is known, the first elsewhere; no known move ends the walk.
+    """All walkers at once, from symbol to symbol until the end.
 
     Privacy: free (post-processing).
     """
     first, second = tree
+    after_place, after_move = _table(first, STATES), _table(second, max(len(first), 1))
     targets = [neighbour_table(across)[0] for across in RESOLUTIONS]
     inside = [neighbour_table(across)[1] for across in RESOLUTIONS]
     n = len(state)
@@ -108,11 +109,11 @@ def _walk(run: Run, grids: list[TwoLevelGrid], tree: tuple[Level, Level], state:
     owners, points = [np.arange(n)], [points_in(grids, grid, cell, run.rng)]
     walking, node, last = np.arange(n), np.full(n, -1), np.full(n, 4)
     for _ in range(LONGEST):
-        child = second.draw(node[walking], run.rng)
-        symbol = np.where(child >= 0, second.symbol[np.maximum(child, 0)] if len(second) else END, -1)
-        plain = _straight(first, (FIRST[grid] + cell)[walking], last[walking], run.rng)
-        symbol = np.where(symbol >= 0, symbol, plain)
-        node[walking] = first.find((FIRST[grid] + cell)[walking], symbol)
+        here, before = (FIRST[grid] + cell)[walking], node[walking]
+        deep = after_move[np.maximum(before, 0)]
+        known = (before >= 0) & (deep.sum(1) > 0)
+        symbol = _straight(np.where(known[:, None], deep, after_place[here]), last[walking], run.rng)
+        node[walking] = first.find(here, symbol)
         go = symbol < END
         walking, symbol = walking[go], symbol[go]
         if len(walking) == 0:
@@ -138,19 +139,22 @@ def _walk(run: Run, grids: list[TwoLevelGrid], tree: tuple[Level, Level], state:
     return run.made(ragged.offsets_of(np.maximum(size, 2)), x_m[again], y_m[again])
 
 
-def _straight(first: Level, state: Ints, last: Ints, rng: np.random.Generator) -> Ints:
-    """A symbol after each state, weighted by the direction of the move before; END where none is known."""
-    if len(first) == 0:
-        return np.full(len(state), END)
-    table = np.zeros((STATES, SYMBOLS))
-    table[first.parent, first.symbol] = first.count
-    weight = table[state]
+def _table(level: Level, nodes: int) -> Floats:
+    """(nodes, SYMBOLS) counts of the children of each node."""
+    table = np.zeros((nodes, SYMBOLS))
+    table[level.parent, level.symbol] = level.count
+    return table
+
+
+def _straight(weight: Floats, last: Ints, rng: np.random.Generator) -> Ints:
+    """A symbol of each row of weights, weighted by the direction of the move before; END where the row has none."""
     north, east = np.arange(9) // 3 - 1.0, np.arange(9) % 3 - 1.0
     norm = np.maximum(np.hypot(north, east), 1e-9)
     cosine = (north[last, None] * north + east[last, None] * east) / (norm[last, None] * norm)
-    weight[:, :9] *= np.where(last[:, None] == 4, 1.0, np.exp(STRAIGHT * cosine))
-    drawn = draw_rows(weight, rng)
-    return np.where(weight.sum(1) > 0, drawn, END)
+    weighted = weight.copy()
+    weighted[:, :9] *= np.where(last[:, None] == 4, 1.0, np.exp(STRAIGHT * cosine))
+    drawn = draw_rows(weighted, rng)
+    return np.where(weighted.sum(1) > 0, drawn, END)
 
 
 _PARTS = {"grids": "0.05", "starts": "0.3", "first move": "0.35", "second move": "0.3"}

@@ -1,22 +1,23 @@
 """LDPTrace (Du, Hu, Zhang, Fang, Chen, Zheng, Gao: VLDB 2023), our own code from the paper, in a simulated local model.
 
 Each device reports its length (in cells), its start, its end and some of its moves, each by optimised unary encoding;
-the server sees reports only. It estimates the counts, and draws first-order walks whose lengths follow the reported
-ones. Every device sends the same number of reports, so that this number reveals nothing; reports without an item are
-made from the empty vector.
+the server sees reports only. It estimates the counts, and draws first-order walks that end by their length and by
+their cell. Every device sends the same number of reports, so that this number reveals nothing; reports without an item
+are made from the empty vector.
 
-The shares of ε and the treatment of negative estimates (cut at zero for starts and ends, the nearest non-negative table
-for moves) are our reading, settled by comparing with the scores of the authors' own code on public data.
+The shares of ε, how length and cell together end a walk, and the treatment of negative estimates (cut at zero for
+lengths, starts and ends, the nearest non-negative table for moves) are our reading, settled by comparing with the
+scores of the authors' own code on public data.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.baselines.first_order import Walks
-from wayveil.baselines.grid import Routes, draw_systematic, norm_sub, trace, uniform_grid
+from wayveil.baselines.grid import Routes, norm_sub, trace, uniform_grid
 from wayveil.baselines.local import Reporter
 from wayveil.baselines.method import Method, Run
-from wayveil.baselines.sequences import NOTHING, direction, drawn_points
+from wayveil.baselines.sequences import direction, drawn_points
 from wayveil.core import ragged
 from wayveil.core.trajectories import Trajectories
 
@@ -30,7 +31,7 @@ LENGTHS = 24
 """Longer trajectories are counted as this length, in cells."""
 QUANTILE = 0.9
 """Quantile of the noisy lengths that sets how many moves each device reports."""
-_SHARES = {"lengths": "0.1", "starts": "0.4", "ends": "0.2", "moves": "0.3"}
+_SHARES = {"lengths": "0.2", "starts": "0.4", "ends": "0.05", "moves": "0.35"}
 
 
 def _make(run: Run) -> Trajectories:
@@ -45,11 +46,7 @@ def _make(run: Run) -> Trajectories:
     move = _moves(run, routes, lengths, reporter)
     move = norm_sub(move.ravel(), _moves_a_device(lengths) * run.devices).reshape(CELLS, 9)
     walks = Walks(ACROSS, start, move, end)
-    n = run.size(max(run.devices, 1))
-    path = walks.draw(n, run.rng)
-    cut = draw_systematic(lengths, n, run.rng) + 1
-    path = np.where(np.arange(path.shape[1])[None] < cut[:, None], path, NOTHING)
-    return drawn_points(run, grid, path)
+    return drawn_points(run, grid, walks.draw(run.size(max(run.devices, 1)), run.rng, lengths))
 
 
 def _moves(run: Run, routes: Routes, lengths: np.ndarray, reporter: Reporter) -> np.ndarray:

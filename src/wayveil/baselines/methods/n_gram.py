@@ -1,14 +1,15 @@
 """Variable-length n-grams (Chen, Acs, Castelluccia: CCS 2012), our own code from the paper.
 
 Trajectories are sequences of cells, cut at a public length, with an end symbol. A tree counts the grams of up to n
-cells with noise l_max/ε of the level; nodes below the threshold are cut; children are made to add up to their parent.
-Sequences grow from the longest gram that matches their last cells.
+cells; nodes below the threshold are cut; children are made to add up to their parent. Sequences grow from the longest
+gram that matches their last cells.
 
-The published mode shares what is left of ε at a node by its predicted height, as the authors do: the number of levels
-after which its count, divided equally among the symbols on each, is no larger than the noise. (That the children are
-equal is our simplification.) The default mode has the same share for each level, so that the ledger's lines are known
-before any data is read.
+What is left of ε at a node is shared equally among the levels of its predicted height: the number of levels after which
+its noisy count, multiplied on each by the share of the most frequent cell, is below the threshold. All levels together
+are one share of ε, because a trajectory's weights along each path of the tree add up to at most 1.
 """
+
+import math
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,41 +43,50 @@ def _make(run: Run) -> Trajectories:
 
 
 def _grow(run: Run, rows: Ints) -> list[Level]:
-    """The tree: levels[k] has the grams of k + 1 cells."""
+    """The tree: levels[k] has the grams of k + 1 cells.
+
+    Each gram of a trajectory weighs the part of its node, divided by the greatest number of grams.
+
+    Privacy: spends the share "grams".
+    """
     who, place = np.nonzero(rows >= 0)
-    node, above, levels = np.zeros(len(who), np.int64), np.array([1.0]), []
-    left = np.array([sum(run.mechanism.epsilon(f"grams of {k + 1}") for k in range(ORDERS))])
+    node, above, levels = np.zeros(len(who), np.int64), np.zeros(1), []
+    left, heights = np.ones(1), np.full(1, float(ORDERS))
     for depth in range(ORDERS):
-        name = f"grams of {depth + 1}"
-        inside = place + depth < LONGEST
-        symbol = np.where(inside, rows[who, np.minimum(place + depth, LONGEST - 1)], -1)
-        here = (node >= 0) & (symbol >= 0)
-        features = Features(who[here], node[here] * (END + 1) + symbol[here], np.full(here.sum(), 1.0 / LONGEST))
-        size = max(len(above) * (END + 1), 1)
-        noisy = run.mechanism.sums(name, features, size) * LONGEST
-        share = np.full(len(above), run.mechanism.epsilon(name))
-        if run.published:
-            share = left / _heights(above, depth, LONGEST / left)
-            exact = np.bincount(features.bin, minlength=size).astype(float)
-            factor = run.mechanism.epsilon(name) / np.repeat(share, END + 1)[:size]
-            noisy = exact + (noisy - exact) * factor if len(above) else exact
-        threshold = 2.0 * np.sqrt(2.0) * LONGEST / np.repeat(share, END + 1)
-        code = kept(noisy[: len(threshold)] / np.maximum(threshold, 1e-12), 1.0)
+        part = left / heights
+        symbol = np.where(place + depth < LONGEST, rows[who, np.minimum(place + depth, LONGEST - 1)], -1)
+        here = np.flatnonzero((node >= 0) & (symbol >= 0))
+        here = here[part[node[here]] > 0]
+        features = Features(who[here], node[here] * (END + 1) + symbol[here], part[node[here]] / LONGEST)
+        size = len(above) * (END + 1)
+        noisy = run.mechanism.sums("grams", features, max(size, 1))[:size]
+        one = np.repeat(part, END + 1) / LONGEST  # the weight of one gram; nothing is left below some nodes
+        noisy = np.divide(noisy, one, out=np.zeros(size), where=one > 0)
+        code = kept(noisy / np.repeat(_threshold(run, part), END + 1), 1.0)
         parent = code // (END + 1)
         total = above if depth else np.array([max(noisy[code].sum(), 1.0)])
         level = make_level(parent, code % (END + 1), noisy[code], total, END + 1)
         levels.append(level)
-        left = np.maximum(left - share, 1e-9)[level.parent]  # what is spent leaves nothing but noise below
+        left = (left - part)[level.parent]
+        likeliest = float(levels[0].count.max(initial=0.0)) / max(float(levels[0].count.sum()), 1.0)
+        heights = _heights(level.count / _threshold(run, left), likeliest, ORDERS - 1 - depth)
         node, above = level.find(node, symbol), level.count
     return levels
 
 
-def _heights(count: Floats, depth: int, scale: Floats) -> Floats:
-    """Predicted number of further levels below a node: log of count over noise, base the number of cells."""
-    if depth == 0:
-        return np.full(len(count), float(ORDERS))
-    predicted = np.log(np.maximum(count / scale, 1.0)) / np.log(END + 1)
-    heights: Floats = np.clip(np.ceil(predicted), 1.0, ORDERS - depth)
+def _threshold(run: Run, part: Floats) -> Floats:
+    """Twice the standard deviation of the noise of a count that has this part of the share."""
+    epsilon: Floats = run.mechanism.epsilon("grams") * np.maximum(part, 1e-12)
+    return 2.0 * math.sqrt(2.0) * LONGEST / epsilon
+
+
+def _heights(count: Floats, likeliest: float, most: int) -> Floats:
+    """Number of further levels below nodes of these counts (in thresholds), if each child has this share of its node.
+
+    Privacy: free (post-processing).
+    """
+    levels = np.log(np.maximum(count, 1.0)) / -np.log(np.clip(likeliest, 1e-9, 0.999))
+    heights: Floats = np.clip(np.ceil(levels), 1.0, max(most, 1))
     return heights
 
 
@@ -109,17 +119,14 @@ def _write(levels: list[Level], n: int, rng: np.random.Generator) -> Ints:
     return rows
 
 
-_GRAMS = {f"grams of {k + 1}": "0.32" for k in range(ORDERS)}
-"""Shares of ε of the n-grams of each length, all alike."""
-
 n_gram = Method(
     name="n-gram",
     reference="Chen, Acs, Castelluccia: CCS 2012",
     idea="A tree of grams of cells; sequences grow from the longest matching gram until the end symbol.",
     protects="one trajectory, added or removed",
-    proof="A trajectory has at most 12 grams of each length, each weighs 1/12; the levels' shares add up to epsilon.",
+    proof="A trajectory has at most 12 grams of each length, whose weights of 1/12 of their nodes' parts add up to 1.",
     leaks="Not private: box and number of trajectories are exact, noise is floating-point.",
-    shares={"count": "0.04", **_GRAMS},
-    published_shares=_GRAMS,
+    shares={"count": "0.04", "grams": "0.96"},
+    published_shares={"grams": "1"},
     make=_make,
 )

@@ -2,11 +2,11 @@
 
 Trajectories are sequences of cells. Below each node of the tree, the next place is counted twice: first general (one of
 4 × 4 districts), then specific (the 2 × 2 cells of the kept districts). Each of the 2h counts has the same share of ε;
-nodes below 2√2/ε are cut; children are made to add up to their parent; paths are read out of the tree.
+nodes below 2√2/ε are cut; constrained inference makes cells consistent with their district and children with their
+parent; paths are read out of the tree.
 
 The authors take the height from the longest trajectory. Here it is a public constant in both modes, because a height of
-a hundred leaves nothing but noise; longer trajectories are cut. Their constrained inference also corrects the specific
-counts by the general ones; here general counts only decide which districts are looked into.
+a hundred leaves nothing but noise; longer trajectories are cut.
 """
 
 import numpy as np
