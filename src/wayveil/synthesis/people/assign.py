@@ -14,6 +14,7 @@ import numpy as np
 from wayveil.core import ragged
 from wayveil.progress import Progress, quiet
 from wayveil.synthesis.people.plan import Plans
+from wayveil.synthesis.people.ranges import arrange_ranges
 from wayveil.synthesis.people.search import AT_END, AT_START, Search
 from wayveil.synthesis.people.state import AssignedTrips, Chains, Flags, Floats, Integers, Leg, Position, Task
 from wayveil.synthesis.people.wishes import Aims, Wishes, next_wishes
@@ -22,6 +23,7 @@ from wayveil.synthesis.people.wishes import Aims, Wishes, next_wishes
 def assign(task: Task, random: np.random.Generator, progress: Progress = quiet) -> AssignedTrips:
     """The trips as chains of people; each round assigns at most one trip to each person."""
     chains = Chains(task, random)
+    arrange_ranges(task, chains, random)
     aims, search = Aims.of(task, chains, random), Search(task, chains)
     rounds = _rounds(task.plans, random)
     for number, slots in enumerate(rounds, 1):

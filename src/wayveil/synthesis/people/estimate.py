@@ -67,11 +67,12 @@ class PeopleModel:
             asked["days"] = (_rows(asked["days"]) + _rows(unrelated["days"])) / 2
             near, at_first = np.array(GUESSED_CONTINUITY), np.array(GUESSED_ENDS_AT_FIRST)
         return Habits(
-            days=Coupling(_rows(unrelated["days"]), _rows(asked["days"])),
+            days=_rows(asked["days"]),
             day_trips=_shares(asked["day_trips"]),
             continuous=_share_to_arrange(near, _share_of_second(unrelated["continuity"])),
             stays=Coupling(_rows(unrelated["stays"]), _rows(asked["stays"])),
-            places=Coupling(_rows(unrelated["places"]), _rows(asked["places"])),
+            places=_rows(asked["places"]),
+            ranges=_rows(asked["gyration"][None]),
             ends_at_first=float(_share_to_arrange(at_first, _share_of_ends_at_first(unrelated["anchors"]))),
             tables=asked,
         )
@@ -126,11 +127,18 @@ class Coupling:
         return np.where(kept | (running[:, -1] <= 0), bin_of, np.minimum(drawn, weight.shape[1] - 1))
 
 
+def coupled(wanted: Floats, row: Integers, bin_of: Integers, random: np.random.Generator) -> Integers:
+    """The new bin of each value, so that those of a row together have its wanted shares and as few as possible change."""
+    counts = np.zeros(wanted.shape)
+    np.add.at(counts, (row, bin_of), 1.0)
+    return Coupling(_rows(counts), wanted).bins(row, bin_of, random)
+
+
 @dataclass(frozen=True, eq=False)
 class Habits:
     """How people travel; every row of shares adds up to one."""
 
-    days: Coupling
+    days: Floats
     """(classes of trips, `DAYS_SHARE`) active days divided by trips."""
     day_trips: Floats
     """Shares of active days by number of trips (`DAY_TRIPS`)."""
@@ -138,8 +146,10 @@ class Habits:
     """Probability with which a trip is made to start where the previous one ended, by gap (`GAPS_H`)."""
     stays: Coupling
     """(parts of the day, `GAPS_H`) times between two trips."""
-    places: Coupling
+    places: Floats
     """(classes of trips, `PLACES_SHARE`) places divided by starts and ends."""
+    ranges: Floats
+    """(1, `GYRATION_KM`) radii of gyration."""
     ends_at_first: float
     """Share of trips that are made to end at the person's first place, which stands for the most frequent one."""
     tables: Tables

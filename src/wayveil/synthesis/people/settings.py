@@ -19,6 +19,10 @@ class PeopleSettings:
     """Candidate trips for each leg; four times as many where only the start or only the hour is given."""
     least_unassigned: float = 0.7
     """A search tree is rebuilt when a smaller share of its trips than this is still unassigned."""
+    range_rounds: int = 300
+    """Rounds in which pairs of people exchange a trip so that their radii of gyration come nearer to the wanted ones."""
+    range_tries: int = 8
+    """Exchanges that each pair tries in a round."""
     least_stay_s: float = 60.0
     """Minimum time between two trips of a person."""
     travel_reserve: float = 2.0
