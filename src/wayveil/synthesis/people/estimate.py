@@ -83,15 +83,13 @@ class PeopleModel:
         sd, shape = answer.noise * np.sqrt(2), answer.shape
         if name not in BY_CLASS:
             expected = unrelated.ravel()
-            counts, _ = models_around(expected, name in ORDERED).estimate(
-                answer.counts.ravel(), sd, float(expected.sum())
-            )
+            counts = models_around(expected, name in ORDERED).estimate(answer.counts.ravel(), sd, float(expected.sum()))
             return counts.reshape(shape)
         number = np.arange(1.0, len(self.trips) + 1)
         people = self.number * np.bincount(TRIP_CLASSES.index(number), weights=self.trips, minlength=shape[0])
         pairs = zip(unrelated.reshape(shape[0], -1), answer.counts.reshape(shape[0], -1), people.tolist())
         rows = [
-            models_around(expected, name in ORDERED).estimate(noisy, sd, total)[0] for expected, noisy, total in pairs
+            models_around(expected, name in ORDERED).estimate(noisy, sd, total) for expected, noisy, total in pairs
         ]
         return np.array(rows).reshape(shape)
 
@@ -194,7 +192,7 @@ def people_model(release: Release) -> PeopleModel | None:
         for answer in release.answers
         if answer.name.startswith(PEOPLE_PREFIX)
     }
-    number, trips = trip_numbers(release, answers.get("trips"), _numbers_of_people(release, answers))
+    number, trips = trip_numbers(release, answers.get("trips"), _numbers_of_people(answers))
     return PeopleModel(trips, answers, number)
 
 
@@ -205,15 +203,11 @@ def without_people(release: Release) -> Release:
     )
 
 
-def _numbers_of_people(release: Release, answers: Mapping[str, Answer]) -> list[tuple[float, float]]:
-    """(number, standard deviation) of each answer to which everybody adds one."""
-    asked = [(answer, answer.question) for answer in answers.values()]
+def _numbers_of_people(answers: Mapping[str, Answer]) -> list[tuple[float, float]]:
+    """(number, standard deviation) of each answer to which everybody adds one, other than that about trips."""
+    asked = [(answer, answer.question) for name, answer in answers.items() if name != "trips"]
     everybody = [answer for answer, question in asked if isinstance(question, PersonQuestion) and question.of_everybody]
-    found = [(float(answer.counts.sum()), answer.noise * math.sqrt(2 * answer.counts.size)) for answer in everybody]
-    clipping = release["count"].clipping
-    if clipping is not None and clipping.norms is not None and clipping.norms_scale is not None:
-        found.append((float(clipping.norms.sum()), clipping.norms_scale * math.sqrt(len(clipping.norms))))
-    return found
+    return [(float(answer.counts.sum()), answer.noise * math.sqrt(2 * answer.counts.size)) for answer in everybody]
 
 
 def _rows(counts: Floats) -> Floats:

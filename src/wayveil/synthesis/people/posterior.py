@@ -7,7 +7,6 @@ expected counts of random trips as they are.
 Privacy: free (post-processing).
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,29 +27,17 @@ class Models:
 
     shares: Floats
     prior: Floats
-    spreads: tuple[float, ...] = SPREADS
-    smooth: bool = False
-    """Whether true counts differ from the expected ones by a share of these, so that no count comes from nothing."""
-
-    def estimate(self, noisy: Floats, sd: float, total: float | Floats) -> tuple[Floats, Floats]:
-        """(posterior mean of the counts, log posterior probability of each model).
-
-        The counts add up to `total`, which may differ between models.
-        """
-        each = np.broadcast_to(np.maximum(total, 0.0), len(self.shares))
-        mean = (each[:, None] * self.shares)[:, None, :]
+    def estimate(self, noisy: Floats, sd: float, total: float) -> Floats:
+        """The posterior mean of the counts, which add up to `total`."""
+        mean = (max(total, 0.0) * self.shares)[:, None, :]
         average = mean.mean(axis=2, keepdims=True)
-        weight_of = mean**2 if self.smooth else (mean + average) * average
-        noise, variance = np.square(sd), np.square(self.spreads)[None, :, None] * weight_of
+        noise, variance = np.square(sd), np.square(SPREADS)[None, :, None] * (mean + average) * average
         whole = noise + variance
         fit = -0.5 * ((noisy - mean) ** 2 / whole + np.log(whole)).sum(axis=2)
-        log_weight = fit + np.log(self.prior)[:, None] - math.log(len(self.spreads))
+        log_weight = fit + np.log(self.prior)[:, None]
         weight = np.exp(log_weight - log_weight.max())
-        of_model = weight.sum(axis=1)
-        whole_weight = float(of_model.sum())
-        counts = np.einsum("sg,sgk->k", weight, mean + (noisy - mean) * variance / whole) / whole_weight
-        sum_of_counts = float(of_model @ each) / whole_weight
-        return projected(counts, sum_of_counts), np.log(np.maximum(of_model / whole_weight, 1e-300))
+        counts = np.einsum("sg,sgk->k", weight, mean + (noisy - mean) * variance / whole) / weight.sum()
+        return projected(counts, max(total, 0.0))
 
 
 def models_around(expected: Floats, ordered: bool) -> Models:
