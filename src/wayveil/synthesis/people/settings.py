@@ -9,7 +9,7 @@ class PeopleSettings:
 
     snap_m: float = 600.0
     """Maximum distance by which a start or end is moved, to the place where the person is or goes."""
-    repeat_m: float = 1_000.0
+    repeat_m: float = 800.0
     """A leg that the person has travelled before may replace a trip whose start and end are at most this far away."""
     hour_m: float = 1_000.0
     """Distance that is as bad as a departure one hour too early or too late."""
