@@ -127,9 +127,7 @@ def test_noise_that_knows_the_data_is_found_in_the_whole_release(world):
     assert epsilon_bound(zero, one, confidence=0.9).epsilon > 1
 
 
-@pytest.mark.parametrize(
-    ("mistake", "convicted"), [("box from data", True), ("count from data", True), (None, False)]
-)
+@pytest.mark.parametrize(("mistake", "convicted"), [("box from data", True), ("count from data", True), (None, False)])
 def test_box_and_count_from_the_data(world, mistake, convicted):
     bound = sampler_bound(world, 120, SeededNoise(6), 0.999 if convicted else SURE, mistake)
     assert (bound.epsilon > 1) is convicted

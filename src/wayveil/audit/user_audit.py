@@ -18,9 +18,7 @@ from wayveil.questions.catalogue import PEOPLE_QUESTIONS
 from wayveil.questions.norms import NormBins, UnitQuery, clipped_resolution
 
 
-def user_scores(
-    neighbours: Neighbours, *, epsilon: Fraction, runs: int, noise: NoiseSource
-) -> dict[str, Scores]:
+def user_scores(neighbours: Neighbours, *, epsilon: Fraction, runs: int, noise: NoiseSource) -> dict[str, Scores]:
     """Question -> log likelihood ratios ln P(y | with the user) / P(y | without) of `runs` runs on each dataset.
 
     The two datasets differ by one user with all trips, however many. ε-privacy keeps the ratios within ± ε.

@@ -53,9 +53,7 @@ def files(
     ] = None,
     holdout: Annotated[
         str | None,
-        typer.Option(
-            "--holdout", help="Trajectories of the same population, held out at random before measuring."
-        ),
+        typer.Option("--holdout", help="Trajectories of the same population, held out at random before measuring."),
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Also write JSON for `wayveil report --internal --audit`.")

@@ -51,8 +51,15 @@ def convert(
 
     with progress_bar() as progress:
         convert_data(
-            source, target, to=to, times=times, mode=mode, split_minutes=split_minutes, force=force,
-            progress=progress, **columns,
+            source,
+            target,
+            to=to,
+            times=times,
+            mode=mode,
+            split_minutes=split_minutes,
+            force=force,
+            progress=progress,
+            **columns,
         )
     if as_json:
         print_json({"file": str(target)})

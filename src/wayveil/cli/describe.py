@@ -1,6 +1,5 @@
 """`wayveil describe`: the privacy guarantee of a release in plain language."""
 
-
 import typer
 
 from wayveil.cli import options as opt

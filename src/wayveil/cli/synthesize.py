@@ -69,9 +69,7 @@ def synthesize(
     except KeyboardInterrupt:
         parts = output.with_name(output.name + ".parts")
         if parts.exists():
-            note(
-                f"'{parts.name}' holds the finished part; repeat the command to continue, or delete it to start over."
-            )
+            note(f"'{parts.name}' holds the finished part; repeat the command to continue, or delete it to start over.")
         raise
     if summary["resumed"]:
         note("Continued an earlier run that was interrupted.")

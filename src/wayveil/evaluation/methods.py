@@ -66,9 +66,7 @@ def _dpe(task: Task) -> Trajectories:
 
 
 def _baseline(task: Task, *, name: str, published: bool) -> Trajectories:
-    result = load(name)(
-        task.data, task.scope, task.epsilon, published=published, seed=task.seed, n=len(task.data)
-    )
+    result = load(name)(task.data, task.scope, task.epsilon, published=published, seed=task.seed, n=len(task.data))
     return result.trajectories
 
 

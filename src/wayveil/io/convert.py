@@ -73,9 +73,7 @@ def convert(
     reading = read_options(options, "convert")
     opened = open_source(source, reading)
     notes = metadata_of(source) if reading.format is None else {}
-    writing = WriteOptions(
-        private=True, format=kind, notes=notes, times=times, timezone=reading.timezone, mode=mode
-    )
+    writing = WriteOptions(private=True, format=kind, notes=notes, times=times, timezone=reading.timezone, mode=mode)
     if split_minutes is not None:
         trips = _split(source, split_minutes, reading, progress)
         write_trajectories(trips, path, replace(writing, notes={**notes, SPLIT_NOTE: f"{split_minutes:g}"}))

@@ -326,9 +326,7 @@ ENDINGS = (
     (".shp", "shp"),
 )
 """Endings of file names and their formats; the first that fits."""
-WRITABLE_ENDINGS = ", ".join(
-    next(ending for ending, kind in ENDINGS if kind == wanted) for wanted in WRITABLE
-)
+WRITABLE_ENDINGS = ", ".join(next(ending for ending, kind in ENDINGS if kind == wanted) for wanted in WRITABLE)
 """The usual ending of each format that is written."""
 READ_AS = {"trips": "csv", "kepler": "geojson"}
 """Formats that are written with a content of their own, and read as another format."""

@@ -75,4 +75,3 @@ class ChartErrors:
         # Points follow from durations and sampling intervals: both shift the whole distribution.
         scale = math.hypot(duration, found.scale(MeanInterval))
         return moved_errors(Ranges(edges, shares), edges, scale, _LEAST), KINDS["lengths"].word(scale_error(scale))
-

@@ -170,9 +170,7 @@ class OneWay(Rule):
         """Return wrong(p) at positions with headings, in metres; see the class."""
         return self._wrong_among(self.segments, self.oneway, headings, most, xp)
 
-    def _wrong_among(
-        self, pieces: RoadPieces, oneway: Array, headings: Headings, most: int, xp: ModuleType
-    ) -> Array:
+    def _wrong_among(self, pieces: RoadPieces, oneway: Array, headings: Headings, most: int, xp: ModuleType) -> Array:
         x, y, hx, hy = headings
         piece, distance = pieces.near(x, y, most, xp)
         along = xp.asarray(pieces.directions, dtype=x.dtype)[piece]

@@ -41,6 +41,4 @@ def _table(basis: Basis, name: str, unit: str, edges: Floats, values: Floats, re
     count = np.bincount(Bins(tuple(edges.tolist())).index(values), minlength=len(edges) - 1)
     figures = Figures.counts(count, np.hypot(relative, MODEL.bin), basis.scale)
     share = np.round(count / max(int(count.sum()), 1), 5)
-    return Table(
-        name, {f"{unit}_from": edges[:-1], f"{unit}_to": edges[1:], **figure_columns(figures), "share": share}
-    )
+    return Table(name, {f"{unit}_from": edges[:-1], f"{unit}_to": edges[1:], **figure_columns(figures), "share": share})

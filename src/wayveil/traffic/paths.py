@@ -215,11 +215,14 @@ def _search(network: _Network, steps: _Steps, labels: _Labels) -> Iterator[tuple
         left, (at, before, after) = _walk_back(previous, good, end.node[entry[good], good])
         code = network.link_between(near[before], near[after])
         step = chosen.number[good]
-        yield part[good], [
-            (step, chosen.here[good], left == 0, begin.metres[left, good]),
-            (step, chosen.there[good], entry[good] == 0, end.metres[entry[good], good]),
-            (step[at], code // 2, code % 2 == 0, network.length_m[code // 2]),
-        ]
+        yield (
+            part[good],
+            [
+                (step, chosen.here[good], left == 0, begin.metres[left, good]),
+                (step, chosen.there[good], entry[good] == 0, end.metres[entry[good], good]),
+                (step[at], code // 2, code % 2 == 0, network.length_m[code // 2]),
+            ],
+        )
 
 
 def _shortest(

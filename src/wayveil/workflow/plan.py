@@ -198,9 +198,7 @@ def _setting(promise: _Promise, trips: int, users: int | None, scope: Scope) -> 
         results.append(ExpectedError(name, _error(name, side_km, used, signal)))
     unit = promise.unit
     most = unit.max_per_user if unit.kind == "user" else None
-    return Setting(
-        decimal_text(promise.epsilon), float(promise.delta), unit.kind, most, round(used), tuple(results)
-    )
+    return Setting(decimal_text(promise.epsilon), float(promise.delta), unit.kind, most, round(used), tuple(results))
 
 
 def _used(unit: Unit, trips: int, users: int | None) -> tuple[float, float]:

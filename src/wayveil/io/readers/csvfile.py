@@ -100,9 +100,7 @@ def _header(path: Path) -> tuple[list[str], str, int]:
     try:
         text = line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
-        raise InputError(
-            f"'{origin}' is not UTF-8 text; save it as a UTF-8 CSV."
-        ) from None
+        raise InputError(f"'{origin}' is not UTF-8 text; save it as a UTF-8 CSV.") from None
     if "\x00" in text:
         raise InputError(f"'{origin}' is not a text file.")
     delimiter = max(",;\t|", key=text.count)

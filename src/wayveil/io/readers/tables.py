@@ -67,8 +67,10 @@ def is_pandas(value: Any) -> bool:
 
 def is_lazy(value: Any) -> bool:
     """Whether a value is a polars LazyFrame."""
-    return type(value).__module__.partition(".")[0] == "polars" and hasattr(value, "collect_schema") and hasattr(
-        value, "collect"
+    return (
+        type(value).__module__.partition(".")[0] == "polars"
+        and hasattr(value, "collect_schema")
+        and hasattr(value, "collect")
     )
 
 

@@ -27,6 +27,7 @@ def points_of_trip_table(
     A trip with an unusable start or end contributes nothing: half a trip would count as one point. The same
     holds for a trip that ends before it starts.
     """
+
     def degrees(at: int, role: str) -> NDArray[np.float64]:
         return degrees_of(table.column(at), role, origin)
 

@@ -88,9 +88,7 @@ class PeopleModel:
         number = np.arange(1.0, len(self.trips) + 1)
         people = self.number * np.bincount(TRIP_CLASSES.index(number), weights=self.trips, minlength=shape[0])
         pairs = zip(unrelated.reshape(shape[0], -1), answer.counts.reshape(shape[0], -1), people.tolist())
-        rows = [
-            models_around(expected, name in ORDERED).estimate(noisy, sd, total) for expected, noisy, total in pairs
-        ]
+        rows = [models_around(expected, name in ORDERED).estimate(noisy, sd, total) for expected, noisy, total in pairs]
         return np.array(rows).reshape(shape)
 
 
@@ -126,7 +124,7 @@ class Coupling:
 
 
 def coupled(wanted: Floats, row: Integers, bin_of: Integers, random: np.random.Generator) -> Integers:
-    """The new bin of each value, so that those of a row together have its wanted shares and as few as possible change."""
+    """The new bin of each value: those of a row together have its wanted shares, and as few as possible change."""
     counts = np.zeros(wanted.shape)
     np.add.at(counts, (row, bin_of), 1.0)
     return Coupling(_rows(counts), wanted).bins(row, bin_of, random)
@@ -162,12 +160,12 @@ GUESSED_DAYS = (
     (0.05, 0.15, 0.3, 0.3, 0.15, 0.05, 0.0),
 )
 GUESSED_DAY_TRIPS = (0.15, 0.4, 0.2, 0.13, 0.08, 0.03, 0.01)
-GUESSED_CONTINUITY = (0.8, 0.8, 0.75, 0.7, 0.65, 0.5, 0.4, 0.3)
+GUESSED_CONTINUITY = (0.8, 0.8, 0.75, 0.75, 0.7, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
 GUESSED_STAYS = (
-    (0.1, 0.15, 0.2, 0.25, 0.15, 0.1, 0.03, 0.02),
-    (0.1, 0.15, 0.25, 0.25, 0.15, 0.05, 0.03, 0.02),
-    (0.1, 0.2, 0.25, 0.1, 0.1, 0.15, 0.06, 0.04),
-    (0.05, 0.1, 0.1, 0.1, 0.35, 0.2, 0.06, 0.04),
+    (0.1, 0.15, 0.12, 0.12, 0.1, 0.1, 0.07, 0.06, 0.06, 0.07, 0.03, 0.02),
+    (0.1, 0.15, 0.15, 0.12, 0.08, 0.12, 0.1, 0.07, 0.03, 0.03, 0.03, 0.02),
+    (0.1, 0.2, 0.17, 0.1, 0.04, 0.02, 0.03, 0.07, 0.12, 0.05, 0.06, 0.04),
+    (0.05, 0.1, 0.07, 0.04, 0.04, 0.07, 0.1, 0.2, 0.13, 0.1, 0.06, 0.04),
 )
 GUESSED_PLACES = (
     (0.0, 0.0, 0.0, 0.0, 0.1, 0.0, 0.0, 0.9),

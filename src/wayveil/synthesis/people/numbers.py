@@ -100,12 +100,14 @@ def _observed(
     used, clipping = np.minimum(number, most), count.clipping
     added = used if clipping is None else np.minimum(used, clipping.bound / clipping.resolution)
     kept = 1.0 if clipping is None else clipping.kept
-    seen = [(count.counts.ravel() * kept, count.noise * np.sqrt(2) * kept, np.asarray(added)[None])]
+    seen: list[tuple[Floats, float, Floats]] = [
+        (count.counts.ravel() * kept, count.noise * np.sqrt(2) * kept, np.asarray(added, np.float64)[None])
+    ]
     seen += [(np.array([people]), sd, np.ones((1, len(number)))) for people, sd in totals]
     bins = [np.zeros(len(number), np.int64)]
     if clipping is not None and clipping.norms is not None and clipping.norms_scale is not None:
         bins.append(np.searchsorted(NormBins(most, whole=True).edges, used, side="left") - 1)
-        seen.append((clipping.norms, clipping.norms_scale, _inside(bins[-1], len(clipping.norms))))
+        seen.append((clipping.norms.astype(np.float64), clipping.norms_scale, _inside(bins[-1], len(clipping.norms))))
     if answer is not None:
         bins.append(TRIPS.index(number.astype(np.float64)))
         seen.append((answer.counts, answer.noise * np.sqrt(2), _inside(bins[-1], len(answer.counts))))

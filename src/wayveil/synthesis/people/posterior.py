@@ -27,6 +27,7 @@ class Models:
 
     shares: Floats
     prior: Floats
+
     def estimate(self, noisy: Floats, sd: float, total: float) -> Floats:
         """The posterior mean of the counts, which add up to `total`."""
         mean = (max(total, 0.0) * self.shares)[:, None, :]

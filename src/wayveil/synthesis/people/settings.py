@@ -20,7 +20,7 @@ class PeopleSettings:
     least_unassigned: float = 0.7
     """A search tree is rebuilt when a smaller share of its trips than this is still unassigned."""
     range_rounds: int = 300
-    """Rounds in which pairs of people exchange a trip so that their radii of gyration come nearer to the wanted ones."""
+    """Rounds in which pairs of people exchange a trip, so that their radii of gyration come nearer to those wanted."""
     range_tries: int = 8
     """Exchanges that each pair tries in a round."""
     least_stay_s: float = 60.0

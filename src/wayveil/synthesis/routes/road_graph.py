@@ -209,9 +209,7 @@ def _cheapest(edges: _Edges, nodes: int) -> _Edges:
     return _Edges(edges.tail[keep], edges.head[keep], edges.cost[keep], edges.road[keep], edges.backwards[keep])
 
 
-def _assemble(
-    network: RoadNetwork, nodes: _Nodes, edges: _Edges, reached: NDArray[np.bool_], grid: Grid
-) -> RouteGraph:
+def _assemble(network: RoadNetwork, nodes: _Nodes, edges: _Edges, reached: NDArray[np.bool_], grid: Grid) -> RouteGraph:
     """The graph of the reached nodes, renumbered; the shape of each edge follows its direction."""
     number = np.cumsum(reached) - 1
     keep = np.flatnonzero(reached[edges.tail] & reached[edges.head])

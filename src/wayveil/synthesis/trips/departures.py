@@ -79,9 +79,7 @@ def late_s(first: NDArray[np.float64], last: NDArray[np.float64], scope: Scope) 
     return np.clip(begun + (last - first) - (window[1] - 1), 0.0, begun)
 
 
-def _earlier(
-    offsets: NDArray[np.int64], t_utc: NDArray[np.float64], late: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _earlier(offsets: NDArray[np.int64], t_utc: NDArray[np.float64], late: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return times with each trip moved to an earlier departure, by whole seconds."""
     if not late.any():
         return t_utc

@@ -109,9 +109,7 @@ def with_warning(refined: Refined) -> Refined:
     return refined
 
 
-def _corrected(
-    weights: dict[str, Any], observed: Observed, bayes: Field, other_field: NDArray[np.float32]
-) -> Field:
+def _corrected(weights: dict[str, Any], observed: Observed, bayes: Field, other_field: NDArray[np.float32]) -> Field:
     levels, area, road_features = observed.levels, observed.area, observed.road_features
     shape = area.shape
     log_bayes = features.log_density(bayes, area)
