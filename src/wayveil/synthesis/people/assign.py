@@ -91,7 +91,7 @@ def _exchange(
         able = np.flatnonzero(free.any(axis=1))
         if len(able) == 0:
             return
-        best = (free[able].astype(np.int8) + (free & found.preferred)[able]).argmax(axis=1)
+        best = (free[able] * (1 + found.preference[able])).argmax(axis=1)
         for k in np.argsort(found.distance[able, best], kind="stable").tolist():
             row, column = int(able[k]), int(best[k])
             trip = int(found.trip[row, column])

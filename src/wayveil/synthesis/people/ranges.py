@@ -44,8 +44,7 @@ def arrange_ranges(task: Task, chains: Chains, random: np.random.Generator) -> N
         best = after.argmin(axis=0)
         at = np.arange(pairs.shape[1])
         better = after[best, at] < missing[pairs].sum(axis=0)
-        for k in np.flatnonzero(better).tolist():
-            chains.exchange(int(slots[0, best[k], k]), int(given[1, best[k], k]))
+        chains.swap(*slots[:, best[better], at[better]])
         sums[pairs[0, better]] += change[best, at][better]
         sums[pairs[1, better]] -= change[best, at][better]
 

@@ -15,11 +15,11 @@ class PeopleSettings:
     """Distance that is as bad as a departure one hour too early or too late."""
     other_kind_of_day_m: float = 30_000.0
     """Distance between working days and weekends, larger than any that matters, so that trips stay on their kind."""
-    nearest: int = 16
-    """Candidate trips for each leg; four times as many where only the start or only the hour is given."""
+    nearest: int = 20
+    """Candidate trips for each leg."""
     least_unassigned: float = 0.7
     """A search tree is rebuilt when a smaller share of its trips than this is still unassigned."""
-    range_rounds: int = 300
+    range_rounds: int = 100
     """Rounds in which pairs of people exchange a trip, so that their radii of gyration come nearer to those wanted."""
     range_tries: int = 8
     """Exchanges that each pair tries in a round."""
