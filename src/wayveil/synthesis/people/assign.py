@@ -86,19 +86,24 @@ def _exchange(
         return
     some = wishes.take(rows)
     found = search.candidates(some, kind)
+    left = np.arange(len(rows))
     while True:
-        free = found.possible & chains.unassigned[found.trip] & waiting[rows, None]
-        able = np.flatnonzero(free.any(axis=1))
-        if len(able) == 0:
+        free = found.possible[left] & chains.unassigned[found.trip[left]]
+        able = free.any(axis=1)
+        left, free = left[able], free[able]
+        if len(left) == 0:
             return
-        best = (free[able] * (1 + found.preference[able])).argmax(axis=1)
-        for k in np.argsort(found.distance[able, best], kind="stable").tolist():
-            row, column = int(able[k]), int(best[k])
-            trip = int(found.trip[row, column])
-            if chains.unassigned[trip]:
-                chains.exchange(int(some.slot[row]), trip)
-                _take(task, chains, some, row, trip, kind if found.near[row, column] else "repeat")
-                waiting[rows[row]] = False
+        best = (free * (1 + found.preference[left])).argmax(axis=1)
+        trips = found.trip[left, best].tolist()
+        taken = np.zeros(len(left), bool)
+        for k in np.argsort(found.distance[left, best], kind="stable").tolist():
+            if chains.unassigned[trips[k]]:
+                row = int(left[k])
+                chains.exchange(int(some.slot[row]), trips[k])
+                _take(task, chains, some, row, trips[k], kind if found.near[row, best[k]] else "repeat")
+                taken[k] = True
+        waiting[rows[left[taken]]] = False
+        left = left[~taken]
 
 
 def _take(task: Task, chains: Chains, wishes: Wishes, row: int, trip: int, kind: str) -> None:
