@@ -79,7 +79,8 @@ def _posterior(observed: _Observed, bank: Floats, spread: float) -> tuple[Floats
     expected = bank @ observed.of_number.T
     first = np.maximum(expected @ observed.values / (expected**2).sum(axis=1), 1.0)
     member = np.eye(int(observed.group.max()) + 1)[observed.group]
-    of_factor = np.einsum("on,sn,ng->sog", observed.of_number, bank, member) * (spread * first)[:, None, None]
+    of_factor = np.einsum("on,sn,ng->sog", observed.of_number, bank, member, optimize=True)
+    of_factor *= (spread * first)[:, None, None]
     covariance = np.eye(len(observed.values)) + of_factor @ of_factor.transpose(0, 2, 1)
     sides = np.stack([np.broadcast_to(observed.values, expected.shape), expected], axis=2)
     inverse = np.linalg.solve(covariance, sides)

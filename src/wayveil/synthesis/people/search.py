@@ -48,7 +48,7 @@ class Search:
         tree, which = self._tree(kind)
         number = min(SETTINGS.nearest, len(which))
         query = _coordinates(wishes.tod_s, wishes.weekend, wishes.here, wishes.there, kind)
-        distance, found = tree.query(query, k=np.arange(1, number + 1))
+        distance, found = tree.query(query, k=np.arange(1, number + 1), eps=SETTINGS.tolerance)
         trip = which[found]
         possible, near = self._possible(wishes, trip, kind)
         preference = self._in_square(wishes, trip, kind).astype(np.int64)

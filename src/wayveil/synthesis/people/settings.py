@@ -17,6 +17,8 @@ class PeopleSettings:
     """Distance between working days and weekends, larger than any that matters, so that trips stay on their kind."""
     nearest: int = 20
     """Candidate trips for each leg."""
+    tolerance: float = 1.0
+    """How much farther than the nearest a candidate may be, as a share; a search is then faster."""
     least_unassigned: float = 0.7
     """A search tree is rebuilt when a smaller share of its trips than this is still unassigned."""
     range_rounds: int = 100
