@@ -1,12 +1,18 @@
 """Estimates about people: noise alone changes nothing, a clear answer is followed, and ends exchange positions."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from wayveil.questions.answer import Clipping
+from wayveil.questions.norms import NormBins
+from wayveil.questions.people.rhythm import TRIPS
 from wayveil.questions.people.trips_of_people import PLACE_M
 from wayveil.synthesis.people.ends import NEAR_M, exchanged
-from wayveil.synthesis.people.numbers import draw_numbers
-from wayveil.synthesis.people.posterior import Models, models_around, projected, shapes
+from wayveil.synthesis.people.estimate import coupled
+from wayveil.synthesis.people.numbers import draw_numbers, trip_numbers
+from wayveil.synthesis.people.posterior import models_around, projected, shapes
 
 DEALT = np.array([5.0, 40.0, 120.0, 90.0, 30.0, 10.0, 5.0])
 
@@ -20,7 +26,7 @@ def test_an_answer_of_noise_leaves_the_expected_table_nearly_as_it_is(ordered):
     rng = np.random.default_rng(0)
     models, sd = models_around(DEALT, ordered), 60.0
     noisy = DEALT + rng.normal(0, sd, (40, len(DEALT)))
-    errors = [error(models.estimate(one, sd, DEALT.sum())[0], DEALT) for one in noisy]
+    errors = [error(models.estimate(one, sd, DEALT.sum()), DEALT) for one in noisy]
     assert np.mean(errors) < 0.35 * np.mean([error(one, DEALT) for one in noisy])
 
 
@@ -29,16 +35,65 @@ def test_a_clear_answer_is_followed(ordered):
     rng = np.random.default_rng(0)
     truth, sd = DEALT[::-1], 3.0
     noisy = truth + rng.normal(0, sd, len(DEALT))
-    counts, _ = models_around(DEALT, ordered).estimate(noisy, sd, truth.sum())
+    counts = models_around(DEALT, ordered).estimate(noisy, sd, truth.sum())
     assert error(counts, truth) < error(noisy, truth) + 6 < error(DEALT, truth) / 10
     assert counts.min() >= 0 and counts.sum() == pytest.approx(truth.sum())
 
 
-def test_models_may_have_different_totals():
-    models = Models(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([0.5, 0.5]), spreads=(0.1,), smooth=True)
-    counts, log_probability = models.estimate(np.array([50.0, 50.0]), 1.0, np.array([100.0, 1000.0]))
-    assert counts == pytest.approx([50, 50])
-    assert log_probability[0] > log_probability[1] + 10
+class Released:
+    """A release with an answer about the number of trips only."""
+
+    def __init__(self, most, count):
+        self.max_per_user, self.count = most, count
+
+    def __getitem__(self, name):
+        assert name == "count"
+        return self.count
+
+
+def released(trips, most, sd, rng):
+    """A release about people with these numbers of trips, and the answer about the numbers; noise of this size."""
+    used, edges = np.minimum(trips, most), NormBins(most, whole=True).edges
+    norms = np.bincount(np.searchsorted(edges, used, side="left") - 1, minlength=len(edges) - 1)
+    kept = float(np.minimum(used, most / 2).sum() / used.sum())
+    clipping = Clipping(1, most // 2, kept, norms + rng.normal(0, sd, len(norms)), sd)
+    count = np.array([used.sum() + rng.normal(0, 20 * sd)])
+    histogram = np.bincount(TRIPS.index(trips.astype(float)), minlength=len(TRIPS)) + rng.normal(0, sd, len(TRIPS))
+    answer = SimpleNamespace(counts=count, noise=20 * sd / 2**0.5, clipping=clipping)
+    return Released(most, answer), SimpleNamespace(counts=histogram, noise=sd / 2**0.5)
+
+
+def numbers_of(kind, people, rng):
+    if kind == "drivers":
+        return rng.poisson(50 * rng.lognormal(0, 0.35, people)) + 1
+    return np.minimum(2 * np.floor(rng.random(people) ** (-1 / 0.9)), 2 * rng.integers(25, 33, people)).astype(int)
+
+
+@pytest.mark.parametrize(("kind", "people"), [("drivers", 400), ("residents", 3000)])
+def test_numbers_of_trips_are_nearer_than_if_everybody_made_the_mean(kind, people):
+    errors = []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        trips = numbers_of(kind, people, rng)
+        number, shares = trip_numbers(*released(trips, 50, 40.0, rng), [(people + rng.normal(0, 200), 200.0)])
+        assert number == pytest.approx(people, rel=0.3)
+        assert shares.min() >= 0 and shares.sum() == pytest.approx(1) and len(shares) == 100
+        bins = TRIPS.index(np.arange(1.0, 101))
+        dealt = rng.multinomial(trips.sum(), np.full(people, 1 / people))
+        truth, equal = (np.bincount(TRIPS.index(np.maximum(one, 1.0)), minlength=len(TRIPS)) for one in (trips, dealt))
+        estimate = np.bincount(bins, weights=people * shares, minlength=len(TRIPS))
+        errors.append((error(estimate, truth), error(equal, truth)))
+    estimated, equal = np.mean(errors, axis=0)
+    assert estimated < 0.6 * equal
+
+
+def test_with_little_noise_numbers_of_trips_are_nearly_the_true_ones():
+    rng = np.random.default_rng(0)
+    trips = numbers_of("residents", 3000, rng)
+    number, shares = trip_numbers(*released(trips, 50, 1.0, rng), [])
+    found = number * np.bincount(TRIPS.index(np.arange(1.0, 101)), weights=shares, minlength=len(TRIPS))
+    assert found == pytest.approx(np.bincount(TRIPS.index(trips.astype(float)), minlength=len(TRIPS)), abs=30)
+    assert number == pytest.approx(3000, rel=0.01)
 
 
 def test_shapes_are_distributions_and_projections_keep_the_total():
@@ -71,3 +126,14 @@ def test_an_end_that_is_near_its_place_stays():
     before = place + np.array([[100.0, 0.0], [0.0, -140.0]])
     assert np.array_equal(exchanged(place, before), before)
     assert exchanged(np.zeros((0, 2)), np.zeros((0, 2))).shape == (0, 2)
+
+
+def test_values_of_a_row_get_its_wanted_shares_and_as_few_as_possible_change():
+    rng = np.random.default_rng(0)
+    wanted = np.array([[0.5, 0.5, 0.0], [0.0, 0.2, 0.8]])
+    row, bins = np.repeat([0, 1], 5000), np.r_[np.zeros(5000, int), np.full(5000, 2)]
+    new = coupled(wanted, row, bins, rng)
+    for k in (0, 1):
+        assert np.bincount(new[row == k], minlength=3) / 5000 == pytest.approx(wanted[k], abs=0.03)
+    assert (new != bins).mean() == pytest.approx(0.35, abs=0.02)
+    assert np.array_equal(coupled(np.eye(2), np.array([0, 1]), np.array([0, 1]), rng), [0, 1])

@@ -9,7 +9,7 @@ from wayveil.core.bins import Bins
 from wayveil.questions.people.question import PersonQuestion
 from wayveil.questions.people.trips_of_people import CONTINUOUS_M, Integers, PeopleTrips
 
-GAPS_H = Bins((0.0, 0.5, 1.5, 4.0, 9.0, 15.0, 30.0, 72.0, 1e9))
+GAPS_H = Bins((0.0, 0.5, 1.5, 3.0, 5.0, 7.0, 9.0, 11.0, 14.0, 20.0, 30.0, 72.0, 1e9))
 """Time between two trips, in hours."""
 PARTS_OF_DAY = 4
 """Parts of six hours, by the local time at which a stay begins."""

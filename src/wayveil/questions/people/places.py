@@ -13,7 +13,7 @@ DISTANCES_KM = Bins((0.0, 0.75, 1.5, 2.5, 4.0, 7.0, 12.0, 1e9))
 """Distance between the two most frequent places."""
 PLACES_SHARE = Bins((0.0, 0.12, 0.2, 0.3, 0.42, 0.55, 0.72, 0.88, 1.01))
 """Number of places divided by the number of starts and ends."""
-GYRATION_KM = Bins((0.0, 0.5, 1.0, 1.5, 2.0, 2.75, 3.75, 5.5, 8.0, 1e9))
+GYRATION_KM = Bins((0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0, 4.75, 5.5, 6.5, 8.0, 11.0, 1e9))
 """Radius of gyration of a person's starts and ends."""
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from wayveil.core import ragged
 from wayveil.progress import Progress, quiet
 from wayveil.synthesis.people.plan import Plans
+from wayveil.synthesis.people.ranges import arrange_ranges
 from wayveil.synthesis.people.search import AT_END, AT_START, Search
 from wayveil.synthesis.people.state import AssignedTrips, Chains, Flags, Floats, Integers, Leg, Position, Task
 from wayveil.synthesis.people.wishes import Aims, Wishes, next_wishes
@@ -22,6 +23,7 @@ from wayveil.synthesis.people.wishes import Aims, Wishes, next_wishes
 def assign(task: Task, random: np.random.Generator, progress: Progress = quiet) -> AssignedTrips:
     """The trips as chains of people; each round assigns at most one trip to each person."""
     chains = Chains(task, random)
+    arrange_ranges(task, chains, random)
     aims, search = Aims.of(task, chains, random), Search(task, chains)
     rounds = _rounds(task.plans, random)
     for number, slots in enumerate(rounds, 1):
@@ -84,19 +86,24 @@ def _exchange(
         return
     some = wishes.take(rows)
     found = search.candidates(some, kind)
+    left = np.arange(len(rows))
     while True:
-        free = found.possible & chains.unassigned[found.trip] & waiting[rows, None]
-        able = np.flatnonzero(free.any(axis=1))
-        if len(able) == 0:
+        free = found.possible[left] & chains.unassigned[found.trip[left]]
+        able = free.any(axis=1)
+        left, free = left[able], free[able]
+        if len(left) == 0:
             return
-        best = (free[able].astype(np.int8) + (free & found.preferred)[able]).argmax(axis=1)
-        for k in np.argsort(found.distance[able, best], kind="stable").tolist():
-            row, column = int(able[k]), int(best[k])
-            trip = int(found.trip[row, column])
-            if chains.unassigned[trip]:
-                chains.exchange(int(some.slot[row]), trip)
-                _take(task, chains, some, row, trip, kind if found.near[row, column] else "repeat")
-                waiting[rows[row]] = False
+        best = (free * (1 + found.preference[left])).argmax(axis=1)
+        trips = found.trip[left, best].tolist()
+        taken = np.zeros(len(left), bool)
+        for k in np.argsort(found.distance[left, best], kind="stable").tolist():
+            if chains.unassigned[trips[k]]:
+                row = int(left[k])
+                chains.exchange(int(some.slot[row]), trips[k])
+                _take(task, chains, some, row, trips[k], kind if found.near[row, best[k]] else "repeat")
+                taken[k] = True
+        waiting[rows[left[taken]]] = False
+        left = left[~taken]
 
 
 def _take(task: Task, chains: Chains, wishes: Wishes, row: int, trip: int, kind: str) -> None:

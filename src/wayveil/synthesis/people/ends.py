@@ -16,7 +16,7 @@ Integers = NDArray[np.int64]
 
 NEAR_M = CONTINUOUS_M / 2
 """A moved start or end is at most this far from its place, so that two of them continue each other."""
-_NEIGHBOURS = 24
+_NEIGHBOURS = 12
 """Positions that are tried for each moved start or end, nearest first."""
 
 

@@ -67,11 +67,12 @@ class PeopleModel:
             asked["days"] = (_rows(asked["days"]) + _rows(unrelated["days"])) / 2
             near, at_first = np.array(GUESSED_CONTINUITY), np.array(GUESSED_ENDS_AT_FIRST)
         return Habits(
-            days=Coupling(_rows(unrelated["days"]), _rows(asked["days"])),
+            days=_rows(asked["days"]),
             day_trips=_shares(asked["day_trips"]),
             continuous=_share_to_arrange(near, _share_of_second(unrelated["continuity"])),
             stays=Coupling(_rows(unrelated["stays"]), _rows(asked["stays"])),
-            places=Coupling(_rows(unrelated["places"]), _rows(asked["places"])),
+            places=_rows(asked["places"]),
+            ranges=_rows(asked["gyration"][None]),
             ends_at_first=float(_share_to_arrange(at_first, _share_of_ends_at_first(unrelated["anchors"]))),
             tables=asked,
         )
@@ -82,16 +83,12 @@ class PeopleModel:
         sd, shape = answer.noise * np.sqrt(2), answer.shape
         if name not in BY_CLASS:
             expected = unrelated.ravel()
-            counts, _ = models_around(expected, name in ORDERED).estimate(
-                answer.counts.ravel(), sd, float(expected.sum())
-            )
+            counts = models_around(expected, name in ORDERED).estimate(answer.counts.ravel(), sd, float(expected.sum()))
             return counts.reshape(shape)
         number = np.arange(1.0, len(self.trips) + 1)
         people = self.number * np.bincount(TRIP_CLASSES.index(number), weights=self.trips, minlength=shape[0])
         pairs = zip(unrelated.reshape(shape[0], -1), answer.counts.reshape(shape[0], -1), people.tolist())
-        rows = [
-            models_around(expected, name in ORDERED).estimate(noisy, sd, total)[0] for expected, noisy, total in pairs
-        ]
+        rows = [models_around(expected, name in ORDERED).estimate(noisy, sd, total) for expected, noisy, total in pairs]
         return np.array(rows).reshape(shape)
 
 
@@ -126,11 +123,18 @@ class Coupling:
         return np.where(kept | (running[:, -1] <= 0), bin_of, np.minimum(drawn, weight.shape[1] - 1))
 
 
+def coupled(wanted: Floats, row: Integers, bin_of: Integers, random: np.random.Generator) -> Integers:
+    """The new bin of each value: those of a row together have its wanted shares, and as few as possible change."""
+    counts = np.zeros(wanted.shape)
+    np.add.at(counts, (row, bin_of), 1.0)
+    return Coupling(_rows(counts), wanted).bins(row, bin_of, random)
+
+
 @dataclass(frozen=True, eq=False)
 class Habits:
     """How people travel; every row of shares adds up to one."""
 
-    days: Coupling
+    days: Floats
     """(classes of trips, `DAYS_SHARE`) active days divided by trips."""
     day_trips: Floats
     """Shares of active days by number of trips (`DAY_TRIPS`)."""
@@ -138,8 +142,10 @@ class Habits:
     """Probability with which a trip is made to start where the previous one ended, by gap (`GAPS_H`)."""
     stays: Coupling
     """(parts of the day, `GAPS_H`) times between two trips."""
-    places: Coupling
+    places: Floats
     """(classes of trips, `PLACES_SHARE`) places divided by starts and ends."""
+    ranges: Floats
+    """(1, `GYRATION_KM`) radii of gyration."""
     ends_at_first: float
     """Share of trips that are made to end at the person's first place, which stands for the most frequent one."""
     tables: Tables
@@ -154,12 +160,12 @@ GUESSED_DAYS = (
     (0.05, 0.15, 0.3, 0.3, 0.15, 0.05, 0.0),
 )
 GUESSED_DAY_TRIPS = (0.15, 0.4, 0.2, 0.13, 0.08, 0.03, 0.01)
-GUESSED_CONTINUITY = (0.8, 0.8, 0.75, 0.7, 0.65, 0.5, 0.4, 0.3)
+GUESSED_CONTINUITY = (0.8, 0.8, 0.75, 0.75, 0.7, 0.7, 0.65, 0.6, 0.55, 0.5, 0.4, 0.3)
 GUESSED_STAYS = (
-    (0.1, 0.15, 0.2, 0.25, 0.15, 0.1, 0.03, 0.02),
-    (0.1, 0.15, 0.25, 0.25, 0.15, 0.05, 0.03, 0.02),
-    (0.1, 0.2, 0.25, 0.1, 0.1, 0.15, 0.06, 0.04),
-    (0.05, 0.1, 0.1, 0.1, 0.35, 0.2, 0.06, 0.04),
+    (0.1, 0.15, 0.12, 0.12, 0.1, 0.1, 0.07, 0.06, 0.06, 0.07, 0.03, 0.02),
+    (0.1, 0.15, 0.15, 0.12, 0.08, 0.12, 0.1, 0.07, 0.03, 0.03, 0.03, 0.02),
+    (0.1, 0.2, 0.17, 0.1, 0.04, 0.02, 0.03, 0.07, 0.12, 0.05, 0.06, 0.04),
+    (0.05, 0.1, 0.07, 0.04, 0.04, 0.07, 0.1, 0.2, 0.13, 0.1, 0.06, 0.04),
 )
 GUESSED_PLACES = (
     (0.0, 0.0, 0.0, 0.0, 0.1, 0.0, 0.0, 0.9),
@@ -184,7 +190,7 @@ def people_model(release: Release) -> PeopleModel | None:
         for answer in release.answers
         if answer.name.startswith(PEOPLE_PREFIX)
     }
-    number, trips = trip_numbers(release, answers.get("trips"), _numbers_of_people(release, answers))
+    number, trips = trip_numbers(release, answers.get("trips"), _numbers_of_people(answers))
     return PeopleModel(trips, answers, number)
 
 
@@ -195,15 +201,11 @@ def without_people(release: Release) -> Release:
     )
 
 
-def _numbers_of_people(release: Release, answers: Mapping[str, Answer]) -> list[tuple[float, float]]:
-    """(number, standard deviation) of each answer to which everybody adds one."""
-    asked = [(answer, answer.question) for answer in answers.values()]
+def _numbers_of_people(answers: Mapping[str, Answer]) -> list[tuple[float, float]]:
+    """(number, standard deviation) of each answer to which everybody adds one, other than that about trips."""
+    asked = [(answer, answer.question) for name, answer in answers.items() if name != "trips"]
     everybody = [answer for answer, question in asked if isinstance(question, PersonQuestion) and question.of_everybody]
-    found = [(float(answer.counts.sum()), answer.noise * math.sqrt(2 * answer.counts.size)) for answer in everybody]
-    clipping = release["count"].clipping
-    if clipping is not None and clipping.norms is not None and clipping.norms_scale is not None:
-        found.append((float(clipping.norms.sum()), clipping.norms_scale * math.sqrt(len(clipping.norms))))
-    return found
+    return [(float(answer.counts.sum()), answer.noise * math.sqrt(2 * answer.counts.size)) for answer in everybody]
 
 
 def _rows(counts: Floats) -> Floats:

@@ -1,5 +1,10 @@
 """How many trips people make: from the question about it, from the norms of the count, and from the count.
 
+The distribution of the number of trips has a shape with one peak on the log scale, or differs from it by independent
+factors. All observations are linear in the numbers of people with each number of trips and have Gaussian noise of
+known size, so the posterior of the number of people and of the factors is known for each shape. The result is the mean
+over shapes, weighted by how well they explain all observations together.
+
 Privacy: free (post-processing).
 """
 
@@ -13,7 +18,7 @@ from wayveil.questions.answer import Answer
 from wayveil.questions.norms import NormBins
 from wayveil.questions.people.rhythm import TRIPS
 from wayveil.release import Release
-from wayveil.synthesis.people.posterior import Models, shapes
+from wayveil.synthesis.people.posterior import shapes
 from wayveil.synthesis.trips.draw import systematic
 
 Floats = NDArray[np.float64]
@@ -24,21 +29,24 @@ MOST_TIMES_USED = 2
 trips the few people make who have more than were used; this keeps them from getting a large part of all trips."""
 _OCTAVES = (0.1, 0.2, 0.4, 0.8, 1.6)
 """Scales, in octaves, on either side of the distribution of the number of trips."""
-_SPREADS = (0.1, 0.3)
-"""Relative standard deviations of the true distribution around a shape."""
-_PEOPLE_SD = 0.2
-"""Relative standard deviation of the number of people that the count and the best shapes give."""
-_DECAY = 4.0
-"""Above `max_per_user` trips the shapes fall by a factor of e with every quarter of it."""
+_SPREADS = (0.0, 0.3, 1.0)
+"""Standard deviations of the factors by which numbers of people differ from a shape."""
+_DECAY = 2.0
+"""Above `max_per_user` trips the shapes fall by a factor of e with every half of it."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Observed:
-    """A noisy histogram of people by number of trips, or a noisy total; `bin_of` has the bin of each number."""
+    """Noisy values, divided by their standard deviations, and what one person with each number of trips adds to them.
 
-    noisy: Floats
-    sd: float
-    bin_of: Integers
+    People with numbers of trips in the same group add the same, except to the count.
+    """
+
+    values: Floats
+    of_number: Floats
+    """(values, numbers of trips)."""
+    group: Integers
+    """Group of each number of trips."""
 
 
 def trip_numbers(
@@ -46,66 +54,71 @@ def trip_numbers(
 ) -> tuple[float, Floats]:
     """(number of people, shares of people with 1, 2, … trips); without an answer about all trips, of used trips.
 
-    `totals` are noisy numbers of people with their standard deviations. Numbers have shapes with one peak on the log
-    scale; the count and the mean of a shape give the number of people. Each shape is weighted by how well it explains
-    what was observed.
+    `totals` are noisy numbers of people with their standard deviations, from other answers.
     """
     most = release.max_per_user
     number = np.arange(1, most * (1 if answer is None else MOST_TIMES_USED) + 1)
-    used = np.minimum(number, most)
     log_edges = np.log2(np.r_[number - 0.5, number[-1] + 0.5])
-    bank = shapes(log_edges, np.arange(0.0, log_edges[-1], 1 / 8), _OCTAVES)
-    bank = bank * np.exp(-(number - used) * _DECAY / most)
+    bank = shapes(log_edges, np.arange(0.0, log_edges[-1], 1 / 4), _OCTAVES)
+    bank = bank * np.exp(-np.maximum(number - most, 0) * _DECAY / most)
     bank /= bank.sum(axis=1, keepdims=True)
-    count = max(float(release["count"].counts.sum()), 1.0)
-    people, observed = count / (bank @ used), _observed(release, answer, number, used)
-    weight = np.zeros(len(bank))
-    for one in observed:
-        weight += _models(one, bank).estimate(one.noisy, one.sd, people)[1]
-    chance = np.exp(weight - weight.max())
-    chance /= chance.sum()
-    whole = _combined([(float(chance @ people), _PEOPLE_SD * float(chance @ people)), *totals])
-    result = np.asarray(chance @ bank)
-    for one in observed:
-        counts, _ = _models(one, result[None]).estimate(one.noisy, one.sd, whole)
-        expected = np.bincount(one.bin_of, weights=result, minlength=len(counts))
-        result = result * (counts / np.maximum(expected, 1e-300))[one.bin_of]
-        result = _with_mean(result / result.sum(), used, count / whole)
-    return whole, result
+    observed = _observed(release, answer, number, totals)
+    found = [_posterior(observed, bank, spread) for spread in _SPREADS]
+    log_weight = np.concatenate([log_evidence for log_evidence, _ in found])
+    weight = np.exp(log_weight - log_weight.max())
+    people = weight @ np.concatenate([people for _, people in found]) / weight.sum()
+    return max(float(people.sum()), 1.0), people / people.sum()
 
 
-def _combined(found: Sequence[tuple[float, float]]) -> float:
-    """The mean of values with these standard deviations, weighted by their precision; at least one."""
-    weight = np.array([1 / sd**2 for _, sd in found])
-    return max(float(weight @ [value for value, _ in found] / weight.sum()), 1.0)
+def _posterior(observed: _Observed, bank: Floats, spread: float) -> tuple[Floats, Floats]:
+    """Of each shape: its log evidence, and the mean number of people with each number of trips.
+
+    The number of people has a flat prior on the log scale. The variance of the factors' part follows from its first
+    estimate.
+    """
+    expected = bank @ observed.of_number.T
+    first = np.maximum(expected @ observed.values / (expected**2).sum(axis=1), 1.0)
+    member = np.eye(int(observed.group.max()) + 1)[observed.group]
+    of_factor = np.einsum("on,sn,ng->sog", observed.of_number, bank, member, optimize=True)
+    of_factor *= (spread * first)[:, None, None]
+    covariance = np.eye(len(observed.values)) + of_factor @ of_factor.transpose(0, 2, 1)
+    sides = np.stack([np.broadcast_to(observed.values, expected.shape), expected], axis=2)
+    inverse = np.linalg.solve(covariance, sides)
+    precision = (expected * inverse[..., 1]).sum(axis=1)
+    people = np.maximum(inverse[..., 1] @ observed.values / precision, 1.0)
+    misfit = inverse[..., 0] @ observed.values - people**2 * precision
+    log_evidence = -0.5 * (np.linalg.slogdet(covariance)[1] + misfit + np.log(precision)) - np.log(people)
+    left = inverse[..., 0] - people[:, None] * inverse[..., 1]
+    factors = 1 + spread * np.einsum("sog,so->sg", of_factor, left)
+    return log_evidence, people[:, None] * bank * np.maximum(factors, 0.0)[:, observed.group]
 
 
-def _models(observed: _Observed, shares: Floats) -> Models:
-    """Distributions of the number of trips, as models of an observed histogram."""
-    bins = [np.bincount(observed.bin_of, weights=row, minlength=len(observed.noisy)) for row in shares]
-    return Models(np.array(bins), np.full(len(bins), 1 / len(bins)), _SPREADS, smooth=True)
-
-
-def _with_mean(shares: Floats, values: Integers, mean: float) -> Floats:
-    """The shares p·exp(t·value), normalised, with t such that the mean value is as given, where that is possible."""
-    low, high = -1.0, 1.0
-    for _ in range(40):
-        t = (low + high) / 2
-        tilted = shares * np.exp(t * (values - float(values.max()) * (t > 0)))
-        tilted /= tilted.sum()
-        low, high = (t, high) if tilted @ values < mean else (low, t)
-    return np.asarray(tilted)
-
-
-def _observed(release: Release, answer: Answer | None, number: Integers, used: Integers) -> list[_Observed]:
-    clipping, found = release["count"].clipping, []
+def _observed(
+    release: Release, answer: Answer | None, number: Integers, totals: Sequence[tuple[float, float]]
+) -> _Observed:
+    """The count, the numbers of people, and the histograms of their numbers of trips."""
+    count, most = release["count"], release.max_per_user
+    used, clipping = np.minimum(number, most), count.clipping
+    added = used if clipping is None else np.minimum(used, clipping.bound / clipping.resolution)
+    kept = 1.0 if clipping is None else clipping.kept
+    seen: list[tuple[Floats, float, Floats]] = [
+        (count.counts.ravel() * kept, count.noise * np.sqrt(2) * kept, np.asarray(added, np.float64)[None])
+    ]
+    seen += [(np.array([people]), sd, np.ones((1, len(number)))) for people, sd in totals]
+    bins = [np.zeros(len(number), np.int64)]
     if clipping is not None and clipping.norms is not None and clipping.norms_scale is not None:
-        edges = NormBins(release.max_per_user, whole=True).edges
-        bins = np.searchsorted(edges, used, side="left") - 1
-        found.append(_Observed(clipping.norms.astype(float), clipping.norms_scale, bins))
+        bins.append(np.searchsorted(NormBins(most, whole=True).edges, used, side="left") - 1)
+        seen.append((clipping.norms.astype(np.float64), clipping.norms_scale, _inside(bins[-1], len(clipping.norms))))
     if answer is not None:
-        found.append(_Observed(answer.counts, answer.noise * np.sqrt(2), TRIPS.index(number.astype(np.float64))))
-    return found
+        bins.append(TRIPS.index(number.astype(np.float64)))
+        seen.append((answer.counts, answer.noise * np.sqrt(2), _inside(bins[-1], len(answer.counts))))
+    values, rows = (np.concatenate([one[k] / one[1] for one in seen]) for k in (0, 2))
+    return _Observed(values, rows, np.unique(np.stack(bins), axis=1, return_inverse=True)[1].ravel())
+
+
+def _inside(bin_of: Integers, bins: int) -> Floats:
+    """(bins, values): 1 where the value is in the bin."""
+    return np.asarray(np.equal.outer(np.arange(bins), bin_of), np.float64)
 
 
 def draw_numbers(shares: Floats, count: int, people: int, random: np.random.Generator) -> Integers:

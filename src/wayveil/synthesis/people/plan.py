@@ -13,7 +13,7 @@ from wayveil.core.bins import Bins
 from wayveil.core.scope import Scope
 from wayveil.questions.people.question import TRIP_CLASSES
 from wayveil.questions.people.rhythm import DAY_TRIPS, DAYS_SHARE
-from wayveil.synthesis.people.estimate import Habits
+from wayveil.synthesis.people.estimate import Habits, coupled
 from wayveil.synthesis.trips.departures import midnights
 
 Floats = NDArray[np.float64]
@@ -84,7 +84,7 @@ def draw_plans(
     active = np.bincount(when // days, minlength=len(trips))
     offsets = ragged.offsets_of(active)
     bins = DAYS_SHARE.index(active / trips)
-    wanted = habits.days.bins(TRIP_CLASSES.index(trips.astype(np.float64)), bins, random)
+    wanted = coupled(habits.days, TRIP_CLASSES.index(trips.astype(np.float64)), bins, random)
     on_a_day = np.bincount(DAY_TRIPS.index(sizes.astype(np.float64)), minlength=len(DAY_TRIPS)) / len(sizes)
     differs = np.abs(on_a_day - habits.day_trips).sum() / 2
     other = np.flatnonzero((wanted != bins) | (random.random(len(trips)) < differs))

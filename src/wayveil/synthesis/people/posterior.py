@@ -1,13 +1,12 @@
 """Estimates of small tables from noisy counts: averages over models, each weighted by how well it explains the answer.
 
 A model says which counts are expected and how far the true ones may be from them. The first one is that trips belong to
-people at random. The noise is known, so an answer that this model explains about as well as any other leaves the
-expected counts of random trips as they are.
+people at random; its prior probability is one half. The noise is known, so an answer that this model explains about as
+well as any other leaves the expected counts of random trips nearly as they are.
 
 Privacy: free (post-processing).
 """
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +17,8 @@ Floats = NDArray[np.float64]
 SPREADS = (0.0, 0.1, 0.3, 1.0, 3.0)
 """Standard deviations of true counts around those of a model, relative to the mean count. Their square is proportional
 to the expected count plus the mean count."""
+AT_RANDOM = 0.5
+"""Prior probability that the trips of a person have nothing in common, so that the first model holds exactly."""
 SCALES = (0.15, 0.5, 1.5, 4.0)
 """Scales, in bins, on either side of the centre of a shape."""
 
@@ -28,33 +29,25 @@ class Models:
 
     shares: Floats
     prior: Floats
-    spreads: tuple[float, ...] = SPREADS
-    smooth: bool = False
-    """Whether true counts differ from the expected ones by a share of these, so that no count comes from nothing."""
 
-    def estimate(self, noisy: Floats, sd: float, total: float | Floats) -> tuple[Floats, Floats]:
-        """(posterior mean of the counts, log posterior probability of each model).
-
-        The counts add up to `total`, which may differ between models.
-        """
-        each = np.broadcast_to(np.maximum(total, 0.0), len(self.shares))
-        mean = (each[:, None] * self.shares)[:, None, :]
+    def estimate(self, noisy: Floats, sd: float, total: float) -> Floats:
+        """The posterior mean of the counts, which add up to `total`."""
+        mean = (max(total, 0.0) * self.shares)[:, None, :]
         average = mean.mean(axis=2, keepdims=True)
-        weight_of = mean**2 if self.smooth else (mean + average) * average
-        noise, variance = np.square(sd), np.square(self.spreads)[None, :, None] * weight_of
+        noise, variance = np.square(sd), np.square(SPREADS)[None, :, None] * (mean + average) * average
         whole = noise + variance
         fit = -0.5 * ((noisy - mean) ** 2 / whole + np.log(whole)).sum(axis=2)
-        log_weight = fit + np.log(self.prior)[:, None] - math.log(len(self.spreads))
+        chance = np.repeat(self.prior[:, None] / len(SPREADS), len(SPREADS), axis=1)
+        chance *= (1 - AT_RANDOM) / (1 - chance[0, 0])
+        chance[0, 0] = AT_RANDOM
+        log_weight = fit + np.log(chance)
         weight = np.exp(log_weight - log_weight.max())
-        of_model = weight.sum(axis=1)
-        whole_weight = float(of_model.sum())
-        counts = np.einsum("sg,sgk->k", weight, mean + (noisy - mean) * variance / whole) / whole_weight
-        sum_of_counts = float(of_model @ each) / whole_weight
-        return projected(counts, sum_of_counts), np.log(np.maximum(of_model / whole_weight, 1e-300))
+        counts = np.einsum("sg,sgk->k", weight, mean + (noisy - mean) * variance / whole) / weight.sum()
+        return projected(counts, max(total, 0.0))
 
 
 def models_around(expected: Floats, ordered: bool) -> Models:
-    """Trips of random people with probability one half; where bins are ordered, otherwise shapes with one peak."""
+    """Trips of random people, first of all; where bins are ordered, shapes with one peak are as probable otherwise."""
     first = (expected / max(float(expected.sum()), 1e-300))[None]
     if not ordered:
         return Models(first, np.ones(1))

@@ -30,8 +30,9 @@ class Candidates:
     """Whether the person can make the trip, and whether it may serve the wish."""
     near: Flags
     """Whether the ends are near enough to be moved; otherwise the person travels an earlier leg again."""
-    preferred: Flags
-    """Whether the trip ends at a known place of a person who wants to go to one."""
+    preference: Integers
+    """2 if the trip ends at a known place of a person who wants to go to one, and 1 more if ends that are moved stay in
+    their squares, so that fewer trips change from zone to zone."""
 
 
 class Search:
@@ -39,19 +40,21 @@ class Search:
 
     def __init__(self, task: Task, chains: Chains) -> None:
         self._task, self._chains = task, chains
-        self._end_square = square_of(*task.trips.end.T)
+        self._start_square, self._end_square = square_of(*task.trips.start.T), square_of(*task.trips.end.T)
         self._trees: dict[str, tuple[cKDTree, Integers]] = {}
 
     def candidates(self, wishes: Wishes, kind: str) -> Candidates:
         """The nearest trips to each wish."""
         tree, which = self._tree(kind)
-        number = min(SETTINGS.nearest * (1 if kind in AT_END else 4), len(which))
+        number = min(SETTINGS.nearest, len(which))
         query = _coordinates(wishes.tod_s, wishes.weekend, wishes.here, wishes.there, kind)
-        distance, found = tree.query(query, k=np.arange(1, number + 1))
+        distance, found = tree.query(query, k=np.arange(1, number + 1), eps=SETTINGS.tolerance)
         trip = which[found]
         possible, near = self._possible(wishes, trip, kind)
-        preferred = self._known(wishes, trip) if kind == "start" else np.zeros(trip.shape, bool)
-        return Candidates(trip, distance, possible, near, preferred)
+        preference = self._in_square(wishes, trip, kind).astype(np.int64)
+        if kind == "start":
+            preference += 2 * self._known(wishes, trip)
+        return Candidates(trip, distance, possible, near, preference)
 
     def _tree(self, kind: str) -> "tuple[cKDTree, Integers]":
         from scipy.spatial import cKDTree
@@ -79,6 +82,15 @@ class Search:
         near = apart <= SETTINGS.snap_m
         repeats = (wishes.earlier[:, None] >= 0) & (apart <= SETTINGS.repeat_m) & (kind == "both")
         return feasible & (trips.weekend[trip] == wishes.weekend[:, None]) & (near | repeats), near
+
+    def _in_square(self, wishes: Wishes, trip: Integers, kind: str) -> Flags:
+        """Whether the ends that are moved stay in the squares of the grid of places where they are."""
+        inside = np.ones(trip.shape, bool)
+        if kind in AT_START:
+            inside &= self._start_square[trip] == square_of(*wishes.here.T)[:, None]
+        if kind in AT_END:
+            inside &= self._end_square[trip] == square_of(*wishes.there.T)[:, None]
+        return inside
 
     def _known(self, wishes: Wishes, trip: Integers) -> Flags:
         """Which trips end at a known place other than the current one, for people who want to go to one."""

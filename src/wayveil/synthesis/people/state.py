@@ -171,6 +171,12 @@ class Chains:
         self.trip_of[slot], self.trip_of[other] = trip, previous
         self.slot_of[trip], self.slot_of[previous] = slot, other
 
+    def swap(self, one: Integers, other: Integers) -> None:
+        """Exchange the trips of pairs of slots; no slot is in two pairs."""
+        slots = np.r_[one, other]
+        self.trip_of[slots] = self.trip_of[np.r_[other, one]]
+        self.slot_of[self.trip_of[slots]] = slots
+
 
 def _random_trips(weekend_of_slot: Flags, weekend_of_trip: Floats, random: np.random.Generator) -> Integers:
     """A trip for each slot, at random; on the same kind of day, as far as there are enough of them."""

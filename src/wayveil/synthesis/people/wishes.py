@@ -12,6 +12,7 @@ from wayveil.questions.people.chains import GAPS_H, part_of_day
 from wayveil.questions.people.places import PLACES_SHARE
 from wayveil.questions.people.question import TRIP_CLASSES
 from wayveil.questions.people.trips_of_people import DAY_S
+from wayveil.synthesis.people.estimate import coupled
 from wayveil.synthesis.people.plan import value_in
 from wayveil.synthesis.people.state import Chains, Flags, Floats, Integers, Task, square_of
 
@@ -72,7 +73,7 @@ class Aims:
         new[1:] = (np.diff(owner[order]) > 0) | (np.diff(squares[order]) != 0)
         share = np.bincount(owner[order][new], minlength=len(each)) / (2 * each)
         bins = PLACES_SHARE.index(share)
-        wanted = task.habits.places.bins(TRIP_CLASSES.index(each.astype(np.float64)), bins, random)
+        wanted = coupled(task.habits.places, TRIP_CLASSES.index(each.astype(np.float64)), bins, random)
         places = np.maximum(np.rint(value_in(PLACES_SHARE, wanted, random) * 2 * each), 1.0)
         mean_day = len(plans.size) / max(int((plans.rank == 0).sum()), 1)
         at_first = min(task.habits.ends_at_first * mean_day, 1.0)
