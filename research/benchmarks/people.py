@@ -81,7 +81,7 @@ def main() -> None:
     )
     promise = {"epsilon": 1, "delta": "1e-6", "unit": "user", "max_per_user": given.most}
     release = wayveil.measure(real, scope, noise=SeededNoise(given.seed), **promise)
-    with mock.patch("wayveil.questions.catalogue.LEAST_PEOPLE", math.inf):
+    with mock.patch("wayveil.questions.shares.LEAST_PEOPLE", math.inf):
         trips_only = wayveil.measure(real, scope, noise=SeededNoise(given.seed), **promise)
     asked = "people/trips" in release
     used = real if asked else select(real, draw_kept(Passes(MemorySource(real), Serial()), Unit.user(given.most)))

@@ -9,7 +9,7 @@ import pytest
 import wayveil
 from wayveil.core.bins import Bins
 from wayveil.privacy.noise import SeededNoise
-from wayveil.questions import catalogue
+from wayveil.questions import catalogue, shares
 from wayveil.questions.histogram import NEVER, Histogram, Merging
 from wayveil.release import release_from_json, release_to_json
 from wayveil.simulate import simulate_city, simulate_trajectories
@@ -39,7 +39,7 @@ class LongestGap(Histogram):
 def asked(monkeypatch):
     """The catalogue with one more line."""
     entries = (*catalogue.CATALOGUE, catalogue.Entry(LongestGap, 10, 5))
-    monkeypatch.setattr(catalogue, "CATALOGUE", entries)
+    monkeypatch.setattr(shares, "CATALOGUE", entries)
     monkeypatch.setitem(catalogue.QUESTIONS, LongestGap.name, LongestGap)
     for name, share in catalogue.shares_of(entries).items():
         monkeypatch.setitem(catalogue.SHARES, name, share)

@@ -20,7 +20,7 @@ from wayveil.privacy.budget import Budget
 from wayveil.privacy.clipping import clip_l2, squared_norms
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
-from wayveil.questions import catalogue
+from wayveil.questions import shares
 from wayveil.questions.catalogue import PEOPLE_QUESTIONS, SHARES
 from wayveil.questions.norms import NormBins, UnitQuery, clipped_resolution
 from wayveil.questions.people.trips_of_people import PeopleTrips
@@ -158,7 +158,7 @@ def residents():
 @pytest.mark.parametrize("delta", ["0", "1e-6"])
 def test_a_release_holds_the_answers_about_people_with_the_noise_of_one_user(residents, delta):
     city, data = residents
-    with mock.patch.object(catalogue, "LEAST_PEOPLE", 0.0), mock.patch.object(catalogue, "FULL_SIGNAL", 3.01):
+    with mock.patch.object(shares, "LEAST_PEOPLE", 0.0), mock.patch.object(shares, "FULL_SIGNAL", 3.01):
         release = measure(data, city.scope, epsilon=20, delta=delta, unit="user", max_per_user=20, noise=SeededNoise(1))
     again = release_from_json(release_to_json(release))
     assert sum(cost for _, cost in again.ledger) == 20

@@ -10,7 +10,7 @@ from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
 from wayveil.evaluation.people.measures import people_trips
 from wayveil.privacy.noise import SeededNoise
-from wayveil.questions import catalogue
+from wayveil.questions import shares
 from wayveil.rules import motion_of, violating_trajectories
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.simulate.generate import Behaviour
@@ -23,7 +23,7 @@ SCOPE = CITY.scope
 
 
 def released(data, **promise):
-    with mock.patch.object(catalogue, "LEAST_PEOPLE", 0.0), mock.patch.object(catalogue, "FULL_SIGNAL", 3.01):
+    with mock.patch.object(shares, "LEAST_PEOPLE", 0.0), mock.patch.object(shares, "FULL_SIGNAL", 3.01):
         given = {"epsilon": 20, "delta": "1e-6", "unit": "user", "max_per_user": 20, **promise}
         return wayveil.measure(data, SCOPE, noise=SeededNoise(1), **given)
 
