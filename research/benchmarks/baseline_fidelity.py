@@ -2,7 +2,8 @@
 
 usage: python research/benchmarks/baseline_fidelity.py REFERENCE.json BENCH_DIR... [--output fidelity.md]
 
-BENCH_DIR holds finished cells of `wayveil bench utility` with the published modes; several folders are combined.
+BENCH_DIR holds finished cells of `wayveil bench utility` with the published modes; several folders are combined. The
+stored table has those of --methods all, the variants of `fidelity_causes.py`, and every other ε of the reference.
 REFERENCE.json has the programs' scores: {"runs": [{"dataset", "peer", "epsilon", "scores": {metric: value}}, ...]}.
 Each headline metric is `=` if the mean over our seeds is within 25 % of the program's score, `+` if it is lower
 (better) than that, `*` if it is higher. The summary gives the reason for what is outside.
@@ -35,12 +36,12 @@ REASONS = {
     "AdaTrace, transposed": "`relation`, Geolife also `length`: the program's trips have more noise",
     "PrivTrace": "not found; no step of the method alone makes half of the program's `relation`",
     "DP-Star": "`relation` at ε = 0.1 only: the program's trips seem to have more noise",
-    "LDPTrace": "",
+    "LDPTrace": "`length` at ε = 10: half the share for lengths has the program's, but thrice its error at ε = 5",
     "DPAPT, two points": "the number of coarse cells, which seems to grow from 6 × 6 to 20 × 20 with ε",
     "DPAPT, four points": "as with two points",
     "CNoise": "the program has less noise and clips (next row)",
     "CNoise, a tenth of the noise": "",
-    "DPTraj-PM": "chance at ε = 0.1; otherwise not found",
+    "DPTraj-PM": "`relation`: a larger share for third cells explains it at ε = 1, but not below",
 }
 ALLOWED = 0.25
 

@@ -17,7 +17,9 @@ from typing import Any
 from wayveil.evaluation.method_charts import FAMILIES, OTHERS, draw_chart, families
 
 METRICS = ("length", "density_100", "endpoints_100", "trip_1000", "relation")
-OURS = ("wayveil", "wayveil-map")
+CHARTED = ("wayveil", "wayveil-map")
+"""Our own methods in the charts."""
+OURS = (*CHARTED, "wayveil-bayes", "wayveil-bayes-map")
 NAMES = {"cabspotting": "Cabspotting", "geolife": "Geolife", "tdrive_partial": "T-Drive (partial)"}
 PUBLISHED = "-published"
 Key = tuple[str, str, float]
@@ -55,7 +57,7 @@ def tidy(runs: dict[Key, list[dict[str, Any]]], floors: dict[str, Any]) -> list[
         {"dataset": NAMES.get(dataset, dataset), "method": method, "epsilon": epsilon, "metric": metric,
          "trajectories": cell["trajectories"], "value": cell["values"][metric], "floor": floors[dataset][metric]}
         for (dataset, method, epsilon), cells in sorted(runs.items())
-        if cells[0]["private"] and (method in OURS or not method.startswith("wayveil"))
+        if cells[0]["private"] and (method in CHARTED or not method.startswith("wayveil"))
         for cell in cells
         for metric in METRICS
     ]  # fmt: skip
