@@ -121,7 +121,9 @@ def tabulate(chosen: argparse.Namespace) -> dict[str, object]:
                 noises = chosen.noises if signal <= 1_000 or count <= 1_000 else 1
                 rows = [
                     errors_of(
-                        data, city.scope, seed,
+                        data,
+                        city.scope,
+                        seed,
                         released(data, city.scope, seed, epsilon=signal / count, unit="trajectory"),
                     )
                     for seed in range(1, noises + 1)
