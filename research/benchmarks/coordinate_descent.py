@@ -60,9 +60,7 @@ def main() -> None:
             release = measure(real, scope, epsilon=Fraction(epsilon), unit=Unit.trajectory(), noise=noise)
             wanted = Request(release, n=len(truth.offsets) - 1, seed=options.seed)
             model = make_model(wanted)
-            made: Trajectories = concatenate(
-                [shard.trajectories for shard in draw_shards(model, wanted)]
-            )
+            made: Trajectories = concatenate([shard.trajectories for shard in draw_shards(model, wanted)])
             tracks = Tracks(made.offsets, *scope.to_metres(made.lon, made.lat), grid)
             wanted = model.estimates.occupancy
             print(f"{dataset.name} epsilon {epsilon}: estimate {jsd(wanted, truth.density()):.4f} from the truth")

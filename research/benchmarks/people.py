@@ -7,7 +7,8 @@
 `city` is the simulated city with people who leave home and come back. The questions about people concern all their
 trips, so all are compared. Where too few people are asked about, only the numbers of used trips are known; then at
 most `c` trips of each person are compared, drawn at random. The noise has a seed, so that the run can be repeated.
-`floor` is the divergence of two random halves of the real people.
+`floor` is the divergence of two random halves of the real people. Single trips are compared with those of the same
+release before they are assigned to people, and with those of a release that asks nothing about people.
 """
 
 import argparse
@@ -86,9 +87,11 @@ def main() -> None:
     asked = "people/trips" in release
     used = real if asked else select(real, draw_kept(Passes(MemorySource(real), Serial()), Unit.user(given.most)))
     number = len(np.unique(used.user))
-    started = time.process_time()
     alone = wayveil.synthesize(trips_only, n=len(used), seed=given.seed).trajectories
-    cpu = time.process_time() - started
+    with mock.patch("wayveil.synthesis.recipe.with_people", lambda made, *_: made):
+        started = time.process_time()
+        before = wayveil.synthesize(release, n=len(used), seed=given.seed).trajectories
+        cpu = time.process_time() - started
     started = time.process_time()
     if asked:
         people = wayveil.synthesize(release, n=len(used), seed=given.seed).trajectories
@@ -98,7 +101,7 @@ def main() -> None:
     who = np.random.default_rng(given.seed).integers(0, number, len(alone))
     shuffled = Trajectories(alone.offsets, alone.lon, alone.lat, alone.t_utc, who)
     made, chance = (evaluate_people(used, side, scope) for side in (people, shuffled))
-    scores = [headline(used, side, scope) for side in (alone, people)]
+    scores = [headline(used, side, scope) for side in (people, before, alone)]
     print(f"{given.name}: asked about people: {asked}; {made.people} real and {made.synthetic_people} synthetic people")
     print(f"{'measure':<30}{'people':>9}{'shuffled':>9}{'ratio':>7}{'floor':>9}")
     for one, other in zip(made.scores, chance.scores):
@@ -107,8 +110,13 @@ def main() -> None:
     print(f"classifier {made.classifier:.3f}, shuffled {chance.classifier:.3f}")
     print(f"Zipf exponent {made.zipf[1]:.2f}, shuffled {chance.zipf[1]:.2f}, real {made.zipf[0]:.2f}")
     print(f"overlaps {made.overlaps}, jumps {made.jumps}")
+    print(f"{'single trips':<30}{'people':>9}{'before':>9}{'':>8}{'alone':>9}")
     for name in scores[0]:
-        print(f"{name:<30}{scores[1][name]:9.4f}{scores[0][name]:9.4f}{scores[1][name] / scores[0][name] - 1:+8.1%}")
+        with_people, without, other = (score[name] for score in scores)
+        print(
+            f"{name:<30}{with_people:9.4f}{without:9.4f}{with_people / without - 1:+8.1%}"
+            f"{other:9.4f}{with_people / other - 1:+8.1%}"
+        )
     print(f"CPU of synthesis: {cpu_people:.1f} s with people, {cpu:.1f} s without, {cpu_people / cpu - 1:+.0%}")
     if given.out is not None:
         given.out.write_text(json.dumps({"people": made.to_dict(), "shuffled": chance.to_dict(), "headline": scores}))

@@ -120,7 +120,9 @@ def tabulate(chosen: argparse.Namespace) -> dict[str, object]:
                 started = time.process_time()
                 rows = [
                     errors_of(
-                        data, city.scope, seed,
+                        data,
+                        city.scope,
+                        seed,
                         released(data, city.scope, seed, epsilon=signal / count, unit="trajectory"),
                     )
                     for seed in range(1, chosen.noises + 1)

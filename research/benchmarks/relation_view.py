@@ -84,9 +84,7 @@ class Relation:
         return (len(self.anchors),)
 
     def features(self, batch: Prepared) -> Features:
-        points = waypoints(
-            batch.offsets, batch.x_m, batch.y_m, batch.t_utc, self.anchors.shape[1], self.time_scale_mps
-        )
+        points = waypoints(batch.offsets, batch.x_m, batch.y_m, batch.t_utc, self.anchors.shape[1], self.time_scale_mps)
         shares = _softmax(-_squared_distances(points, self.anchors) / (2 * self.bandwidth_m**2))
         return _dense(shares, self.resolution)
 

@@ -52,9 +52,7 @@ def own_zones(scope, per_side=4):
     """A grid that is shifted against the scope, so that it follows no region of a release."""
     lon = np.linspace(scope.west, scope.east, per_side + 1) + 0.03 * (scope.east - scope.west)
     lat = np.linspace(scope.south, scope.north, per_side + 1) + 0.02 * (scope.north - scope.south)
-    boxes = [
-        shapely.box(lon[i], lat[j], lon[i + 1], lat[j + 1]) for j in range(per_side) for i in range(per_side)
-    ]
+    boxes = [shapely.box(lon[i], lat[j], lon[i + 1], lat[j + 1]) for j in range(per_side) for i in range(per_side)]
     return Zones(tuple(f"zone {k + 1}" for k in range(len(boxes))), np.array(boxes, object))
 
 

@@ -69,7 +69,6 @@ def checks(shared: Path | None, datasets: str, epsilons: str) -> Iterator[Case]:
         yield f"{name}, users, ε = 1, δ = 1e-6", rides, scope, how
 
 
-
 def _trip_level(epsilon: object) -> dict[str, object]:
     return {"epsilon": epsilon, "unit": "trajectory"}
 

@@ -430,6 +430,7 @@ def test_sumo_trips_are_valid(tmp_path, sumo_schema):
     trips = tree.findall("trip")
     assert [trip.get("depart") for trip in trips] == ["27000.00", "27007.00", "27100.00"]
     assert trips[0].get("fromLonLat") == "2.3,48.8" and trips[0].get("toLonLat") == "2.32,48.82"
+    assert [trip.find("param[@key='user_id']").get("value") for trip in trips] == ["ann", "ann", "bob"]
     with pytest.raises(InputError, match="writes but does not read"):
         read(tmp_path / "x.rou.xml")
 

@@ -1,14 +1,17 @@
 """Synthetic people: chains in time and place, rules, files, numbers, and inputs with little in them."""
 
+from pathlib import Path
 from unittest import mock
 
 import numpy as np
 import pytest
+from lxml import etree
 
 import wayveil
-from wayveil.core.trajectories import Trajectories
+from wayveil.core.trajectories import Trajectories, concatenate, select
 from wayveil.errors import InputError
 from wayveil.evaluation.people.measures import people_trips
+from wayveil.io.options import ENDINGS, WRITABLE
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions import shares
 from wayveil.rules import motion_of, violating_trajectories
@@ -20,6 +23,7 @@ from wayveil.synthesis.request import Request
 
 CITY = simulate_city(0, size_km=(5, 5))
 SCOPE = CITY.scope
+SCHEMAS = Path(__file__).parents[1] / "io" / "schemas"
 
 
 def released(data, **promise):
@@ -61,6 +65,41 @@ def test_trips_start_where_the_last_one_ended_and_come_back(made):
     chance = people_trips(Trajectories(made.offsets, made.lon, made.lat, made.t_utc, shuffled), SCOPE)
     assert near > 0.8 > 4 * (chance.apart_m <= 300).mean()
     assert (trips.repeats > 0).mean() > 2 * (chance.repeats > 0).mean()
+
+
+def known_users(path):
+    """The user of each trip in a file that was written for another program, in the order of the file."""
+    if path.name.endswith(".rou.xml"):
+        return [one.get("value") for one in etree.parse(path).iterfind("trip/param[@key='user_id']")]
+    assert etree.DTD(str(SCHEMAS / "matsim_population.dtd")).validate(etree.parse(path).getroot())
+    return [one.get("id") for one in etree.parse(path).iter("person") for _ in one.iter("leg")]
+
+
+@pytest.mark.parametrize("ending", [ending for ending, kind in ENDINGS if kind in WRITABLE])
+def test_every_format_has_the_people(made, ending, tmp_path):
+    path = tmp_path / f"x{ending}"
+    some = select(made, np.arange(60))
+    wayveil.write(some, path, extra_metadata={"timezone": SCOPE.timezone})
+    users = known_users(path) if path.suffix == ".xml" else wayveil.read(path).user.tolist()
+    assert sorted(map(str, users)) == sorted(map(str, some.user.tolist()))
+
+
+def test_matsim_has_a_chain_of_activities_for_each_person(made, tmp_path):
+    """Loaded with lxml against MATSim's DTD: activities and legs alternate, and most people have a home."""
+    path = tmp_path / "x.plans.xml"
+    wayveil.write(made, path)
+    tree = etree.parse(path)
+    assert etree.DTD(str(SCHEMAS / "matsim_population.dtd")).validate(tree.getroot())
+    trips = dict(zip(*np.unique(made.user.astype(str), return_counts=True)))
+    plans = {one.get("id"): one.find("plan") for one in tree.iter("person")}
+    assert {who: len(plan.findall("leg")) for who, plan in plans.items()} == trips
+    homes = 0
+    for plan in plans.values():
+        assert [one.tag for one in plan] == [("activity", "leg")[k % 2] for k in range(len(plan))]
+        kinds = {one.get("type") for one in plan.iter("activity")}
+        assert kinds <= {"home", "other"}
+        homes += "home" in kinds
+    assert homes > 0.9 * len(plans)  # others start no trip where most of their trips end
 
 
 def test_the_same_seed_gives_the_same_people(release, made):
@@ -149,6 +188,18 @@ def test_unusual_people_give_a_finite_result(kind, delta):
         assert delta == "0"
         return
     assert impossible_trips(people_trips(some, SCOPE), SCOPE) == (0, 0)
+
+
+def test_thousands_of_trips_of_one_user_give_a_finite_result():
+    few = simulate_trajectories(CITY, 100, seed=1)
+    data = concatenate([few] * 31)
+    later = 86_400.0 * np.repeat(np.arange(31) % 7, len(few.t_utc)) + 60.0 * np.repeat(np.arange(31), len(few.t_utc))
+    users = np.where(np.arange(len(data)) < 3000, 0, np.arange(len(data)))
+    data = Trajectories(data.offsets, data.lon, data.lat, data.t_utc + later, users)
+    some = wayveil.synthesize(released(data), n=60, seed=1, estimator="bayes").trajectories
+    assert len(some) == 60
+    if some.user is not None:
+        assert impossible_trips(people_trips(some, SCOPE), SCOPE) == (0, 0)
 
 
 def test_no_user_column_is_one_sentence():

@@ -82,9 +82,13 @@ def _by_user(trajectories: Trajectories) -> tuple[list[Any], NDArray[np.int64], 
 def write_sumo(
     trajectories: Trajectories, path: Path, notes: Notes, *, private: bool, timezone: str | None = None
 ) -> None:
-    """Write SUMO trips in the order of departure; departures count from local midnight of the first day."""
+    """Write SUMO trips in the order of departure; departures count from local midnight of the first day.
+
+    The user is a parameter of the trip.
+    """
     clock = _Clock.of(trajectories, notes, timezone)
     leaves = clock.seconds(trajectories.t_utc[trajectories.offsets[:-1]])
+    users = None if trajectories.user is None else user_column(trajectories.user).to_pylist()
     with atomic_path(path, private=private) as part, open(part, "w", encoding="utf-8") as out:
         out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
         out.writelines(_comments(notes, f"Departures are seconds after {clock}."))
@@ -94,7 +98,9 @@ def write_sumo(
             first, last = trajectories.offsets[i], trajectories.offsets[i + 1] - 1
             depart = f"{leaves[i]:.2f}"
             places = [f"{_digits(trajectories.lon[k])},{_digits(trajectories.lat[k])}" for k in (first, last)]
-            out.write(f'  <trip id="{i}" depart="{depart}" fromLonLat="{places[0]}" toLonLat="{places[1]}"/>\n')
+            out.write(f'  <trip id="{i}" depart="{depart}" fromLonLat="{places[0]}" toLonLat="{places[1]}"')
+            whose = "" if users is None else f'<param key="user_id" value={quoteattr(str(users[i]))}/>'
+            out.write(f">{whose}</trip>\n" if whose else "/>\n")
         out.write("</routes>\n")
 
 
