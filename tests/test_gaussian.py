@@ -247,6 +247,10 @@ ALTERED_SECOND = {
     "short": lambda second: {**second, "noisy": second["noisy"][1:]},
     "centre": lambda second: {**second, "centre": [-1, *second["centre"][1:]]},
     "large centre": lambda second: {**second, "centre": [2**40, *second["centre"][1:]]},
+    "weights": lambda second: {**second, "weights": [0, *second["weights"][1:]]},
+    "short weights": lambda second: {**second, "weights": second["weights"][1:]},
+    "large weights": lambda second: {**second, "weights": [2**40, *second["weights"][1:]]},
+    "no weights": lambda second: {name: value for name, value in second.items() if name != "weights"},
     "count": lambda second: {**second, "count": -1.0},
     "text": lambda second: {**second, "noisy": "none"},
     "bound": lambda second: {**second, "clipping": {**second["clipping"], "bound": 1}},
@@ -257,7 +261,7 @@ ALTERED_SECOND = {
 @pytest.mark.parametrize("change", ALTERED_SECOND)
 def test_an_altered_second_draw_is_refused(change):
     document = json.loads(release_to_json(seeded("user")))
-    view = next(view for view in document["views"] if "centred" in view)
+    view = next(view for view in document["views"] if "weights" in view.get("centred", {}))
     view["centred"] = ALTERED_SECOND[change](view["centred"])
     with pytest.raises(ReleaseError):
         release_from_json(json.dumps(document))
