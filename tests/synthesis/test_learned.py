@@ -15,7 +15,7 @@ from wayveil.synthesis.estimate.learned.refine import LearnedFallback
 from wayveil.synthesis.estimate.learned.support import data_share
 
 SHA256 = "4972323d9ad7259c9dfbc44b96c7614e63ab0e1aa40404a3ba12613ce3603808"
-GAUSSIAN_SHA256 = "24dadc69e7cc33995cfe41eb412cd8e1d1b3677fa77730df17d566fc271d25a1"
+GAUSSIAN_SHA256 = "cc6233a1af6e482e1d09c6ac4575d9deafb082873852db6c74bbf005efbcc0e4"
 
 
 def streets(shape=(56, 48), total=6000.0):

@@ -17,7 +17,7 @@ from wayveil.synthesis.estimate.learned.network import Array, parameter_shapes
 WEIGHTS_FILE = Path(__file__).with_name("weights.npz")
 WEIGHTS_SHA256 = "4972323d9ad7259c9dfbc44b96c7614e63ab0e1aa40404a3ba12613ce3603808"
 GAUSSIAN_FILE = Path(__file__).with_name("weights-gaussian.npz")
-GAUSSIAN_SHA256 = "24dadc69e7cc33995cfe41eb412cd8e1d1b3677fa77730df17d566fc271d25a1"
+GAUSSIAN_SHA256 = "cc6233a1af6e482e1d09c6ac4575d9deafb082873852db6c74bbf005efbcc0e4"
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
 GAUSSIAN_INPUTS = {
     "occupancy": features.GAUSSIAN_OCCUPANCY_INPUTS,
