@@ -1,13 +1,13 @@
 """The table of expected errors that `wayveil plan` reads, from simulated cities.
 
-usage: plan_errors.py [--sides 4,12] [--trips 1000,10000] [--signals 50,500,5000,50000]
+usage: plan_errors.py [--sides 4,12] [--trips 1000,20000] [--signals 50,500,5000,50000]
                       [--noises 8] [-o TABLE.json]
        plan_errors.py --compare SHARED [--datasets a,b] [--epsilons 0.1,1] [--per-user C]
            # for the trial data: what `wayveil plan` says, what the data sheet says, and what comes out
 
 Each cell is the mean over the noises of the error of a release and the data made from it, with as many trips as the
-real data or 4,000, so that their own randomness matters little. At the same signal N·ε, more trips give smaller errors
-of flows. Along the signal an error may not grow, so that chance does not make it grow. The noise is seeded.
+real data or 4,000, so that their own randomness matters little. Along the signal N·ε and the number of trips an error
+may not grow, so that chance does not make it grow. The noise is seeded.
 """
 
 import argparse
@@ -131,7 +131,7 @@ def tabulate(chosen: argparse.Namespace) -> dict[str, object]:
                 told = " ".join(f"{kind} {error:.3f}" for kind, error in zip(KINDS, errors[:, s, t, k]))
                 cpu_s = time.process_time() - started
                 print(f"{side:g} km, {count:,} trips, {signal:g}: {told} ({cpu_s:.0f} s)", flush=True)
-    errors = np.minimum.accumulate(errors, axis=-1)
+    errors = np.minimum.accumulate(np.minimum.accumulate(errors, axis=-1), axis=-2)
     return {
         "side_km": sides, "trips": trips, "signal": signals,
         "errors": {kind: errors[i].round(4).tolist() for i, kind in enumerate(KINDS)},
@@ -171,7 +171,7 @@ def with_users(folder: Path, name: str) -> Trajectories:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sides", default="4,12")
-    parser.add_argument("--trips", default="1000,10000")
+    parser.add_argument("--trips", default="1000,20000")
     parser.add_argument("--signals", default=",".join(map(str, SIGNALS)))
     parser.add_argument("--noises", type=int, default=8)
     parser.add_argument("--compare", type=Path)

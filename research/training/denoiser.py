@@ -13,7 +13,7 @@ from product import features, network
 EMA = 0.999
 DTYPE = jnp.bfloat16
 _LOWEST_LOG = features._LOWEST_LOG
-INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
+INPUTS = {"occupancy": features.GAUSSIAN_OCCUPANCY_INPUTS, "end_points": features.GAUSSIAN_END_POINT_INPUTS}
 _OFFSET_WEIGHT = 0.01
 """Corrections that are all high or all low give the same shares, until they reach their bound and learn no more: that
 ended the lessons of the end points in the ninth stage, before this weight was there."""
@@ -124,7 +124,8 @@ def predict_with_offsets(weights, fields, constants, dtype=None):
     log_bayes, end_log_bayes = fields[..., 3], fields[..., 13]
     shown = jnp.concatenate(
         [fields[..., 0:3], log_bayes[..., None] / 4, area[..., None], roads, fields[..., 15:17],
-         fields[..., 10:13], end_log_bayes[..., None] / 4, fields[..., 17:19]], axis=-1
+         fields[..., 10:13], end_log_bayes[..., None] / 4, fields[..., 17:19], fields[..., 20:21], fields[..., 19:20]],
+        axis=-1,
     )  # fmt: skip
     half = features.CONSTANTS
     correction = log_correction(weights["occupancy"], shown, constants[:, :half], dtype)
@@ -138,7 +139,7 @@ def predict_with_offsets(weights, fields, constants, dtype=None):
     log_occupancy = jnp.where(area > 0, jnp.maximum(occupancy + jnp.log(cells), _LOWEST_LOG), 0.0)
     shown = jnp.concatenate(
         [fields[..., 10:13], end_log_bayes[..., None] / 4, area[..., None], roads,
-         fields[..., 17:19], jax.lax.stop_gradient(log_occupancy)[..., None] / 4], axis=-1
+         fields[..., 17:19], jax.lax.stop_gradient(log_occupancy)[..., None] / 4, fields[..., 20:21]], axis=-1
     )  # fmt: skip
     correction = log_correction(weights["end_points"], shown, constants[:, half:], dtype)
     return [*found, (log_share(end_log_bayes, correction, area), offset(correction))]

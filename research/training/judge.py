@@ -109,7 +109,7 @@ def use_weights(path: Path) -> None:
     with np.load(path) as file:
         arrays = {name: file[name].astype(np.float32) for name in file.files}
 
-    def load(kind: str) -> dict[str, np.ndarray]:
+    def load(kind: str, gaussian: bool = False) -> dict[str, np.ndarray]:
         return {name.split("/", 1)[1]: value for name, value in arrays.items() if name.startswith(kind + "/")}
 
     product_refine.load_weights = load

@@ -26,6 +26,7 @@ _register()
 from wayveil.core.density import NoisyLevel, estimate_field  # noqa: E402
 from wayveil.core.pyramid import pool, shifted, spread  # noqa: E402
 from wayveil.questions.detail_weights import PARTS, coarse_parts, concentration, fine_parts, parts_of_cells  # noqa: E402
+from wayveil.questions.value_weights import value_weights  # noqa: E402
 from wayveil.synthesis.estimate.learned import features, network  # noqa: E402
 from wayveil.synthesis.estimate.learned.refine import Observed, refine  # noqa: E402
 from wayveil.synthesis.estimate.learned.weights import WEIGHTS_FILE  # noqa: E402
@@ -33,12 +34,14 @@ from wayveil.synthesis.estimate.mapped_density import estimate_mapped_field  # n
 
 __all__ = ["PARTS", "WEIGHTS_FILE", "NoisyLevel", "Observed", "coarse_parts", "concentration", "estimate_field",
            "estimate_mapped_field", "features", "fine_parts", "network", "parts_of_cells", "pool", "refine", "shifted",
-           "spread"]  # fmt: skip
+           "spread", "value_weights"]  # fmt: skip
 
 OCCUPANCY_SHARE = 0.390
 """Share of ε of the coarse blocks and of the detail inside them; a test compares it with the catalogue's."""
 END_POINT_SHARE = 0.220
 COUNT_SHARE = 0.010
+FINER = 1.5
+"""Factor on the signal with Gaussian noise; a test compares it with `wayveil.measurement.gaussian`."""
 END_POINT_POWER = 1.5
 
 

@@ -13,6 +13,7 @@ from product import (
     COUNT_SHARE,
     END_POINT_POWER,
     END_POINT_SHARE,
+    FINER,
     OCCUPANCY_SHARE,
     PARTS,
     NoisyLevel,
@@ -25,6 +26,7 @@ from product import (
     level_sides,
     parts_of_cells,
     pool,
+    value_weights,
 )
 from streets import KINDS, Streets, build_streets
 from traffic import MOST_POINTS_EACH, Points, Trips, at_few_places, attraction, route_trips, sample_hours, sample_points
@@ -35,7 +37,7 @@ WIDE_SIDE = 384
 """The same for the fourth stage, whose scopes roam."""
 FIELDS = ("noisy0", "noisy1", "noisy2", "log_bayes", "area", "road0", "road1", "road2", "covered", "truth",
           "end_noisy0", "end_noisy1", "end_noisy2", "end_log_bayes", "end_truth",
-          "heard1", "heard2", "end_heard1", "end_heard2")  # fmt: skip
+          "heard1", "heard2", "end_heard1", "end_heard2", "heard0", "end_heard0")  # fmt: skip
 _MOST_POINTS = 700_000
 _INTERVALS_S = (5.0, 15.0, 60.0, 150.0, 400.0)
 _HOURS_INTERVALS_S = (15.0, 60.0, 150.0, 300.0, 600.0)
@@ -43,9 +45,15 @@ _UNFOCUSED = 0.15
 """Of the samples, how many divide their questions alike in all blocks."""
 _VARIED = 0.5
 """Of the fields of the ninth stage, how many have other cell sizes than the product's rule says."""
-_DEVIATION = 4.0
-"""With Gaussian noise, the noise on the coarse blocks differs from the rule for Laplace noise by up to this factor. The
-rule for Gaussian noise depends on the norms of the units, which these cities do not have."""
+_SIGNALS = (7e-4, 3.0)
+"""Signal of a base cell with Gaussian noise, in noise units of the detail: 141 people to 200,000 trips at ε = 10."""
+_COARSE_RATIOS = {"occupancy": (2.5, 12.0), "end_points": (1.3, 7.0)}
+"""Noise of the coarse blocks over that of the detail. With Gaussian noise it follows from the norms of units, which
+these cities do not have; the ranges are those of releases of simulated and real data at trip and at user level."""
+_END_POINT_RATIOS = (1.8, 3.2)
+"""Noise of the end points' detail over that of the occupancy's."""
+_FIRST_DRAW = (2.0, 5.0)
+"""Noise of a first draw, which decides the weights of blocks, over that of the second."""
 _HOURS_SHARE = 0.35
 """Of the views, how many are of days cut into pieces."""
 
@@ -190,9 +198,9 @@ def _add_up(points: Points, rows: int, columns: int, size: NDArray) -> tuple[NDA
 
 def noisy_levels(
     exact: NDArray, share: float, epsilon: float, signal_count: float, random: np.random.Generator,
-    unfocused: float = 0.0, beside: NoisyLevel | None = None, varied: float = 0.0, gaussian: bool = False,
+    unfocused: float = 0.0, beside: NoisyLevel | None = None, varied: float = 0.0,
 ) -> list[NoisyLevel]:  # fmt: skip
-    """The three levels with noise, sized and focused by the product's rule.
+    """The three levels with Laplace noise, sized and focused by the product's rule.
 
     `beside` are the coarse blocks of another field, which tell how close together trajectories lie. A share `unfocused`
     of them has the same division in every block, whatever it is: as releases of older versions do. A share `varied` has
@@ -204,12 +212,48 @@ def noisy_levels(
     if varied and random.random() < varied:
         sides = _other_sides(sides, random)
     blocks_noise, noise = 1 / (epsilon * share * blocks), 1 / (epsilon * share * (1 - blocks))
-    if gaussian:
-        blocks_noise *= _DEVIATION ** random.uniform(-1, 1)
-    coarse = _heard(pool(exact, sides[0]), sides[0], blocks_noise, random, gaussian)
+    coarse = _heard(pool(exact, sides[0]), sides[0], blocks_noise, random)
     parts = fine_parts(coarse.counts, (sides[0] // sides[2]) ** 2, noise)
     if unfocused and random.random() < unfocused:
         parts = np.full_like(parts, random.integers(3, 16))
+    return _with_detail(coarse, exact, parts, sides, noise, random)
+
+
+def gaussian_levels(
+    exact: NDArray, kind: str, noise: float, total: float, random: np.random.Generator,
+    beside: NoisyLevel | None = None, varied: float = 0.0,
+) -> list[NoisyLevel]:  # fmt: skip
+    """The three levels with Gaussian noise, as of users who were clipped.
+
+    Half of the coarse blocks are drawn twice, the second time with weights by the first (`value_weights`). `noise` is
+    that of a cell that gets all parts; as in a release, it was known roughly when sizes were chosen.
+    """
+    guessed = noise * np.exp(random.normal(0.0, 0.3))
+    close = concentration(beside.counts, beside.side, beside.mean_noise) if beside else 1.0
+    sides = level_sides(exact.size, FINER * total / guessed, close)
+    if varied and random.random() < varied:
+        sides = _other_sides(sides, random)
+    blocks_noise = noise * _between(_COARSE_RATIOS[kind], random)
+    blocks = pool(exact, sides[0])
+    if random.random() < 0.5:
+        first_noise = blocks_noise * _between(_FIRST_DRAW, random)
+        first = _heard(blocks, sides[0], first_noise, random, gaussian=True)
+        expected = pool(estimate_field([first], total, np.ones(exact.shape)), sides[0])
+        second_noise = blocks_noise / value_weights(expected.ravel()).reshape(blocks.shape)
+        blocks_noise = 1 / np.sqrt(1 / first_noise**2 + 1 / second_noise**2)
+    coarse = _heard(blocks, sides[0], blocks_noise, random, gaussian=True)
+    parts = fine_parts(coarse.counts, (sides[0] // sides[2]) ** 2, guessed)
+    return _with_detail(coarse, exact, parts, sides, noise, random, gaussian=True)
+
+
+def _between(limits: tuple[float, float], random: np.random.Generator) -> float:
+    return float(np.exp(random.uniform(*np.log(limits))))
+
+
+def _with_detail(
+    coarse: NoisyLevel, exact: NDArray, parts: NDArray, sides: tuple[int, int, int], noise: float,
+    random: np.random.Generator, gaussian: bool = False,
+) -> list[NoisyLevel]:  # fmt: skip
     levels = [coarse]
     for side in sides[1:]:
         pooled = pool(exact, side)
@@ -227,7 +271,7 @@ def _other_sides(sides: tuple[int, int, int], random: np.random.Generator) -> tu
 
 
 def _heard(
-    exact: NDArray, side: int, noise: float | NDArray, random: np.random.Generator, gaussian: bool
+    exact: NDArray, side: int, noise: float | NDArray, random: np.random.Generator, gaussian: bool = False
 ) -> NoisyLevel:
     unit = random.normal(0, np.sqrt(2), exact.shape) if gaussian else random.laplace(0, 1, exact.shape)
     return NoisyLevel(exact + noise * unit, side, noise, gaussian)
@@ -250,13 +294,22 @@ def release(
     view: View, epsilon: float, mapped: bool, random: np.random.Generator, unfocused: float = 0.0, varied: float = 0.0,
     gaussian: bool = False,
 ) -> Release:  # fmt: skip
-    """Draw noise and estimate, as `measure` and `estimate` do."""
-    total = max(view.count + random.laplace(0, 1 / (epsilon * COUNT_SHARE)), 1.0)
-    end_levels = noisy_levels(view.end_points, END_POINT_SHARE, epsilon, total, random, unfocused, varied=varied,
-                              gaussian=gaussian)  # fmt: skip
-    occupancy_levels = noisy_levels(
-        view.occupancy, OCCUPANCY_SHARE, epsilon, total, random, unfocused, end_levels[0], varied, gaussian
-    )
+    """Draw noise and estimate, as `measure` and `estimate` do.
+
+    With `gaussian`, `epsilon` is the signal of a base cell in noise units of the occupancy's detail instead.
+    """
+    if gaussian:
+        total = max(view.count * (1 + _between((0.003, 0.2), random) * random.normal()), 1.0)
+        noise = view.count / (epsilon * view.area.size)
+        end_noise = noise * _between(_END_POINT_RATIOS, random)
+        end_levels = gaussian_levels(view.end_points, "end_points", end_noise, total, random, varied=varied)
+        occupancy_levels = gaussian_levels(view.occupancy, "occupancy", noise, total, random, end_levels[0], varied)
+    else:
+        total = max(view.count + random.laplace(0, 1 / (epsilon * COUNT_SHARE)), 1.0)
+        end_levels = noisy_levels(view.end_points, END_POINT_SHARE, epsilon, total, random, unfocused, varied=varied)
+        occupancy_levels = noisy_levels(
+            view.occupancy, OCCUPANCY_SHARE, epsilon, total, random, unfocused, end_levels[0], varied
+        )
     roads = view.roads if mapped else None
     if roads:
         occupancy = estimate_mapped_field(occupancy_levels, total, view.area, roads)
@@ -294,6 +347,8 @@ def pack(made: Release, side: int = SIDE) -> tuple[NDArray[np.float16], NDArray[
     part[..., 14] = np.minimum(view.end_points * cells / max(view.count, 1e-9), 60_000)
     part[..., 15:17] = features.precision_channels(made.occupancy_levels, shape)
     part[..., 17:19] = features.precision_channels(made.end_levels, shape)
+    part[..., 19:20] = features.coarse_precision_channel(made.occupancy_levels, shape)
+    part[..., 20:21] = features.coarse_precision_channel(made.end_levels, shape)
     mapped = made.roads is not None
     constants = [features.constants(levels, made.total, view.area, mapped)
                  for levels in (made.occupancy_levels, made.end_levels)]  # fmt: skip
@@ -321,12 +376,16 @@ def random_samples(
             if view.count < 50:
                 continue
             for mapped in (False, True, bool(random.random() < 0.6)):
-                epsilon = draw_epsilon(view, random, 0.5 if roaming else 0.0)
+                epsilon = (
+                    _between(_SIGNALS, random) if gaussian else draw_epsilon(view, random, 0.5 if roaming else 0.0)
+                )
                 yield pack(release(view, epsilon, mapped, random, _UNFOCUSED, _VARIED * varied, gaussian), side)
 
 
 VALIDATION_EPSILONS = (0.1, 0.5, 1.0)
 """The field's own share is 0.4 of each: ε_v = .04, .2 and .4."""
+VALIDATION_SIGNALS = (0.003, 0.03, 0.3)
+"""Signals of a base cell instead, with Gaussian noise: few people, hundreds of drivers, and trips at ε = 1."""
 
 
 def validation_samples(kind: str, number: int, side: int = SIDE, gaussian: bool = False):
@@ -346,7 +405,7 @@ def validation_releases(kind: str, number: int, side: int = SIDE, gaussian: bool
     low, high = (1000, 10_000) if hours else (3000, 60_000)
     count = float(np.exp(random.uniform(np.log(low), np.log(high))))
     view = look(city, random, count=count, side=side, hours=hours)
-    for epsilon in VALIDATION_EPSILONS:
+    for epsilon in VALIDATION_SIGNALS if gaussian else VALIDATION_EPSILONS:
         for mapped in (False, True):
             yield epsilon, mapped, release(view, epsilon, mapped, random, gaussian=gaussian)
 

@@ -37,7 +37,7 @@ def main() -> None:
                 refined(made),
                 strict=True,
             ):
-                units = guard.worth(levels, made.total) / view.area.sum()
+                units = guard.field_signal(levels, made.total) / view.area.sum()
                 line += f"{units:18.2f} {jsd(true, bayes):6.4f} {jsd(true, got.field):7.4f} {got.share:5.2f}"
             print(line, flush=True)
 

@@ -119,7 +119,7 @@ def main() -> None:
 def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds: int) -> None:
     import jax
     import jax.numpy as jnp
-    from denoiser import initial_state, put, train_steps
+    from denoiser import initial_state, initial_weights, put, train_steps
     from lessons import LESSONS
     from validate import summarise, validate
 
@@ -192,6 +192,8 @@ def _train(chosen: argparse.Namespace, start: float, validation, samples, kinds:
         _drain(validation, held_out)
         time.sleep(0.05)
     named = _save_weights(chosen.out, states)
+    if begun:
+        named["-start"] = initial_weights(chosen.seed, chosen.network[0], begun)
     for name, weights in named.items():
         rows = validate(weights, held_out)
         (chosen.out / f"validation{name}.json").write_text(json.dumps(rows))

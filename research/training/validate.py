@@ -29,7 +29,7 @@ def validate(weights, held_out: list) -> list[dict]:
         ):
             before, after = (np.asarray(part)[:, 0].astype(float) for part in (before, after))
             rows.append({
-                "field": name, "kind": kind, "city": number, "epsilon_v": round(0.4 * epsilon, 3), "mapped": mapped,
+                "field": name, "kind": kind, "city": number, "epsilon_v": round(0.4 * epsilon, 4), "mapped": mapped,
                 "hours": number % 3 == 2,
                 "bayes": before[0], "network": after[0], "bayes_400m": before[1], "network_400m": after[1],
                 "bayes_kl": before[3], "network_kl": after[3],
@@ -56,10 +56,10 @@ def summarise(rows: list[dict]) -> str:
             "  top half: bayes network  worse"
         )
         for mapped in (False, True):
-            for epsilon in (0.04, 0.2, 0.4):
+            for epsilon in sorted({r["epsilon_v"] for r in rows}):
                 part = [r for r in rows if r["field"] == field and r["mapped"] == mapped and r["epsilon_v"] == epsilon]
                 if part:
-                    lines.append(f"{'':12s} {'yes' if mapped else 'no':4s} {epsilon:5.2f} " + _means(part))
+                    lines.append(f"{'':12s} {'yes' if mapped else 'no':4s} {epsilon:7.4f} " + _means(part))
         for hours in (False, True):
             for mapped in (False, True):
                 part = [r for r in rows if r["field"] == field and r["hours"] == hours and r["mapped"] == mapped]

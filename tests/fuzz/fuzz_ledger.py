@@ -120,7 +120,7 @@ def damaged_weights(rng: random.Random) -> bytes:
 
 def use_weights(path: Path) -> None:
     for kind in ("occupancy", "end_points"):
-        load_weights.__wrapped__(kind, path)
+        load_weights.__wrapped__(kind, path=path)
 
 
 KINDS = {

@@ -15,6 +15,7 @@ from wayveil.synthesis.estimate.learned.refine import LearnedFallback
 from wayveil.synthesis.estimate.learned.support import data_share
 
 SHA256 = "4972323d9ad7259c9dfbc44b96c7614e63ab0e1aa40404a3ba12613ce3603808"
+GAUSSIAN_SHA256 = "cc6233a1af6e482e1d09c6ac4575d9deafb082873852db6c74bbf005efbcc0e4"
 
 
 def streets(shape=(56, 48), total=6000.0):
@@ -66,6 +67,41 @@ def test_weights_are_the_shipped_ones_and_small():
     content = weights.WEIGHTS_FILE.read_bytes()
     assert hashlib.sha256(content).hexdigest() == weights.WEIGHTS_SHA256 == SHA256
     assert len(content) < 5_000_000
+    content = weights.GAUSSIAN_FILE.read_bytes()
+    assert hashlib.sha256(content).hexdigest() == weights.GAUSSIAN_SHA256 == GAUSSIAN_SHA256
+    assert len(content) < 5_000_000
+
+
+def gaussian(field, noise, seed=3, sides=(16, 4, 1)):
+    random = np.random.default_rng(seed)
+    levels = []
+    for side, factor in zip(sides, (6.0, 2.0, 1.0)):
+        pooled = pool(field, side)
+        scale = noise * factor
+        levels.append(NoisyLevel(pooled + random.normal(0, 2**0.5 * scale, pooled.shape), side, scale, gaussian=True))
+    return levels
+
+
+@pytest.mark.parametrize("precise", [1.0, 4.0])
+def test_the_network_for_gaussian_noise_comes_nearer_to_the_truth(precise):
+    """Also where coarse blocks differ in precision, and where the signal is weaker than the other network's limit."""
+    truth = streets()
+    area = np.ones(truth.shape)
+    levels = gaussian(truth, 30.0)
+    coarse = np.full(levels[0].counts.shape, levels[0].noise)
+    coarse[::2] /= precise
+    levels[0] = NoisyLevel(levels[0].counts, 16, coarse, gaussian=True)
+    bayes = estimate_field(levels, 6000.0, area)
+    learned = refine_field(
+        levels, 6000.0, area, bayes, kind="occupancy", other_field=features.inputs_for_occupancy(levels, bayes, area)
+    )
+    assert learned.sum() == pytest.approx(bayes.sum())
+    assert jsd(truth, learned) < 0.95 * jsd(truth, bayes)
+    ends = refine_field(
+        levels, 6000.0, area, bayes, kind="end_points", other_field=features.inputs_for_end_points(learned, area)
+    )
+    assert jsd(truth, ends) < jsd(truth, bayes)
+
 
 
 def test_golden_output(case):
@@ -126,7 +162,7 @@ def test_without_weights_bayes_is_used_with_a_message(case, fault, tmp_path, mon
         content = bytearray(weights.WEIGHTS_FILE.read_bytes())
         content[len(content) // 2] ^= 1
         path.write_bytes(content)
-    monkeypatch.setattr(refine, "load_weights", lambda kind: weights.load_weights(kind, path))
+    monkeypatch.setattr(refine, "load_weights", lambda kind, gaussian: weights.load_weights(kind, path=path))
     with pytest.warns(LearnedFallback, match=fault):
         assert refine_field(levels, 6000.0, area, bayes, kind="occupancy", other_field=ends) is bayes
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from wayveil.core.grid import Grid
+from wayveil.measurement.gaussian import FINER
 from wayveil.questions.catalogue import SHARES
 from wayveil.questions.field import field_levels
 
@@ -25,6 +26,7 @@ def test_shares_and_levels_are_the_plans():
         # The plan may move a little without a new training; the network knows the noise of each release.
         assert planned == pytest.approx(share, rel=0.1)
     assert float(SHARES["count"]) == product.COUNT_SHARE
+    assert product.FINER == FINER
     for columns, rows in ((40, 40), (150, 244), (384, 389)):
         grid = Grid(100.0, columns, rows, columns * 100.0, rows * 100.0)
         for signal in (0.5, 8.0, 100.0, 3000.0, 90_000.0):
@@ -167,6 +169,21 @@ def test_varied_sizes_are_some_that_a_release_could_have():
     seen = {sides(1.0) for _ in range(60)}
     assert {sides(0.0) for _ in range(5)} == {usual} and usual in seen and len(seen) >= 6
     assert all(coarse % middle == middle % fine == 0 and 16 <= coarse <= 64 for coarse, middle, fine in seen)
+
+
+def test_gaussian_levels_have_weights_in_half_of_the_releases():
+    import samples
+
+    random = np.random.default_rng(9)
+    exact = random.gamma(0.1, size=(90, 130)) * 20
+    weighted = 0
+    for _ in range(40):
+        coarse, middle, fine = samples.gaussian_levels(exact, "end_points", 5.0, exact.sum(), random)
+        assert coarse.gaussian and coarse.side % middle.side == 0 and middle.side % fine.side == 0
+        weighted += np.ndim(coarse.noise) > 0
+    assert 10 <= weighted <= 30
+    residual = (fine.counts - samples.pool(exact, fine.side)) / np.asarray(fine.noise)
+    assert residual.std() == pytest.approx(2**0.5, rel=0.1)  # the variance of Laplace noise of the same scale
 
 
 def test_untidy_ends_lie_beside_the_streets_at_shared_places():

@@ -29,6 +29,7 @@ from wayveil.questions.answer import Answer, Centred, Clipping
 from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.centre import expected_shares
 from wayveil.questions.count import Count
+from wayveil.questions.field import Blocks
 from wayveil.questions.norm_estimates import Noisy, Norms, estimate_norms, one_trajectory_each, trajectories_per_unit
 from wayveil.questions.norms import (
     SETTINGS,
@@ -44,6 +45,7 @@ from wayveil.questions.norms import (
 )
 from wayveil.questions.question import Context, Question, size_of
 from wayveil.questions.shares import PEOPLE_SHARES_OF_RHO, divided, with_people
+from wayveil.questions.value_weights import value_weights
 from wayveil.release import Release
 
 FINER = 1.5
@@ -166,7 +168,7 @@ class _OpenQuestions:
         """Noise for the exact sums of `ready`: norms become bounds, and clipped sums become answers."""
         for query, exact in sums.items():
             if query.bound is None:
-                self._clipping[query.question.name] = self._bounded(query.question, exact, query.centre is not None)
+                self._clipping[query.question.name] = self._bounded(query.question, exact, query.centre)
             elif query.centre is not None:
                 self._second(query.question, query.bound, exact)
             else:
@@ -180,7 +182,8 @@ class _OpenQuestions:
         centre = self._first[question.name][1] if question.name in self._first else None
         return UnitQuery(question, NormBins.of(question, self._unit), None if known is None else known.bound, centre)
 
-    def _bounded(self, question: Question, exact: NDArray[np.int64], second: bool) -> Clipping:
+    def _bounded(self, question: Question, exact: NDArray[np.int64], centre: Centre | None) -> Clipping:
+        second = centre is not None
         part, bins = norms_part(question, self._unit), NormBins.of(question, self._unit)
         drawn = self._mechanism.clipped_answer(question.name, exact, 1, part)
         noisy = Noisy(drawn.values, drawn.scale)
@@ -194,7 +197,7 @@ class _OpenQuestions:
         else:
             norms = estimate_norms(question, bins, noisy, self.per_unit, second)
             bound = norms.best_bound(noise / self._count, SETTINGS.bias)
-        resolution = clipped_resolution(question)
+        resolution = clipped_resolution(question) if centre is None else centre.resolution(question)
         return Clipping(resolution, max(int(bound * resolution), 1), norms.kept(bound), drawn.values, drawn.scale)
 
     def _answer(self, question: Question, bound: int, exact: NDArray[np.int64]) -> None:
@@ -206,7 +209,9 @@ class _OpenQuestions:
         answer = Answer(question, noisy.mechanism, noisy.scale, noisy.epsilon, noisy.values, clipping)
         if question.name in self._centred:
             shares = expected_shares(answer, self._count, self.answers)
-            self._first[question.name] = answer, Centre.of(shares, question)
+            # Cells of a detail differ by their block's parts already; weights besides made busy cells worse.
+            weights = value_weights(shares) if isinstance(question, Blocks) else None
+            self._first[question.name] = answer, Centre.of(shares, question, weights)
         else:
             self._finish(answer)
 

@@ -53,6 +53,13 @@ class UnitVectors:
         some = total != 0
         return cls(units, key[some] // size, key[some] % size, total[some])
 
+    def times(self, weights: NDArray[np.int64]) -> "UnitVectors":
+        """Each unit's vector with every value multiplied by the positive weight of its position."""
+        largest, most = (int(np.abs(values).max(initial=0)) for values in (self.value, weights))
+        if largest * most >= LARGEST_SUM:
+            raise OverflowError("the weighted values do not fit in int64")
+        return replace(self, value=self.value * weights[self.column])
+
     def minus(self, centre: NDArray[np.int64], multiple: NDArray[np.int64]) -> "UnitVectors":
         """Each unit's vector minus its multiple of the centre."""
         if int(np.abs(centre).max(initial=0)) > _LARGEST_CENTRE or int(multiple.max(initial=0)) > _LARGEST_MULTIPLE:

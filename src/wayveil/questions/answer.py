@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.questions.norms import Centre
+from wayveil.questions.norms import WEIGHT_PARTS, Centre
 from wayveil.questions.question import Question
 
 
@@ -46,23 +46,25 @@ class Centred:
     clipping: Clipping
 
     @property
-    def shares(self) -> NDArray[np.float64]:
-        """What one trajectory was expected to add to each value, in trajectories."""
-        return self.centre.shares(self.clipping.resolution)
+    def weights(self) -> NDArray[np.float64]:
+        """By what each difference was multiplied before it was clipped."""
+        weights = self.centre.weights
+        return np.ones(len(self.noisy)) if weights is None else np.asarray(weights / WEIGHT_PARTS)
 
     @property
-    def sd(self) -> float:
-        """Standard deviation of the noise, in trajectories."""
-        return self.scale / (self.clipping.resolution * self.clipping.kept)
+    def sd(self) -> NDArray[np.float64]:
+        """Standard deviation of the noise of each value, in trajectories."""
+        return np.asarray(self.scale / (self.clipping.resolution * self.clipping.kept * self.weights))
 
-    @property
-    def counts(self) -> NDArray[np.float64]:
-        """Noisy answers in units of one trajectory, with the total of `count` trajectories.
+    def beyond(self) -> NDArray[np.float64]:
+        """The noisy differences from the centre in units of one trajectory; their sum is zero.
 
-        What a trajectory adds and the centre have the same sum, so the sum of the differences is noise alone.
+        What a trajectory adds and the centre have the same sum, so the sum of the differences is noise alone. It is
+        taken from each value in proportion to its variance.
         """
-        beyond = self.noisy / (self.clipping.resolution * self.clipping.kept)
-        return np.asarray(self.count * self.shares + beyond - beyond.mean())
+        found = self.noisy / (self.clipping.resolution * self.clipping.kept * self.weights)
+        variance = self.weights**-2.0
+        return np.asarray(found - found.sum() * variance / variance.sum())
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +111,10 @@ class Answer:
         if self.centred is None:
             return first.reshape(self.shape)
         # The second draw has the total of the count, so the first one is given the same total.
-        shares = self.centred.shares
+        shares = self.centred.centre.shares(self.question)
+        second = self.centred.count * shares + self.centred.beyond()
         first = first + (self.centred.count - first.sum()) * shares / max(float(shares.sum()), 1e-9)
-        return np.asarray((first + self._weight * self.centred.counts) / (1 + self._weight)).reshape(self.shape)
+        return np.asarray((first + self._weight * second) / (1 + self._weight)).reshape(self.shape)
 
     @property
     def gaussian(self) -> bool:
@@ -120,14 +123,42 @@ class Answer:
 
     @property
     def noise(self) -> float:
-        """Scale of the noise in units of one trajectory; a Gaussian is given as the Laplace of equal variance."""
-        own = self.scale / self.resolution / (1.0 if self.mechanism == "laplace" else math.sqrt(2.0))
-        return own if self.centred is None else own / math.sqrt(1 + self._weight)
+        """Scale of the noise in units of one trajectory; a Gaussian is given as the Laplace of equal variance.
+
+        Where values differ in noise, the one of mean precision.
+        """
+        return self._first_noise / math.sqrt(1 + float(np.mean(self._weight)))
 
     @property
-    def _weight(self) -> float:
-        """Precision of the second draw relative to the first."""
-        return 0.0 if self.centred is None else (self.scale / self.resolution / self.centred.sd) ** 2
+    def has_weights(self) -> bool:
+        """Whether values differ in noise because of the weights of a second draw."""
+        return self.centred is not None and self.centred.centre.weights is not None
+
+    @property
+    def noises(self) -> NDArray[np.float64]:
+        """The scale of the noise of each value, in the question's shape."""
+        noises = self._first_noise / np.sqrt(1 + self._weight)
+        return np.asarray(np.broadcast_to(noises, len(self.noisy)).reshape(self.shape))
+
+    @property
+    def noise_range(self) -> tuple[float, float]:
+        """The least and the most noise of one value, as factors of `noise`."""
+        least, most = self.question.noise_range
+        if not self.has_weights:
+            return least, most
+        noises = self.noises / self.noise
+        return least * float(noises.min()), most * float(noises.max())
+
+    @property
+    def _first_noise(self) -> float:
+        return self.scale / self.resolution / (1.0 if self.mechanism == "laplace" else math.sqrt(2.0))
+
+    @property
+    def _weight(self) -> NDArray[np.float64]:
+        """Precision of each value of the second draw relative to the first."""
+        if self.centred is None:
+            return np.zeros(1)
+        return np.asarray((self.scale / self.resolution / self.centred.sd) ** 2)
 
     def as_one_draw(self) -> "Answer":
         """The same counts and noise as if they came from one draw."""

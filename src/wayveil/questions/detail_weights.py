@@ -36,7 +36,7 @@ FINE_SHARE = FineShare()
 (docs/explanation/model-card.md)."""
 
 
-def concentration(blocks: NDArray[np.float64], side: int, noise: float) -> float:
+def concentration(blocks: NDArray[np.float64], side: int, noise: float | NDArray[np.float64]) -> float:
     """How much busier the place of a trajectory is than the average place, at blocks of 16 cells; at least 1.
 
     For blocks of one size that is K·Σc²/(Σc)², without the squares of the noise, 2·noise² per block on average. With
@@ -46,10 +46,11 @@ def concentration(blocks: NDArray[np.float64], side: int, noise: float) -> float
     Parameters
     ----------
     blocks, side, noise
-        Noisy counts of a field's coarse blocks, their side in base cells, and the scale of the noise on them.
+        Noisy counts of a field's coarse blocks, their side in base cells, and its noise scale, one or one for each.
     """
-    squares = float((blocks**2).sum()) - 2 * noise**2 * blocks.size
-    total = max(float(blocks.sum()), noise)
+    noise = np.broadcast_to(noise, blocks.shape)
+    squares = float((blocks**2).sum() - 2 * (noise**2).sum())
+    total = max(float(blocks.sum()), float(noise.mean()))
     result: float = float(np.clip(blocks.size * squares / total**2, 1.0, blocks.size)) * (side / 16) ** 0.75
     return result
 

@@ -22,7 +22,8 @@ def noisy_levels(answers: Sequence[Answer]) -> list[NoisyLevel]:
         if isinstance(question, Detail):
             levels += _of_detail(answer, question)
         elif isinstance(question, Blocks):
-            levels.append(NoisyLevel(answer.counts, question.side, answer.noise, answer.gaussian))
+            noise = answer.noises if answer.has_weights else answer.noise
+            levels.append(NoisyLevel(answer.counts, question.side, noise, answer.gaussian))
     return levels
 
 

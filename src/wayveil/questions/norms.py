@@ -24,6 +24,10 @@ LEAST_RESOLUTION = 1 << 16
 """Integer units of one trajectory, at least: rounding towards zero then takes a negligible part of a clipped vector."""
 CENTRE_PARTS = 16
 """A centre is what 1/16 of a trajectory is expected to add; clipping rounds multiples of it to whole sixteenths."""
+WEIGHT_PARTS = 16
+"""Weights of values are whole sixteenths."""
+LARGEST_WEIGHT = 1 << 12
+"""Largest weight, in these units."""
 
 
 @dataclass(frozen=True)
@@ -163,22 +167,42 @@ class Centre:
     """
 
     values: NDArray[np.int64]
+    weights: NDArray[np.int64] | None = None
+    """By what differences are multiplied before they are clipped, in units of 1/WEIGHT_PARTS; None: by one."""
 
     @classmethod
-    def of(cls, shares: Floats, question: Question) -> "Centre":
+    def of(cls, shares: Floats, question: Question, weights: Floats | None = None) -> "Centre":
         """The centre of trajectories that add `shares` on average."""
-        return cls(np.rint(shares * (clipped_resolution(question) / CENTRE_PARTS)).astype(np.int64))
+        values = np.rint(shares * (clipped_resolution(question) / CENTRE_PARTS)).astype(np.int64)
+        if weights is None:
+            return cls(values)
+        return cls(values, np.clip(np.rint(weights * WEIGHT_PARTS), 1, LARGEST_WEIGHT).astype(np.int64))
 
-    def shares(self, resolution: int) -> Floats:
+    def shares(self, question: Question) -> Floats:
         """What one trajectory is expected to add, in trajectories."""
-        return np.asarray(self.values * (CENTRE_PARTS / resolution), np.float64)
+        return np.asarray(self.values * (CENTRE_PARTS / clipped_resolution(question)), np.float64)
+
+    def resolution(self, question: Question) -> int:
+        """Integer units per trajectory in which differences of weight one are clipped and added up."""
+        return clipped_resolution(question) * (1 if self.weights is None else WEIGHT_PARTS)
+
+    def difference(self, vectors: UnitVectors, trajectories: NDArray[np.int64]) -> UnitVectors:
+        """Each unit's weighted difference from what its trajectories are expected to add.
+
+        Privacy: not private (trusted side only). A unit's result depends on its own vector alone.
+        """
+        multiple = CENTRE_PARTS * trajectories
+        if self.weights is None:
+            return vectors.minus(self.values, multiple)
+        return vectors.times(self.weights).minus(self.weights * self.values, multiple)
 
 
 @dataclass(frozen=True)
 class UnitQuery:
     """What is added up over units for one question: clipped vectors, or without a bound a histogram of norms.
 
-    With a centre, the vector of a unit with k trajectories is Σ φ(T) minus k times what one is expected to add.
+    With a centre, the vector of a unit with k trajectories is Σ φ(T) minus k times what one is expected to add, with
+    each value times its weight.
     """
 
     question: Question
@@ -197,7 +221,8 @@ class UnitQuery:
         Privacy: not private (trusted side only). One unit moves it by at most `bound` in L2, or by one count.
         """
         if self.centre is not None:
-            vectors = vectors.minus(self.centre.values, CENTRE_PARTS * trajectories)
+            vectors = self.centre.difference(vectors, trajectories)
         if self.bound is None:
-            return self.bins.histogram(vectors, clipped_resolution(self.question))
+            centre = self.centre or Centre(np.zeros(0, np.int64))
+            return self.bins.histogram(vectors, centre.resolution(self.question))
         return clip_l2(vectors, self.bound).sums(size_of(self.question))

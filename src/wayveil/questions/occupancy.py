@@ -39,7 +39,7 @@ class _OccupancyField(Field):
         """Points lie about as close together as end points do, and how close those lie has been answered."""
         ends = context.answers[EndPoints.name]
         assert isinstance(ends.question, EndPoints)
-        concentrated = concentration(ends.counts, ends.question.side, ends.noise)
+        concentrated = concentration(ends.counts, ends.question.side, ends.noises)
         return field_levels(context.grid, context.group_signals[cls.budget_group], concentrated)
 
 

@@ -59,7 +59,7 @@ class Passage(Blocks):
         """The smallest blocks with a clear signal, if routes are about as concentrated as end points."""
         ends = context.answers[EndPoints.name]
         assert isinstance(ends.question, EndPoints)
-        busier = max(concentration(ends.counts, ends.question.side, ends.noise), USUALLY_CONCENTRATED)
+        busier = max(concentration(ends.counts, ends.question.side, ends.noises), USUALLY_CONCENTRATED)
         side = 1
         while side < 64 and busier * context.signal(cls.name) * side * side < CLEAR_UNITS * context.grid.cells:
             side *= 2

@@ -80,7 +80,7 @@ def description(release: Release) -> dict[str, Any]:
 
 def _line(answer: Answer) -> dict[str, Any]:
     scale = answer.noise * (math.sqrt(2.0) if answer.gaussian else 1.0)
-    least, most = answer.question.noise_range
+    least, most = answer.noise_range
     return {
         "name": answer.name,
         "epsilon": float(answer.epsilon),

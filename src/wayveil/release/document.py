@@ -26,7 +26,7 @@ from wayveil.io.outputs import check_output
 from wayveil.privacy.budget import decimal_text
 from wayveil.questions.answer import Answer, Centred, Clipping
 from wayveil.questions.catalogue import QUESTIONS
-from wayveil.questions.norms import Centre, clipped_resolution
+from wayveil.questions.norms import LARGEST_WEIGHT, Centre, clipped_resolution
 from wayveil.questions.question import Frame, Question, size_of
 from wayveil.release.check import check_release
 from wayveil.release.release import Release
@@ -83,6 +83,7 @@ def release_to_json(release: Release) -> str:
 def _centred_to_json(centred: Centred) -> dict[str, Any]:
     return {
         "centre": centred.centre.values.tolist(),
+        **({} if centred.centre.weights is None else {"weights": centred.centre.weights.tolist()}),
         "count": centred.count,
         "scale": centred.scale,
         "noisy": centred.noisy.tolist(),
@@ -299,21 +300,27 @@ def _answer(entry: dict[str, Any], epsilon: Fraction, frame: Frame) -> Answer:
 
 def _centred(found: dict[str, Any], question: Question) -> Centred:
     size, limit = size_of(question), clipped_resolution(question)
-    for name in ("centre", "noisy"):
+    for name in ("centre", "noisy", *(("weights",) if "weights" in found else ())):
         if not (isinstance(found[name], list) and len(found[name]) == size and set(map(type, found[name])) == {int}):
             raise ValueError(name)
     if not all(0 <= value <= limit for value in found["centre"]):
         raise ValueError("centre")
+    if not all(1 <= value <= LARGEST_WEIGHT for value in found.get("weights", ())):
+        raise ValueError("weights")
     for name in ("count", "scale"):
         if not (isinstance(found[name], float) and math.isfinite(found[name]) and found[name] > 0):
             raise ValueError(name)
-    centre, noisy = (np.array(found[name], np.int64) for name in ("centre", "noisy"))
-    return Centred(Centre(centre), found["count"], found["scale"], noisy, _clipping(found["clipping"], question))
+    values, noisy = (np.array(found[name], np.int64) for name in ("centre", "noisy"))
+    weights = np.array(found["weights"], np.int64) if "weights" in found else None
+    centre = Centre(values, weights)
+    clipping = _clipping(found["clipping"], question, centre)
+    return Centred(centre, found["count"], found["scale"], noisy, clipping)
 
 
-def _clipping(found: dict[str, Any], question: Question) -> Clipping:
+def _clipping(found: dict[str, Any], question: Question, centre: Centre | None = None) -> Clipping:
+    resolution = clipped_resolution(question) if centre is None else centre.resolution(question)
     bound, kept, norms, scale = found["bound"], found["kept"], found["norms"], found["norms_scale"]
-    if found["resolution"] != clipped_resolution(question) or type(bound) is not int or bound < 1:
+    if found["resolution"] != resolution or type(bound) is not int or bound < 1:
         raise ValueError("bound")
     if not (isinstance(kept, float) and 0 < kept <= 1) or (norms is None) != (scale is None):
         raise ValueError("clipping")

@@ -16,7 +16,7 @@ from wayveil.release.release import Release
 
 def noise_text(answer: Answer) -> str:
     """The noise of an answer in trajectories: one number or a range."""
-    least, most = (number(answer.noise * factor) for factor in answer.question.noise_range)
+    least, most = (number(answer.noise * factor) for factor in answer.noise_range)
     return f"± {least}" if least == most else f"± {least} to {most}"
 
 

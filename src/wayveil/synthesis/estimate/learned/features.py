@@ -15,6 +15,9 @@ OCCUPANCY_INPUTS = 17
 """Input channels of the network for the occupancy; the stored weights have this shape."""
 END_POINT_INPUTS = 12
 """Input channels of the network for end points."""
+GAUSSIAN_OCCUPANCY_INPUTS = OCCUPANCY_INPUTS + 2
+"""The same for Gaussian noise: then coarse blocks differ in precision, too, those of both fields."""
+GAUSSIAN_END_POINT_INPUTS = END_POINT_INPUTS + 1
 CONSTANTS = 6
 """Inputs of both networks that are equal in all cells."""
 _LOWEST_LOG = -10.0
@@ -32,11 +35,17 @@ def precision_channels(levels: Sequence[NoisyLevel], shape: tuple[int, int]) -> 
 
     Zero everywhere if a level has the same noise in all cells.
     """
-    channels = np.zeros((*shape, 2), np.float32)
-    for k, level in enumerate(levels[1:]):
-        noise = np.broadcast_to(level.noise, level.counts.shape)
-        channels[..., k] = np.log(level.mean_noise / spread(noise, level.side, shape))
-    return channels
+    return np.concatenate([_precision(level, shape) for level in levels[1:]], axis=-1)
+
+
+def coarse_precision_channel(levels: Sequence[NoisyLevel], shape: tuple[int, int]) -> NDArray[np.float32]:
+    """(rows, columns, 1): the same of the coarsest level."""
+    return _precision(levels[0], shape)
+
+
+def _precision(level: NoisyLevel, shape: tuple[int, int]) -> NDArray[np.float32]:
+    noise = np.broadcast_to(level.noise, level.counts.shape)
+    return np.log(level.mean_noise / spread(noise, level.side, shape)).astype(np.float32)[..., None]
 
 
 def log_density(field: Field, area: Field) -> NDArray[np.float32]:
@@ -98,7 +107,13 @@ def inputs_for_end_points(occupancy: Field, area: Field) -> NDArray[np.float32]:
 
 
 def inputs_for_occupancy(levels: Sequence[NoisyLevel], bayes: Field, area: Field) -> NDArray[np.float32]:
-    """(rows, columns, 6): noisy counts, Bayesian estimate and precision of the end points, for the occupancy."""
+    """(rows, columns, 6): noisy counts, Bayesian estimate and precision of the end points, for the occupancy.
+
+    With Gaussian noise there is one more channel: the precision of their coarse blocks.
+    """
     log_bayes = log_density(bayes, area)[..., None] / 4
     shape = area.shape
-    return np.concatenate([noisy_channels(levels, shape), log_bayes, precision_channels(levels, shape)], axis=-1)
+    precision = precision_channels(levels, shape)
+    if levels[0].gaussian:
+        precision = np.concatenate([precision, coarse_precision_channel(levels, shape)], axis=-1)
+    return np.concatenate([noisy_channels(levels, shape), log_bayes, precision], axis=-1)

@@ -43,7 +43,8 @@ class GuardSettings:
     (research/training/strong_campus.py)."""
     fewest_units: float = 150.0
     """Least total signal of the end points without a map, in noise units. Below, the network was better on average but
-    worse in 10 of 35 simulated releases; from 300 on it was worse in none of 122."""
+    worse in 10 of 35 simulated releases; from 300 on it was worse in none of 122. The network for Gaussian noise, which
+    was trained with weaker signals, has no such limit."""
     towards_coarse: float = 0.5
     """Power of posterior / estimate by which the blocks of the coarsest level are scaled: halfway."""
 

@@ -71,7 +71,8 @@ def refine(observed: Observed, bayes: Field, *, kind: Kind, other_field: NDArray
         return Refined(
             bayes, 0.0, f"The {_words(kind)} are {_unlike(signal, kind)}; the plain Bayesian estimate is used."
         )
-    if kind == "end_points" and not observed.road_features and field_signal < guard.GUARD.fewest_units:
+    weak = field_signal < guard.GUARD.fewest_units
+    if kind == "end_points" and weak and not observed.road_features and not levels[0].gaussian:
         return Refined(
             bayes,
             0.0,
@@ -82,7 +83,7 @@ def refine(observed: Observed, bayes: Field, *, kind: Kind, other_field: NDArray
             bayes, 0.0, "The grid is too large for the network in this memory; the plain Bayesian estimate is used."
         )
     try:
-        weights = load_weights(kind)
+        weights = load_weights(kind, levels[0].gaussian)
         learned = _corrected(weights, observed, bayes, other_field)
     except WeightsError as error:
         return Refined(bayes, 0.0, f"{error} Until then the plain Bayesian estimate is used.")
@@ -111,9 +112,7 @@ def with_warning(refined: Refined) -> Refined:
     return refined
 
 
-def _corrected(
-    weights: dict[str, Any], observed: Observed, bayes: Field, other_field: NDArray[np.float32]
-) -> Field:
+def _corrected(weights: dict[str, Any], observed: Observed, bayes: Field, other_field: NDArray[np.float32]) -> Field:
     levels, area, road_features = observed.levels, observed.area, observed.road_features
     shape = area.shape
     log_bayes = features.log_density(bayes, area)
@@ -125,6 +124,8 @@ def _corrected(
         features.precision_channels(levels, shape),
         other_field,
     )
+    if levels[0].gaussian:
+        fields = np.concatenate([fields, features.coarse_precision_channel(levels, shape)], axis=-1)
     constants = features.constants(levels, observed.total, area, bool(road_features))
     with one_thread():
         correction = log_correction(weights, fields, constants)

@@ -1,4 +1,7 @@
-"""The network's weights: one file in the package, checked against a pinned digest and loaded when needed."""
+"""The networks' weights: files in the package, checked against pinned digests and loaded when needed.
+
+There is one network for Laplace noise and one for Gaussian noise, which was trained on the latter only.
+"""
 
 import hashlib
 import io
@@ -13,7 +16,13 @@ from wayveil.synthesis.estimate.learned.network import Array, parameter_shapes
 
 WEIGHTS_FILE = Path(__file__).with_name("weights.npz")
 WEIGHTS_SHA256 = "4972323d9ad7259c9dfbc44b96c7614e63ab0e1aa40404a3ba12613ce3603808"
+GAUSSIAN_FILE = Path(__file__).with_name("weights-gaussian.npz")
+GAUSSIAN_SHA256 = "cc6233a1af6e482e1d09c6ac4575d9deafb082873852db6c74bbf005efbcc0e4"
 INPUTS = {"occupancy": features.OCCUPANCY_INPUTS, "end_points": features.END_POINT_INPUTS}
+GAUSSIAN_INPUTS = {
+    "occupancy": features.GAUSSIAN_OCCUPANCY_INPUTS,
+    "end_points": features.GAUSSIAN_END_POINT_INPUTS,
+}
 
 
 class WeightsError(WayveilError):
@@ -21,14 +30,14 @@ class WeightsError(WayveilError):
 
 
 @cache
-def load_weights(kind: str, path: Path = WEIGHTS_FILE) -> dict[str, Array]:
-    """Arrays by name for 'occupancy' or 'end_points', as float32."""
+def load_weights(kind: str, gaussian: bool = False, path: Path | None = None) -> dict[str, Array]:
+    """Arrays by name for 'occupancy' or 'end_points', as float32, from another file than the shipped one if given."""
     try:
-        content = path.read_bytes()
+        content = (path or (GAUSSIAN_FILE if gaussian else WEIGHTS_FILE)).read_bytes()
     except OSError:
         raise WeightsError("The learned estimator's weights are missing; install the package again.") from None
-    if hashlib.sha256(content).hexdigest() != WEIGHTS_SHA256:
+    if hashlib.sha256(content).hexdigest() != (GAUSSIAN_SHA256 if gaussian else WEIGHTS_SHA256):
         raise WeightsError("The learned estimator's weights were altered; install the package again.")
     with np.load(io.BytesIO(content), allow_pickle=False) as file:
-        names = parameter_shapes(INPUTS[kind], features.CONSTANTS)
+        names = parameter_shapes((GAUSSIAN_INPUTS if gaussian else INPUTS)[kind], features.CONSTANTS)
         return {name: file[f"{kind}/{name}"].astype(np.float32).reshape(shape) for name, shape in names.items()}
