@@ -4,6 +4,7 @@ Privacy: free (post-processing).
 """
 
 from dataclasses import dataclass, replace
+from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,8 +37,9 @@ def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random
 
     This is traffic assignment by successive averages. In each round, some of the hubs get their trees, from the costs
     of that round; then a sample of trips is routed along all trees so far. Travel becomes more expensive for the next
-    round in blocks with too many routes, and cheaper in blocks with too few. All trees stay in use, so the density is
-    an average over rounds, which does not oscillate, and trips between neighbouring places take different routes.
+    round in blocks with too many routes, and cheaper in blocks with too few. The trees of all rounds stay in use, so
+    the density is an average over rounds, which does not oscillate, and trips between neighbouring places take
+    different routes. Only the first trees, whose costs were not balanced, are made again at the end.
     """
     grid = estimates.grid
     side = max(1, round(BALANCE.block_m / grid.cell_m))
@@ -45,24 +47,20 @@ def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random
     target = target / target.sum()
     node, mass = _hub_nodes(graph, grid, estimates.passage, estimates.starts + estimates.ends)
     rounds = min(ROUTES.rounds, len(node))
-    router, crowding = None, np.ones_like(target)
-    for number in range(rounds):
-        if router is not None:
+    crowding, detour = np.ones_like(target), BALANCE.usual_detour
+    made: list[Hubs] = []
+    for number in range(rounds + 1):
+        if made:
+            router = Router(graph, reduce(Hubs.followed_by, made), detour)
             sample = take_trips(trips, random.permutation(len(trips))[: BALANCE.sample_trips])
             lines, vias, _ = _routes(router, sample, random)
-            router = replace(router, detour=_detour(lines, vias, sample))
+            detour = _detour(lines, vias, sample)
             change = _crowding(pool(_route_shares(lines, grid), side), target)
             crowding = np.clip(crowding * change, *BALANCE.factor_bounds)
         costs = graph.reweighted(grid, interpolate(crowding, side, estimates.passage.shape))
-        some_hubs = slice(number, None, rounds)
-        added = _hubs_with_trees(costs, node[some_hubs], mass[some_hubs], random)
-        router = (
-            Router(graph, added, BALANCE.usual_detour)
-            if router is None
-            else replace(router, hubs=router.hubs.followed_by(added))
-        )
-    assert router is not None  # there is at least one hub
-    return router
+        some_hubs = slice(number % rounds, None, rounds)
+        made.append(_hubs_with_trees(costs, node[some_hubs], mass[some_hubs], random))
+    return Router(graph, reduce(Hubs.followed_by, made[1:]), detour)
 
 
 def _hub_nodes(
@@ -94,14 +92,14 @@ def _hubs_with_trees(
 
 
 def _crowding(realised: Field, target: Field) -> Field:
-    """√(realised / target) of each block, times the same of the district around it.
+    """√(realised / target) of each block, times realised / target of the district around it.
 
     Cheapest paths concentrate in the centre as a whole, which single blocks hardly show: without districts, routes were
     3 to 6 % less spread out than the target.
     """
     of_districts = _ratio(pool(realised, BALANCE.district_blocks), pool(target, BALANCE.district_blocks))
     around = interpolate(of_districts, BALANCE.district_blocks, realised.shape)
-    return (_ratio(realised, target) * around) ** BALANCE.power
+    return _ratio(realised, target) ** BALANCE.power * around
 
 
 def _ratio(realised: Field, target: Field) -> Field:

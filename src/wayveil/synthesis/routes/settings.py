@@ -76,7 +76,8 @@ class BalanceSettings:
     """Side of a district in blocks. Cheapest paths concentrate in the centre as a whole, which single blocks hardly
     show; a side of 3.2 km improved the relation metric on the trial data."""
     power: float = 0.5
-    """Exponent of realised / target density in each update of the costs, for blocks and for districts."""
+    """Exponent of realised / target density of blocks in each update of the costs. For districts it is 1, because their
+    density changes less with their costs: routes cannot avoid them."""
     factor_bounds: tuple[float, float] = (1 / 3, 3.0)
     """Minimum and maximum factor on a cost. With wider bounds, noise in the passage can double the length of routes."""
     soft: float = 0.1
