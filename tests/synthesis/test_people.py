@@ -15,6 +15,7 @@ from wayveil.io.options import ENDINGS, WRITABLE
 from wayveil.privacy.noise import SeededNoise
 from wayveil.questions import shares
 from wayveil.rules import motion_of, violating_trajectories
+from wayveil.rules.motion import ground_lengths
 from wayveil.simulate import simulate_city, simulate_trajectories
 from wayveil.simulate.generate import Behaviour
 from wayveil.synthesis.people.estimate import Coupling
@@ -118,6 +119,22 @@ def test_rules_hold_for_people(release):
     some = wayveil.synthesize(release, n=300, rules=read, roads=streets, seed=1, estimator="bayes").trajectories
     assert not violating_trajectories(read, motion_of(some, SCOPE)).any()
     assert impossible_trips(people_trips(some, SCOPE), SCOPE) == (0, 0)
+
+
+def test_people_exceed_no_cap_of_the_scope():
+    caps = {**SCOPE.caps.model_dump(), "speed_kmh": 45.0, "length_km": 6.0, "duration_h": 0.4}
+    tight = SCOPE.model_copy(update={"caps": type(SCOPE.caps)(**caps)})
+    data = simulate_trajectories(CITY, 2000, seed=2, behaviour=Behaviour(diaries=True))
+    with mock.patch.object(shares, "LEAST_PEOPLE", 0.0), mock.patch.object(shares, "FULL_SIGNAL", 3.01):
+        given = {"epsilon": 20, "delta": "1e-6", "unit": "user", "max_per_user": 20}
+        answers = wayveil.measure(data, tight, noise=SeededNoise(1), **given)
+    some = wayveil.synthesize(answers, n=2500, seed=1, estimator="bayes").trajectories
+    motion = motion_of(some, tight)
+    length_m, gap_s = ground_lengths(motion, np)
+    first, last = some.t_utc[some.offsets[:-1]], some.t_utc[some.offsets[1:] - 1]
+    assert (length_m[motion.joins] * 3.6 / gap_s[motion.joins]).max() <= 45
+    assert np.add.reduceat(np.r_[0.0, length_m], some.offsets[:-1]).max() <= 6000
+    assert (last - first).max() <= 0.4 * 3600 and last.max() < tight.time_window()[1]
 
 
 def test_shards_share_no_person_and_files_resume(release, tmp_path, monkeypatch):

@@ -1,8 +1,8 @@
 """with_people: assigns the trips of a shard to people.
 
 The steps: plans (`plan`), assignment of trips to them (`assign`), routes from place to place (`ways`), and an exact
-check: a trip that breaks a rule, or whose start the person could not reach in time, stays as it was and gets a person
-of its own.
+check: a trip that breaks a rule or a cap of the scope, or whose start the person could not reach in time, stays as it
+was and gets a person of its own.
 
 Privacy: free (post-processing).
 """
@@ -31,7 +31,7 @@ from wayveil.synthesis.people.numbers import draw_numbers
 from wayveil.synthesis.people.plan import Calendar, draw_plans
 from wayveil.synthesis.people.state import AssignedTrips, Task, TripTable
 from wayveil.synthesis.people.ways import moved_routes, possible_sequence
-from wayveil.synthesis.place.caps import fastest_mps
+from wayveil.synthesis.place.caps import beyond_caps, fastest_mps
 from wayveil.synthesis.place.track_columns import Tracks, motion_of_tracks, take_tracks, written_degrees
 
 
@@ -54,7 +54,8 @@ def with_people(
     changed = _as_written(moved_routes(tracks, assigned, scope.width_m, scope.height_m), scope)
     person, trip = assigned.person, assigned.trip
     broken = violating_trajectories(with_scope_bounds(rules, scope), motion_of_tracks(changed, scope))
-    kept = _feasible(changed, person, ~np.asarray(broken, bool), fastest_mps(scope))
+    allowed = ~(np.asarray(broken, bool) | beyond_caps(changed, scope))
+    kept = _feasible(changed, person, allowed, fastest_mps(scope))
     # Trips outside the chains stay as they were, each with a person of its own.
     alone = np.setdiff1d(np.arange(len(tracks)), trip[kept])
     joined = _joined(take_tracks(changed, kept), take_tracks(tracks, alone))

@@ -1,4 +1,4 @@
-"""Caps of the scope: no trajectory is longer, takes longer or is faster than the scope allows.
+"""Caps of the scope: no trajectory is longer, takes longer, is faster or ends later than the scope allows.
 
 Privacy: free (post-processing; caps are public).
 """
@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 from wayveil.core import ragged
 from wayveil.core.polylines import step_lengths
 from wayveil.core.scope import Scope
-from wayveil.rules.tolerances import ELLIPSOID_RATIO
+from wayveil.rules.tolerances import ELLIPSOID_RATIO, ROUND_OFF_M
 from wayveil.synthesis.place.track_columns import Tracks
+from wayveil.synthesis.trips.departures import late_s
 
 
 def ground_stretch(scope: Scope) -> float:
@@ -53,6 +54,27 @@ def within_caps(tracks: Tracks, scope: Scope) -> Tracks:
     kept = ~beyond
     offsets = ragged.offsets_of(ragged.sums(kept, tracks.offsets))
     return Tracks(offsets, x_m[kept], y_m[kept], t_utc[kept])
+
+
+def beyond_caps(tracks: Tracks, scope: Scope) -> NDArray[np.bool_]:
+    """Which tracks exceed a cap of the scope, or end after its last day or its hours."""
+    if len(tracks) == 0:
+        return np.zeros(0, bool)
+    first_s, last_s = tracks.t_utc[tracks.offsets[:-1]], tracks.t_utc[tracks.offsets[1:] - 1]
+    step_m = step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
+    gap_s = np.diff(tracks.t_utc, prepend=tracks.t_utc[0])
+    too_fast = step_m - ROUND_OFF_M > np.maximum(gap_s, 0.0) * fastest_mps(scope)
+    window = scope.time_window()
+    late = late_s(first_s, last_s, scope) > 0
+    if window is not None:
+        late |= last_s >= window[1]
+    beyond: NDArray[np.bool_] = (
+        np.logical_or.reduceat(too_fast, tracks.offsets[:-1])
+        | (ragged.sums(step_m, tracks.offsets) > scope.caps.length_km * 1000 / ground_stretch(scope))
+        | (last_s - first_s > scope.caps.duration_h * 3600)
+        | late
+    )
+    return beyond
 
 
 def _since_start(
