@@ -94,7 +94,7 @@ def _hubs_with_trees(
 
 
 def _crowding(realised: Field, target: Field) -> Field:
-    """√(realised / target) of each block, times the same of the district around it.
+    """√(realised / target) of each block, times the same for the district around it.
 
     Cheapest paths concentrate in the centre as a whole, which single blocks hardly show: without districts, routes were
     3 to 6 % less spread out than the target.
