@@ -39,7 +39,7 @@ class Centred:
 
     centre: Centre
     count: float
-    """The noisy number of trajectories; so many times the centre is added back."""
+    """The noisy number of trajectories, by which the centre is multiplied before it is added back."""
     scale: float
     """σ of the noise on `noisy`."""
     noisy: NDArray[np.int64]
