@@ -37,8 +37,8 @@ UNITS = {"trajectory": {"unit": "trajectory"}, "user": {"unit": "user", "max_per
 each_unit = pytest.mark.parametrize("unit", UNITS)
 
 
-class Noted(SeededNoise):
-    """Seeded noise, or answers that were given before; with a note of each exact sum and its bound."""
+class Recorder(SeededNoise):
+    """Seeded noise, or earlier answers again; records each exact sum and its bound."""
 
     def __init__(self, before=None):
         super().__init__(1)
@@ -68,10 +68,10 @@ def moved_too_far(data, extra, unit, epsilon="1"):
 
     Questions are centred, however few units there are.
     """
-    notes = Noted()
+    notes = Recorder()
     with mock.patch("wayveil.measurement.gaussian.LEAST_CENTRED", 0.0):
         quiet(data, epsilon=epsilon, noise=notes, **UNITS[unit])
-        replay = Noted(notes.given)
+        replay = Recorder(notes.given)
         quiet(concatenate([data, extra]), epsilon=epsilon, noise=replay, **UNITS[unit])
     assert len(notes.asked) == len(replay.asked) > 20
     far = []

@@ -119,7 +119,7 @@ def test_features_of_one_trajectory_weigh_one():
     assert np.bincount(features.owner, features.value) == pytest.approx([1.0, 1.0])
 
 
-def test_the_mechanism_clips_what_weighs_more():
+def test_the_mechanism_clips_larger_norms():
     mechanism = SoundMechanism(Budget.split(1, {"a": 1}), NoNoise())
     heavy = Features(np.zeros(4, np.int64), np.arange(4), np.ones(4))
     assert mechanism.sums("a", heavy, 4).sum() <= 1.0

@@ -73,7 +73,7 @@ def test_a_device_outside_the_scope_sends_reports_like_any_other():
 
 
 def test_walks_have_the_reported_lengths_and_end_where_many_end():
-    """Two thirds of the walks have three cells, the others five; only the cells of the upper half end one early."""
+    """Two thirds of the walks have three cells, others five; more walks end early in the upper half of the cells."""
     across = 4
     move = np.ones((across**2, 9))
     start = np.ones(across**2)

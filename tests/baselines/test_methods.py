@@ -60,7 +60,7 @@ def test_n_grams_spend_all_that_is_left_on_the_last_level_of_a_node():
 
 
 def test_a_share_that_is_asked_twice_keeps_to_a_norm_of_one():
-    """Two trajectories that weigh .6: what the first has left of its norm does not suffice for the second question."""
+    """The first trajectory has used .6 of its norm, so .6 more do not fit; the second has used .1."""
     mechanism = without_noise(1, {"a": 1})
     everyone = np.arange(2)
     first = mechanism.sums("a", Features(everyone, everyone, np.array([0.6, 0.1])), 2)

@@ -84,7 +84,7 @@ def test_one_trajectory_moves_each_question_by_at_most_its_resolution(parts, ext
     after = sums([*parts[:place], extra, *parts[place:]])
     for name, view, old, new, own in zip(NAMES, VIEWS, before, after, alone):
         assert np.abs(new - old).sum() <= view.resolution * Unit.trajectory().sensitivity, name
-        # Its share is its own, whoever else is there and wherever it stands.
+        # A trajectory adds the same, whatever else is in the data and in which order.
         assert np.array_equal(new - old, own), name
 
 
@@ -108,8 +108,8 @@ def test_one_user_moves_each_question_by_at_most_c_resolutions(parts, own, cap, 
         assert np.abs(new - old).sum() <= view.resolution * unit.sensitivity, name
 
 
-class Noted(SeededNoise):
-    """Seeded noise, or answers that were given before; with a note of each question's exact sums and sensitivity."""
+class Recorder(SeededNoise):
+    """Seeded noise, or earlier answers again; records each question's exact sums and sensitivity."""
 
     def __init__(self, seed, before=None):
         super().__init__(seed)
@@ -125,14 +125,14 @@ class Noted(SeededNoise):
 @settings(max_examples=15, deadline=None)
 @given(DATASET, TRAJECTORY, st.integers(0, 99), st.sampled_from(["0.1", "3", "100"]))
 def test_one_trajectory_moves_each_answer_of_a_release_by_at_most_its_sensitivity(parts, extra, seed, epsilon):
-    """Pooled, weighed and cut into regions, given the same noisy answers so far: what the noise is really put on."""
-    sides, notes = [[wanders(50, 1), *parts]], [Noted(seed)]
+    """The sums that get noise: pooled, weighted and cut into regions, given the same earlier answers."""
+    sides, notes = [[wanders(50, 1), *parts]], [Recorder(seed)]
     sides.append([*sides[0], extra])
     for data in sides:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             release = measure(concatenate(data), SCOPE, epsilon=epsilon, unit="trajectory", noise=notes[-1])
-        notes.append(Noted(seed, notes[0].given))
+        notes.append(Recorder(seed, notes[0].given))
     names = [answer.name for answer in release.answers]
     assert len(notes[0].asked) == len(notes[1].asked) == len(names)
     assert {name for name, question in QUESTIONS.items() if not question.optional} <= set(names)
@@ -169,7 +169,7 @@ def test_sums_are_equal_for_any_partition_of_many():
 
 
 def test_ten_thousand_points_weigh_no_more_than_one():
-    # Others may be silent: a loop has no difference of start and end, and one trip follows no other.
+    # Others may be zero: a loop has no difference of start and end, and one trip follows no other.
     for view, found in zip(VIEWS, sums([wanders(10_000, 1)])):
         least = 1 if view.adds_up or (view.about_people and view.of_everybody) else 0
         assert least <= np.abs(found).sum() <= view.resolution, view.name

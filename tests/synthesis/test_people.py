@@ -86,7 +86,7 @@ def test_every_format_has_the_people(made, ending, tmp_path):
 
 
 def test_matsim_has_a_chain_of_activities_for_each_person(made, tmp_path):
-    """Loaded with lxml against MATSim's DTD: activities and legs alternate, and most people have a home."""
+    """Validated against MATSim's DTD: activities and legs alternate, and most people have a home."""
     path = tmp_path / "x.plans.xml"
     wayveil.write(made, path)
     tree = etree.parse(path)
@@ -107,7 +107,7 @@ def test_the_same_seed_gives_the_same_people(release, made):
     assert wayveil.synthesize(release, n=1500, seed=1, estimator="bayes").trajectories == made
 
 
-def test_a_number_of_people_is_a_number_of_people(release):
+def test_as_many_people_are_made_as_are_asked_for(release):
     some = wayveil.synthesize(release, people=40, seed=2, estimator="bayes").trajectories
     assert len(np.unique(some.user)) == 40
 
@@ -219,13 +219,13 @@ def test_thousands_of_trips_of_one_user_give_a_finite_result():
         assert impossible_trips(people_trips(some, SCOPE), SCOPE) == (0, 0)
 
 
-def test_no_user_column_is_one_sentence():
+def test_a_missing_user_column_is_explained():
     data = simulate_trajectories(CITY, 20, seed=1)
     with pytest.raises(InputError, match='unit="user" needs a user column'):
         released(Trajectories(data.offsets, data.lon, data.lat, data.t_utc))
 
 
-def test_people_may_have_more_trips_than_were_used_per_person_but_not_twice_as_many(release, made):
+def test_people_may_have_up_to_twice_as_many_trips_as_were_used_per_person(release, made):
     most = np.unique(made.user, return_counts=True)[1].max()
     assert release.max_per_user < most <= 2 * release.max_per_user
 

@@ -14,7 +14,7 @@ from wayveil.synthesis.people.estimate import coupled
 from wayveil.synthesis.people.numbers import draw_numbers, trip_numbers
 from wayveil.synthesis.people.posterior import models_around, projected, shapes
 
-DEALT = np.array([5.0, 40.0, 120.0, 90.0, 30.0, 10.0, 5.0])
+UNRELATED = np.array([5.0, 40.0, 120.0, 90.0, 30.0, 10.0, 5.0])
 
 
 def error(estimate, truth):
@@ -24,19 +24,19 @@ def error(estimate, truth):
 @pytest.mark.parametrize("ordered", [False, True])
 def test_an_answer_of_noise_leaves_the_expected_table_nearly_as_it_is(ordered):
     rng = np.random.default_rng(0)
-    models, sd = models_around(DEALT, ordered), 60.0
-    noisy = DEALT + rng.normal(0, sd, (40, len(DEALT)))
-    errors = [error(models.estimate(one, sd, DEALT.sum()), DEALT) for one in noisy]
-    assert np.mean(errors) < 0.35 * np.mean([error(one, DEALT) for one in noisy])
+    models, sd = models_around(UNRELATED, ordered), 60.0
+    noisy = UNRELATED + rng.normal(0, sd, (40, len(UNRELATED)))
+    errors = [error(models.estimate(one, sd, UNRELATED.sum()), UNRELATED) for one in noisy]
+    assert np.mean(errors) < 0.35 * np.mean([error(one, UNRELATED) for one in noisy])
 
 
 @pytest.mark.parametrize("ordered", [False, True])
 def test_a_clear_answer_is_followed(ordered):
     rng = np.random.default_rng(0)
-    truth, sd = DEALT[::-1], 3.0
-    noisy = truth + rng.normal(0, sd, len(DEALT))
-    counts = models_around(DEALT, ordered).estimate(noisy, sd, truth.sum())
-    assert error(counts, truth) < error(noisy, truth) + 6 < error(DEALT, truth) / 10
+    truth, sd = UNRELATED[::-1], 3.0
+    noisy = truth + rng.normal(0, sd, len(UNRELATED))
+    counts = models_around(UNRELATED, ordered).estimate(noisy, sd, truth.sum())
+    assert error(counts, truth) < error(noisy, truth) + 6 < error(UNRELATED, truth) / 10
     assert counts.min() >= 0 and counts.sum() == pytest.approx(truth.sum())
 
 
@@ -79,8 +79,8 @@ def test_numbers_of_trips_are_nearer_than_if_everybody_made_the_mean(kind, peopl
         assert number == pytest.approx(people, rel=0.3)
         assert shares.min() >= 0 and shares.sum() == pytest.approx(1) and len(shares) == 100
         bins = TRIPS.index(np.arange(1.0, 101))
-        dealt = rng.multinomial(trips.sum(), np.full(people, 1 / people))
-        truth, equal = (np.bincount(TRIPS.index(np.maximum(one, 1.0)), minlength=len(TRIPS)) for one in (trips, dealt))
+        chance = rng.multinomial(trips.sum(), np.full(people, 1 / people))
+        truth, equal = (np.bincount(TRIPS.index(np.maximum(one, 1.0)), minlength=len(TRIPS)) for one in (trips, chance))
         estimate = np.bincount(bins, weights=people * shares, minlength=len(TRIPS))
         errors.append((error(estimate, truth), error(equal, truth)))
     estimated, equal = np.mean(errors, axis=0)

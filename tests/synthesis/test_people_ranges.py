@@ -42,20 +42,20 @@ def shares(radius_km):
     return np.bincount(GYRATION_KM.index(radius_km), minlength=len(GYRATION_KM)) / PEOPLE
 
 
-@pytest.mark.parametrize("home_ranges", [True, False])
-def test_radii_come_near_the_wanted_ones_and_trips_stay_on_their_kind_of_day(home_ranges):
+@pytest.mark.parametrize("change_is_wanted", [True, False])
+def test_radii_come_near_the_wanted_ones_and_trips_stay_on_their_kind_of_day(change_is_wanted):
     rng = np.random.default_rng(0)
     wanted = np.zeros(len(GYRATION_KM))
     wanted[GYRATION_KM.index(np.array([2.6, 3.2, 3.8]))] = (0.3, 0.3, 0.4)
     task = task_with(wanted, rng)
     held = Held(PEOPLE * EACH)
     before = radii_km(task, held)
-    if not home_ranges:  # what is wanted is what is there
+    if not change_is_wanted:  # what is wanted is what is there
         task.habits.ranges = shares(before)[None]
     arrange_ranges(task, held, rng)
     assert np.array_equal(held.trip_of[held.slot_of], np.arange(PEOPLE * EACH))
     assert np.array_equal(task.trips.weekend[held.trip_of], task.trips.weekend)
-    if not home_ranges:
+    if not change_is_wanted:
         assert np.array_equal(held.trip_of, np.arange(PEOPLE * EACH))
         return
     off = [np.abs(shares(radius) - wanted).sum() / 2 for radius in (before, radii_km(task, held))]

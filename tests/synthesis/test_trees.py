@@ -102,7 +102,7 @@ def test_one_way_streets_are_followed_in_their_direction():
     nodes=st.integers(3, 6),
     extra=st.integers(0, 8),
 )
-def test_no_path_is_cheaper_with_its_turns(seed, nodes, extra):
+def test_no_path_is_cheaper_when_turns_are_counted(seed, nodes, extra):
     random = np.random.default_rng(seed)
     ring = [(k, (k + 1) % nodes) for k in range(nodes)]
     pairs = {tuple(random.choice(nodes, 2, replace=False).tolist()) for _ in range(extra)}

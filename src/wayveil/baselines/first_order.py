@@ -32,8 +32,8 @@ class Walks:
     def draw(self, n: int, rng: np.random.Generator, lengths: Floats | None = None) -> Ints:
         """(n, LONGEST) cells, NOTHING after the end.
 
-        With `lengths`, the weights of 1, 2, … cells, a walk ends when its number of cells says so, earlier in cells
-        where many end and later in others.
+        With `lengths`, the weights of 1, 2, … cells, walks have lengths in these proportions, and end earlier in cells
+        where many end.
         """
         target, exists = neighbour_table(self.across)
         exists = exists.copy()

@@ -3,8 +3,8 @@
 Lemma. If each trajectory adds features of L1 norm at most 1, the sums have L1 sensitivity 1 under adding or removing
 one trajectory, and Laplace noise of scale 1/ε_v makes them ε_v-private. The shares ε_v add up to ε.
 
-The same holds for several vectors of sums with one share, each of which may depend on the noisy ones before: given the
-answers, a trajectory moves vector k by at most the norm n_k of its features in it, the likelihood ratio of all answers
+The same holds for several vectors of sums with one share, each of which may depend on earlier noisy answers. Given
+these, a trajectory moves vector k by at most the norm n_k of its features in it, so the likelihood ratio of all answers
 is at most exp(ε_v Σ n_k), and Σ n_k ≤ 1 is enforced.
 """
 

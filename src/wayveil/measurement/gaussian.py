@@ -209,7 +209,7 @@ class _OpenQuestions:
         answer = Answer(question, noisy.mechanism, noisy.scale, noisy.epsilon, noisy.values, clipping)
         if question.name in self._centred:
             shares = expected_shares(answer, self._count, self.answers)
-            # Cells of a detail differ by their block's parts already; weights besides made busy cells worse.
+            # The cells of a `Detail` already have weights by block; weights by value made busy cells worse.
             weights = value_weights(shares) if isinstance(question, Blocks) else None
             self._first[question.name] = answer, Centre.of(shares, question, weights)
         else:

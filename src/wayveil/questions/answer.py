@@ -39,7 +39,7 @@ class Centred:
 
     centre: Centre
     count: float
-    """The number of trajectories for which the centre is added again."""
+    """The noisy number of trajectories, by which the centre is multiplied before it is added back."""
     scale: float
     """σ of the noise on `noisy`."""
     noisy: NDArray[np.int64]
@@ -47,7 +47,7 @@ class Centred:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """By what each difference was multiplied before it was clipped."""
+        """The factor by which each difference was multiplied before it was clipped."""
         weights = self.centre.weights
         return np.ones(len(self.noisy)) if weights is None else np.asarray(weights / WEIGHT_PARTS)
 
@@ -60,7 +60,7 @@ class Centred:
         """The noisy differences from the centre in units of one trajectory; their sum is zero.
 
         What a trajectory adds and the centre have the same sum, so the sum of the differences is noise alone. It is
-        taken from each value in proportion to its variance.
+        subtracted from the values in proportion to their variances.
         """
         found = self.noisy / (self.clipping.resolution * self.clipping.kept * self.weights)
         variance = self.weights**-2.0
@@ -125,7 +125,7 @@ class Answer:
     def noise(self) -> float:
         """Scale of the noise in units of one trajectory; a Gaussian is given as the Laplace of equal variance.
 
-        Where values differ in noise, the one of mean precision.
+        Where values differ in noise, the noise of mean precision.
         """
         return self._first_noise / math.sqrt(1 + float(np.mean(self._weight)))
 

@@ -23,14 +23,14 @@ speeds, tables and spikes."""
 GAUSSIAN_POWERS = (4 / 3, 2 / 3)
 """Powers of a question's share of ε and of the guessed norm of a unit, to which its share of ρ is proportional."""
 GROUP_POWERS = (4 / 3, 1 / 3)
-"""The same within one budget group. A coarse block has a larger norm than its fine cells, but their sum is
-informative about it, too. Between two values that were tried on simulated cities."""
+"""The same within one budget group. A coarse block has a larger norm than its fine cells, but the sum of
+the cells also measures the block. Between two values that were tried on simulated cities."""
 OTHERS = "all other questions"
 """Their entry in the ledger."""
 PEOPLE_SHARE = Fraction(15, 100)
 """Share of the budget after the count that all questions about people get together, at user level."""
 PEOPLE_SHARES_OF_RHO = (Fraction(5, 100), Fraction(10, 100), Fraction(15, 100))
-"""The same with Gaussian noise: the smallest with which their answers exceed the noise (`LEAST_PEOPLE`). A
+"""The same with Gaussian noise; the smallest with which the answers exceed the noise (`LEAST_PEOPLE`) is used. A
 person's contribution has norm 1 in questions about people and several times that in the others, so a share of ρ costs
 the others more."""
 LEAST_PEOPLE = 8.0
@@ -119,7 +119,8 @@ def with_people(
     signal
         Noise units of the noisy count; where the shares for a weak signal apply, nothing is asked about people.
     parts
-        Possible shares of the budget after the count; they get the smallest with which their answers exceed the noise.
+        Possible shares of the budget after the count, in ascending order; the first with which the answers exceed the
+        noise is used.
 
     Privacy: free (post-processing of noisy answers); the total stays the same.
     """

@@ -89,8 +89,10 @@ def make_sheet(
 
     Parameters
     ----------
-    rules : rules from `wayveil.rules.read_rules`; their violations in the synthetic data are counted.
-    notes : the metadata of the synthetic file (`wayveil.io.files.read_metadata`).
+    rules
+        Rules from `wayveil.rules.read_rules`; their violations in the synthetic data are counted.
+    notes
+        The metadata of the synthetic file (`wayveil.io.files.read_metadata`).
 
     Privacy: free (post-processing).
     """

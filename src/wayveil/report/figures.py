@@ -1,4 +1,4 @@
-"""Small static figures as inline SVG, drawn by hand so that they follow the page's colours."""
+"""Small static figures as inline SVG, made without a plotting library so that they follow the page's colours."""
 
 import dataclasses
 import html
@@ -69,7 +69,7 @@ class Axis:
     unit: str
     edges: NDArray[np.float64]
     name: Callable[[int], str]
-    """What a bin is called when the pointer is on its bar."""
+    """Name of a bin, shown when the pointer is on its bar."""
     ticks: tuple[float, ...] = ()
     """Every fifth of the axis if empty."""
     tick_names: tuple[str, ...] = ()

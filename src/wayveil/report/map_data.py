@@ -94,7 +94,7 @@ def _cell_m(scope: Scope) -> float:
 
 
 def _shares(trajectories: Trajectories, scope: Scope, cell_m: float, columns: int, rows: int) -> NDArray[np.float64]:
-    """(24, rows · columns) share of all points by hour of the day and cell; in pieces, for flat memory."""
+    """(24, rows · columns) share of all points by hour of the day and cell; in pieces, to bound the memory."""
     counts = np.zeros(24 * rows * columns, np.int64)
     for piece in batches(trajectories):
         x, y = scope.to_metres(piece.lon, piece.lat)

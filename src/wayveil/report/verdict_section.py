@@ -35,8 +35,8 @@ class VerdictSection:
     sentence: str
     lines: tuple[VerdictLine, ...]
     poor_map: bool
-    """Streets are noise, or the trips between zones where no routes were recorded: the page then shows no street as if
-    it were real."""
+    """Streets are noise or, where no routes were recorded, trips between zones; the page then shows no street as if it
+    were real."""
     limit: str = ""
     """What was not measured at all: routes of trips with two points, and further trips of each person."""
 
@@ -46,11 +46,11 @@ def verdict_section(found: Uncertainty) -> VerdictSection:
 
     Privacy: free (post-processing).
     """
-    all_of_them = verdicts(found)
-    words = {one.kind: one.word for one in all_of_them}
+    all_verdicts = verdicts(found)
+    words = {one.kind: one.word for one in all_verdicts}
     poor = words.get("streets", words.get("zones", "noise")) == "noise"
     limits = (_NO_ROUTES if "streets" not in words else "", _limit(found))
-    return VerdictSection(sentence(all_of_them), tuple(map(_line, all_of_them)), poor, " ".join(filter(None, limits)))
+    return VerdictSection(sentence(all_verdicts), tuple(map(_line, all_verdicts)), poor, " ".join(filter(None, limits)))
 
 
 _NO_ROUTES = (

@@ -186,7 +186,7 @@ def _draw_trips(model: Model, count: int, random: np.random.Generator, progress:
     slowness = refitted_slowness(estimates, pool, fitted.slowness, chosen, ends, random)
     progress(_DRAWING, 0.5)
     tracks = timed_tracks(estimates, model.prior, pool, slowness, chosen, random, ends)
-    gap = jsd(histogram(Polylines(tracks.offsets, tracks.x_m, tracks.y_m), estimates.grid), estimates.occupancy)
+    density_jsd = jsd(histogram(Polylines(tracks.offsets, tracks.x_m, tracks.y_m), estimates.grid), estimates.occupancy)
 
     # Rules.
     def other_tracks(number: int) -> Tracks:
@@ -203,7 +203,7 @@ def _draw_trips(model: Model, count: int, random: np.random.Generator, progress:
         trajectories=len(output),
         loss=fit.loss,
         effective_sample_share=fit.effective_sample_share,
-        realised_density_jsd=gap,
+        realised_density_jsd=density_jsd,
         violations_before=before,
         # If nothing was changed, the violations after are those before.
         violations_after=before if obedient.obeyed_before else count_violations(all_rules, output, scope),

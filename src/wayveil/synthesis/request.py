@@ -43,7 +43,7 @@ class Request:
             raise InputError("roads must be a road map; read one with wayveil.read_roads(FILE).")
         if isinstance(self.rules, str | os.PathLike):
             raise InputError("rules must be rules; read them with wayveil.rules.read_rules(FILE, scope, roads).")
-        object.__setattr__(self, "seed", wanted_seed(self.seed))  # an integer of numpy as one of Python
+        object.__setattr__(self, "seed", wanted_seed(self.seed))  # converts an integer of numpy
 
     @cached_property
     def count(self) -> int:

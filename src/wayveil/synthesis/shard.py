@@ -68,7 +68,7 @@ class Shard:
 
 
 def numbered_from(shard: Shard, first: int) -> Shard:
-    """The shard with the numbers of its people, if it has any, from `first` on: no two shards share a person."""
+    """The shard with its people, if any, numbered from `first` on, so that no two shards share a person."""
     user = shard.trajectories.user
     if user is None:
         return shard

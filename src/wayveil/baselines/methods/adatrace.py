@@ -4,8 +4,8 @@ A density-aware two-level grid, a first-order Markov chain over the coarse cells
 length for each trip, and walks that end where the trip ends.
 
 Not here: the paper's three defences against attacks, which read the raw data while synthesising. The authors' program
-has the scores of a grid whose second-level cells are transposed inside their coarse cells
-(`research/benchmarks/fidelity_causes.py`); here they lie where they were counted.
+has the same scores as a grid whose second-level cells are transposed inside their coarse cells
+(`research/benchmarks/fidelity_causes.py`); here they are not transposed.
 """
 
 from dataclasses import dataclass

@@ -2,12 +2,12 @@
 
 Trajectories are reduced to characteristic points by minimum description length. Then: an adaptive grid, the
 distribution of trips over its leaves, a first-order Markov chain, and for each trip the median number of cells by the
-exponential mechanism. A walk has a trip, a length drawn from the exponential distribution with the median, and
-P(next | current) · P(end in the remaining steps).
+exponential mechanism. Each walk gets a trip and a length from the exponential distribution with that median; its steps
+are drawn by P(next | current) · P(end in the remaining steps).
 
-The authors choose a median for each pair of leaves; here it is for each pair of coarse cells, because most pairs of
-leaves have no trajectory. Negative trip counts are cut at zero in the published mode, which comes nearest to the scores
-of the authors' own code.
+The authors choose a median for each pair of leaves; here there is one for each pair of coarse cells, because most pairs
+of leaves have no trajectory. Negative trip counts are cut at zero in the published mode, which comes nearest to the
+scores of the authors' own code.
 """
 
 import numpy as np
@@ -31,8 +31,8 @@ ACROSS = 6
 MOST_SPLITS = 4
 """Fine cells along the side of a coarse one, at most."""
 VISITS_PER_LEAF = 10.0
-"""Constant of adaptive grids (Qardaji, Yang, Li: ICDE 2013): a coarse cell of noisy count N is split into
-sqrt(N ε / this) in each direction."""
+"""Constant c of adaptive grids (Qardaji, Yang, Li: ICDE 2013): a coarse cell of noisy count N is split into
+sqrt(N ε / c) in each direction."""
 LONGEST = 24
 """Cells of the longest route; longer ones are cut."""
 _SHARES = {"grid": "1", "trips": "3", "mobility": "4", "lengths": "1"}

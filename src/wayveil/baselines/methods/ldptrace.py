@@ -1,8 +1,8 @@
 """LDPTrace (Du, Hu, Zhang, Fang, Chen, Zheng, Gao: VLDB 2023), our own code from the paper, in a simulated local model.
 
 Each device reports its length (in cells), its start, its end and some of its moves, each by optimised unary encoding;
-the server sees reports only. It estimates the counts, and draws first-order walks that end by their length and by
-their cell. Every device sends the same number of reports, so that this number reveals nothing; reports without an item
+the server sees reports only. It estimates the counts, and draws first-order walks whose ends depend on their length
+and cell. Every device sends the same number of reports, so that this number reveals nothing; reports without an item
 are made from the empty vector.
 
 The shares of ε, how length and cell together end a walk, and the treatment of negative estimates (cut at zero for

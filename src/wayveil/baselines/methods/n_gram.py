@@ -45,7 +45,7 @@ def _make(run: Run) -> Trajectories:
 def _grow(run: Run, rows: Ints) -> list[Level]:
     """The tree: levels[k] has the grams of k + 1 cells.
 
-    Each gram of a trajectory weighs the part of its node, divided by the greatest number of grams.
+    The weight of a gram is the part of the share that its node spends, divided by the maximum number of grams.
 
     Privacy: spends the share "grams".
     """

@@ -124,7 +124,7 @@ def _encoded(column: pa.ChunkedArray) -> tuple[pa.Array, NDArray[np.int64], NDAr
 
 
 def _decimals(column: pa.ChunkedArray) -> Labels:
-    """Compared exactly: as integers if the column's type fits into 64 bits, otherwise as text."""
+    """Decimals as labels, compared exactly: as integers if the column's type fits into 64 bits, otherwise as text."""
     distinct, index, missing = _encoded(column)
     whole = [int(value) if int(value) == value else None for value in distinct.to_pylist()]
     bad = np.array([value is None for value in whole], bool)

@@ -42,7 +42,7 @@ _TAPES = (".tar", ".tgz", ".tar.gz", ".tbz2", ".tar.bz2", ".txz", ".tar.xz", ".t
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that ends with an error beyond a number of bytes."""
+    """A stream that raises an error after more than a number of bytes."""
 
     def __init__(self, stream: Any, most: int, origin: str) -> None:
         self.stream, self.left, self.origin = stream, most, origin

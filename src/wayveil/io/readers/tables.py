@@ -1,4 +1,4 @@
-"""Arrow tables to points, and trajectories to Arrow tables."""
+"""Data frames to Arrow tables, and Arrow tables to points."""
 
 import json
 from collections.abc import Sequence

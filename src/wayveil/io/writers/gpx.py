@@ -1,4 +1,4 @@
-"""GPX 1.1 files: one track with one segment per trajectory."""
+"""GPX 1.1 files: for each trajectory, one track of one segment."""
 
 import json
 from decimal import Context, Decimal
@@ -30,7 +30,7 @@ def _stamp(t_utc: float) -> str:
 
 
 def write(trajectories: Trajectories, path: Path, extra_metadata: Notes, *, private: bool) -> None:
-    """Write one track with one segment per trajectory, with all digits of coordinates and times."""
+    """Write a track of one segment for each trajectory, with all digits of coordinates and times."""
     t_utc = trajectories.t_utc
     check_times(t_utc)
     users = None if trajectories.user is None else user_column(trajectories.user).to_pylist()

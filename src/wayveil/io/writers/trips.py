@@ -25,7 +25,7 @@ from wayveil.io.writers.stamps import check_times, iso_times
 
 _DAY_S = 86_400
 _SQUARE_DEG = 0.005
-"""Side of the squares; a user's home is the one with most starts and ends: about 500 m."""
+"""Side of the squares, about 500 m; a user's home is in the one with most starts and ends."""
 _HOME_DEG = 0.003
 """Largest distance from a user's home, on each axis, at which an activity counts as at home: about 300 m."""
 _USUAL_MODE = "car"
@@ -110,7 +110,7 @@ def write_matsim(trajectories: Trajectories, path: Path, options: WriteOptions) 
     With users it is one person per user, with an activity before, between and after the trips: `home` where most of the
     user's trips start or end, `other` elsewhere.
 
-    Coordinates are degrees, which the attribute `coordinateReferenceSystem` says; MATSim reprojects them.
+    Coordinates are degrees, as the attribute `coordinateReferenceSystem` says; MATSim reprojects them.
     """
     clock, mode = _Clock.of(trajectories, options.notes, options.timezone), options.mode or _USUAL_MODE
     leaves_s = clock.seconds(trajectories.t_utc[trajectories.offsets[:-1]])
@@ -125,12 +125,12 @@ def write_matsim(trajectories: Trajectories, path: Path, options: WriteOptions) 
         for i in order.tolist() if trajectories.user is None else ():
             first, last = trajectories.offsets[i], trajectories.offsets[i + 1] - 1
             leaves = _clock(leaves_s[i])
-            lasts = _clock(trajectories.t_utc[last] - trajectories.t_utc[first])
+            takes = _clock(trajectories.t_utc[last] - trajectories.t_utc[first])
             (x, y), (x_to, y_to) = ((_digits(trajectories.lon[k]), _digits(trajectories.lat[k])) for k in (first, last))
             out.write(
                 f'<person id={quoteattr(str(i))}><plan selected="yes">'
                 f'<activity type="origin" x="{x}" y="{y}" end_time="{leaves}"/>'
-                f'<leg mode="{mode}" dep_time="{leaves}" trav_time="{lasts}"/>'
+                f'<leg mode="{mode}" dep_time="{leaves}" trav_time="{takes}"/>'
                 f'<activity type="destination" x="{x_to}" y="{y_to}"/></plan></person>\n'
             )
         out.write("</population>\n")
@@ -155,13 +155,13 @@ def _plans(trajectories: Trajectories, leaves_s: NDArray[np.float64], mode: str)
             if i is None:
                 yield activity + "/>"
             else:
-                leaves, lasts = _clock(leaves_s[i]), _clock(t_utc[last[i]] - t_utc[first[i]])
-                yield f'{activity} end_time="{leaves}"/><leg mode="{mode}" dep_time="{leaves}" trav_time="{lasts}"/>'
+                leaves, takes = _clock(leaves_s[i]), _clock(t_utc[last[i]] - t_utc[first[i]])
+                yield f'{activity} end_time="{leaves}"/><leg mode="{mode}" dep_time="{leaves}" trav_time="{takes}"/>'
         yield "</plan></person>\n"
 
 
 def _at_home(lon: NDArray[np.float64], lat: NDArray[np.float64], points: NDArray[np.int64]) -> set[int]:
-    """The points around the middle of the square that has most of them."""
+    """The points near the median of those in the square that has most points."""
     degrees = np.column_stack([lon[points], lat[points]])
     _, square, count = np.unique(np.rint(degrees / _SQUARE_DEG), axis=0, return_inverse=True, return_counts=True)
     middle = np.median(degrees[square.ravel() == count.argmax()], axis=0)

@@ -89,7 +89,7 @@ def laplace_evidence(counts: Floats, noise: float, curves: Floats, evidence: Flo
 
 
 def log_likelihood(counts: Floats, expected: Floats, noise: float, gaussian: bool) -> Floats:
-    """−Σ|count − expected| / noise of each row of expected counts; −Σ((count − expected) / 2·noise)² if Gaussian."""
+    """−Σ|count − expected| / noise of each row of expected counts; −Σ((count − expected) / (2·noise))² if Gaussian."""
     apart = np.abs(counts - expected) / noise
     return np.asarray(-(apart**2 / 4 if gaussian else apart).sum(axis=-1))
 

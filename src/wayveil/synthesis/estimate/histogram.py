@@ -54,7 +54,7 @@ def estimate_histogram(
 
 @dataclass(frozen=True, eq=False)
 class ShapePrior:
-    """Prior of a quantity whose distribution usually is one of some shapes, and otherwise a smooth curve.
+    """Prior of a quantity whose distribution usually has one of the given shapes, and otherwise is a smooth curve.
 
     Shapes distinguish a peak from noise if the signal is weak; curves are better if it is strong.
     """
@@ -64,7 +64,7 @@ class ShapePrior:
     kind: Kind = from_bin_to_bin
     """Families of smooth curves."""
     curve_nats: float = 0.0
-    """How much lower the log prior of the smooth curves is."""
+    """Nats by which the log prior of the smooth curves is lower."""
     log_prior: NDArray[np.float64] | None = None
     """Log prior of each shape; uniform if None."""
     log_mean: tuple[float, float] | None = None
@@ -78,8 +78,8 @@ def estimate_among(
 ) -> NDArray[np.float64]:
     """Shares of each bin under a prior of typical shapes; never zero, adding up to one.
 
-    With `long_tails` the likelihood is that of Laplace noise. Otherwise it is that of Gaussian noise with the same
-    variance, under which large deviations are stronger evidence, and always if the noise is that Gaussian.
+    With `long_tails` the likelihood is that of Laplace noise, unless the noise is Gaussian. Otherwise it is that of
+    Gaussian noise with the same variance, under which large deviations are stronger evidence.
     """
     noisy, noise = np.asarray(answer.counts, float), noise_of(answer)
     expected = total.count * prior.shapes
@@ -90,7 +90,7 @@ def estimate_among(
         log_mean = curves @ np.log(middles) / curves.sum(axis=1)
         evidence = evidence - 0.5 * ((log_mean - prior.log_mean[0]) / prior.log_mean[1]) ** 2
     if long_tails and not answer.gaussian:
-        evidence, likely = (laplace_evidence(noisy, noise, *of) for of in ((curves, evidence), (expected, likely)))
+        evidence, likely = (laplace_evidence(noisy, noise, *one) for one in ((curves, evidence), (expected, likely)))
     likely = likely - np.log(len(prior.shapes)) if prior.log_prior is None else likely + prior.log_prior
     odds = np.r_[evidence - np.log(len(curves)) - prior.curve_nats, likely]
     result = np.zeros(len(noisy))

@@ -48,7 +48,8 @@ class Ends:
     distance: Table
     """(2, places) their mean distance from the centre, from 0 to 1."""
     gap: Table
-    """(2, places) mean difference of the distances of a trip's ends, of the trips that start, or end, in each place."""
+    """(2, places) mean absolute difference between the distances of a trip's two ends, over the trips that start, or
+    end, in each place."""
 
 
 def estimate_place_hours(

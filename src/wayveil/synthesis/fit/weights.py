@@ -78,7 +78,7 @@ def fit_weights(
 ) -> Fit:
     """Weights for the candidates; `forbidden` ones (with a positive penalty of a rule) get a negligible weight.
 
-    This approximates the limit of the penalty μ⟨w, P⟩ for large μ. If all candidates are forbidden, none is treated so.
+    This approximates the limit of the penalty μ⟨w, P⟩ for large μ. If all candidates are forbidden, it is not applied.
     """
     log_weight = np.zeros(candidates)
     prior_weight = np.ones(candidates)

@@ -51,7 +51,7 @@ class _Problem:
     """(tracks + 1,) where each track's points start in `points`."""
     motion: Motion
     joins: NDArray[np.bool_]
-    """(n,) whether each takes part together with the next one."""
+    """(n,) whether each point is joined to the next one."""
     pace: NDArray[np.float64]
     """Step size of Adam in metres; zero for fixed points."""
     stay: NDArray[np.float64]

@@ -47,7 +47,7 @@ def _rounds(plans: Plans, random: np.random.Generator) -> list[Integers]:
 
 
 def _put_earliest_first(task: Task, chains: Chains, slots: Integers) -> None:
-    """Give each of these slots the earliest of the trips that the slots of the rest of its day hold."""
+    """Give each of these slots the earliest of the trips that it and the later slots of its day hold."""
     number = task.plans.size[slots] - task.plans.rank[slots]
     of_day = np.repeat(slots, number) + ragged.ranks(number)
     order = np.lexsort((task.trips.tod_s[chains.trip_of[of_day]], ragged.owners(number)))
@@ -58,7 +58,7 @@ def _put_earliest_first(task: Task, chains: Chains, slots: Integers) -> None:
 
 
 def _make_trips(task: Task, chains: Chains, search: Search, wishes: Wishes) -> None:
-    """The next trip of each person: the trip held where it suits, otherwise the best exchange, best fits first."""
+    """Assign each person's next trip: the trip that the slot holds, if it suits, otherwise the best exchange."""
     waiting = np.ones(len(wishes), bool)
     goes_back = wishes.target >= 0
     _keep(task, chains, wishes, waiting, wishes.on_time & ~wishes.continues & ~goes_back)

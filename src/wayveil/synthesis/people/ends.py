@@ -21,7 +21,9 @@ _NEIGHBOURS = 12
 
 
 def exchanged(place: Floats, before: Floats) -> Floats:
-    """A position near each place and inside its square: as before, or that of another row, or as near it as possible.
+    """An allowed position for each row: that before, or that of another row, or the nearest allowed one.
+
+    Positions near the place and inside its square are allowed.
 
     Parameters
     ----------

@@ -63,7 +63,7 @@ class PeopleModel:
             near, at_first = _share_of_second(asked["continuity"]), _share_of_ends_at_first(asked["anchors"])
         else:
             asked = {**unrelated, **{name: np.array(table) for name, table in GUESSED_TABLES.items()}}
-            # Surveys count all trips, but at most `max_trips` per person are used, so that active days are lost.
+            # Surveys count all trips, but at most `max_per_user` of each person are used, so active days are lost.
             asked["days"] = (_rows(asked["days"]) + _rows(unrelated["days"])) / 2
             near, at_first = np.array(GUESSED_CONTINUITY), np.array(GUESSED_ENDS_AT_FIRST)
         return Habits(

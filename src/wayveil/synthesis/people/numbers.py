@@ -1,9 +1,9 @@
 """How many trips people make: from the question about it, from the norms of the count, and from the count.
 
-The distribution of the number of trips has a shape with one peak on the log scale, or differs from it by independent
-factors. All observations are linear in the numbers of people with each number of trips and have Gaussian noise of
-known size, so the posterior of the number of people and of the factors is known for each shape. The result is the mean
-over shapes, weighted by how well they explain all observations together.
+The distribution of the number of trips is a shape with one peak on the log scale, or differs from such a shape by
+independent factors. All observations are linear in the numbers of people with each number of trips and have Gaussian
+noise of known size, so the posterior of the number of people and of the factors is known for each shape. The result is
+the mean over shapes, weighted by how well they explain all observations together.
 
 Privacy: free (post-processing).
 """
@@ -26,13 +26,13 @@ Integers = NDArray[np.int64]
 
 MOST_TIMES_USED = 2
 """Maximum number of trips of a person where all trips were counted, divided by `max_per_user`. Noise hides how many
-trips the few people make who have more than were used; this keeps them from getting a large part of all trips."""
+trips the few people with more than `max_per_user` make; the limit keeps them from getting a large part of all trips."""
 _OCTAVES = (0.1, 0.2, 0.4, 0.8, 1.6)
 """Scales, in octaves, on either side of the distribution of the number of trips."""
 _SPREADS = (0.0, 0.3, 1.0)
 """Standard deviations of the factors by which numbers of people differ from a shape."""
 _DECAY = 2.0
-"""Above `max_per_user` trips the shapes fall by a factor of e with every half of it."""
+"""Above `max_per_user` trips, shapes fall by a factor of e for every `max_per_user` / 2 trips."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class _Observed:
 def trip_numbers(
     release: Release, answer: Answer | None, totals: Sequence[tuple[float, float]]
 ) -> tuple[float, Floats]:
-    """(number of people, shares of people with 1, 2, … trips); without an answer about all trips, of used trips.
+    """(number of people, shares of people with 1, 2, … trips); without `answer`, only used trips are counted.
 
     `totals` are noisy numbers of people with their standard deviations, from other answers.
     """
@@ -73,8 +73,8 @@ def trip_numbers(
 def _posterior(observed: _Observed, bank: Floats, spread: float) -> tuple[Floats, Floats]:
     """Of each shape: its log evidence, and the mean number of people with each number of trips.
 
-    The number of people has a flat prior on the log scale. The variance of the factors' part follows from its first
-    estimate.
+    The number of people has a flat prior on the log scale. Its first estimate determines how much variance the factors
+    add.
     """
     expected = bank @ observed.of_number.T
     first = np.maximum(expected @ observed.values / (expected**2).sum(axis=1), 1.0)

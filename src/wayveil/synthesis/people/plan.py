@@ -73,8 +73,9 @@ def draw_plans(
 ) -> Plans:
     """Plans of people with these numbers of trips; days are drawn in proportion to their weights.
 
-    At first each trip gets a day independently. People whose number of active days must change then get other days, and
-    so do others, with the probability by which independent days have other numbers of trips than wanted.
+    At first each trip gets a day independently. People whose number of active days must change then get other days. So
+    do others, with a probability equal to the total variation distance between the numbers of trips on independent days
+    and those wanted.
     """
     chance = np.maximum(date_weight / date_weight.sum(), 1e-12)
     chance /= chance.sum()

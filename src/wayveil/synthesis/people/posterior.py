@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 
 SPREADS = (0.0, 0.1, 0.3, 1.0, 3.0)
-"""Standard deviations of true counts around those of a model, relative to the mean count. Their square is proportional
+"""Standard deviations of true counts around those of a model, relative to the mean count. The variance is proportional
 to the expected count plus the mean count."""
 AT_RANDOM = 0.5
 """Prior probability that the trips of a person have nothing in common, so that the first model holds exactly."""
@@ -47,7 +47,7 @@ class Models:
 
 
 def models_around(expected: Floats, ordered: bool) -> Models:
-    """Trips of random people, first of all; where bins are ordered, shapes with one peak are as probable otherwise."""
+    """The model that trips belong to people at random; where bins are ordered, also shapes with one peak."""
     first = (expected / max(float(expected.sum()), 1e-300))[None]
     if not ordered:
         return Models(first, np.ones(1))

@@ -1,6 +1,6 @@
 """How far people get around: trips are exchanged between people until their radii of gyration are as wanted.
 
-This precedes the assignment in order of time, which keeps most trips of people whose trips are unrelated otherwise.
+This precedes the assignment in order of time: that keeps most trips of people whose trips have nothing else in common.
 
 Privacy: free (post-processing).
 """
@@ -16,7 +16,7 @@ from wayveil.synthesis.people.state import Chains, Floats, Integers, Task
 
 
 def arrange_ranges(task: Task, chains: Chains, random: np.random.Generator) -> None:
-    """Exchange trips between slots on days of the same kind until most radii are in the bins that they should be in."""
+    """Exchange trips between slots on days of the same kind until most radii are in the wanted bins."""
     each = task.plans.trips
     moments, owner = _moments(task), ragged.owners(each)
     sums = np.zeros((len(each), moments.shape[1]))

@@ -27,7 +27,7 @@ class Candidates:
     trip: Integers
     distance: Floats
     possible: Flags
-    """Whether the person can make the trip, and whether it may serve the wish."""
+    """Whether the person can make the trip and it may serve the wish."""
     near: Flags
     """Whether the ends are near enough to be moved; otherwise the person travels an earlier leg again."""
     preference: Integers

@@ -14,11 +14,11 @@ class PeopleSettings:
     hour_m: float = 1_000.0
     """Distance that is as bad as a departure one hour too early or too late."""
     other_kind_of_day_m: float = 30_000.0
-    """Distance between working days and weekends, larger than any that matters, so that trips stay on their kind."""
+    """Distance between working days and weekends, larger than any that matters: trips stay on their kind of day."""
     nearest: int = 24
     """Candidate trips for each leg."""
     tolerance: float = 0.5
-    """How much farther than the nearest a candidate may be, as a share; a search is then faster."""
+    """How much farther than the true k-th nearest trip the k-th candidate may be, as a share; makes searches faster."""
     least_unassigned: float = 0.7
     """A search tree is rebuilt when a smaller share of its trips than this is still unassigned."""
     range_rounds: int = 100

@@ -32,7 +32,7 @@ class Wishes:
     here: Floats
     """(n, 2) where the person is; NaN before the first trip."""
     continues: Flags
-    """Whether the trip should start there."""
+    """Whether the trip should start where the person is."""
     target: Integers
     """The known place to go to, or −1."""
     there: Floats
@@ -56,7 +56,7 @@ class Aims:
 
     sorted_tod_s: Floats
     places: Floats
-    """Number of places that each person should visit; infinite if the trips first assigned have no more."""
+    """Number of places that each person should visit; infinite unless it is less than in the trips first assigned."""
     share_of_new: Floats
     """Share of starts and ends at new places in the trips that each person holds at first."""
     ends_at_first: float
@@ -126,13 +126,13 @@ class Arrived:
     free_utc: Floats
     here: Floats
     trips_left: Integers
-    """Trips that are planned for the rest of the day, with the next one."""
+    """Trips that are planned for the rest of the day, including the next one."""
 
 
 def _departures(
     task: Task, aims: Aims, trip: Integers, arrived: Arrived, random: np.random.Generator
 ) -> tuple[Floats, Flags, Integers]:
-    """Time of day of the next departure, whether it is that of the trip held, and the bin of the stay before it."""
+    """Times of the next departures, whether they are those of the trips held, and the bins of the stays before them."""
     tod_s, begun, midnight = task.trips.tod_s[trip], np.isfinite(arrived.free_utc), arrived.midnight
     since = np.where(begun, arrived.free_utc - midnight, 0.0)
     supply = aims.departures_before(since[:, None] + np.asarray(GAPS_H.edges) * 3600)

@@ -31,10 +31,10 @@ def _share_at_interval(gap_ratio: "Distribution") -> float:
 
 
 def roundness(seconds: NDArray[np.float64], steady: bool = False) -> NDArray[np.float64]:
-    """Relative prior probability of a sampling interval, compared with a number that is not round."""
+    """Prior probability of each sampling interval, relative to that of a number that is not round."""
     weight = np.ones(len(seconds))
-    for multiple, worth in SAMPLING.round_weights:
-        weight[seconds % multiple == 0] = worth
+    for multiple, factor in SAMPLING.round_weights:
+        weight[seconds % multiple == 0] = factor
     return weight**SAMPLING.steady_power if steady else weight
 
 

@@ -40,7 +40,7 @@ class PointSettings:
     least_last: float = 0.1
     """Least length of a last gap that the end of the trip cuts, in sampling intervals."""
     few_gaps: int = 64
-    """Largest number of gaps whose drawn ratios are divided by their median; the median of more varies by 1 %."""
+    """Largest number of gaps whose drawn ratios are divided by their median; the median of more varies by only 1 %."""
     most_speed_ratio: float = 4.0
     """Largest ratio of a trip's speed in a cell to its mean speed. Smaller limits gave fewer long steps and up to 8 %
     more error of the density."""
@@ -74,7 +74,7 @@ class StopSettings:
     """Mean wait in seconds, exponential: cycles of traffic lights take one to two minutes, half of them red."""
     rest_spread: float = 1.8
     """Standard deviation of the logarithm of the time by which a rest exceeds the sampling interval; its mean is
-    `wait_s`. Most are lights, and one in fifty takes more than four minutes."""
+    `wait_s`. Most are traffic lights, and one in fifty takes more than four minutes."""
     wait_share: float = 0.1
     """Share of the time in such waits: half of the idling in the urban driving cycle FTP-75 (18 %). The moves of points
     along their routes (`spread_points`) have the effect of the other half."""
@@ -83,13 +83,14 @@ class StopSettings:
     least_wait_s: float = 0.1
     """Expected seconds of waits in a gap below which none is drawn."""
     by_chance: float = 0.5
-    """Weight of chance against mean speed in which trips rest most: a rank correlation of about −.7."""
+    """Weight of chance in the order in which trips get the largest shares of rest; the other weight is that of low mean
+    speed. The rank correlation of rest and speed is then about −.7."""
     longest_share: float = 0.95
     """Largest share of a trip's time at rest."""
     least_moving: float = 0.02
     """Least share of a trip's time in which it moves; with less, rests are left out."""
     pause_intervals: float = 2.0
-    """Intervals above which the longest gap of a trip is a pause, if the trip rests as long."""
+    """Intervals above which the longest gap of a trip is a pause, if the trip rests at least that long."""
     at_end: float = 0.4
     """Probability that a trip's first rest is at its start, and the same for its last rest and its end."""
 
@@ -121,7 +122,7 @@ class TrackSettings:
     """Largest number of points per trip in the fit of the slowness; more take time and change the density little."""
     pace_power: float = 0.8
     """Exponent of the fitted slowness: the rest of its variation makes up for errors of routes and is no pace. Chosen
-    on the trial data: smaller exponents have better speeds and a worse density (research/log.md)."""
+    on the trial data: smaller exponents give better speeds and a worse density (research/log.md)."""
     least_top_speed: float = 1.25
     """Least ratio of a trip's top speed to its mean speed while it moves; with less, its pace could not vary."""
     speed_reserve: float = 0.97

@@ -42,7 +42,7 @@ def places_along(
 ) -> Choices:
     """Some places on the route near each sparse fix, between the fix before and the fix after it.
 
-    Ends, fixes before or after a rest, and the fixes of dense tracks do not move; moves of the last would be too short
+    Ends and fixes before or after a rest do not move, nor do the fixes of dense tracks, whose moves would be too short
     to matter.
 
     Parameters
@@ -98,7 +98,7 @@ def spread_points(
 ) -> Polylines:
     """Move each fix to the one of its places that lowers Σ (count − target)² / target most, or leave it.
 
-    `choices` of different entries are about different fixes.
+    Each entry of `choices` is about other fixes.
     """
     fix = np.concatenate([np.zeros(0, np.int64), *(some.fix for some in choices)])
     if len(fix) == 0:

@@ -98,9 +98,10 @@ def _rests(
 ) -> NDArray[np.bool_]:
     """Whether each gap belongs to a rest; rests begin and end at the fixes nearest to their times.
 
-    A rest that is recorded at all is longer than the interval; the excess is lognormal, from lights to long stops. The
-    number of rests depends on the duration of the trip and not on how long it rests: lengths have a heavy tail, so a
-    trip that rests far longer than usual has one long rest. Some rests are at the ends, where people get on and off.
+    A rest that is recorded at all is longer than the interval; the excess is lognormal, from traffic lights to long
+    stops. The number of rests depends on the duration of the trip and not on how long it rests: lengths have a heavy
+    tail, so a trip that rests far longer than usual has one long rest. Some rests are at the ends, where people get on
+    and off.
     """
     usual_share = rest_s.sum() / duration_s.sum()
     spells = random.poisson(usual_share * duration_s / (interval_s + STOPS.wait_s))

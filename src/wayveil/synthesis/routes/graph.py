@@ -57,8 +57,8 @@ class RouteGraph:
     ) -> NDArray[np.int64]:
         """`nearest` on a grid: search the block of each position and all blocks up to two away.
 
-        That suffices: the node of the own block is at most √2 block sides away, and nodes three blocks away are more
-        than two sides away.
+        That suffices: the node of a position's own block is at most √2 block sides away, and nodes three blocks away
+        are at least two sides away.
         """
         row = np.clip(y_m // self.block_m, 0, rows - 1).astype(np.int64)
         column = np.clip(x_m // self.block_m, 0, columns - 1).astype(np.int64)
@@ -161,7 +161,7 @@ def grid_graph(grid: Grid, density: Field) -> RouteGraph:
     relative, background = relative_density(density)
     blocks = pool(relative, side) / side**2
     node_x, node_y = block_centres(grid, density, side)
-    cost_per_metre = travel_cost(blocks, background).ravel()
+    block_cost = travel_cost(blocks, background).ravel()
     rows, columns = blocks.shape
     index = np.arange(rows * columns).reshape(rows, columns)
     tails, heads = [], []
@@ -170,7 +170,7 @@ def grid_graph(grid: Grid, density: Field) -> RouteGraph:
         heads.append(index[down:, max(0, right) : columns + min(0, right)].ravel())
     tail, head = np.concatenate(tails), np.concatenate(heads)
     length = np.hypot(node_x[tail] - node_x[head], node_y[tail] - node_y[head]) + 1.0
-    cost = length * 0.5 * (cost_per_metre[tail] + cost_per_metre[head])
+    cost = length * 0.5 * (block_cost[tail] + block_cost[head])
     edges = 2 * len(tail)
     return RouteGraph(
         x_m=node_x,
@@ -186,7 +186,7 @@ def grid_graph(grid: Grid, density: Field) -> RouteGraph:
 
 
 def block_side(grid: Grid) -> int:
-    """Side of a routing block in base cells: the least of 2, 4, 8 … with at most `GRAPH.max_nodes` blocks or so."""
+    """Side of a routing block in base cells: the least of 2, 4, 8 … with at most about `GRAPH.max_nodes` blocks."""
     side = 2
     while (grid.columns // side) * (grid.rows // side) > GRAPH.max_nodes:
         side *= 2

@@ -95,12 +95,12 @@ def choose_vias(
 
 def _distances(hubs: Hubs, x_m: NDArray[np.float64], y_m: NDArray[np.float64]) -> NDArray[np.float32]:
     """Metres from each position to each hub; in single precision, because a few metres do not matter."""
-    across = x_m[:, None].astype(np.float32) - hubs.x_m.astype(np.float32)
-    along = y_m[:, None].astype(np.float32) - hubs.y_m.astype(np.float32)
-    across *= across
-    along *= along
-    across += along
-    return np.sqrt(across, out=across)
+    dx = x_m[:, None].astype(np.float32) - hubs.x_m.astype(np.float32)
+    dy = y_m[:, None].astype(np.float32) - hubs.y_m.astype(np.float32)
+    dx *= dx
+    dy *= dy
+    dx += dy
+    return np.sqrt(dx, out=dx)
 
 
 def route(
@@ -145,7 +145,7 @@ def _hub_on_the_way(
     start: tuple[NDArray[np.float64], NDArray[np.float64]],
     end: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> NDArray[np.int64]:
-    """The hub h with the least a·|h − start| + |h − end|, a > 1: on the way, and rather near the start."""
+    """The hub h with the least a·|h − start| + |h − end|, a > 1: on the way, preferably near the start."""
     best = np.empty(len(start[0]), np.int64)
     for first in range(0, len(best), ROUTES.hub_block):
         part = slice(first, first + ROUTES.hub_block)
@@ -163,13 +163,13 @@ def _without_spurs(offsets: NDArray[np.int64], nodes: NDArray[np.int64], owner: 
     shared = np.minimum(count[before], count[before + 1])
     rank, row = ragged.ranks(shared), ragged.owners(shared)
     same = nodes[offsets[1:][before][row] - 1 - rank] == nodes[offsets[before + 1][row] + rank]
-    # Read away from the node where the legs meet, both begin with it; the last node that they share is kept.
+    # Seen from the node where the legs meet, both path_offsets with that stretch; its farthest node is kept.
     back = np.minimum.reduceat(np.where(same, shared[row], rank), ragged.offsets_of(shared)[:-1]) - 1
-    from_begin, from_end = np.zeros(len(count), np.int64), np.zeros(len(count), np.int64)
-    from_begin[before + 1] = back
-    from_end[before] = np.minimum(back, count[before] - 1 - from_begin[before])
+    cut_start, cut_end = np.zeros(len(count), np.int64), np.zeros(len(count), np.int64)
+    cut_start[before + 1] = back
+    cut_end[before] = np.minimum(back, count[before] - 1 - cut_start[before])
     place = ragged.ranks(count)
-    result: NDArray[np.bool_] = (place >= np.repeat(from_begin, count)) & (place < np.repeat(count - from_end, count))
+    result: NDArray[np.bool_] = (place >= np.repeat(cut_start, count)) & (place < np.repeat(count - cut_end, count))
     return result
 
 
@@ -181,13 +181,13 @@ def _join(
     start: tuple[NDArray[np.float64], NDArray[np.float64]],
     end: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> tuple[Polylines, NDArray[np.int64]]:
-    """Node paths to polylines: insert edge shapes, cut each end where it passes the trip's end, attach both ends."""
+    """Node paths to polylines: insert edge shapes, cut off what lies beyond the trip's start and end, attach both."""
     differs = np.ones(len(nodes), bool)
     differs[1:] = (owner[1:] != owner[:-1]) | (nodes[1:] != nodes[:-1])
     owner, x, y, node = _with_shapes(graph, owner[differs], nodes[differs])
-    begin = np.searchsorted(owner, np.arange(len(around_m) + 1))
-    first, last = _between_ends(x, y, begin, around_m, start, end)
-    place, count = np.arange(len(x)), np.diff(begin)
+    path_offsets = np.searchsorted(owner, np.arange(len(around_m) + 1))
+    first, last = _between_ends(x, y, path_offsets, around_m, start, end)
+    place, count = np.arange(len(x)), np.diff(path_offsets)
     keep = (place >= np.repeat(first, count)) & (place <= np.repeat(last, count))
     offsets = ragged.offsets_of(last - first + 3)
     inner = np.ones(offsets[-1], bool)
@@ -207,7 +207,7 @@ def _between_ends(
     start: tuple[NDArray[np.float64], NDArray[np.float64]],
     end: tuple[NDArray[np.float64], NDArray[np.float64]],
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The last vertex beside the start, among the first `around_m` of each path, and the first one beside its end.
+    """The last vertex beside the start, in the first `around_m` metres of each path, and the first one beside its end.
 
     A path begins at the node nearest to the start. That node, or the hub, may lie in the wrong direction; then the path
     passes the start again. It ends at the node nearest to the end, and may have passed the end before.

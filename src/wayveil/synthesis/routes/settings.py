@@ -26,15 +26,15 @@ class RouteSettings:
     """Cheapest paths between ends, with detours through hubs."""
 
     hub_depth: int = 8
-    """Depth of the cuts into 2^8 = 256 regions of equal mass, each with a hub. 64 were faster but not adopted."""
+    """Depth of the cuts into 2^8 = 256 regions of equal mass, each with a hub."""
     rounds: int = 4
     """Rounds of balancing. Each has its own part of the hubs and its own costs, so that trips between the same places
     take several routes."""
     cost_spread: float = 0.2
     """Standard deviation of the logarithm of the random factors on costs (research/log.md)."""
     turn_m: float = 200.0
-    """Cost of a right angle on a map, in metres at the median cost: about twenty seconds in a car. Seen on the trial
-    data, where values from 100 to 400 were alike; two simulated cities are about the same with 0."""
+    """Cost of a right angle on a map, in metres at the median cost: about twenty seconds in a car. Chosen on the trial
+    data, where values from 100 to 400 were about as good; on two simulated cities, so was 0."""
     directions: int = 8
     """Number of directions, in half a turn, that are distinguished when edges are grouped into streets."""
     street_m: tuple[float, float] = (1_500.0, 150.0)
@@ -81,7 +81,7 @@ class BalanceSettings:
     factor_bounds: tuple[float, float] = (1 / 3, 3.0)
     """Minimum and maximum factor on a cost. With wider bounds, noise in the passage can double the length of routes."""
     soft: float = 0.1
-    """Share of the mean that is added to both densities in that ratio, so that it is finite in empty blocks."""
+    """Share of the mean target that is added to both densities, so that their ratio is finite in empty blocks."""
     usual_detour: float = 1.25
     """Ratio of a cheapest path to the straight line that is assumed if too few trips show it."""
     detour_bounds: tuple[float, float] = (1.02, 1.6)

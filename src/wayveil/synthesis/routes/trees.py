@@ -19,7 +19,7 @@ Paths = tuple[NDArray[np.int64], NDArray[np.int64]]
 """Offsets and nodes of paths, each from the root of its tree to a node."""
 
 _NO_EDGE = 255
-"""Rank that stands for no edge; fewer edges end at a node."""
+"""Rank that stands for no edge; fewer than 255 edges end at each node."""
 _ROOTS_AT_ONCE = 16
 """Roots whose distances to all edges are in memory at the same time."""
 
@@ -38,7 +38,7 @@ class Trees(ABC):
 
 @dataclass(frozen=True, eq=False)
 class NodeTrees(Trees):
-    """Cheapest paths if turns cost nothing; a tree has one row."""
+    """Cheapest paths if turns cost nothing; each row is a tree."""
 
     predecessor: NDArray[np.int32]
     """(trees, nodes) the node before each node; negative at the root and where there is no path."""
@@ -61,9 +61,9 @@ class TurnTrees(Trees):
     graph: RouteGraph
     root: NDArray[np.int64]
     before: NDArray[np.uint8]
-    """(trees, edges) the edge before each edge."""
+    """(trees, edges) rank of the edge before each edge."""
     last: NDArray[np.uint8]
-    """(trees, nodes) the last edge on the path to each node."""
+    """(trees, nodes) rank of the last edge on the path to each node."""
 
     def paths(self, row: NDArray[np.int64], node: NDArray[np.int64]) -> Paths:
         tail, first, ending = self.graph.tail, self.graph.first_ending, self.graph.edges_ending
@@ -95,7 +95,7 @@ def trees_from(graph: RouteGraph, roots: NDArray[np.int64]) -> Trees:
     """Cheapest paths from each root to all nodes.
 
     On a map, a right angle costs as much as `ROUTES.turn_m` metres: without a cost of turns, noise in the density makes
-    routes change between parallel streets. On a grid, nodes are blocks, and only the map would show where a path turns.
+    routes change between parallel streets. On a grid, turns cost nothing: blocks do not show where a path turns.
     """
     if graph.blocks is not None:
         return NodeTrees(_predecessors(graph, roots))
@@ -103,7 +103,7 @@ def trees_from(graph: RouteGraph, roots: NDArray[np.int64]) -> Trees:
 
 
 def trees_to(graph: RouteGraph, roots: NDArray[np.int64]) -> NodeTrees:
-    """Cheapest paths to each root from all nodes, in the opposite direction, without the cost of turns."""
+    """Cheapest paths from all nodes to each root, each listed from the root; turns cost nothing."""
     return NodeTrees(_predecessors(graph, roots, backwards=True))
 
 
@@ -153,7 +153,7 @@ def _cheapest_ending(graph: RouteGraph, cost: NDArray[np.float64]) -> NDArray[np
 
 
 def _turns(graph: RouteGraph) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Pairs of edges that follow each other, without going back along the same edge."""
+    """Pairs of edges that follow each other, without U-turns."""
     before, after = _edges_leaving(graph, graph.head)
     onwards = graph.tail[before] != graph.head[after]
     return before[onwards], after[onwards]
@@ -168,7 +168,7 @@ def _edges_leaving(graph: RouteGraph, node: NDArray[np.int64]) -> tuple[NDArray[
 
 
 def _sharpness(graph: RouteGraph, before: NDArray[np.int64], after: NDArray[np.int64]) -> NDArray[np.float64]:
-    """1 − cos θ of each turn by θ: 0 straight ahead, 1 for a right angle; 0 in a block, within which paths are free."""
+    """1 − cos θ of each turn by θ: 0 straight ahead, 1 for a right angle; 0 in a block, where paths are unknown."""
     lines = edge_lines(graph)
     first, last = lines.offsets[:-1], lines.offsets[1:] - 1
 
@@ -192,8 +192,8 @@ def _traced(
         visits.append((active, current))
         count[active] += 1
         previous = before(active, current)
-        going = np.flatnonzero(previous >= 0)
-        active, current = active[going], previous[going].astype(np.int64)
+        unfinished = np.flatnonzero(previous >= 0)
+        active, current = active[unfinished], previous[unfinished].astype(np.int64)
     offsets = ragged.offsets_of(count)
     states = np.empty(offsets[-1], np.int64)
     for back, (path, state) in enumerate(visits):

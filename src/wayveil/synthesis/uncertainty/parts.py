@@ -73,13 +73,13 @@ class Ranges:
         return float(np.interp(running[-1] / 2, running, self.edges))
 
     def between(self, edges: Floats, theta: float = 0.0) -> Floats:
-        """The share between each two edges if all values are multiplied by e^theta; the last range is open above."""
+        """Shares between neighbouring edges if all values are multiplied by e^theta; the last range is open above."""
         running = np.interp(edges[:-1] * math.exp(-theta), self.edges, np.r_[0.0, np.cumsum(self.shares)])
         return np.diff(np.r_[running, float(self.shares.sum())])
 
 
 def moved_errors(ranges: Ranges, edges: Floats, scale: float, least: float) -> Floats:
-    """Relative change of the share between each two edges if all values are multiplied by e^scale or divided by it.
+    """Relative change of the share between neighbouring edges if all values are multiplied or divided by e^scale.
 
     It is the larger of the two. Shares below `least` count as `least`, so that no factor is infinite.
     """

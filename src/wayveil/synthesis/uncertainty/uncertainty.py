@@ -57,8 +57,8 @@ class Spreads:
     pace: float = 0.4
     """Time per distance in a zone."""
     tail: float = 0.4
-    """How rare a range is, as a share of the logarithm of its density relative to the most frequent range: how heavy
-    the tail of a distribution is does not follow from its bulk."""
+    """The density of a rare range: this share of the logarithm of its ratio to that of the most frequent range, because
+    the bulk of a distribution does not show how heavy its tail is."""
     place_hour: float = 0.5
     """The share of a zone at an hour, given the shares of the zone and of the hour."""
     flow: float = 1.0

@@ -16,7 +16,7 @@ OCCUPANCY_INPUTS = 17
 END_POINT_INPUTS = 12
 """Input channels of the network for end points."""
 GAUSSIAN_OCCUPANCY_INPUTS = OCCUPANCY_INPUTS + 2
-"""The same for Gaussian noise: then coarse blocks differ in precision, too, those of both fields."""
+"""The same for Gaussian noise, with the precision of the coarse blocks of both fields."""
 GAUSSIAN_END_POINT_INPUTS = END_POINT_INPUTS + 1
 CONSTANTS = 6
 """Inputs of both networks that are equal in all cells."""
@@ -56,7 +56,7 @@ def log_density(field: Field, area: Field) -> NDArray[np.float32]:
 
 
 def road_channels(road_features: Sequence[Field] | None, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """(rows, columns, 4): log(1 + road length) of wide, middle and narrow roads, and a mask of the map's coverage.
+    """(rows, columns, 4): log(1 + road length) of wide, medium and narrow roads, and a mask of the map's coverage.
 
     `road_features` contains an even number of classes from wide to narrow and, last, the mask of uncovered cells.
     """

@@ -42,9 +42,9 @@ class GuardSettings:
     network was better than Bayes up to this value and worse at 10, which the likelihood does not detect
     (research/training/strong_campus.py)."""
     fewest_units: float = 150.0
-    """Least total signal of the end points without a map, in noise units. Below, the network was better on average but
-    worse in 10 of 35 simulated releases; from 300 on it was worse in none of 122. The network for Gaussian noise, which
-    was trained with weaker signals, has no such limit."""
+    """Least total signal of the end points without a map, in noise units. Below it, the network was better on average
+    but worse in 10 of 35 simulated releases; from 300 on it was worse in none of 122. The network for Gaussian noise,
+    which was trained with weaker signals, has no such limit."""
     towards_coarse: float = 0.5
     """Power of posterior / estimate by which the blocks of the coarsest level are scaled: halfway."""
 
@@ -71,7 +71,7 @@ def towards_coarse(levels: Sequence[NoisyLevel], estimate: Field) -> Field:
 
 
 def log_likelihood(levels: Sequence[NoisyLevel], estimate: Field) -> float:
-    """−Σ|count − estimate| / noise over all levels, in nats; of Gaussian noise −Σ((count − estimate) / 2·noise)²."""
+    """−Σ|count − estimate| / noise over all levels, in nats; for Gaussian noise −Σ((count − estimate) / (2·noise))²."""
     nats = 0.0
     for level in levels:
         misfit = np.abs(level.counts - pool(estimate, level.side)) / level.noise

@@ -31,7 +31,7 @@ class WeightsError(WayveilError):
 
 @cache
 def load_weights(kind: str, gaussian: bool = False, path: Path | None = None) -> dict[str, Array]:
-    """Arrays by name for 'occupancy' or 'end_points', as float32, from another file than the shipped one if given."""
+    """Arrays by name for 'occupancy' or 'end_points', as float32; from `path` instead of the shipped file if given."""
     try:
         content = (path or (GAUSSIAN_FILE if gaussian else WEIGHTS_FILE)).read_bytes()
     except OSError:
