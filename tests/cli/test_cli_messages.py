@@ -43,6 +43,7 @@ def changed(**options):
 
 BAD_FILES = {
     "missing column": ("traj_id,lat,t\n1,30.01,0\n", "is recognized as longitude; name it with --lon-column"),
+    "trip table": ("ride,x1,y1,t1,x2,y2,t2\n1,-40,30,0,-39,30,60\n", "name its columns with --trip-columns"),
     "two candidates": ("traj_id,lat,latitude,lon,t\n1,30,30,-39,0\n", "choose one with --lat-column NAME"),
     "nothing at all": ("", "empty"),
 }

@@ -7,11 +7,12 @@ from typer.testing import CliRunner
 from wayveil.cli.main import app
 from wayveil.core.trajectories import Trajectories
 from wayveil.errors import InputError
-from wayveil.evaluation.all_metrics import METRICS
+from wayveil.evaluation.all_metrics import HEADLINE, METRICS
 from wayveil.evaluation.conclusion import (
     GROUPS,
     MATTERS,
     OF_ROUTES,
+    PURPOSES,
     conclude,
     conclusion_line,
     floor_warnings,
@@ -52,13 +53,50 @@ def test_words_follow_the_distance_from_the_floor(name, given, word):
     assert word_of(name, given) == word
 
 
+def all_with(**others):
+    """Scores at their floors for every metric that matters for a use, but for those given."""
+    return {name: score(0.05) for names in MATTERS.values() for name in names} | others
+
+
 def test_the_conclusion_names_the_weakest_metrics():
-    scores = {"start_hour": score(0.05), "trip_1000": score(0.5), "length": score(0.11)}
+    scores = {name: score(0.3) for name in MATTERS["planning"]}
+    scores |= {"start_hour": score(0.05), "trip_1000": score(0.5), "length": score(0.11), "speed": score(0.07)}
     found = conclude(scores, "planning")
-    assert found.word == "rough" and "furthest: trip_1000 (poor), length (rough)" in found.details
-    assert conclusion_line(scores, False, (), "planning").startswith("This data is rough for planning: 1 of 3")
-    every_use = conclusion_line(scores, False, ())
-    assert all(use in every_use for use in ("planning", "simulation", "research"))
+    assert found.word == "poor" and "furthest: trip_1000 (poor), path_density_100 (poor)" in found.details
+    assert conclusion_line(scores, False, (), "planning").startswith("This data is poor for planning: 2 of 8")
+    every_use = conclusion_line(all_with(), False, ())
+    assert every_use == "This data is good for planning, good for simulation, good for research."
+
+
+@pytest.mark.parametrize(("above", "word"), [(0.0199, "good"), (0.0201, "rough")])
+def test_the_conclusion_states_what_good_means(above, word):
+    scores = all_with(length=score(0.0009 + above, floor=0.0009, half=0.001))
+    planning = conclude(scores, "planning")
+    assert planning.words["length"] == word
+    assert "good (at most 0.02 worse than the floor, or the floor is within the 95 % interval)" in planning.details
+    assert "at most 0.02 worse than the floor, or 0.2 for pattern_f1" in conclude(scores, "research").details
+
+
+def test_too_few_metrics_give_no_verdict():
+    """The five metrics of --headline would call data poor that all metrics call rough."""
+    scores = {name: score(0.3) for name in HEADLINE}
+    for use in PURPOSES:
+        assert conclude(scores, use).word == "no verdict"
+    assert conclusion_line(scores, False, ()).startswith("No verdict for planning, simulation or research: too few")
+    line = conclusion_line(scores, False, (), "planning")
+    assert line.startswith("No verdict for planning: only 2 of 8 metrics that matter were computed; run evaluate")
+    assert line.count(".") == 1 and "without --headline" in line
+    half = {name: score(0.05) for name in MATTERS["planning"]}
+    assert conclusion_line(half, False, ()).startswith("This data is good for planning. No verdict for ")
+    assert conclude({name: half[name] for name in MATTERS["planning"][:6]}, "planning").word == "good"
+    assert conclude({name: half[name] for name in MATTERS["planning"][:5]}, "planning").word == "no verdict"
+
+
+def test_trips_without_routes_need_no_metrics_of_routes_for_a_verdict():
+    scores = {name: one for name, one in all_with().items() if name not in OF_ROUTES}
+    assert conclude(scores, "research").word == "no verdict"
+    assert conclude(scores, "research", routes=False).word == "good"
+    assert "for research" in conclusion_line(scores, False, (), routes=False)
 
 
 def test_trips_with_two_points_are_not_judged_by_routes():
@@ -71,6 +109,9 @@ def test_trips_with_two_points_are_not_judged_by_routes():
     found = evaluate(*tables, city.scope)
     assert not set(OF_ROUTES) & set(found.scores) and "trip_1000" in found.scores and "length" in found.scores
     assert any("metrics of routes" in warning for warning in found.warnings)
+    assert "No verdict" not in found.conclusion and found.to_dict()["routes"] is False
+    few = evaluate(*tables, city.scope, metrics=HEADLINE)
+    assert set(few.scores) == set(HEADLINE) - set(OF_ROUTES) and few.warnings[-1] == found.warnings[-1]
     whole = evaluate(rides, rides, city.scope, metrics=["relation", "length"])
     assert set(whole.scores) == {"relation", "length"} and not any("routes" in one for one in whole.warnings)
 
@@ -84,17 +125,21 @@ def test_copies_and_too_few_trips_come_before_everything_else():
 
 def test_nothing_is_concluded_where_most_floors_are_too_high():
     lost = score(0.65, floor=0.6)
-    scores = {"trip_1000": lost, "trip_2000": lost, "length": lost, "start_hour": score(0.05), "speed": score(0.05)}
+    scores = {name: score(0.05) for name in MATTERS["planning"][-6:]}
+    scores |= {"trip_1000": lost, "trip_2000": lost, "length": lost}
     assert conclude(scores, "planning").word == "no use"
     assert conclusion_line(scores, False, (), "planning") == (
-        "Nothing can be concluded for planning: 3 of 5 metrics that matter cannot be judged with so few trips."
+        "Nothing can be concluded for planning: 3 of 6 metrics that matter cannot be judged with so few trips."
     )
     scores |= {"trip_2000": score(0.05), "length": score(0.05)}
-    assert conclusion_line(scores, False, (), "planning").startswith("This data is good for planning: 4 of 4")
-    research = {"density_100": score(0.05), "endpoints_100": lost, "relation": lost, "start_hour": score(0.05)}
+    assert conclusion_line(scores, False, (), "planning").startswith("This data is good for planning: 5 of 5")
+    research = all_with(density_100=lost, endpoints_100=lost, relation=lost, longest_step=lost)
     assert conclusion_line(research, False, ()) == (
-        "This data is good for planning, good for simulation. Nothing can be concluded for research: too few trips."
+        "This data is good for planning, good for simulation. Nothing can be concluded for research: with so few "
+        "trips, most metrics cannot be judged."
     )
+    everywhere = dict.fromkeys(all_with(), lost)
+    assert conclusion_line(everywhere, False, (), "planning").startswith("Nothing can be concluded for planning: 8 of")
 
 
 def test_the_command_prints_the_conclusion_first(tmp_path):
@@ -106,7 +151,7 @@ def test_the_command_prints_the_conclusion_first(tmp_path):
     (tmp_path / "city.toml").write_text(scope_toml(city))
     files = [str(tmp_path / name) for name in ("0.parquet", "1.parquet")]
     told = CliRunner().invoke(app, ["evaluate", *files, "--scope", str(tmp_path / "city.toml"), "--headline"])
-    assert told.output.startswith(("This data is", "Nothing can be concluded"))
+    assert told.output.startswith("No verdict for planning")
 
 
 @pytest.mark.parametrize(
@@ -134,6 +179,6 @@ def test_the_first_line_is_the_conclusion():
 
     city = wayveil.simulate.simulate_city(size_km=(3, 3))
     rides, others = (wayveil.simulate.simulate_trajectories(city, 60, seed=seed) for seed in (0, 1))
-    found = wayveil.evaluate(rides, others, city.scope, metrics=("length", "start_hour"), purpose="planning")
+    found = wayveil.evaluate(rides, others, city.scope, metrics=MATTERS["planning"], purpose="planning")
     assert str(found).splitlines()[0] == found.conclusion == found.to_dict()["conclusion"]
     assert "planning" in found.conclusion and found.to_dict()["scores"]["length"]["word"] == found.words["length"]

@@ -286,6 +286,9 @@ def test_trip_columns_with_other_names(tmp_path):
     by_role = dict(pair.split("=") for pair in names.split(","))
     assert read(tmp_path / "x.csv", trip_columns=by_role).lat.tolist() == [48.8, 48.9]
     assert wayveil.check(tmp_path / "x.csv", trip_columns=by_role).rows == 2
+    assert "points:       2\n" in str(wayveil.check(tmp_path / "x.csv", trip_columns=by_role))
+    with pytest.raises(InputError, match=r"one row per trip, name its columns with trip_columns="):
+        read(tmp_path / "x.csv")
     for wrong in ({"start": "a"}, {"start_lon": 3}, "start_lon", ["start_lon=a"]):
         with pytest.raises(InputError, match="trip_columns= must be"):
             read(tmp_path / "x.csv", trip_columns=wrong)

@@ -9,7 +9,9 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from wayveil.cli.main import app
 from wayveil.errors import BudgetError, InputError
 from wayveil.privacy.accounts import Charge, Loss, exp_above
 from wayveil.privacy.ledger import Ledger, Spend
@@ -145,7 +147,7 @@ def test_totals_that_cannot_be_promised(ledger):
         ledger.allow("rides", Fraction(3), "which", unit="city")
     waive(ledger)
     ledger.allow("rides", None, "nothing is promised", unit="trajectory")
-    with pytest.raises(BudgetError, match="has no total; set one with"):
+    with pytest.raises(BudgetError, match="has no total; set one"):
         ledger.spend("rides", ONE, unit=TRIP)
     with pytest.raises(InputError, match="has no total; add unit="):
         ledger.allow("rides", Fraction(3), "which")
@@ -182,6 +184,43 @@ def test_the_call_that_a_refusal_suggests_works(tmp_path):
     call = re.search(r"wayveil\.Ledger\(.*\)(?=\.$)", str(refused.value))[0]
     eval(call, {"wayveil": wayveil})
     ledger.spend("it's", ONE, unit=TRIP)
+
+
+@pytest.mark.parametrize(
+    ("first", "requested", "delta", "steps"),
+    [
+        (TRIP, USER, MILLIONTH, ["None, '...', unit='user'", "3, '...', unit='trajectory', total_delta=0.00000372"]),
+        (TRIP, USER, 0, ["None, '...', unit='user'", "2, '...', unit='trajectory'"]),
+        (TRIP, TRIP, MILLIONTH, ["2, '...', unit='trajectory', total_delta=0.000001"]),
+        (USER, TRIP, 0, ["None, '...', unit='user'", "2, '...', unit='trajectory'"]),
+        (USER, ONCE, 0, ["2, '...', unit='user'"]),
+    ],
+)
+@pytest.mark.parametrize("shell", [False, True])
+def test_one_refusal_names_everything_that_allows_the_measurement(ledger, first, requested, delta, steps, shell):
+    import wayveil
+
+    asked = [Spend("all", Fraction(1), delta=Fraction(delta))]
+    ledger.spend("rides", ONE, unit=first, total_if_new=Fraction(1))
+    with pytest.raises(BudgetError) as refused:
+        ledger.spend("rides", asked, unit=requested)
+    if shell:
+        for command in refused.value.remedy.command.split(" && "):
+            assert CliRunner().invoke(app, shlex.split(command)[1:]).exit_code == 0
+    else:
+        calls = refused.value.remedy.call.split("; ")
+        assert [re.search(r"allow\('rides', (.*)\)", call)[1] for call in calls] == steps
+        exec(refused.value.remedy.call, {"wayveil": wayveil})
+    ledger.spend("rides", asked, unit=requested)
+
+
+def test_a_dataset_with_both_units_and_no_total_is_given_one_per_trajectory(ledger):
+    ledger.spend("rides", ONE, unit=TRIP, total_if_new=Fraction(1))
+    waive(ledger)
+    ledger.allow("rides", None, "nothing is promised", unit="trajectory")
+    with pytest.raises(BudgetError, match="has no total; set one") as refused:
+        ledger.spend("rides", ONE, unit=USER)
+    assert "allow('rides', 2, '...', unit='trajectory')" in refused.value.remedy.call
 
 
 def test_the_unit_of_a_total_may_be_left_out_where_there_is_only_one(ledger):

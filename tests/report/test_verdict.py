@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from wayveil.evaluation.conclusion import MATTERS
 from wayveil.measurement import measure
 from wayveil.privacy.noise import SeededNoise
 from wayveil.report import internal_report, public_sheet, verdict_section
@@ -82,14 +83,17 @@ def test_the_verdict_comes_first(sheets):
 
 
 def test_the_internal_report_begins_with_a_verdict_by_use(small_release, small_synthetic, small_real):
-    evaluation = {"scores": SCORES, "warnings": ["Floors differ."]}
+    rough = {"value": 0.1, "low": 0.09, "high": 0.11, "floor": 0.05}
+    scores = dict.fromkeys(MATTERS["planning"], rough) | SCORES
+    evaluation = {"scores": scores, "warnings": ["Floors differ."]}
     page = internal_report(small_release, small_synthetic, small_real, evaluation=evaluation)
     parts = ('id="h-verdict"', 'class="facts"', 'id="map-0"', 'id="h-differences"', 'id="h-pairs"', 'id="h-metrics"')
     places = [page.index(part) for part in parts]
     assert places == sorted(places)
     assert page.index(">Places and streets<") < page.index(">Trips between places<") < page.index(">Hours<")
-    assert "Floors differ." in page and "trip_1000 (poor)" in page
-    assert page.count('class="word poor"') >= 2 and 'class="differences"' in page and "<circle" in page
+    assert "Floors differ." in page and "trip_1000 (poor)" in page and "This data is rough for planning" in page
+    assert 'class="word poor"' in page and 'class="word no verdict"' in page and "or research" in page
+    assert 'class="differences"' in page and "<circle" in page
 
 
 def test_without_an_evaluation_nothing_is_concluded(small_release, small_synthetic, small_real):

@@ -60,7 +60,7 @@ def _print_tables(report: "CheckReport", advice: dict[str, str], notice: str) ->
     from wayveil.io.check_report import PROBLEMS
 
     found = Table(title="What was found", title_justify="left", show_header=False)
-    found.add_row("rows", f"{report.rows:,}")
+    found.add_row("points", f"{report.rows:,}")
     found.add_row("trajectories", f"{report.trajectories:,}")
     nobody = "no user column recognised; if there is one, name it with --user-column"
     found.add_row("users", nobody if report.users is None else f"{report.users:,}")

@@ -53,10 +53,14 @@ GOOD, ROUGH = 0.2, 0.45
 `wayveil.release.kinds`."""
 NO_USE = "no use"
 """The word of a metric whose floor is too high to judge, and of a use with too many such metrics."""
+NO_VERDICT = "no verdict"
+"""The word of a use for which too few metrics were computed."""
 _LINEAR = {"query_error", "coverage_tau", "pattern_f1", "pattern_support"}
 """Metrics that are not divergences: a distance from the floor is the difference itself."""
 _JUDGED = 2 / 3
-"""Least share of the metrics of a use whose floors are low enough to judge; with fewer, the rest would decide alone."""
+"""Least share of the metrics of a use that must be computed, and of these, whose floors must be low enough to judge;
+with fewer, the rest would decide alone."""
+_ALL_METRICS = "run evaluate with all metrics, without --headline or --no-time"
 _SATURATED = 0.5
 """Floor of a divergence, as a share of its largest value, above which the metric cannot distinguish good from bad
 data."""
@@ -83,7 +87,8 @@ class Conclusion:
 
     purpose: Purpose
     word: str
-    """'good', 'rough' or 'poor'; 'no use' if too few of its metrics can be judged."""
+    """'good', 'rough' or 'poor'; 'no verdict' if too few of its metrics were computed, 'no use' if too few can be
+    judged."""
     words: Mapping[str, str]
     details: str
     """How many of its metrics are good, and which are the weakest."""
@@ -112,31 +117,47 @@ def word_of(name: str, score: Scored) -> str:
     return NO_USE if away is None else _word(away)
 
 
-def conclude(scores: Mapping[str, Scored], purpose: Purpose) -> Conclusion | None:
+def conclude(scores: Mapping[str, Scored], purpose: Purpose, *, routes: bool = True) -> Conclusion | None:
     """The conclusion for one use, from those of its metrics that were computed; None if there are none.
 
-    The word is that of the mean distance from the floor.
+    The word is that of the mean distance from the floor. Without `routes`, the metrics of routes do not count.
     """
-    found = {name: distance(name, scores[name]) for name in MATTERS[purpose] if name in scores}
-    known = {name: away for name, away in found.items() if away is not None}
-    if not known:
+    matters = [name for name in MATTERS[purpose] if routes or name not in OF_ROUTES]
+    found = {name: distance(name, scores[name]) for name in matters if name in scores}
+    if not found:
         return None
-    word = _word(sum(known.values()) / len(known))
+    known = {name: away for name, away in found.items() if away is not None}
     words = {name: _word(away) for name, away in known.items()}
+    if len(found) < _JUDGED * len(matters):
+        details = f"only {len(found)} of {len(matters)} metrics that matter were computed; {_ALL_METRICS}"
+        return Conclusion(purpose, NO_VERDICT, words, details)
     if len(known) < _JUDGED * len(found):
         details = f"{len(found) - len(known)} of {len(found)} metrics that matter cannot be judged with so few trips"
         return Conclusion(purpose, NO_USE, words, details)
     good = sum(word == "good" for word in words.values())
     weak = [f"{name} ({words[name]})" for name in sorted(known, key=known.__getitem__, reverse=True)[:2]
             if words[name] != "good"]  # fmt: skip
-    summary = f"{good} of {len(words)} metrics that matter are close to their floors"
+    summary = f"{good} of {len(words)} metrics that matter are good ({_criterion(words)})"
+    word = _word(sum(known.values()) / len(known))
     return Conclusion(purpose, word, words, f"{summary}; furthest: {', '.join(weak)}" if weak else summary)
 
 
+def _criterion(names: Iterable[str]) -> str:
+    """What `distance` and `_word` call good, for these metrics."""
+    linear = [name for name in names if name in _LINEAR]
+    more = f", or {GOOD:g} for {' and '.join(linear)}" if linear else ""
+    return f"at most {GOOD**2 / 2:.2g} worse than the floor{more}, or the floor is within the 95 % interval"
+
+
 def conclusion_line(
-    scores: Mapping[str, Scored], too_few: bool, below_floor: Iterable[str], purpose: Purpose | None = None
+    scores: Mapping[str, Scored],
+    too_few: bool,
+    below_floor: Iterable[str],
+    purpose: Purpose | None = None,
+    *,
+    routes: bool = True,
 ) -> str:
-    """The first line of an evaluation: what a reader should conclude."""
+    """The first line of an evaluation: what a reader should conclude; `routes` as in `conclude`."""
     if too_few:
         return f"Nothing can be concluded: there are fewer than {FEWEST} trajectories on one side."
     copied = list(below_floor)
@@ -145,18 +166,22 @@ def conclusion_line(
             f"Do not publish before an audit: {', '.join(copied)} {'is' if len(copied) == 1 else 'are'} below the "
             "floor, which is a sign of copied records."
         )
-    found = [one for one in (conclude(scores, use) for use in (PURPOSES if purpose is None else (purpose,))) if one]
+    uses = PURPOSES if purpose is None else (purpose,)
+    found = [one for one in (conclude(scores, use, routes=routes) for use in uses) if one is not None]
     if not found:
         return "Nothing can be concluded: no metric that matters for this use was computed."
-    judged = [one for one in found if one.word != NO_USE]
-    if not judged:
-        details = found[0].details if purpose is not None else "with so few trips, most metrics cannot be judged"
-        return f"Nothing can be concluded{'' if purpose is None else f' for {purpose}'}: {details}."
+    judged = [one for one in found if one.word not in (NO_USE, NO_VERDICT)]
     if purpose is not None:
-        return f"This data is {judged[0].word} for {purpose}: {judged[0].details}."
-    others = " or ".join(one.purpose for one in found if one.word == NO_USE)
-    nothing = f" Nothing can be concluded for {others}: too few trips." if others else ""
-    return f"This data is {', '.join(f'{one.word} for {one.purpose}' for one in judged)}.{nothing}"
+        if judged:
+            return f"This data is {judged[0].word} for {purpose}: {judged[0].details}."
+        begin = "No verdict" if found[0].word == NO_VERDICT else "Nothing can be concluded"
+        return f"{begin} for {purpose}: {found[0].details}."
+    parts = [f"This data is {', '.join(f'{one.word} for {one.purpose}' for one in judged)}."] if judged else []
+    if lost := _either(one.purpose for one in found if one.word == NO_USE):
+        parts.append(f"Nothing can be concluded for {lost}: with so few trips, most metrics cannot be judged.")
+    if missing := _either(one.purpose for one in found if one.word == NO_VERDICT):
+        parts.append(f"No verdict for {missing}: too few metrics were computed; {_ALL_METRICS}.")
+    return " ".join(parts)
 
 
 def floor_warnings(scores: Mapping[str, Scored], n_real: int, n_synthetic: int) -> list[str]:
@@ -208,6 +233,10 @@ def purpose_of(given: str | None) -> Purpose | None:
         if purpose == given:
             return purpose
     raise InputError(f"Unknown use '{given}'; choose from {', '.join(PURPOSES)}.")
+
+
+def _either(words: Iterable[str]) -> str:
+    return " or ".join(", ".join(words).rsplit(", ", 1))
 
 
 def _word(away: float) -> str:

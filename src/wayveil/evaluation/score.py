@@ -80,11 +80,13 @@ class Evaluation:
     """Why floors may not be comparable, as the rest of a sentence about the synthetic data."""
     people: PeopleReport | None = None
     """Scores of people, where they were requested."""
+    routes: bool = True
+    """Whether metrics of routes count; False if hardly any real trip has points between its ends."""
 
     @property
     def conclusion(self) -> str:
         """One sentence: what a reader should conclude."""
-        return conclusion_line(self.scores, self.too_few, self.below_floor, self.purpose)
+        return conclusion_line(self.scores, self.too_few, self.below_floor, self.purpose, routes=self.routes)
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -171,6 +173,7 @@ class Evaluation:
             },
             "below_floor": list(self.below_floor),
             "too_few": self.too_few,
+            "routes": self.routes,
             **({} if self.trips is None else {"trips": self.trips.to_dict()}),
             **({} if self.people is None else {"people": self.people.to_dict()}),
         }
@@ -207,8 +210,8 @@ def evaluate(
     columns
         Options of `wayveil.read` for frames and for the real file; a synthetic file has wayveil's own columns.
     metrics
-        Names of `METRICS`; None = all of them (without those of routes if the real trips have only two points);
-        `HEADLINE` = the five that benchmarks need.
+        Names of `METRICS`; None = all of them; `HEADLINE` = the five that benchmarks need; both without those of
+        routes if the real trips have only two points.
     with_time
         False leaves out the metrics of time, for synthetic data without meaningful times.
     trips
@@ -246,7 +249,7 @@ def evaluate(
     check_in_scope(a, "the real data")
     a = as_measured(a, scope)
     check_in_scope(b, "the synthetic data")
-    without_routes = metrics is None and not a.has_routes
+    without_routes = (metrics is None or metrics is HEADLINE) and not a.has_routes
     names = [name for name in names if name not in OF_ROUTES] if without_routes else names
     scores, samples = {}, in_samples(a, len(b))
     for position, name in enumerate(names):
@@ -264,7 +267,7 @@ def evaluate(
             raise InputError("people=True needs trajectories with users on both sides.")
         of_people = evaluate_people(*opened, scope)  # type: ignore[arg-type]
     notes = (*floor_warnings(scores, len(a), len(b)), *((NO_ROUTES,) if without_routes else ()))
-    return Evaluation(scores, min(len(a), len(b)) < FEWEST, single, use, notes, of_people)
+    return Evaluation(scores, min(len(a), len(b)) < FEWEST, single, use, notes, of_people, a.has_routes)
 
 
 def check_trips(trips: bool, roads: Roads) -> None:

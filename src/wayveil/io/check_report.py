@@ -26,21 +26,23 @@ _BAD = (
 
 PROBLEMS = {
     DAMAGED: "files",
-    **dict.fromkeys(_BAD, "rows"),
-    **dict.fromkeys(_BAD_USERS, "rows"),
-    "time before the row above": "rows",
-    "same time as the row above": "rows",
-    "date without a time of day": "rows",
-    "time that does not advance": "rows",
-    "time in the year 1970": "rows",
+    MALFORMED: "rows",
+    UNTIMED: "lines",
+    **dict.fromkeys(_BAD[2:], "points"),
+    **dict.fromkeys(_BAD_USERS, "points"),
+    "time before the row above": "points",
+    "same time as the row above": "points",
+    "date without a time of day": "points",
+    "time that does not advance": "points",
+    "time in the year 1970": "points",
     "trajectory in several pieces": "trajectories",
     "several users in one trajectory": "trajectories",
     "too many points": "trajectories",
     "only one point": "trajectories",
-    "outside the scope's box": "rows",
-    "inside it if latitude and longitude are swapped": "rows",
-    "outside the scope's days": "rows",
-    "outside the scope's hours of the day": "rows",
+    "outside the scope's box": "points",
+    "inside it if latitude and longitude are swapped": "points",
+    "outside the scope's days": "points",
+    "outside the scope's hours of the day": "points",
     "faster than the scope's cap": "steps",
     "more points than the scope's cap": "trajectories",
     "longer than the scope's length cap": "trajectories",
@@ -142,6 +144,7 @@ class CheckReport:
     """
 
     rows: int
+    """Points, also those that cannot be used; a row of a table of trips has two."""
     trajectories: int
     users: int | None
     first_utc: float | None
@@ -205,7 +208,7 @@ class CheckReport:
         return f"CheckReport({usable}; print it for the counts, which are private)"
 
     def __str__(self) -> str:
-        found = {"rows": f"{self.rows:,}", "trajectories": f"{self.trajectories:,}"}
+        found = {"points": f"{self.rows:,}", "trajectories": f"{self.trajectories:,}"}
         found["users"] = "no column" if self.users is None else f"{self.users:,}"
         found |= {"first time": self.moment(self.first_utc), "last time": self.moment(self.last_utc)}
         if self.south is not None:

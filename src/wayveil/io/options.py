@@ -212,7 +212,7 @@ def resolve_roles(names: Sequence[str], options: ReadOptions, origin: str, geome
 
 def _layout_advice(names: Sequence[str], missing: Sequence[str]) -> str:
     """What to do about a table that does not have one row per point of a trip."""
-    if any(word in name.lower() for name in names for word in _END_POINT_WORDS):
+    if {"lon", "lat"} <= set(missing) or any(word in name.lower() for name in names for word in _END_POINT_WORDS):
         return (
             " If the table has one row per trip, name its columns with trip_columns="
             '"start_lon=A,start_lat=B,start_time=C,end_lon=D,end_lat=E,end_time=F".'

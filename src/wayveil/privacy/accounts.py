@@ -27,9 +27,9 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Literal
 
-from wayveil.errors import HERE, BudgetError
+from wayveil.errors import HERE, BudgetError, Remedy
 from wayveil.privacy.budget import decimal_text
-from wayveil.privacy.remedies import Remedies
+from wayveil.privacy.remedies import Remedies, all_of
 from wayveil.privacy.unit import Unit
 
 Kind = Literal["trajectory", "user"]
@@ -168,66 +168,84 @@ def dataset_of(
 
 
 def refusal(dataset: Dataset, requested: Charge, remedies: Remedies) -> BudgetError | None:
-    """Why a measurement is not allowed, with the remedy; None if it is allowed.
+    """Why a measurement is not allowed, with everything that would allow it; None if it is allowed.
 
     A measurement must stay within every total that the dataset has, and there must be one. A dataset with measurements
     of both units can promise nothing to a user, so its owner must have waived the total per user.
     """
+    promised, changes = _promise_per_user(dataset, requested), []
+    reasons = [] if promised is None else [promised]
+    kept: tuple[Kind, ...] = KINDS
+    if promised is not None:
+        kept = ("trajectory",)
+        changes.append(remedies.allow(dataset.name, "user", None))
+    if all(dataset.account(kind).total is None for kind in kept):
+        # Trajectory-level measurements have no bound per user, so only a total per trajectory can be promised then.
+        kind = requested.unit.kind if dataset.account(requested.unit.kind).spent is not None else "trajectory"
+        cost = requested.per(kind)
+        assert cost is not None
+        reasons.append(f"Dataset '{dataset.name}' has no total{f' per {kind}' if promised else ''}; set one.")
+        changes.append(_new_total(dataset, cost, kind, remedies))
+    for kind in kept:
+        beyond = _beyond(dataset, requested, kind)
+        if beyond is not None:
+            reasons.append(beyond[0])
+            changes.append(_new_total(dataset, beyond[1], kind, remedies))
+    return BudgetError(f"{' '.join(reasons)} To allow it: {HERE}.", all_of(changes)) if changes else None
+
+
+def _promise_per_user(dataset: Dataset, requested: Charge) -> str | None:
+    """Why the owner must first withdraw, or decline, every promise to users; None if not."""
     name = dataset.name
-    waive = remedies.allow(name, "user", None)
     if requested.unit.kind == "trajectory" and dataset.user.total is not None:
-        return BudgetError(
+        return (
             f"Dataset '{name}' promises each user a total of {decimal_text(dataset.user.total.epsilon)}, and a "
             "trajectory-level measurement costs a user with k trajectories k times its epsilon, without a bound; "
-            f"measure with unit='user', or withdraw that promise with: {HERE}.",
-            waive,
+            "measure with unit='user', or withdraw that promise."
         )
     kinds = {charge.unit.kind for charge in dataset.charges} | {requested.unit.kind}
     if len(kinds) == 2 and not dataset.user.waived:
         done = "user" if requested.unit.kind == "trajectory" else "trajectory"
-        return BudgetError(
+        return (
             f"Dataset '{name}' has {done}-level measurements; together with this {requested.unit.kind}-level one there "
-            f"is no bound on what a user loses, so confirm first that you promise nothing per user: {HERE}.",
-            waive,
+            "is no bound on what a user loses, so confirm that you promise nothing per user."
         )
-    if dataset.trajectory.total is None and dataset.user.total is None:
-        allow = remedies.allow(name, requested.unit.kind, "E")
-        return BudgetError(f"Dataset '{name}' has no total; set one with: {HERE}.", allow)
-    for kind in KINDS:
-        if (error := _beyond(dataset, requested, kind, remedies)) is not None:
-            return error
     return None
 
 
-def _beyond(dataset: Dataset, requested: Charge, kind: Kind, remedies: Remedies) -> BudgetError | None:
+def _beyond(dataset: Dataset, requested: Charge, kind: Kind) -> tuple[str, Loss] | None:
+    """Why a total is too small for a measurement, and what this costs; None if it is not."""
     account, cost = dataset.account(kind), requested.per(kind)
     if account.total is None:
         return None
-    assert account.spent is not None and cost is not None  # no bound and a total: refused before
+    assert account.spent is not None and cost is not None  # no bound and a total: the total is withdrawn before
     after = account.spent + cost
     left = account.total.epsilon - account.spent.epsilon
     if after.epsilon > account.total.epsilon:
         remedy = "lower epsilon=" if left > 0 else "make more trajectories from the existing release, which is free"
         why = "delta=" if requested.loss.delta else "max_per_user=1"
         twice = f" (twice its epsilon, because of {why})" if cost.epsilon != requested.loss.epsilon else ""
-        allow = remedies.allow(dataset.name, kind, decimal_text(after.epsilon))
-        return BudgetError(
+        return (
             f"This measurement costs dataset '{dataset.name}' {decimal_text(cost.epsilon)} per {kind}{twice}, but "
             f"{decimal_text(max(left, Fraction(0)))} of {decimal_text(account.total.epsilon)} remains "
-            f"({decimal_text(account.spent.epsilon)} is spent); {remedy}, or raise the total with: "
-            f"{HERE}.",
-            allow,
-        )
+            f"({decimal_text(account.spent.epsilon)} is spent); {remedy}, or raise the total."
+        ), cost
     if after.delta > account.total.delta:
-        total = decimal_text(account.total.epsilon)
-        allow = remedies.allow(dataset.name, kind, total, "D")
-        return BudgetError(
+        return (
             f"This measurement costs dataset '{dataset.name}' a delta of {_short(cost.delta)} per {kind}, but its "
             f"total is {_short(account.total.delta)} ({_short(account.spent.delta)} is spent); leave delta= out, or "
-            f"raise the total with: {HERE}.",
-            allow,
-        )
+            "raise the total."
+        ), cost
     return None
+
+
+def _new_total(dataset: Dataset, cost: Loss, kind: Kind, remedies: Remedies) -> Remedy:
+    """The smallest change of a total that allows this cost."""
+    account = dataset.account(kind)
+    assert account.spent is not None
+    after, before = account.spent + cost, account.total or Loss()
+    delta = _short(after.delta) if after.delta > before.delta else None
+    return remedies.allow(dataset.name, kind, decimal_text(max(after.epsilon, before.epsilon)), delta)
 
 
 def left_words(dataset: Dataset) -> list[str]:

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wayveil.errors import Remedy
@@ -44,3 +45,8 @@ class Remedies:
     def _command(self, words: str) -> str:
         ledger = "" if self.path is None else f" --ledger {shlex.quote(os.fspath(self.path))}"
         return f"wayveil ledger {words}{ledger}"
+
+
+def all_of(remedies: Sequence[Remedy]) -> Remedy:
+    """All of these, in this order, as one line."""
+    return Remedy("; ".join(one.call for one in remedies), " && ".join(one.command for one in remedies))

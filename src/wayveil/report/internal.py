@@ -204,13 +204,17 @@ def _below_floor(plain: Any | None) -> list[str]:
 def _conclusion(plain: Any | None, scores: Mapping[str, _Scored]) -> str | None:
     if plain is None:
         return None
-    return conclusion_line(scores, bool(plain.get("too_few")), _below_floor(plain))
+    return conclusion_line(scores, bool(plain.get("too_few")), _below_floor(plain), routes=_routes(plain))
+
+
+def _routes(plain: Any) -> bool:
+    return plain.get("routes") is not False
 
 
 def _uses(plain: Any | None, scores: Mapping[str, _Scored]) -> tuple[UseVerdict, ...]:
     if plain is None or plain.get("too_few"):
         return ()
-    found = (conclude(scores, purpose) for purpose in PURPOSES)
+    found = (conclude(scores, purpose, routes=_routes(plain)) for purpose in PURPOSES)
     return tuple(UseVerdict(one.purpose, one.word, one.details) for one in found if one is not None)
 
 
