@@ -1,9 +1,10 @@
 """Expected errors of a measurement, before anything is read or spent.
 
-The noise of every question follows from the promise alone. The errors that it causes in the finished data were measured
-on simulated cities. A table stores them by the size of the city and the signal, N·ε with Laplace noise for single
-trajectories (research/benchmarks/plan_errors.py). Any other promise is looked up at the signal at which such a release
-would have the same noise. Looking the errors up takes no time; simulating a city would take minutes.
+The noise of every question follows from the promise alone, and so does the error of the number of trips
+(`expected_number`). The errors that noise causes in other results were measured on simulated cities. A table stores
+them by the size of the city and the signal, N·ε with Laplace noise for single trajectories
+(research/benchmarks/plan_errors.py). Any other promise is looked up at the signal at which such a release would have
+the same noise. Looking the errors up takes no time; simulating a city would take minutes.
 
 Privacy: free (public values only).
 """
@@ -29,6 +30,7 @@ from wayveil.questions.catalogue import QUESTIONS, SHARES
 from wayveil.questions.norms import guessed_norm, norms_part
 from wayveil.questions.shares import measurement_cost
 from wayveil.release.kinds import KINDS
+from wayveil.workflow.expected_number import People, expected_number_error
 
 TABLE = Path(__file__).with_name("expected_errors.json")
 """Written by research/benchmarks/plan_errors.py."""
@@ -190,28 +192,22 @@ def _others(given: _Promise, trips: int, users: int | None) -> list[_Promise]:
 
 def _setting(promise: _Promise, trips: int, users: int | None, scope: Scope) -> Setting:
     cost = measurement_cost(promise.epsilon, promise.delta, promise.unit)
-    used, each = _used(promise.unit, trips, users)
+    unit = promise.unit
+    people = None if unit.kind == "trajectory" or users is None else People(users, trips, unit.sensitivity)
+    used = float(trips) if people is None else people.used(unit.sensitivity)
+    each = 1.0 if people is None else used / people.users
     side_km = math.sqrt(scope.width_m * scope.height_m) / 1000
-    results = []
+    results = [ExpectedError("number", expected_number_error(cost, unit, scope, used, people))]
     for name, kind in KINDS.items():
-        noises = [_noise(cost, question, promise.unit, each) * float(SHARES[question]) for question in kind.questions]
+        if not kind.questions:
+            continue
+        noises = [_noise(cost, question, unit, each) * float(SHARES[question]) for question in kind.questions]
         signal = used / math.exp(sum(map(math.log, noises)) / len(noises))
         results.append(ExpectedError(name, _error(name, side_km, used, signal)))
-    unit = promise.unit
     most = unit.max_per_user if unit.kind == "user" else None
     return Setting(
         decimal_text(promise.epsilon), float(promise.delta), unit.kind, most, round(used), tuple(results)
     )
-
-
-def _used(unit: Unit, trips: int, users: int | None) -> tuple[float, float]:
-    """The number of trips that are used, and how many of them one unit has."""
-    if unit.kind == "trajectory" or users is None:
-        return float(trips), 1.0
-    mean = trips / users
-    # The mean of min(K, c) for a geometric K.
-    each = mean * -math.expm1(unit.sensitivity * math.log1p(-1 / mean)) if mean > 1 else 1.0
-    return users * each, each
 
 
 def _noise(cost: Cost, name: str, unit: Unit, each: float) -> float:
