@@ -52,6 +52,13 @@ class ExpectedError:
         """'good', 'rough' or 'noise'."""
         return KINDS[self.kind].word(self.error)
 
+    @property
+    def percent(self) -> str:
+        """The error in per cent, such as '20 %'."""
+        if self.error > 1:
+            return "over 100 %"
+        return f"{100 * self.error:.0f} %" if self.error >= 0.01 else "1 %"
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -104,8 +111,8 @@ class Plan(Setting):
 
     def __str__(self) -> str:
         """Return one sentence about all kinds of results."""
-        parts = (f"{KINDS[one.kind].title}: {one.word} (about {_percent(one.error)} off)" for one in self.results)
-        return f"Expected from simulated cities: {'; '.join(parts)}."
+        parts = (f"{KINDS[one.kind].title}: {one.word} (about {one.percent} off)" for one in self.results)
+        return f"Expected: {'; '.join(parts)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -232,7 +239,3 @@ def _error(kind: str, side_km: float, trips: float, signal: float) -> float:
         at = np.log(np.asarray(table[axis], float))
         errors = np.apply_along_axis(partial(np.interp, math.log(value), at), 0, errors)
     return float(errors)
-
-
-def _percent(error: float) -> str:
-    return f"{100 * error:.0f} %" if error >= 0.01 else "1 %"
