@@ -107,9 +107,7 @@ def draw_clipped_release(
         )
         for one in questions
     }
-    run = _OpenQuestions(
-        replace(mechanism, cost=cost), per_unit, count, math.sqrt(2) * counted.noise, centred
-    )
+    run = _OpenQuestions(replace(mechanism, cost=cost), per_unit, count, math.sqrt(2) * counted.noise, centred)
     run.answers[Count.name] = counted
     # The norm of a unit shrinks with the cells, which can therefore be finer than with Laplace noise.
     finer = {group: FINER * signal for group, signal in signals.items()}

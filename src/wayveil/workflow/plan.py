@@ -212,9 +212,7 @@ def _setting(promise: _Promise, trips: int, users: int | None, scope: Scope) -> 
         signal = used / math.exp(sum(map(math.log, noises)) / len(noises))
         results.append(ExpectedError(name, _error(name, side_km, used, signal)))
     most = unit.max_per_user if unit.kind == "user" else None
-    return Setting(
-        decimal_text(promise.epsilon), float(promise.delta), unit.kind, most, round(used), tuple(results)
-    )
+    return Setting(decimal_text(promise.epsilon), float(promise.delta), unit.kind, most, round(used), tuple(results))
 
 
 def _noise(cost: Cost, name: str, unit: Unit, each: float) -> float:
