@@ -74,7 +74,7 @@ def measure(
     protects = parse_unit(unit, max_per_user)
     noise, gaussian = count_noise(epsilon=epsilon, unit=protects, delta=delta), exact_delta(delta) > 0
     check_signal(noise, protects, expected_trips=expected_trips, accept=yes, delta=gaussian, wording=OPTIONS)
-    announce = [noise_words(noise), *_weak_signal(noise, expected_trips)]
+    announce = [noise_words(noise, protects, delta=gaussian), *_weak_signal(noise, expected_trips)]
     if expected_trips is not None and protects.kind == "trajectory":
         expected = plan(trips=expected_trips, scope=scope, epsilon=epsilon, unit=protects, delta=delta)
         announce.append(f"{expected} See wayveil plan.")

@@ -39,9 +39,10 @@ def plan(
 ) -> None:
     """Estimate the errors of a measurement, and what other settings would change; nothing is read or spent.
 
-    The errors were measured on simulated cities of two sizes (4 and 12 km). An error of 20 % means that a fifth of the
-    trips (for streets, of the distance) is counted in a wrong pair of zones, cell or hour, or that lengths are off by
-    a fifth. On real data the errors may be quite different.
+    The error of the number of trips follows from the noise; it assumes that users' numbers of trips are geometrically
+    distributed. The other errors were measured on simulated cities of two sizes (4 and 12 km). An error of 20 % means
+    that a fifth of the trips (for streets, of the distance) is counted in a wrong pair of zones, cell or hour, or that
+    lengths are off by a fifth. On real data the errors may be quite different.
     """
     from wayveil.cli.console import print_json
     from wayveil.workflow.plan import plan as make_plan
@@ -61,12 +62,12 @@ def _print_table(found: "Plan") -> None:
 
     from wayveil.release.kinds import KINDS
 
-    table = Table(title="Expected errors, from simulated cities", title_justify="left")
+    table = Table(title="Expected errors", title_justify="left")
     table.add_column("result")
     for setting in (found, *found.others):
         table.add_column(_title(setting, found))
     for name, kind in KINDS.items():
-        cells = (f"{one[name].word}, {100 * one[name].error:.0f} %" for one in (found, *found.others))
+        cells = (f"{one[name].word}, {one[name].percent}" for one in (found, *found.others))
         table.add_row(f"{kind.title} ({kind.meaning})", *cells)
     if found.unit == "user":
         table.add_row("trips used", *(f"{one.trips_used:,}" for one in (found, *found.others)))

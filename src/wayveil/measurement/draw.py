@@ -6,10 +6,13 @@ decides the size of every other question. Nothing else about the data does.
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from wayveil.core.grid import base_grid
 from wayveil.core.scope import Scope
-from wayveil.measurement.exact import Exact
 from wayveil.privacy.budget import Budget
 from wayveil.privacy.mechanism import Mechanism
 from wayveil.progress import Progress, quiet
@@ -21,7 +24,16 @@ from wayveil.questions.shares import divided, for_signal, with_people
 from wayveil.release import Release
 
 
-def draw_release(mechanism: Mechanism, exact: Exact, progress: Progress) -> Release:
+class Sums(Protocol):
+    """Where exact sums come from: the data, or for `wayveil.plan` a made-up dataset."""
+
+    @property
+    def scope(self) -> Scope: ...
+
+    def sums_of(self, question: Question, progress: Progress = quiet) -> NDArray[np.int64]: ...
+
+
+def draw_release(mechanism: Mechanism, exact: Sums, progress: Progress = quiet) -> Release:
     """The noisy answers to all questions.
 
     Privacy: spends the mechanism's whole budget; every size is post-processing of noisy answers.
@@ -81,7 +93,7 @@ def _with_budget(mechanism: Mechanism, budget: Budget) -> Mechanism:
 
 
 def _answer(
-    mechanism: Mechanism, question: Question, summed: Question, exact: Exact, progress: Progress = quiet
+    mechanism: Mechanism, question: Question, summed: Question, exact: Sums, progress: Progress = quiet
 ) -> Answer:
     sums = question.pooled(summed, exact.sums_of(summed, progress))
     noisy = mechanism.answer(question.name, sums, question.resolution, question.sensitivity(mechanism.unit))

@@ -67,6 +67,22 @@ def first_query(unit: Unit) -> UnitQuery:
     )
 
 
+def draw_count(mechanism: Mechanism, units: Units, first: NDArray[np.int64]) -> tuple[Answer, Norms]:
+    """The noisy count, and the estimated number of trajectories of each unit; `first` is the sum of `first_query`.
+
+    Privacy: spends the count's share of the budget.
+    """
+    opening = _OpenQuestions(mechanism, one_trajectory_each(1.0))
+    opening.pending = {Count.name: Count()}
+    opening.step({first_query(mechanism.unit): first})
+    while opening.pending:
+        opening.step(_summed(units, opening.ready()))
+    answer = opening.answers[Count.name]
+    if mechanism.unit.kind == "user":
+        return answer, opening.per_unit
+    return answer, one_trajectory_each(max(float(answer.counts[0]), 1.0))
+
+
 def draw_clipped_release(
     mechanism: Mechanism, units: Units, scope: Scope, first: NDArray[np.int64], progress: Progress = quiet
 ) -> Release:
@@ -75,13 +91,8 @@ def draw_clipped_release(
     Privacy: spends the mechanism's whole budget; every size and every bound is post-processing of noisy answers.
     """
     unit = mechanism.unit
-    opening = _OpenQuestions(mechanism, one_trajectory_each(1.0))
-    opening.pending = {Count.name: Count()}
-    opening.step({first_query(unit): first})
-    while opening.pending:
-        opening.step(_summed(units, opening.ready()))
-    count = max(float(opening.answers[Count.name].counts[0]), 1.0)
-    per_unit = opening.per_unit if unit.kind == "user" else one_trajectory_each(count)
+    counted, per_unit = draw_count(mechanism, units, first)
+    count = max(float(counted.counts[0]), 1.0)
     usual = per_unit.quantile(0.5)
     clear = centre_is_clear(mechanism.cost, float(per_unit.units.sum()))
     centred = {name for name, question in QUESTIONS.items() if clear and is_centred(question, unit, usual)}
@@ -96,10 +107,8 @@ def draw_clipped_release(
         )
         for one in questions
     }
-    run = _OpenQuestions(
-        replace(mechanism, cost=cost), per_unit, count, math.sqrt(2) * opening.answers[Count.name].noise, centred
-    )
-    run.answers.update(opening.answers)
+    run = _OpenQuestions(replace(mechanism, cost=cost), per_unit, count, math.sqrt(2) * counted.noise, centred)
+    run.answers[Count.name] = counted
     # The norm of a unit shrinks with the cells, which can therefore be finer than with Laplace noise.
     finer = {group: FINER * signal for group, signal in signals.items()}
     context = Context(scope, noise, finer, run.answers)

@@ -61,11 +61,16 @@ def count_noise(*, epsilon: Number, unit: Unit | str, max_per_user: int | None =
     return count_noise_of(measurement_cost(exact_epsilon(epsilon), exact_delta(delta), unit), unit)
 
 
-def noise_words(noise: float) -> str:
+def noise_words(noise: float, unit: Unit, *, delta: bool) -> str:
     """One sentence about the noise on the count, for the owner, before the spend."""
+    if delta and unit.kind == "user":
+        return (
+            f"The count of trajectories will carry noise of about ± {_rounded(noise)} at most, and usually less, "
+            "because users are clipped to fewer trajectories; wayveil plan predicts how far off their number will be."
+        )
     return (
         f"The count of trajectories will carry noise of about ± {_rounded(noise)}; with the other answers, their "
-        "number can be estimated more precisely."
+        "number can be estimated more precisely (wayveil plan predicts how far off it will be)."
     )
 
 

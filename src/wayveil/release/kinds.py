@@ -9,7 +9,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of result: what its error is, when it is small, and the questions whose noise causes it."""
+    """A kind of result: what its error is, when it is small, and the questions whose noise decides it.
+
+    The number follows from too many answers to name them (`wayveil.release.number`).
+    """
 
     title: str
     meaning: str
@@ -24,10 +27,7 @@ class Kind:
 
 
 KINDS: Mapping[str, Kind] = {
-    "number": Kind(
-        "number of trips", "how far off it is", 0.05, 0.3,
-        ("count", "end_points/coarse", "occupancy/coarse", "origin_destination/coarse", "length"),
-    ),
+    "number": Kind("number of trips", "how far off it is", 0.05, 0.3, ()),
     "zones": Kind(
         "trips between zones", "trips in a wrong pair of 16 zones", 0.2, 0.45,
         ("end_points/coarse", "end_points/detail", "origin_destination/fine"),

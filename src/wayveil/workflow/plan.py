@@ -1,9 +1,10 @@
 """Expected errors of a measurement, before anything is read or spent.
 
-The noise of every question follows from the promise alone. The errors that it causes in the finished data were measured
-on simulated cities. A table stores them by the size of the city and the signal, N·ε with Laplace noise for single
-trajectories (research/benchmarks/plan_errors.py). Any other promise is looked up at the signal at which such a release
-would have the same noise. Looking the errors up takes no time; simulating a city would take minutes.
+The noise of every question follows from the promise alone, and so does the error of the number of trips
+(`expected_number`). The errors that noise causes in other results were measured on simulated cities. A table stores
+them by the size of the city and the signal, N·ε with Laplace noise for single trajectories
+(research/benchmarks/plan_errors.py). Any other promise is looked up at the signal at which such a release would have
+the same noise. Looking the errors up takes no time; simulating a city would take minutes.
 
 Privacy: free (public values only).
 """
@@ -29,6 +30,7 @@ from wayveil.questions.catalogue import QUESTIONS, SHARES
 from wayveil.questions.norms import guessed_norm, norms_part
 from wayveil.questions.shares import measurement_cost
 from wayveil.release.kinds import KINDS
+from wayveil.workflow.expected_number import People, expected_number_error
 
 TABLE = Path(__file__).with_name("expected_errors.json")
 """Written by research/benchmarks/plan_errors.py."""
@@ -49,6 +51,13 @@ class ExpectedError:
     def word(self) -> str:
         """'good', 'rough' or 'noise'."""
         return KINDS[self.kind].word(self.error)
+
+    @property
+    def percent(self) -> str:
+        """The error in per cent, such as '20 %'."""
+        if self.error > 1:
+            return "over 100 %"
+        return f"{100 * self.error:.0f} %" if self.error >= 0.01 else "1 %"
 
 
 @dataclass(frozen=True)
@@ -102,8 +111,8 @@ class Plan(Setting):
 
     def __str__(self) -> str:
         """Return one sentence about all kinds of results."""
-        parts = (f"{KINDS[one.kind].title}: {one.word} (about {_percent(one.error)} off)" for one in self.results)
-        return f"Expected from simulated cities: {'; '.join(parts)}."
+        parts = (f"{KINDS[one.kind].title}: {one.word} (about {one.percent} off)" for one in self.results)
+        return f"Expected: {'; '.join(parts)}."
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values."""
@@ -190,28 +199,20 @@ def _others(given: _Promise, trips: int, users: int | None) -> list[_Promise]:
 
 def _setting(promise: _Promise, trips: int, users: int | None, scope: Scope) -> Setting:
     cost = measurement_cost(promise.epsilon, promise.delta, promise.unit)
-    used, each = _used(promise.unit, trips, users)
+    unit = promise.unit
+    people = None if unit.kind == "trajectory" or users is None else People(users, trips, unit.sensitivity)
+    used = float(trips) if people is None else people.used(unit.sensitivity)
+    each = 1.0 if people is None else used / people.users
     side_km = math.sqrt(scope.width_m * scope.height_m) / 1000
-    results = []
+    results = [ExpectedError("number", expected_number_error(cost, unit, scope, used, people))]
     for name, kind in KINDS.items():
-        noises = [_noise(cost, question, promise.unit, each) * float(SHARES[question]) for question in kind.questions]
+        if not kind.questions:
+            continue
+        noises = [_noise(cost, question, unit, each) * float(SHARES[question]) for question in kind.questions]
         signal = used / math.exp(sum(map(math.log, noises)) / len(noises))
         results.append(ExpectedError(name, _error(name, side_km, used, signal)))
-    unit = promise.unit
     most = unit.max_per_user if unit.kind == "user" else None
-    return Setting(
-        decimal_text(promise.epsilon), float(promise.delta), unit.kind, most, round(used), tuple(results)
-    )
-
-
-def _used(unit: Unit, trips: int, users: int | None) -> tuple[float, float]:
-    """The number of trips that are used, and how many of them one unit has."""
-    if unit.kind == "trajectory" or users is None:
-        return float(trips), 1.0
-    mean = trips / users
-    # The mean of min(K, c) for a geometric K.
-    each = mean * -math.expm1(unit.sensitivity * math.log1p(-1 / mean)) if mean > 1 else 1.0
-    return users * each, each
+    return Setting(decimal_text(promise.epsilon), float(promise.delta), unit.kind, most, round(used), tuple(results))
 
 
 def _noise(cost: Cost, name: str, unit: Unit, each: float) -> float:
@@ -236,7 +237,3 @@ def _error(kind: str, side_km: float, trips: float, signal: float) -> float:
         at = np.log(np.asarray(table[axis], float))
         errors = np.apply_along_axis(partial(np.interp, math.log(value), at), 0, errors)
     return float(errors)
-
-
-def _percent(error: float) -> str:
-    return f"{100 * error:.0f} %" if error >= 0.01 else "1 %"

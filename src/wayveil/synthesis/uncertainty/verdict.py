@@ -80,7 +80,7 @@ def verdicts(found: Uncertainty) -> tuple[Verdict, ...]:
     zones, streets = square_zones(grid, ZONES), square_cells(grid, STREET_M)
     traffic = np.bincount(streets.ravel(), found.estimates.passage.ravel()).astype(np.float64)
     noise = {
-        "number": found.number,
+        "number": _MEAN_OF_NORMAL * found.number,
         "zones": wrong_share(found.flows(zones) ** 2, found.trips_between(zones)),
         "streets": wrong_share(found.traffic(streets) ** 2, traffic),
         "hours": wrong_share(found.hours() ** 2, found.estimates.departure.sum(axis=0)),
