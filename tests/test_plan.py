@@ -11,6 +11,7 @@ import wayveil
 from wayveil.cli.main import app
 from wayveil.errors import InputError
 from wayveil.measurement import measure
+from wayveil.measurement.signal_check import noise_words
 from wayveil.privacy.noise import SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.questions.count import Count
@@ -119,3 +120,10 @@ def test_the_users_of_a_plan_have_the_stated_number_of_trips():
     among = np.histogram(drawn, bins.edges + 1e-9)[0] / 1_000
     assert people.histogram(bins) == pytest.approx(among, abs=3)
     assert People(400, 400, 50).used(50) == 400
+
+
+def test_the_note_before_a_measurement_says_when_its_noise_is_the_largest_possible():
+    users, trips = Unit.user(50), Unit.trajectory()
+    assert "± 1,200 at most" in noise_words(1200.0, users, delta=True)
+    for words in (noise_words(1200.0, users, delta=False), noise_words(1200.0, trips, delta=True)):
+        assert "± 1,200; with the other answers" in words
