@@ -84,8 +84,8 @@ def test_too_few_metrics_give_no_verdict():
         assert conclude(scores, use).word == "no verdict"
     assert conclusion_line(scores, False, ()).startswith("No verdict for planning, simulation or research: too few")
     line = conclusion_line(scores, False, (), "planning")
-    assert line.startswith("No verdict for planning: only 2 of 8 metrics that matter were computed; run evaluate")
-    assert line.count(".") == 1 and "without --headline" in line
+    assert line.startswith("No verdict for planning: only 2 of 8 metrics that matter were computed; evaluate all")
+    assert line.count(".") == 1 and "all metrics" in line
     half = {name: score(0.05) for name in MATTERS["planning"]}
     assert conclusion_line(half, False, ()).startswith("This data is good for planning. No verdict for ")
     assert conclude({name: half[name] for name in MATTERS["planning"][:6]}, "planning").word == "good"

@@ -60,7 +60,7 @@ _LINEAR = {"query_error", "coverage_tau", "pattern_f1", "pattern_support"}
 _JUDGED = 2 / 3
 """Least share of the metrics of a use that must be computed, and of these, whose floors must be low enough to judge;
 with fewer, the rest would decide alone."""
-_ALL_METRICS = "run evaluate with all metrics, without --headline or --no-time"
+_ALL_METRICS = "evaluate all metrics, times included, for a verdict"
 _SATURATED = 0.5
 """Floor of a divergence, as a share of its largest value, above which the metric cannot distinguish good from bad
 data."""

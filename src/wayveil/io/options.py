@@ -212,17 +212,18 @@ def resolve_roles(names: Sequence[str], options: ReadOptions, origin: str, geome
 
 def _layout_advice(names: Sequence[str], missing: Sequence[str]) -> str:
     """What to do about a table that does not have one row per point of a trip."""
-    if {"lon", "lat"} <= set(missing) or any(word in name.lower() for name in names for word in _END_POINT_WORDS):
-        return (
+    advice, ends = "", any(word in name.lower() for name in names for word in _END_POINT_WORDS)
+    if ends or {"lon", "lat"} <= set(missing):
+        advice += (
             " If the table has one row per trip, name its columns with trip_columns="
             '"start_lon=A,start_lat=B,start_time=C,end_lon=D,end_lat=E,end_time=F".'
         )
-    if "traj_id" in missing:
-        return (
+    if not ends and "traj_id" in missing:
+        advice += (
             " If the file has no trip id but one long recording per vehicle or phone, split it into trips first: "
             "wayveil.convert(split_minutes=10) (docs/how-to/trips.md)."
         )
-    return ""
+    return advice
 
 
 _END_POINT_WORDS = ("start", "pickup", "origin", "dropoff", "destination")
