@@ -5,8 +5,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from wayveil.core.grid import Grid
 from wayveil.privacy.clipping import UnitVectors, clip_l2, squared_norms
-from wayveil.questions.norms import CENTRE_PARTS, WEIGHT_PARTS, Centre
+from wayveil.privacy.unit import MOST_PER_USER, Unit
+from wayveil.questions.end_points import EndPoints
+from wayveil.questions.norms import (
+    CENTRE_PARTS,
+    LARGEST_WEIGHT,
+    WEIGHT_PARTS,
+    Centre,
+    can_be_weighted,
+    clipped_resolution,
+)
+from wayveil.questions.occupancy import Occupancy
 from wayveil.questions.value_weights import value_weights
 
 SHARES = np.array([0.6, 0.3, 0.09, 0.01, 0.0])
@@ -57,6 +68,20 @@ def test_weights_after_clipping_are_caught():
     broken = clip_l2(vectors, bound).times(weights)
     assert (squared_norms(broken) > bound**2).any()
     assert (squared_norms(clip_l2(vectors.times(weights), bound)) <= bound**2).all()
+
+
+@pytest.mark.parametrize("question", [Occupancy, EndPoints])
+def test_no_unit_can_cause_an_overflow(question):
+    """A user with as many trips as are used, all in the block with the largest weight."""
+    blocks = question(Grid(100.0, 20, 20, 2000.0, 2000.0), 10)
+    most = max(c for c in 2 ** np.arange(20) if can_be_weighted(blocks, Unit.user(int(c))))
+    assert most >= 10_000 and not can_be_weighted(blocks, Unit.user(MOST_PER_USER))
+    value = np.array([most * clipped_resolution(blocks)])
+    one = UnitVectors(1, np.zeros(1, np.int64), np.array([2]), value)
+    values = np.full(4, clipped_resolution(blocks) // CENTRE_PARTS // 32)
+    centre = Centre(values, np.array([1, 1, LARGEST_WEIGHT, 1]))
+    found = centre.difference(one, np.array([most]))
+    assert squared_norms(clip_l2(found, 1 << 20))[0] <= 1 << 40
 
 
 def test_weights_that_do_not_fit_are_refused():

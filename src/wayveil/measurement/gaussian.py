@@ -29,13 +29,13 @@ from wayveil.questions.answer import Answer, Centred, Clipping
 from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.centre import expected_shares
 from wayveil.questions.count import Count
-from wayveil.questions.field import Blocks
 from wayveil.questions.norm_estimates import Noisy, Norms, estimate_norms, one_trajectory_each, trajectories_per_unit
 from wayveil.questions.norms import (
     SETTINGS,
     Centre,
     NormBins,
     UnitQuery,
+    can_be_weighted,
     clipped_resolution,
     guessed_norm,
     is_centred,
@@ -218,8 +218,7 @@ class _OpenQuestions:
         answer = Answer(question, noisy.mechanism, noisy.scale, noisy.epsilon, noisy.values, clipping)
         if question.name in self._centred:
             shares = expected_shares(answer, self._count, self.answers)
-            # The cells of a `Detail` already have weights by block; weights by value made busy cells worse.
-            weights = value_weights(shares) if isinstance(question, Blocks) else None
+            weights = value_weights(shares) if can_be_weighted(question, self._unit) else None
             self._first[question.name] = answer, Centre.of(shares, question, weights)
         else:
             self._finish(answer)

@@ -16,6 +16,8 @@ from wayveil.privacy.fixedpoint import EXACT_FLOAT, LARGEST_SUM, exact_bincount
 
 _HALF_BITS = 20
 """Values are multiplied in two halves of this many bits, so that products stay exact in int64."""
+LARGEST_VALUE = 1 << 2 * _HALF_BITS
+"""Values of a unit must be smaller, so that their squares are exact; callers ensure it from public numbers."""
 _SHRINK = 2.0**-40
 """Share by which a vector is shortened that is still too long after rounding; it doubles with each attempt."""
 _TRIES = 40
@@ -107,7 +109,7 @@ def _squared_values(vectors: UnitVectors) -> NDArray[np.object_]:
     largest = int(size.max()) if len(size) else 0
     if largest * largest * max(len(size), 1) < EXACT_FLOAT:
         return exact_bincount(vectors.unit, size * size, vectors.units).astype(object)
-    if largest >= 1 << 2 * _HALF_BITS:
+    if largest >= LARGEST_VALUE:
         raise OverflowError("a unit's contribution is too large to be squared exactly")
     # (h·2^20 + l)² in three sums that each fit in int64.
     high, low = size >> _HALF_BITS, size & ((1 << _HALF_BITS) - 1)

@@ -13,9 +13,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.privacy.clipping import UnitVectors, clip_l2, squared_norms
+from wayveil.privacy.clipping import LARGEST_VALUE, UnitVectors, clip_l2, squared_norms
 from wayveil.privacy.unit import Unit
 from wayveil.questions.count import Count
+from wayveil.questions.field import Blocks
 from wayveil.questions.question import Question, size_of
 
 Floats = NDArray[np.float64]
@@ -26,7 +27,7 @@ CENTRE_PARTS = 16
 """A centre is what 1/16 of a trajectory is expected to add; clipping rounds multiples of it to whole sixteenths."""
 WEIGHT_PARTS = 16
 """Weights of values are whole sixteenths."""
-LARGEST_WEIGHT = 1 << 12
+LARGEST_WEIGHT = 1 << 9
 """Largest weight, in these units."""
 
 
@@ -87,6 +88,16 @@ def is_centred(question: type[Question] | Question, unit: Unit, trajectories: fl
 def can_be_centred(question: type[Question] | Question, unit: Unit) -> bool:
     """Whether the question may be measured twice; not the count, which scales the centre, and no difference."""
     return unit.kind == "user" and question.adds_up and not question.about_people and question.name != Count.name
+
+
+def can_be_weighted(question: Question, unit: Unit) -> bool:
+    """Whether the values of a second draw have weights: those of coarse blocks, where the largest values are exact.
+
+    This depends on public numbers alone, so that no unit can cause an overflow. The cells of a `Detail` already have
+    weights by block; weights by value made busy cells worse.
+    """
+    largest = LARGEST_WEIGHT * clipped_resolution(question) * unit.max_per_user
+    return isinstance(question, Blocks) and largest < LARGEST_VALUE
 
 
 def sums_part(question: type[Question] | Question, unit: Unit, centred: bool, second: bool = False) -> Fraction:
