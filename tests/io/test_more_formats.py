@@ -413,7 +413,7 @@ def test_gdal_gets_only_files_of_the_named_format(tmp_path):
     vrt = f"<OGRVRTDataSource>{layer}</OGRVRTDataSource>"
     for name in ("x.gpkg", "x.fgb", "x.shp"):
         (tmp_path / name).write_text(vrt)
-        with pytest.raises(InputError, match="not a file of its format"):
+        with pytest.raises(InputError, match="not in the expected format"):
             read(tmp_path / name)
 
 

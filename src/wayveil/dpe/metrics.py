@@ -1,7 +1,7 @@
 """Metrics between whole trajectories; the paper allows any metric that is differentiable.
 
-A metric's `distance(a, b, count_a, count_b)` works on jax arrays of shape (n, k), of which the first `count` points
-are looked at. It must be symmetric. The Euclidean one has no function here: it has a kernel of its own (`kernel`).
+A metric's `distance(a, b, count_a, count_b)` works on jax arrays of shape (n, k), of which only the first `count_a` or
+`count_b` points count. It must be symmetric. The Euclidean metric has no function here but a module, `kernel`.
 """
 
 from collections.abc import Callable
@@ -21,7 +21,7 @@ class Metric:
     distance: Callable[[Any, Any, Any, Any], Any] | None
     needs_alignment: bool
     largest: Callable[[int, float, float], float]
-    """(n, 2r, tau) -> lambda: the global sensitivity as the paper takes it, one distance at its largest."""
+    """(n, 2r, tau) -> lambda: the largest distance of two trajectories, which the paper takes as global sensitivity."""
 
 
 def _euclidean_largest(n: int, diameter: float, tau: float) -> float:
@@ -35,8 +35,9 @@ EUCLIDEAN = Metric("euclidean", None, True, _euclidean_largest)
 def frechet(smoothing: float) -> Metric:
     """Smoothed discrete Fréchet distance: c(i, j) = softmax(d_ij, softmin(c(i-1, j), c(i, j-1), c(i-1, j-1))).
 
-    `smoothing` is the temperature in the coordinates' unit: as it goes to 0 the discrete Fréchet distance appears.
-    Needs no alignment. One pair costs n^2, so it is for hundreds of trajectories, not for thousands.
+    `smoothing` is the temperature in the coordinates' unit: as it goes to 0, the result approaches the discrete Fréchet
+    distance. It needs no alignment. One pair costs n^2 operations, so it is for hundreds of trajectories, not for
+    thousands.
     """
     if not smoothing > 0:
         raise InputError("The smoothing of the Fréchet metric must be above 0.")
@@ -75,7 +76,7 @@ def metric_of(name: str, smoothing: float) -> Metric:
 
 
 def _dynamic(join: Callable[[Any, Any], Any], smoothing: float) -> Callable[[Any, Any, Any, Any], Any]:
-    """The recurrence c(i, j) = join(d_ij, softmin of the three neighbours), read at the last own points."""
+    """The value of the recurrence c(i, j) = join(d_ij, softmin of the three neighbours) at the last points."""
 
     def distance(a: Any, b: Any, count_a: Any, count_b: Any) -> Any:
         import jax

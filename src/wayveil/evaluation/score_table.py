@@ -16,7 +16,7 @@ MARK = "●"
 
 
 def best(scores: dict[str, Score]) -> set[str]:
-    """Files with the best value, to the four digits shown; a value below the floor shows copying and is excluded."""
+    """Files with the best value, to the four digits shown; values below the floor, a sign of copying, are excluded."""
     fair = {name: score for name, score in scores.items() if not score.below_floor}
     if not fair:
         return set()
@@ -26,9 +26,9 @@ def best(scores: dict[str, Score]) -> set[str]:
 
 
 def score_table(evaluations: dict[str, Evaluation]) -> "Table":
-    """One row per metric in groups, one column per file: value and 95 % interval, the best in bold, and floor and word.
+    """One row per metric, by group; per file a column with the value and the 95 % interval, the best value in bold.
 
-    Floor and word are those of the first file. Metrics that matter for its purpose are marked.
+    Two more columns show the floor and the verdict of the first file. Metrics that matter for its purpose are marked.
     """
     from rich.table import Table
 
@@ -38,7 +38,7 @@ def score_table(evaluations: dict[str, Evaluation]) -> "Table":
         table.add_column(name, justify="right")
     first = next(iter(evaluations.values()))
     table.add_column("floor", justify="right")
-    table.add_column("so")
+    table.add_column("verdict")
     table.add_column("compares")
     matters = MATTERS[first.purpose] if first.purpose else ()
     for group, metrics in in_groups(first.scores).items():

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 WEEKDAYS = Bins(tuple(float(day) for day in range(8)))
 """Seven days, Monday first."""
 PARTS_OF_DAY = (24, 8, 4, 2, 1)
-"""The numbers of equal parts of a day in which the week can be asked."""
+"""Numbers of equal parts into which the question can divide a day."""
 _UNITS = 3
-"""Least signal of each part of each day, in noise units."""
+"""Minimum signal of each part of each day, in noise units."""
 
 
 @dataclass(frozen=True)
@@ -63,5 +63,5 @@ class DepartureWeek(Table):
 
 
 def parts_of_day(signal: float) -> int:
-    """Equal parts of a day in which the week is asked: the most of 24, 8, 4, 2 that have three noise units each."""
+    """Number of parts of a day: the largest of 24, 8, 4 and 2 whose parts have three noise units each, otherwise 1."""
     return next((parts for parts in PARTS_OF_DAY[:-1] if signal >= _UNITS * 7 * parts), PARTS_OF_DAY[-1])

@@ -27,13 +27,13 @@ class Table(Question):
     one_hot: ClassVar[bool] = True
     shared_norm: ClassVar[float] = 0.1
     axes: ClassVar[tuple[str, str]]
-    """Names of the two quantities; where they are histograms of the catalogue, these are the table's margins."""
+    """Names of the two quantities. A histogram of the catalogue with such a name is a marginal of the table."""
     prior: ClassVar[Any] = priors.Independent()
 
     @classmethod
     @abstractmethod
     def finest_bins(cls, scope: Scope) -> tuple[Bins, Bins]:
-        """The narrowest rows and columns in which the table is ever asked."""
+        """The finest bins of the rows and of the columns that the question can have."""
 
     @abstractmethod
     def values(self, batch: "Prepared") -> tuple[NDArray[Any], NDArray[Any]]:
@@ -58,7 +58,7 @@ class Table(Question):
 
     @classmethod
     def sized(cls, context: Context) -> Self:
-        """As fine as it is ever asked; a table that can be coarser overrides this."""
+        """The question with its finest bins; a table that can be coarser overrides this."""
         return cls.with_bins(*cls.finest_bins(context.scope), context.scope)
 
     def pooled(self, summed: "Table", sums: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -80,6 +80,6 @@ class Table(Question):
 
     @classmethod
     def possible_bins(cls, scope: Scope) -> tuple[list[Bins], list[Bins]]:
-        """All rows, and all columns, with which the table can be asked."""
+        """All bins that the rows can have, and all that the columns can have."""
         rows, columns = cls.finest_bins(scope)
         return [rows], [columns]

@@ -1,8 +1,9 @@
-"""Weights of the values of an answer in its second draw, in which contributions are clipped around a centre.
+"""Weights of the values of an answer that is measured twice, for the second draw.
 
-The noise of an answer is the same for all values, and its size follows from the largest norm that units have. Busy
-values make up nearly all of a norm. So a value where little is expected may be multiplied by a weight before
-contributions are clipped, and divided by it afterwards: its noise is divided by the weight, and norms hardly grow.
+The first draw gives a centre, from which the contributions of units are measured in the second one. All values get the
+same noise, whose size follows from the norm to which contributions are clipped. Values with large expected shares make
+up nearly all of that norm. So a value with a small one may be multiplied by a weight before clipping, and divided by it
+after the noise is added: its noise is divided by the weight, and norms hardly grow.
 """
 
 import numpy as np
@@ -18,7 +19,7 @@ LARGEST = 16.0
 
 
 def value_weights(shares: Floats) -> Floats:
-    """Weights by expected share, with Σ w²·share = 1, so that usual norms stay as they are."""
+    """Weights by expected share, with Σ w²·share = 1, so that typical norms do not change."""
     share = np.maximum(shares, 1e-12)
     share = share / share.sum()
     weights = (share + 1e-4 / len(share)) ** -POWER

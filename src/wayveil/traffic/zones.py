@@ -27,9 +27,9 @@ OUTSIDE = "outside"
 MOST_ZONES = 1_000
 """A matrix of a thousand zones has a million pairs; almost all of them would be noise."""
 _MOST_BYTES = 200 << 20
-"""Largest file of zones: it is parsed in memory."""
+"""Maximum size of a file of zones, which is parsed in memory."""
 _NAMES = ("name", "zone", "zone_id", "id", "code", "label")
-"""Columns that name a zone, in order of preference; upper and lower case are the same."""
+"""Columns that name a zone, in order of preference; case is ignored."""
 _BEGINNINGS = {".gpkg": b"SQLite format 3\0", ".fgb": b"fgb\x03", ".shp": b"\x00\x00\x27\x0a"}
 
 
@@ -58,7 +58,7 @@ class Zones:
 
     @property
     def all_names(self) -> tuple[str, ...]:
-        """The names, followed by that of the outside."""
+        """The names, followed by OUTSIDE."""
         return (*self.names, OUTSIDE)
 
     def index(self, lon: NDArray[np.float64], lat: NDArray[np.float64]) -> NDArray[np.int64]:
@@ -146,11 +146,11 @@ def _of_vector(path: Path) -> Zones:
     pyogrio = gis()
     with open(path, "rb") as stream:
         if not stream.read(16).startswith(_BEGINNINGS[path.suffix.lower()]):
-            raise InputError(f"'{path.name}' is damaged, or is not a file of its format.")
+            raise InputError(f"'{path.name}' is damaged, or is not in the expected format.")
     try:
         meta, _, shapes, values = pyogrio.raw.read(str(path.resolve()))
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, OSError):
-        raise InputError(f"'{path.name}' is damaged, or is not a file of its format.") from None
+        raise InputError(f"'{path.name}' is damaged, or is not in the expected format.") from None
     columns = {str(name): list(column) for name, column in zip(meta["fields"], values)}
     return _zones(shapely.from_wkb(shapes), columns, meta["crs"], path.name)
 
@@ -167,7 +167,7 @@ def _zones(shapes: Any, columns: dict[str, list[Any]], crs: Any, origin: str) ->
     named = _names(columns, len(shapes))
     areas = np.isin(shapely.get_type_id(shapes), (3, 6)) & ~shapely.is_empty(shapes)  # Polygon, MultiPolygon
     if not areas.any():
-        raise InputError(f"'{origin}' has no polygons; zones are areas.")
+        raise InputError(f"'{origin}' has no polygons; zones must be areas.")
     if areas.sum() > MOST_ZONES:
         raise InputError(f"'{origin}' has more than {MOST_ZONES:,} zones; merge them first.")
     kept = shapely.make_valid(shapely.force_2d(shapes[areas]))
@@ -177,7 +177,7 @@ def _zones(shapes: Any, columns: dict[str, list[Any]], crs: Any, origin: str) ->
 
     kept = shapely.transform(kept, degrees)
     if not np.isfinite(shapely.get_coordinates(kept)).all():
-        raise InputError(f"Some zones of '{origin}' have coordinates outside their reference system.")
+        raise InputError(f"Some zones of '{origin}' have coordinates that are invalid in their reference system.")
     names = [name for name, area in zip(named, areas.tolist()) if area]
     return Zones(_distinct(names), np.asarray(kept, object))
 
@@ -193,7 +193,7 @@ def _names(columns: dict[str, list[Any]], count: int) -> list[str]:
 
 
 def _distinct(names: list[str]) -> tuple[str, ...]:
-    """The names, with a number appended to those that occur twice or equal that of the outside."""
+    """The names, with a number appended to repeated ones and to those equal to OUTSIDE."""
     seen = {OUTSIDE}
     result = []
     for name in names:

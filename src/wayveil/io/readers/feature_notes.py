@@ -39,7 +39,7 @@ def _of_vector(path: Path, kind: str) -> object:
         # GDAL keeps the metadata of a FlatGeobuf file with its only layer.
         return pyogrio.read_info(str(path.resolve())).get("layer_metadata" if kind == "fgb" else "dataset_metadata")
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError) as error:
-        raise InputError(f"'{path.name}' is damaged, or is not a file of its format.") from error
+        raise InputError(f"'{path.name}' is damaged, or is not in the expected format.") from error
 
 
 def xml_notes(path: Path) -> dict[str, str]:

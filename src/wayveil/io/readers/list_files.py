@@ -8,10 +8,10 @@ from wayveil.errors import InputError
 
 
 def files_under(folder: Path, *endings: str) -> list[Path]:
-    """The files with these extensions (in lower case), sorted; names that begin with a dot are skipped.
+    """The files with one of these extensions, sorted; names that begin with a dot are skipped.
 
-    Links to folders are followed, each folder once. A folder that cannot be opened is an error: otherwise its files
-    would be missing silently.
+    `endings` are in lower case; extensions in upper case match, too. Links to folders are followed, each folder once. A
+    folder that cannot be opened is an error: otherwise its files would silently be missing.
     """
     return [file for file in every_file(folder) if file.suffix.lower() in endings]
 

@@ -20,7 +20,7 @@ from wayveil.io.readers.tables import Known, drop_metadata, points_of_table
 SLICE_ROWS = 1 << 18
 """Rows read at a time."""
 MAX_ROWS_IN_MEMORY = 200_000_000
-"""Most rows of files that are read as a whole: about 8 GB of columns."""
+"""Maximum number of rows of files that are read as a whole: about 8 GB of columns."""
 _Layout = TypeVar("_Layout", bound=Columns)
 
 
@@ -39,13 +39,13 @@ def part_files(path: str | Path) -> list[str]:
     local = Path(path)
     if not local.is_dir():
         return [str(local)]
-    files = part_names(local)
+    files = parts_in_folder(local)
     if not files:
         raise InputError(f"The folder '{local.name}' contains no Parquet files.")
     return [str(f) for f in files]
 
 
-def part_names(folder: Path) -> list[Path]:
+def parts_in_folder(folder: Path) -> list[Path]:
     """The part files of a folder at any depth, without those whose names begin with an underscore (metadata)."""
     files = files_under(folder, ".parquet", ".pq")
     return [file for file in files if not any(part.startswith("_") for part in file.relative_to(folder).parts)]
@@ -70,7 +70,7 @@ def _remote_files(uri: str) -> list[str]:
 
 
 def roles_of(parquet: pq.ParquetFile, options: ReadOptions, origin: str) -> Layout:
-    """The layout of a Parquet file's columns; the geometry is used if there is no lon and lat."""
+    """The layout of a Parquet file's columns; the geometry is used if lon and lat are missing."""
     schema = parquet.schema_arrow
     if len(schema.names) > MAX_COLUMNS:
         raise InputError(f"'{origin}' has more than {MAX_COLUMNS} columns; keep only the needed ones.")

@@ -17,7 +17,7 @@ from wayveil.io.readers.csvfile import read_lines
 from wayveil.io.readers.labels import Labels, labels_of_values
 from wayveil.io.readers.list_files import every_file, files_under
 from wayveil.io.readers.numbers import float_column
-from wayveil.io.readers.parquet import part_names
+from wayveil.io.readers.parquet import parts_in_folder
 from wayveil.io.readers.points import DAMAGED, MALFORMED, Points
 from wayveil.io.readers.times import seconds_of_numbers, to_utc_seconds
 from wayveil.progress import Progress, quiet
@@ -41,7 +41,7 @@ def format_of_folder(folder: Path) -> str:
     found = {
         "geolife": bool(files_under(folder, ".plt")),
         "cabspotting": any(_is_cab(file) for file in texts),
-        "parquet": bool(part_names(folder)),
+        "parquet": bool(parts_in_folder(folder)),
         "tdrive": any(file.stem.isdecimal() for file in texts),
         "gpx": bool(files_under(folder, ".gpx")),
     }

@@ -1,4 +1,4 @@
-"""Times of every kind to Unix seconds, UTC."""
+"""Convert times of every kind to Unix seconds in UTC."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ from wayveil.io.options import zone_named
 from wayveil.io.readers.numbers import NUMBER, float_column, is_number, is_text, matching, numbers_of_text, trimmed
 
 _QUARTER_S = 900
-"""Offsets from UTC change on quarters of an hour only, so one look-up per quarter is enough."""
+"""Offsets from UTC change on quarter hours only, so one look-up per quarter hour is enough."""
 _ISO = r"^\d{4}-\d\d-\d\d([T ]\d\d(:?\d\d(:?\d\d(\.\d+)?)?)?)?(Z|[+-]\d\d(:?\d\d)?)?$"
 _ZONED = r"[T ].*(Z|[+-]\d\d(:?\d\d)?)$"
 _SLASHED = r"^(\d\d)[./-](\d\d)[./-](\d{4})([T ].*)?$"
-# In replacements of Arrow a group is one digit: "\\10" is group 1 and a zero.
+# In Arrow's replacement strings, a group number has one digit: "\\10" is group 1 followed by a zero.
 _PADDED_DAY = r"^(\d[./-]\d\d?[./-]\d{4})", r"0\1"
 _PADDED_MONTH = r"^(\d\d[./-])(\d[./-]\d{4})", r"\10\2"
 _PADDED_HOUR = r"^(\d\d[./-]\d\d[./-]\d{4}[T ])(\d:)", r"\10\2"
@@ -41,14 +41,14 @@ class Times:
 
 
 def to_utc_seconds(column: pa.ChunkedArray, timezone: str | None, origin: str) -> NDArray[np.float64]:
-    """Unix seconds of numbers, timestamps, or ISO 8601 text; NaN for other values."""
+    """Convert numbers, timestamps or ISO 8601 text to Unix seconds; NaN for other values."""
     return times_of(column, timezone, origin).utc_s
 
 
 def times_of(column: pa.ChunkedArray, timezone: str | None, origin: str, dayfirst: bool | None = None) -> Times:
-    """Times of a column, each value read on its own; only another column type is refused.
+    """Convert a column to times. Each value is read on its own; errors depend on the type of the column alone.
 
-    `dayfirst` says how dates such as 03/04/2024 are read; without it they cannot be.
+    `dayfirst` says how dates such as 03/04/2024 are read; without it, their times are NaN.
     """
     column = decoded(column)
     kind = column.type
@@ -78,7 +78,7 @@ def iso_dates(column: pa.ChunkedArray, dayfirst: bool) -> pa.ChunkedArray:
 
 
 def text_of_value(value: Any) -> str | None:
-    """A Python value as CSV text: numbers, dates and text; None for anything else."""
+    """A number, a date or text as it would stand in a CSV file; None for any other value."""
     if is_missing(value) or isinstance(value, bool | np.bool_):
         return None
     if isinstance(value, dt.date):
@@ -116,7 +116,7 @@ def _from_text(column: pa.ChunkedArray, timezone: str | None) -> Times:
     if dates.null_count > text.null_count:
         seconds = seconds_of_numbers(numbers_of_text(matching(text, NUMBER)))
     if pc.max(pc.binary_length(dates)).as_py() > _WITH_MICROSECONDS:
-        # Microseconds cover all years; Arrow then accepts no finer fraction.
+        # Timestamps in microseconds cover all years, but Arrow then accepts no finer fraction.
         dates = pc.replace_substring_regex(dates, r"(\.\d{6})\d+", r"\1")
     is_zoned = pc.fill_null(pc.match_substring_regex(dates, _ZONED), False)
     nothing = pa.scalar(None, pa.large_string())
@@ -135,12 +135,13 @@ def _filled(seconds: NDArray[np.float64], more: NDArray[np.float64]) -> NDArray[
 
 
 def _stamps(text: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Timestamps of dates written as text; missing where a date does not exist."""
     whole = text.combine_chunks()
     whole = whole.combine_chunks() if isinstance(whole, pa.ChunkedArray) else whole
-    return pa.chunked_array([_each(whole, kind)])
+    return pa.chunked_array([_cast_or_null(whole, kind)])
 
 
-def _each(text: pa.Array, kind: pa.DataType) -> pa.Array:
+def _cast_or_null(text: pa.Array, kind: pa.DataType) -> pa.Array:
     """Cast recursively in halves; single values that are not valid dates become missing."""
     import pyarrow.compute as pc
 
@@ -150,7 +151,7 @@ def _each(text: pa.Array, kind: pa.DataType) -> pa.Array:
         if len(text) == 1:
             return pa.nulls(1, kind)
     half = len(text) // 2
-    return pa.concat_arrays([_each(text[:half], kind), _each(text[half:], kind)])
+    return pa.concat_arrays([_cast_or_null(text[:half], kind), _cast_or_null(text[half:], kind)])
 
 
 def _from_timestamps(column: pa.ChunkedArray, timezone: str | None) -> NDArray[np.float64]:

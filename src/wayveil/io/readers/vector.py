@@ -35,7 +35,7 @@ def read_points(path: Path, kind: str, options: ReadOptions) -> Points:
         layout = resolve_layout(names, options, origin, len(names) - 1, lines=lines)
         table = _table(pyogrio, place, layer, names, layout, origin)
     except (pyogrio.errors.DataSourceError, pyogrio.errors.DataLayerError, pa.ArrowException, OSError):
-        raise InputError(f"'{origin}' is damaged, or is not a file of its format.") from None
+        raise InputError(f"'{origin}' is damaged, or is not in the expected format.") from None
     layout = layout.moved({old: new for new, old in enumerate(layout.positions)})
     return points_of_table(table, layout, options, origin, known=Known(crs=info["crs"]))
 
@@ -52,7 +52,7 @@ def _place(path: Path, kind: str) -> str:
     except OSError as error:
         raise InputError(f"Cannot read '{path.name}': {error.strerror}.") from None
     if not start.startswith(_BEGINNINGS[kind]):
-        raise InputError(f"'{path.name}' is damaged, or is not a file of its format.")
+        raise InputError(f"'{path.name}' is damaged, or is not in the expected format.")
     return str(path.resolve())
 
 

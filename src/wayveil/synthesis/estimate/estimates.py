@@ -57,7 +57,7 @@ class RegionFlows:
 
 @dataclass(frozen=True, eq=False)
 class Estimates(Mapping[str, Any]):
-    """The estimate of each quantity: a number, a distribution, a density, or flows, by its kind of question."""
+    """The estimate of each quantity: a number, a distribution, a density, or flows, depending on the question."""
 
     scope: Scope
     grid: Grid
@@ -143,7 +143,9 @@ class Estimates(Mapping[str, Any]):
         ends: Field | None = None,
     ) -> "Estimates":
         """The same estimates with another density of points and, if given, of distance, of starts and of ends."""
-        both = (self.starts if starts is None else starts, self.ends if ends is None else ends)
-        way = self.passage if passage is None else passage
-        changed = {Occupancy.quantity: occupancy, Passage.quantity: way, StartMinusEnd.quantity: both}
+        changed = {
+            Occupancy.quantity: occupancy,
+            Passage.quantity: self.passage if passage is None else passage,
+            StartMinusEnd.quantity: (self.starts if starts is None else starts, self.ends if ends is None else ends),
+        }
         return replace(self, found={**self.found, **changed})

@@ -34,7 +34,7 @@ class RouteSettings:
     """Standard deviation of the logarithm of the random factors on costs (research/log.md)."""
     turn_m: float = 200.0
     """Cost of a right angle on a map, in metres at the median cost: about twenty seconds in a car. Chosen on the trial
-    data, where values from 100 to 400 were about as good; on two simulated cities, so was 0."""
+    data, where values from 100 to 400 were about as good; on two simulated cities, 0 was, too."""
     directions: int = 8
     """Number of directions, in half a turn, that are distinguished when edges are grouped into streets."""
     street_m: tuple[float, float] = (1_500.0, 150.0)
@@ -83,7 +83,7 @@ class BalanceSettings:
     soft: float = 0.1
     """Share of the mean target that is added to both densities, so that their ratio is finite in empty blocks."""
     usual_detour: float = 1.25
-    """Ratio of a cheapest path to the straight line that is assumed if too few trips show it."""
+    """Ratio of a cheapest path to the straight line that is assumed if there are too few trips to measure it."""
     detour_bounds: tuple[float, float] = (1.02, 1.6)
     """Minimum and maximum of that ratio."""
     detour_min_trips: int = 20
@@ -120,7 +120,7 @@ class RoadSettings:
     end_jitter_m: float = 10.0
     """Standard deviation in metres of the distance of a trip's start or end from its road."""
     parts_per_cell: int = 5
-    """Minimum number of parts of a road per cell."""
+    """Parts into which a stretch of road as long as a cell is cut, at least."""
     cover_m: float = 400.0
     """Side in metres of coverage blocks; the map covers a block if it or a neighbour contains a road."""
     max_cover_blocks: int = 12_000
@@ -136,19 +136,19 @@ class RoadSettings:
     straight_m: float = 2.0
     """A vertex at most this far, in metres, from the line between its neighbours is removed."""
     simplify_rounds: int = 6
-    """Rounds that each remove up to every other vertex: up to 63 of 64 in all."""
+    """Rounds that each remove at most every other vertex: at most 63 of 64 in all."""
     vertex_cells: float = 1.2
     """Maximum step of a road in cells, so that its vertices show which cells it passes."""
     node_cells: float = 4.0
     """Length in cells at which long roads are cut, so that each trip has a node near its ends."""
     join_m: float = 900.0
-    """An uncovered block is connected to a road at most this far away, in metres …"""
+    """An uncovered block is joined to a road at most this far away in metres; `join_blocks` applies if it is more."""
     join_blocks: float = 2.25
-    """… or this many sides of a block, if that is more."""
+    """The same limit as a multiple of the side of a block."""
     off_road_cost: float = 1.2
     """Ratio of the cost per metre off-road to that on a road with the same density."""
     border_m: float = 200.0
-    """Roads that leave the scope are connected if they do so within this distance in metres; they may meet outside."""
+    """Roads that leave the scope at most this far apart, in metres, are connected: they may meet outside."""
     border_cost_m: float = 1_000.0
     """Cost of such a link, as metres of road at zero density."""
     min_island_m: float = 2_000.0
