@@ -1,4 +1,4 @@
-"""Arrow IPC files and streams (Feather), refused before they decompress to more than a safe amount of memory."""
+"""Arrow IPC files and streams (Feather); one that would decompress to too much memory is refused beforehand."""
 
 import struct
 from pathlib import Path
@@ -14,7 +14,7 @@ from wayveil.io.readers.points import Points
 from wayveil.io.readers.tables import points_of_table
 
 MAX_UNPACKED_BYTES = 4 << 30
-"""Larger files are refused, because a small packed file could fill the memory."""
+"""Files that decompress to more are refused, because a small file could fill the memory."""
 _FILE_MAGIC = b"ARROW1\0\0"
 _RECORD_BATCH, _DICTIONARY_BATCH = 3, 2
 """Numbers of message types in the schema of the Arrow IPC format."""

@@ -1,4 +1,4 @@
-"""Coordinates of other reference systems to degrees of WGS 84, where the file names its system."""
+"""Transform coordinates to degrees of WGS 84, where a file names another reference system."""
 
 from typing import Any
 

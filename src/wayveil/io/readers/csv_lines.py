@@ -57,12 +57,12 @@ def _without_malformed(data: bytes, shape: Shape) -> tuple[bytes, int]:
     if not len(ends) or ends[-1] != len(text) - 1:
         ends = np.r_[ends, len(text)]
     starts = np.r_[0, ends[:-1] + 1]
-    edges = np.flatnonzero(text == ord(shape.delimiter))
-    quotes = np.flatnonzero(text == _QUOTE) if shape.quotes else edges[:0]
+    delimiters = np.flatnonzero(text == ord(shape.delimiter))
+    quotes = np.flatnonzero(text == _QUOTE) if shape.quotes else delimiters[:0]
     if len(quotes):
-        sound = _sound_with_quotes(_Lines(data, text, starts, ends), quotes, edges, shape)
+        sound = _sound_with_quotes(_Lines(data, text, starts, ends), quotes, delimiters, shape)
     else:
-        sound = np.diff(np.searchsorted(edges, np.r_[starts, len(text)])) == shape.columns - 1
+        sound = np.diff(np.searchsorted(delimiters, np.r_[starts, len(text)])) == shape.columns - 1
     sound &= ends - starts <= MAX_LINE_BYTES
     malformed = ~sound & (ends > starts)
     if not malformed.any():
@@ -82,34 +82,34 @@ class _Lines:
 
 
 def _sound_with_quotes(
-    lines: _Lines, quotes: NDArray[np.int64], edges: NDArray[np.int64], shape: Shape
+    lines: _Lines, quotes: NDArray[np.int64], delimiters: NDArray[np.int64], shape: Shape
 ) -> NDArray[np.bool_]:
     """Lines with the right number of values and balanced quotation marks.
 
     Quotation marks alternate between opening and closing: an opening mark is at the start of a value, a closing one at
     its end, and two adjacent marks are an escaped mark. A line for which this fails is parsed on its own: in a value
-    that does not start with a mark, marks have no meaning.
+    that does not start with a mark, marks are ordinary characters.
     """
     text, starts, ends = lines.text, lines.starts, lines.ends
     bounds = np.r_[starts, len(text)]
-    first, first_edge = (np.asarray(np.searchsorted(places, bounds)) for places in (quotes, edges))
+    first, first_delimiter = (np.asarray(np.searchsorted(places, bounds)) for places in (quotes, delimiters))
     number = np.arange(len(ends))
-    line, on_line = np.repeat(number, np.diff(first)), np.repeat(number, np.diff(first_edge))
+    line, on_line = np.repeat(number, np.diff(first)), np.repeat(number, np.diff(first_delimiter))
     place = np.arange(len(quotes)) - first[line]
     padded = np.r_[text, np.uint8(_LINE_FEED)]
     before, after = padded[quotes - 1], padded[quotes + 1]
-    edge = ord(shape.delimiter)
-    opens = (quotes == starts[line]) | (before == edge) | ((before == _QUOTE) & (place > 0))
-    closes = (quotes + 1 == ends[line]) | (after == edge) | (after == _QUOTE)
+    delimiter = ord(shape.delimiter)
+    opens = (quotes == starts[line]) | (before == delimiter) | ((before == _QUOTE) & (place > 0))
+    closes = (quotes + 1 == ends[line]) | (after == delimiter) | (after == _QUOTE)
     unclear = np.diff(first) % 2 == 1
     unclear[line[np.where(place % 2 == 0, ~opens, ~closes)]] = True
     # A delimiter with an odd number of marks before it on its line is inside a value.
     odd_so_far = np.bitwise_xor.accumulate((text == _QUOTE).view(np.uint8))
-    outside = odd_so_far[edges] == (first[on_line] % 2).astype(np.uint8)
+    outside = odd_so_far[delimiters] == (first[on_line] % 2).astype(np.uint8)
     sound = np.bincount(on_line[outside], minlength=len(ends)) == shape.columns - 1
-    mark = re.escape(shape.delimiter.encode())
-    value = rb'(?:"(?:[^"]|"")*"|[^"%(d)s][^%(d)s]*|)' % {b"d": mark}
-    record = re.compile(rb"%(v)s(?:%(d)s%(v)s){%(n)d}" % {b"v": value, b"d": mark, b"n": shape.columns - 1})
+    escaped = re.escape(shape.delimiter.encode())
+    value = rb'(?:"(?:[^"]|"")*"|[^"%(d)s][^%(d)s]*|)' % {b"d": escaped}
+    record = re.compile(rb"%(v)s(?:%(d)s%(v)s){%(n)d}" % {b"v": value, b"d": escaped, b"n": shape.columns - 1})
     for at in np.flatnonzero(unclear):
         sound[at] = record.fullmatch(lines.data, int(starts[at]), int(ends[at])) is not None
     result: NDArray[np.bool_] = sound

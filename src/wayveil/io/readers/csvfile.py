@@ -19,7 +19,7 @@ from wayveil.io.readers.points import MALFORMED, Points
 from wayveil.io.readers.tables import points_of_table
 
 _MAX_HEADER_BYTES = 1 << 20
-"""The longest first line that is read."""
+"""Maximum length of the header line."""
 
 
 def read_points(path: Path, options: ReadOptions) -> Points:
@@ -100,9 +100,7 @@ def _header(path: Path) -> tuple[list[str], str, int]:
     try:
         text = line.decode("utf-8-sig").rstrip("\r\n")
     except UnicodeDecodeError:
-        raise InputError(
-            f"'{origin}' is not UTF-8 text; save it as a UTF-8 CSV."
-        ) from None
+        raise InputError(f"'{origin}' is not UTF-8 text; save it as a UTF-8 CSV.") from None
     if "\x00" in text:
         raise InputError(f"'{origin}' is not a text file.")
     delimiter = max(",;\t|", key=text.count)

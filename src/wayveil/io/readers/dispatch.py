@@ -31,7 +31,7 @@ def reading_format(path: str | os.PathLike[str], wanted: str | None) -> str:
     """The format of a path: as given, or by the folder's layout, the extension, or the first bytes."""
     if is_uri(str(path)):
         if wanted not in (None, "parquet", "geoparquet"):
-            raise InputError("Only Parquet is read from an address; copy other files here first.")
+            raise InputError("Only Parquet is read from an address; copy other files to a local folder first.")
         return wanted or "parquet"
     local = Path(path)
     try:
@@ -117,7 +117,7 @@ def read_points(path_or_frame: Any, options: ReadOptions, progress: Progress = q
 
 
 def read_trajectories(path_or_frame: Any, options: ReadOptions, progress: Progress = quiet) -> Trajectories:
-    """Rows cleaned, sorted and grouped; at least one trajectory, except in a measurement."""
+    """Rows cleaned, sorted and grouped; InputError if none is usable, except in a measurement."""
     if isinstance(path_or_frame, Trajectories):
         return path_or_frame
     origin = origin_of(path_or_frame)
@@ -133,7 +133,7 @@ def no_rows(origin: str) -> str:
 
 
 def metadata_of(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Notes kept with a file; a published folder has none."""
+    """Notes kept with a file; the folder of a public dataset has none."""
     if str(path).lower().endswith(tuple(ending for ending, kind in ENDINGS if kind in ("sumo", "matsim"))):
         return _simulator_notes(Path(path))
     kind = reading_format(path, None)

@@ -11,7 +11,7 @@ from wayveil.io.inputs import open_regular
 from wayveil.io.readers.packed import is_packed, open_text
 
 _START_BYTES = 1 << 16
-"""Notes are in the first line; no more than this is read of it."""
+"""Notes are at the beginning of a file; at most this much of it is read."""
 
 
 def read_notes(path: Path, kind: str) -> dict[str, str]:

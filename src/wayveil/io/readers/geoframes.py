@@ -39,7 +39,7 @@ def points_of_geoframe(frame: Any, options: ReadOptions, origin: str) -> Points:
 
 
 def _plain(frame: Any, options: ReadOptions) -> Any:
-    """The frame without its geometry; without a column of times, an index of times becomes the column `t`."""
+    """The frame without its geometry; if no column has the times, an index of times becomes the column `t`."""
     import pandas
 
     plain = pandas.DataFrame(frame.drop(columns=frame.geometry.name))
@@ -56,7 +56,7 @@ def _points_of_collection(collection: Any, options: ReadOptions, origin: str) ->
     MovingPandas drops time zones, so `timezone` is always required.
     """
     if options.timezone is None:
-        raise InputError("MovingPandas keeps no time zone; set that of the times with timezone=.")
+        raise InputError("MovingPandas drops time zones; name the zone of its times with timezone=.")
     trips = list(getattr(collection, "trajectories", [collection]))
     owner = ragged.owners(np.array([len(trip.df) for trip in trips], np.int64))
     label = labels_of_values([_scalar(trip.id) for trip in trips]).take(owner)

@@ -56,7 +56,7 @@ def holds_lines(schema: pa.Schema) -> bool:
 
 
 def coordinates(column: pa.ChunkedArray, origin: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Longitude and latitude of POINT geometries; NaN where a geometry is missing, invalid, empty or no point."""
+    """Longitude and latitude of POINT geometries; NaN where a geometry is missing, invalid, empty or not a point."""
     if not (pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type)):
         raise InputError(f"The geometry column of '{origin}' is not binary WKB.")
     import shapely

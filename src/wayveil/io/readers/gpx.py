@@ -115,7 +115,7 @@ class _Tracks:
 
 
 def _user(text: str) -> Any:
-    """The user of a track, or an object that is not a label if the text has none."""
+    """The user of a track; an object that no label equals, if the text is not a label."""
     try:
         user = json.loads(text)
     except (ValueError, RecursionError):
@@ -147,12 +147,12 @@ def _parse(path: Path) -> _Tracks:
     except OSError as error:
         raise InputError(f"Cannot read '{path.name}': {error.strerror}.") from None
     except (expat.ExpatError, _RefusedError, LookupError, ValueError):
-        raise _DamagedError(f"'{path.name}' is not a well-formed GPX file (or has a document type).") from None
+        raise _DamagedError(f"'{path.name}' is not a well-formed GPX file (or declares a document type).") from None
     return tracks
 
 
 def read_points(path: Path, options: ReadOptions) -> Points:
-    """The track points of a GPX file; times without a zone are UTC, as GPX says, unless a zone is given."""
+    """The track points of a GPX file; times without a zone are UTC, as GPX specifies, unless a zone is given."""
     return _points([_parse(path)], [None], options)
 
 

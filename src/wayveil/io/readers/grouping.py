@@ -56,7 +56,7 @@ def assemble(points: Points, options: ReadOptions, origin: str) -> Trajectories:
 
 def too_many_points(origin: str) -> str:
     """The error for a trajectory with too many points, for readers that refuse one."""
-    return f"A trajectory in '{origin}' has more than {MAX_TRAJECTORY_POINTS:,} points; check the column traj_id=."
+    return f"A trajectory in '{origin}' has more than {MAX_TRAJECTORY_POINTS:,} points; check traj_id=."
 
 
 def _same_key(label: Labels, owner: Labels | None) -> NDArray[np.bool_]:

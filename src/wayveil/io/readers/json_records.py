@@ -27,7 +27,7 @@ MAX_LINE_BYTES = 1 << 26
 MAX_FILE_BYTES = 1 << 30
 """Largest GeoJSON file: it is parsed in memory."""
 _LONGEST_NUMBER = 40
-"""Most digits of a whole number."""
+"""Maximum number of digits of an integer."""
 _SPACE = re.compile(r"[ \t\n\r]*")
 _TIMES = ("times", "coordTimes", "coordinateProperties", *TIMES_NAMES)
 
@@ -37,7 +37,7 @@ class _BrokenError(ValueError):
 
 
 def _whole(text: str) -> int | float:
-    """A JSON integer; Python refuses to read thousands of digits, and the record must not stop the others."""
+    """A JSON integer; Python refuses to read thousands of digits, and one record must not stop the others."""
     return int(text) if len(text) <= _LONGEST_NUMBER else float("nan")
 
 
@@ -204,7 +204,7 @@ def _labels(records: list[_Record]) -> Labels:
 
 
 def read_lines(path: Path, options: ReadOptions) -> Points:
-    """The records of a file of JSON lines; a line that is not JSON contributes nothing."""
+    """The points of a file of JSON lines; a line that is not JSON is counted as malformed."""
     origin = path.name
     with open_text(path) as stream:
         return points_of_records(_decoded_lines(stream), options, origin)
@@ -228,7 +228,7 @@ def _decoded_line(line: bytes) -> Any:
 
 
 def read_geojson(path: Path, options: ReadOptions) -> Points:
-    """The features of a GeoJSON file; only a file that is not a collection of features is refused."""
+    """The points of a GeoJSON file; one that is too large, or not a collection of features, is refused."""
     origin = path.name
     with open_text(path) as stream:
         content = stream.read(MAX_FILE_BYTES + 1)

@@ -55,7 +55,7 @@ class Labels:
 
 
 def labels_of(column: pa.ChunkedArray, role: str, origin: str, *, shortest_first: bool = False) -> Labels:
-    """A column of integers, whole floats, decimals or text as labels; only another column type is refused.
+    """A column of integers, whole floats, decimals or text as labels; any other column type is refused.
 
     Texts are sorted alphabetically, or with `shortest_first` by length and then alphabetically, so that numbers written
     as text come in the order of the numbers.

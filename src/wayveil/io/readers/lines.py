@@ -85,7 +85,7 @@ def vertices_of(positions: Any) -> NDArray[np.float64]:
             m = whole[:, 3] if whole.shape[1] > 3 else np.full(len(whole), np.nan)
             return np.column_stack([whole[:, 0], whole[:, 1], m])
     except (TypeError, ValueError, OverflowError):
-        pass  # positions of several lengths, or something else than numbers among them
+        pass  # positions of several lengths, or something other than numbers among them
     return np.array([_vertex(one) for one in positions], float).reshape(-1, 3)
 
 

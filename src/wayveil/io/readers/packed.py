@@ -1,4 +1,4 @@
-"""Text files that may be packed: plain, `.gz`, or a `.zip` with one data file, read as a stream inside limits."""
+"""Text files that may be packed: plain, `.gz`, or a `.zip` with one data file, read as a stream within limits."""
 
 import gzip
 import io
@@ -15,14 +15,14 @@ from wayveil.errors import InputError
 from wayveil.io.inputs import open_regular
 
 MAX_UNPACKED_BYTES = 4 << 30
-"""More than this must be unpacked by the owner first."""
+"""A file that unpacks to more must be unpacked by its owner first."""
 _FREE_BYTES = 64 << 20
-"""Up to this size, any compression is accepted."""
+"""Up to this unpacked size, any compression ratio is accepted."""
 _MAX_RATIO = 200
-"""Largest ratio of unpacked to packed size above that. Text of positions compresses 3 to 20 times; a file that
-compresses more was probably made to fill memory."""
+"""Maximum ratio of unpacked to packed size of larger files. Text of positions compresses by a factor of 3 to 20; a file
+that compresses more was probably made to fill memory."""
 _MAX_MEMBERS = 10_000
-"""Most files in an archive."""
+"""Maximum number of files in an archive."""
 _BUFFER_BYTES = 1 << 18
 """Bytes unpacked at a time."""
 _PACKERS = {
@@ -38,11 +38,11 @@ _PACKERS = {
 _BZIP2_BLOCK = b"1AY&SY"
 """The first bytes of the first block of a bzip2 file, after its header of four bytes."""
 _SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-_TAPES = (".tar", ".tgz", ".tar.gz", ".tbz2", ".tar.bz2", ".txz", ".tar.xz", ".tar.zst")
+_TAR_ENDINGS = (".tar", ".tgz", ".tar.gz", ".tbz2", ".tar.bz2", ".txz", ".tar.xz", ".tar.zst")
 
 
 class _Bounded(io.RawIOBase):
-    """A stream that raises an error after more than a number of bytes."""
+    """A stream that raises an error when more than `most` bytes are read."""
 
     def __init__(self, stream: Any, most: int, origin: str) -> None:
         self.stream, self.left, self.origin = stream, most, origin
@@ -74,11 +74,11 @@ def inner_name(path: Path) -> str:
 
 
 def check_packing(path: Path) -> None:
-    """InputError for a packed file that cannot be read, whatever its format: what it is, and what to do with it."""
+    """InputError for a packed file that cannot be read; the message says what it is, and what to do with it."""
     name = path.name.lower()
     if name.endswith(_SPREADSHEETS):
         raise InputError(f"'{path.name}' is a spreadsheet; save it as CSV (UTF-8).")
-    if name.endswith(_TAPES):
+    if name.endswith(_TAR_ENDINGS):
         raise InputError(f"'{path.name}' is an archive; unpack it, and give the data file.")
     with open_regular(path) as stream:
         start = stream.read(10)
@@ -122,8 +122,8 @@ def open_text(path: Path) -> Iterator[BinaryIO]:
 def shapefile_in(path: Path) -> str:
     """The path inside a `.zip` of its only Shapefile.
 
-    GDAL unpacks the files by itself, so the sizes in the archive's directory are checked. A directory that states a
-    smaller size than the packed data has is harmless: GDAL reads no more than it states.
+    GDAL unpacks the files by itself, so the sizes in the archive's directory are checked. It does no harm if the
+    directory understates a size: GDAL reads no more than the stated size.
     """
     with _archive(path) as archive:
         member = _data_file(archive, path.name)
@@ -155,7 +155,7 @@ def _archive(path: Path) -> Iterator[zipfile.ZipFile]:
 
 
 def _data_file(archive: zipfile.ZipFile, origin: str) -> str:
-    """The only file in an archive, apart from hidden files and those that macOS adds."""
+    """The only Shapefile in an archive, or else its only file, apart from hidden files and those that macOS adds."""
     names = archive.namelist()
     if len(names) > _MAX_MEMBERS:
         raise InputError(f"'{origin}' holds more than {_MAX_MEMBERS:,} files; unpack it first.")

@@ -13,7 +13,7 @@ from wayveil.io.parquet_files import groups_of, opened
 from wayveil.io.readers import grouping
 from wayveil.io.readers.grouping import KeyOrder, assemble
 from wayveil.io.readers.labels import Labels, labels_of
-from wayveil.io.readers.parquet import narrowed, point_roles_of, refuse_bombs, slices
+from wayveil.io.readers.parquet import different_parts, narrowed, point_roles_of, refuse_bombs, slices
 from wayveil.io.readers.points import Points, usable
 from wayveil.io.readers.tables import points_of_table
 from wayveil.progress import Progress, quiet
@@ -25,8 +25,8 @@ _BYTES_PER_ROW = 40
 def find_cuts(files: Sequence[str], options: ReadOptions, origin: str, batch_points: int) -> tuple[int, ...] | None:
     """Rows, about `batch_points` apart, at which a trajectory begins.
 
-    None if the ids are not in order, or if one id has more rows than a trajectory may have points. Only the column of
-    the trajectory ids is read.
+    The last entry is the number of rows. None if the ids are not in order, or if one id has more rows than a trajectory
+    may have points. Only the column of the trajectory ids is read.
     """
     order, cuts, row, run_start = KeyOrder(), [0], 0, 0
     for file in files:
@@ -64,7 +64,7 @@ def fits_memory(files: Sequence[str], origin: str, limit_bytes: int) -> bool:
 
 
 def size_of(files: Sequence[str], origin: str) -> tuple[int, int]:
-    """Decompressed bytes of the files, as they claim, and the least that their rows need."""
+    """The decompressed size that the files claim, and the least memory that their rows need, in bytes."""
     groups = [group for file in files for group in groups_of(file, origin)]
     return sum(group.unpacked_bytes for group in groups), sum(group.rows for group in groups) * _BYTES_PER_ROW
 
@@ -95,7 +95,7 @@ def needed_tables(
                 names = [names[roles.traj_id], *([] if roles.user is None else [names[roles.user]])]
                 roles = Roles(0, 0, None, None, None if roles.user is None else 1)
             if known is not None and known != roles:
-                raise InputError(f"The part files of '{origin}' have different columns; give them the same columns.")
+                raise InputError(different_parts(origin))
             known = roles
             sizes = [group.rows for group in groups_of(file, origin)]
             if len(sizes) != facts.num_row_groups or sum(sizes) != facts.num_rows:
@@ -130,9 +130,7 @@ def read_cuts(
             try:
                 joint = pa.concat_tables(waiting)
             except (pa.ArrowException, ValueError):
-                raise InputError(
-                    f"The part files of '{origin}' have different columns; give them the same columns."
-                ) from None
+                raise InputError(different_parts(origin)) from None
             waiting, rows, place = [joint.slice(size)], rows - size, place + 1
             points = usable(points_of_table(joint.slice(0, size), roles, options, origin), options, origin)
             if order.starts(points.label) is None:

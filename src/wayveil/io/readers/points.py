@@ -81,7 +81,7 @@ def label_problems(what: str) -> dict[int, str]:
 
 
 def usable(points: Points, options: ReadOptions, origin: str) -> Points:
-    """The points without bad rows; where bad rows are an error there must be none.
+    """The points without bad rows, or InputError if the options make bad rows an error.
 
     A measurement leaves bad rows out whatever `on_bad_rows` says: an error would reveal that there was one.
     """
@@ -109,7 +109,7 @@ def usable(points: Points, options: ReadOptions, origin: str) -> Points:
 
 
 def points_of(trajectories: Trajectories) -> Points:
-    """Trajectories back to rows, labelled from 0 on."""
+    """Turn trajectories back into rows, with labels from 0 on."""
     index = ragged.owners(np.diff(trajectories.offsets))
     user = None
     if trajectories.user is not None:

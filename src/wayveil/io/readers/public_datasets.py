@@ -26,7 +26,7 @@ _GEOLIFE_HEADER_LINES = 6
 """Lines before the points in a .plt file."""
 _TDRIVE_ZONE = "Asia/Shanghai"
 _MAX_FILE_BYTES = 1 << 30
-"""Larger files are refused; those of the datasets have a few MB."""
+"""Larger files count as damaged; those of the datasets have a few MB."""
 
 Part = tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]
 
@@ -61,7 +61,7 @@ def format_of_folder(folder: Path) -> str:
 
 
 def _single_formats(folder: Path) -> list[str]:
-    """The formats of files that are data by their names, but are only read one at a time, such as CSV."""
+    """The formats of files that, by their names, hold data but can be read only one at a time, such as CSV."""
     kinds = set()
     for file in every_file(folder):
         if any(part.startswith("_") for part in file.relative_to(folder).parts):
@@ -75,13 +75,13 @@ def _single_formats(folder: Path) -> list[str]:
 
 
 def read_points(folder: Path, kind: str, options: ReadOptions, progress: Progress = quiet) -> Points:
-    """All points of a published folder, from the files of the format at any depth.
+    """All points of the folder of a public dataset, from its files of the format, at any depth.
 
     Geolife: one trajectory per file, GMT. T-Drive: one trajectory per taxi, Beijing time. Cabspotting: one trajectory
     per ride with a passenger. A file that cannot be parsed contributes nothing.
     """
     if not folder.is_dir():
-        raise InputError(f"'{folder.name}' is not a folder, which the format '{kind}' needs.")
+        raise InputError(f"'{folder.name}' is not a folder; the format '{kind}' needs one.")
     if kind == "geolife":
         files = files_under(folder, ".plt")
         users = [file.parent.parent.name if file.parent.name == "Trajectory" else None for file in files]

@@ -11,10 +11,11 @@ LONGEST_MINUTES = 7 * 24 * 60
 
 
 def split_points(points: Points, minutes: float) -> Points:
-    """Start a new trip where t[k] - t[k-1] > minutes or the recording changes; the recording becomes the user.
+    """Start a new trip where t[k] - t[k-1] > minutes or the recording changes.
 
-    The points must be usable (no missing values). Rows are sorted by recording and time. A cut depends on the points of
-    one recording alone, so at user level the influence of one user does not change.
+    Where there are no users, the recording becomes the user. The points must be usable (no missing values). Rows are
+    sorted by recording and time. A cut depends on the points of one recording alone, so at user level the influence of
+    one user does not change.
 
     Privacy: not private (trusted side only).
     """

@@ -1,4 +1,4 @@
-"""Data frames to Arrow tables, and Arrow tables to points."""
+"""Convert data frames to Arrow tables, and Arrow tables to points."""
 
 import json
 from collections.abc import Sequence
@@ -56,7 +56,7 @@ def table_of_columns(frame: Any) -> pa.Table:
 
 
 def is_frame(value: Any) -> bool:
-    """Whether `table_of_frame` accepts it."""
+    """Whether a value is a data frame of a library that wayveil reads."""
     return is_pandas(value) or is_lazy(value) or is_geo(value) or hasattr(value, "__arrow_c_stream__")
 
 
@@ -171,7 +171,7 @@ def _points_of_rows(
 
 
 def _with_decimal_points(table: pa.Table, layout: Layout, options: ReadOptions) -> pa.Table:
-    """The table with decimal points in place of the commas of numbers that are text, if the owner asked for it."""
+    """The table with decimal points in place of decimal commas in text columns, if the options say so."""
     if options.decimal == ".":
         return table
     import pyarrow.compute as pc

@@ -15,7 +15,7 @@ from wayveil.io.readers.points import Points
 from wayveil.io.readers.tables import Known, points_of_table
 
 _BEGINNINGS = {"gpkg": b"SQLite format 3\0", "fgb": b"fgb\x03", "shp": b"\x00\x00\x27\x0a"}
-"""First bytes of the only formats that are passed to GDAL. It detects formats by content, and some of them refer to
+"""First bytes of the only formats that are passed to GDAL. It detects formats by content, and some formats refer to
 other files or addresses."""
 _GEOMETRY = "geometry"
 MAX_ROWS_IN_MEMORY = 200_000_000
@@ -69,7 +69,7 @@ def _table(pyogrio: Any, place: str, layer: str, names: list[str], layout: Layou
     wanted = [names[at] for at in layout.positions[:-1]]
     # Times are read as text, so that each value keeps its own time zone; a column of timestamps has one for all.
     how = {"layer": layer, "columns": wanted, "datetime_as_string": True, "use_pyarrow": True}
-    # GDAL 3.12's own Arrow stream of FlatGeobuf puts the geometries of other rows in disorder if one is missing.
+    # GDAL 3.12's own Arrow stream of FlatGeobuf mixes up the geometries of other rows if one is missing.
     pyogrio.set_gdal_config_options({"OGR_FLATGEOBUF_STREAM_BASE_IMPL": True})
     with pyogrio.raw.open_arrow(place, **how) as (meta, reader):
         batches, rows = [], 0
@@ -79,7 +79,7 @@ def _table(pyogrio: Any, place: str, layer: str, names: list[str], layout: Layou
                 raise InputError(f"'{origin}' has too many rows to read at once; convert it to Parquet in parts.")
             batches.append(batch)
         table = pa.Table.from_batches(batches, reader.schema)
-    table.validate(full=True)  # GDAL makes invalid arrays of some damaged files
+    table.validate(full=True)  # GDAL returns invalid arrays for some damaged files
     geometry = meta["geometry_name"] or "wkb_geometry"
     plain = [table.column(name) for name in wanted] + [table.column(geometry)]
     return pa.table(dict(zip([*wanted, _GEOMETRY], plain)))
