@@ -41,8 +41,8 @@ def plan(
 
     The error of the number of trips follows from the noise; it assumes that users' numbers of trips are geometrically
     distributed. The other errors were measured on simulated cities of two sizes (4 and 12 km). An error of 20 % means
-    that a fifth of the trips (for streets, of the distance) is counted in a wrong pair of zones, cell or hour, or that
-    lengths are off by a fifth. On real data the errors may be quite different.
+    that a fifth of the trips (for streets, of the distance) is counted between the wrong zones or in the wrong cell
+    or hour, or that lengths are off by a fifth. On real data the errors may be quite different.
     """
     from wayveil.cli.console import print_json
     from wayveil.workflow.plan import plan as make_plan

@@ -29,13 +29,13 @@ class Kind:
 KINDS: Mapping[str, Kind] = {
     "number": Kind("number of trips", "how far off it is", 0.05, 0.3, ()),
     "zones": Kind(
-        "trips between zones", "trips in a wrong pair of 16 zones", 0.2, 0.45,
+        "trips between zones", "trips counted between the wrong two of 16 zones", 0.2, 0.45,
         ("end_points/coarse", "end_points/detail", "origin_destination/fine"),
     ),
     "streets": Kind(
-        "streets", "distance driven in a wrong cell of 100 m", 0.3, 0.55, ("occupancy/coarse", "occupancy/detail"),
+        "streets", "distance counted in the wrong 100 m cell", 0.3, 0.55, ("occupancy/coarse", "occupancy/detail"),
     ),
-    "hours": Kind("hours", "departures in a wrong hour of the day", 0.1, 0.25, ("departure_hour",)),
+    "hours": Kind("hours", "departures counted in the wrong hour of the day", 0.1, 0.25, ("departure_hour",)),
     "lengths": Kind("lengths", "how far off the quartiles are", 0.1, 0.3, ("length", "displacement")),
     "speeds": Kind("speeds", "how far off the quartiles are", 0.1, 0.3, ("mean_speed",)),
 }  # fmt: skip

@@ -72,7 +72,7 @@ class ChartErrors:
         duration = found.scale(Duration)
         if quantity == "duration_min":
             return found.durations(_SECONDS * edges), KINDS["lengths"].word(scale_error(duration))
-        # Points follow from durations and sampling intervals: both shift the whole distribution.
+        # The number of points follows from the duration and the sampling interval: both shift the whole distribution.
         scale = math.hypot(duration, found.scale(MeanInterval))
         return moved_errors(Ranges(edges, shares), edges, scale, _LEAST), KINDS["lengths"].word(scale_error(scale))
 

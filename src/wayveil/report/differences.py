@@ -14,9 +14,9 @@ _ACROSS = 48
 _ZONES = 4
 """Zones along each side of the scope, as in the verdicts of the data sheet."""
 _STEPS = (1.25, 1.6, 2.5, 5.0)
-"""Ratios of the shares from which on a cell is coloured, from faint to strong."""
+"""Ratios of the shares at which the colour of a cell changes, from faint to strong."""
 _LEAST = 0.0005
-"""Share of the points below which neither side counts as traffic."""
+"""A cell is coloured if it has at least this share of the points of one side."""
 _ROWS = 8
 """Pairs of zones in the table."""
 _SIZE, _MARGIN = 340, 60
@@ -45,11 +45,11 @@ class Differences:
     """Class and words of each colour."""
     cell_km: float
     wrong_percent: float
-    """Share of the points in a wrong cell."""
+    """Share of the synthetic points that would have to be in another cell."""
     chart: str
     pairs: tuple[PairRow, ...]
     wrong_pairs_percent: float
-    """Share of the trips in a wrong pair of zones."""
+    """Share of the synthetic trips that would have to be between other zones."""
 
 
 def differences(real: Trajectories, synthetic: Trajectories, scope: Scope) -> Differences:
@@ -63,7 +63,7 @@ def differences(real: Trajectories, synthetic: Trajectories, scope: Scope) -> Di
     trips = [_trips(side, scope) for side in (real, synthetic)]
     return Differences(
         map=_map(*points),
-        legend=tuple((f"{side}-{k}", f"{factor:g} times {words}") for side, words in (("more", "too many"),
+        legend=tuple((f"{side}-{k}", f"{words} by a factor of {factor:g}") for side, words in (("more", "too many"),
                      ("less", "too few")) for k, factor in enumerate(_STEPS)),
         cell_km=cell_m / 1000,
         wrong_percent=50 * float(np.abs(points[0] - points[1]).sum()),

@@ -28,7 +28,7 @@ DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 @dataclass(frozen=True, eq=False)
 class Quantities:
-    """The values that the figures show, one per trajectory (or step)."""
+    """The values that the figures show, one per trajectory."""
 
     start_hour: NDArray[np.float64]
     start_day: NDArray[np.int64]
@@ -71,7 +71,7 @@ class Axis:
     name: Callable[[int], str]
     """Name of a bin, shown when the pointer is on its bar."""
     ticks: tuple[float, ...] = ()
-    """Every fifth of the axis if empty."""
+    """Where the axis has labels; about every fifth of it if empty."""
     tick_names: tuple[str, ...] = ()
     tail: bool = False
     """Whether the last bar includes all larger values and is labelled so."""
@@ -89,7 +89,7 @@ class Shares:
 def figures(synthetic: Quantities, real: Quantities | None = None, errors: ChartErrors | None = None) -> list[str]:
     """Departures by hour and day, lengths, durations, speeds and points, with error bars where `errors` are given.
 
-    Real values, if given, are a line.
+    Real values, if given, are drawn as a line.
     """
     hours, days = np.arange(25.0), np.arange(8.0)
     axes = [

@@ -22,7 +22,7 @@ from wayveil.report.page import internal_report, public_sheet
 from wayveil.rules.user_input import Rules, as_rules
 
 _MOST_JSON_BYTES = 100 << 20
-"""Bytes of an evaluation or audit file."""
+"""Maximum size of an evaluation or audit file."""
 
 
 def write_report(
@@ -39,7 +39,7 @@ def write_report(
     real_options: Mapping[str, Any] | None = None,
     progress: Progress = quiet,
 ) -> None:
-    """Write one offline HTML page: the public data sheet, or the internal report, which only its owner may read.
+    """Write one offline HTML page: the public data sheet, or the internal report for the data's owner alone.
 
     A public data sheet is made only from data that is marked as synthetic and made from this release: the file that
     `wayveil.write` or `wayveil synthesize` wrote, or the result of `wayveil.synthesize`. An earlier page at `path` is

@@ -34,7 +34,7 @@ class MetricRow:
 
 @dataclass(frozen=True)
 class _Scored:
-    """What a conclusion needs of a score."""
+    """The parts of a score from which conclusions are drawn."""
 
     value: float
     low: float
@@ -45,7 +45,7 @@ class _Scored:
 
 @dataclass(frozen=True)
 class UseVerdict:
-    """What the data is good for in one use, from the distance of the metrics that matter to their floors."""
+    """How good the data is for one use, from the distances of the metrics that matter for it to their floors."""
 
     use: str
     word: str
@@ -119,7 +119,7 @@ def make_internal(
     picture: str | None = None,
     differences: Differences | None = None,
 ) -> Internal:
-    """The verdict by use, metrics in groups, audit, the map of the data's share, single trips, and differences.
+    """The verdict by use, metrics, audit, a map of where the density is based on data, single trips, and differences.
 
     `evaluation` is the result of `wayveil.evaluation.evaluate`, its `to_dict()`, or the JSON of `wayveil evaluate`;
     `audit` is the JSON object of `wayveil audit`.
@@ -183,7 +183,7 @@ def _scores(plain: Any | None) -> dict[str, _Scored]:
         return {}
     scores = plain.get("scores") if isinstance(plain, Mapping) else None
     if not isinstance(scores, Mapping):
-        raise InputError("The evaluation has no 'scores'; give what wayveil.evaluate() found, or its JSON.")
+        raise InputError("The evaluation has no 'scores'; give the result of wayveil.evaluate(), or its JSON.")
     try:
         return {str(name): _scored(score) for name, score in scores.items()}
     except (KeyError, TypeError, ValueError, AttributeError):
@@ -243,15 +243,11 @@ def _audit(audit: Mapping[str, Any]) -> Audit:
     if not isinstance(audit, Mapping):
         raise InputError("The audit is not a JSON object; give the file that `wayveil audit` wrote.")
     passed = audit.get("passed")
-    verdict = audit.get("verdict")
-    if not isinstance(verdict, str):
-        verdict = (
-            {True: "Passed", False: "Failed"}.get(passed, "The audit has no verdict.")
-            if passed is not None
-            else ("The audit has no verdict.")
-        )
     if not isinstance(passed, bool):
         passed = None
+    verdict = audit.get("verdict")
+    if not isinstance(verdict, str):
+        verdict = {True: "Passed", False: "Failed", None: "The audit has no verdict."}[passed]
     records = next(
         (value for value in audit.values() if isinstance(value, Sequence) and value
          and all(isinstance(record, Mapping) for record in value)), (),

@@ -13,16 +13,16 @@ from wayveil.core.web import UNITS
 _MOST_ZONES = 120
 """Zones: few enough that arcs between them can be told apart."""
 _MOST_PAIRS = 2_000
-"""Pairs of zones on the page; the rest have the fewest trips."""
+"""Pairs of zones on the page; those with the fewest trips are left out."""
 _ROUND_M = (250, 500, 750, 1000, 1500, 2000, 2500, 3000, 4000, 5000, 7500, 10_000, 15_000, 20_000, 30_000, 50_000)
-"""Sides of zones in metres: the smallest is used with which there are few enough."""
+"""Possible sides of zones in metres: the smallest one that gives few enough zones is used."""
 
 
 def flows(trajectories: Trajectories, scope: Scope) -> dict[str, Any]:
     """Trips between zones, largest flows first, in percent of all trips with both ends inside the box.
 
-    `x` and `y` are the middle of the trip ends in each zone, so that arcs end where trips do. The pairs are `from`,
-    `to` and `percent`.
+    `x` and `y` are the mean position of the trip ends in each zone, so that arcs end where trips do. The pairs are
+    `from`, `to` and `percent`.
 
     Privacy: free for synthetic data; not private (trusted side only) for real data.
     """

@@ -54,14 +54,14 @@ def internal_report(
 
     Parameters
     ----------
-    evaluation : what `wayveil.evaluation.evaluate` gives, or its `to_dict()`.
+    evaluation : what `wayveil.evaluation.evaluate` returns, or its `to_dict()`.
     audit : the JSON object of `wayveil audit`.
     notes : what the synthetic file says about itself.
 
     Privacy: not private (trusted side only).
     """
     if len(real) == 0:
-        raise InputError("The private data is empty; give the file that was measured with real=.")
+        raise InputError("The private data is empty; use real= to give the file that was measured.")
     sheet = make_sheet(release, synthetic, roads=roads, rules=rules, notes=notes)
     scope = release.scope
     drawings = figures(quantities(synthetic, scope), quantities(real, scope), sheet.errors)

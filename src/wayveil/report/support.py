@@ -39,9 +39,10 @@ class Support:
 
 
 def make_support(release: Release) -> Support | None:
-    """λ² / (λ² + 2·noise²) on a map, from the noisy counts alone; None for a release without places.
+    """λ² / (λ² + 2·noise²) on a map, where λ is the estimated count; None for a release without places.
 
-    λ uses neither a road map nor the network: they add prior knowledge, which must not count as data.
+    λ is estimated from the noisy counts alone: a road map or the neural network would add prior knowledge, which must
+    not count as data.
 
     Privacy: free (post-processing).
     """

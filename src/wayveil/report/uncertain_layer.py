@@ -16,7 +16,7 @@ _MOST_CELLS = 14_000
 
 
 def uncertain_layer(found: Uncertainty) -> Overlay:
-    """Cells whose variance is more than half of that of the prior, as a share of the prior's; the others are zero.
+    """The variance of each cell as a share of its prior variance, where it is more than half of it; zero elsewhere.
 
     Privacy: free (post-processing).
     """

@@ -23,7 +23,7 @@ class VerdictLine:
     word: str
     error: str
     percent: int
-    """The error for the width of a bar, at most 100."""
+    """The error in percent, at most 100: the width of the bar."""
     meaning: str
     advice: str
 
@@ -35,8 +35,8 @@ class VerdictSection:
     sentence: str
     lines: tuple[VerdictLine, ...]
     poor_map: bool
-    """Streets are noise or, where no routes were recorded, trips between zones; the page then shows no street as if it
-    were real."""
+    """Whether streets (or, where no routes were recorded, trips between zones) are noise. The page then begins
+    without sample trips and with fewer highlights."""
     limit: str = ""
     """What was not measured at all: routes of trips with two points, and further trips of each person."""
 

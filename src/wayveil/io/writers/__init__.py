@@ -1,1 +1,1 @@
-"""Writers of trajectories, to files that are complete or absent."""
+"""Writers of trajectories. A file appears only when it is complete."""

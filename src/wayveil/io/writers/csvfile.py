@@ -37,15 +37,15 @@ def write(
     users = trajectories.user
     if users is not None and users.dtype.kind == "U" and any("\n" in user or "\r" in user for user in users.tolist()):
         raise InputError(
-            "Some user labels contain line breaks, which this CSV writer does not support; write Parquet instead."
+            "Some user labels contain line breaks, which wayveil does not write to CSV; write Parquet instead."
         )
     notes_file = notes_path(path)
     if extra_metadata:
         check_notes(path)
-    mark = "\t" if path.suffix.lower() == ".tsv" else ","
+    delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
     with atomic_path(path, private=private) as part, open(part, "wb") as stream:
-        stream.write(mark.join(table.column_names).encode() + b"\n")
-        pacsv.write_csv(table, stream, pacsv.WriteOptions(include_header=False, delimiter=mark))
+        stream.write(delimiter.join(table.column_names).encode() + b"\n")
+        pacsv.write_csv(table, stream, pacsv.WriteOptions(include_header=False, delimiter=delimiter))
     if extra_metadata:
         notes = {**extra_metadata, CONTENT: digest(path)}
         write_text(notes_file, json.dumps(notes, indent=2, ensure_ascii=False) + "\n", private=private)

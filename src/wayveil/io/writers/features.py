@@ -1,6 +1,6 @@
 """Lines with times: GeoJSON, the trips of kepler.gl, GeoPackage and FlatGeobuf.
 
-A trajectory is a LineString, one of a single point is a Point; the property `times` lists the time of each position.
+A trajectory is a LineString, or a Point if it has a single point. The property `times` lists the time of each position.
 """
 
 import json
@@ -69,7 +69,7 @@ def _features(trajectories: Trajectories, times: Times, kepler: bool) -> Iterato
 def write_vector(
     trajectories: Trajectories, path: Path, kind: str, notes: Notes, *, private: bool, times: Times
 ) -> None:
-    """Write one layer `trips` of lines, with the columns traj_id, user_id, start, end and times (a JSON list)."""
+    """Write one layer `trips` of lines, with the columns traj_id, times (a JSON list) and, with users, user_id."""
     import shapely
 
     pyogrio = gis()
@@ -91,7 +91,7 @@ def write_vector(
         texts = any(isinstance(user, str) for user in users)
         columns["user_id"] = np.array(users, object if texts else np.int64)
     columns["times"] = np.array(lists, object)
-    # GDAL chooses the mode of its file and writes others next to it, so it works in a folder that only the owner opens.
+    # GDAL sets the permissions of its file and writes others next to it, so it works in a folder of the owner alone.
     with atomic_path(path, private=private) as part, TemporaryDirectory(prefix=".", dir=path.parent) as folder:
         written = Path(folder) / f"trips.{kind}"
         pyogrio.raw.write(

@@ -25,7 +25,7 @@ from wayveil.io.writers.stamps import check_times, iso_times
 
 _DAY_S = 86_400
 _SQUARE_DEG = 0.005
-"""Side of the squares, about 500 m; a user's home is in the one with most starts and ends."""
+"""Side of the squares, about 500 m; a user's home is in the one with the most starts and ends."""
 _HOME_DEG = 0.003
 """Largest distance from a user's home, on each axis, at which an activity counts as at home: about 300 m."""
 _USUAL_MODE = "car"
@@ -84,7 +84,7 @@ def write_sumo(
 ) -> None:
     """Write SUMO trips in the order of departure; departures count from local midnight of the first day.
 
-    The user is a parameter of the trip.
+    The user is written as a parameter of the trip.
     """
     clock = _Clock.of(trajectories, notes, timezone)
     leaves = clock.seconds(trajectories.t_utc[trajectories.offsets[:-1]])
@@ -124,8 +124,8 @@ def write_matsim(trajectories: Trajectories, path: Path, options: WriteOptions) 
             out.writelines(_plans(trajectories, leaves_s, mode))
         for i in order.tolist() if trajectories.user is None else ():
             first, last = trajectories.offsets[i], trajectories.offsets[i + 1] - 1
-            leaves = _clock(leaves_s[i])
-            takes = _clock(trajectories.t_utc[last] - trajectories.t_utc[first])
+            leaves = _hms(leaves_s[i])
+            takes = _hms(trajectories.t_utc[last] - trajectories.t_utc[first])
             (x, y), (x_to, y_to) = ((_digits(trajectories.lon[k]), _digits(trajectories.lat[k])) for k in (first, last))
             out.write(
                 f'<person id={quoteattr(str(i))}><plan selected="yes">'
@@ -139,7 +139,7 @@ def write_matsim(trajectories: Trajectories, path: Path, options: WriteOptions) 
 def _plans(trajectories: Trajectories, leaves_s: NDArray[np.float64], mode: str) -> Iterator[str]:
     """One person per user.
 
-    An activity is where the next trip starts, and the last activity is where the last trip ends. If a trip starts away
+    An activity takes place where the next trip starts, and the last one where the last trip ends. If a trip starts away
     from the end of the previous one, the user moved without being recorded, which a plan cannot show.
     """
     users, order, count = _by_user(trajectories)
@@ -155,13 +155,13 @@ def _plans(trajectories: Trajectories, leaves_s: NDArray[np.float64], mode: str)
             if i is None:
                 yield activity + "/>"
             else:
-                leaves, takes = _clock(leaves_s[i]), _clock(t_utc[last[i]] - t_utc[first[i]])
+                leaves, takes = _hms(leaves_s[i]), _hms(t_utc[last[i]] - t_utc[first[i]])
                 yield f'{activity} end_time="{leaves}"/><leg mode="{mode}" dep_time="{leaves}" trav_time="{takes}"/>'
         yield "</plan></person>\n"
 
 
 def _at_home(lon: NDArray[np.float64], lat: NDArray[np.float64], points: NDArray[np.int64]) -> set[int]:
-    """The points near the median of those in the square that has most points."""
+    """The points near the median of those in the square with the most points."""
     degrees = np.column_stack([lon[points], lat[points]])
     _, square, count = np.unique(np.rint(degrees / _SQUARE_DEG), axis=0, return_inverse=True, return_counts=True)
     middle = np.median(degrees[square.ravel() == count.argmax()], axis=0)
@@ -203,8 +203,8 @@ def _comments(notes: Notes, *lines: str) -> Iterator[str]:
         yield f"<!-- {escape(line).replace('--', '- -')} -->\n"
 
 
-def _clock(seconds: float) -> str:
-    """Hours, minutes and seconds; more than 24 hours on later days."""
+def _hms(seconds: float) -> str:
+    """A time as hours, minutes and seconds; later days have more than 24 hours."""
     whole = round(seconds)
     return f"{whole // 3600:02d}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 

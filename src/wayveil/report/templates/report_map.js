@@ -259,7 +259,7 @@
 
   function advance(now) {
     if (!playing) return;
-    // Without motion for those who prefer that: a new picture each second.
+    // For those who prefer reduced motion, a new picture each second.
     if (!calm.matches || now - lastFrame > 1000) {
       const minutes = (Math.min(now - lastFrame, 1000) / 1000) * Number(element("speed").value);
       lastFrame = now;
@@ -373,7 +373,7 @@
     showTip(panel, to);
   }
 
-  // ---- What stands at the place that is pointed at
+  // ---- What is at the place pointed at
 
   function describe(to) {
     const { u, v } = probe, lines = [];
