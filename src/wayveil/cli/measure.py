@@ -52,7 +52,7 @@ def measure(
 
     Epsilon is charged to the ledger, which refuses (exit code 3) if the dataset's total would be exceeded. A dataset
     that is not on the ledger yet is opened with this epsilon as its total. With --expected-trips N,
-    nothing is read or spent without --yes if the noise would hide N trips.
+    it stops before anything is read or spent if the noise would hide N trips, unless --yes is given.
 
     Run `wayveil check` first: rows that cannot be used contribute nothing here, without a message, because whether
     there are any is private.
@@ -122,4 +122,4 @@ def _weak_signal(noise: float, expected_trips: int | None) -> list[str]:
 
 
 _WEAK_SHARE = 0.1
-"""Noise on the count, as a share of the expected count, from which on most of the detail is hidden."""
+"""Noise on the count, as a share of the expected count, above which most detail is hidden."""

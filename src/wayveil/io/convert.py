@@ -44,7 +44,7 @@ def convert(
     source, target
         The file or folder to read, and the file to write; its extension selects the format.
     to
-        One of `wayveil.io.options.WRITABLE`, if the extension does not say it.
+        One of `wayveil.io.options.WRITABLE`, if the extension does not name it.
     times
         "iso" for ISO 8601 text or timestamps, "unix" for seconds; by default that of the format.
     mode

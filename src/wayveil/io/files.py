@@ -122,7 +122,7 @@ def write(
         The file; its extension selects the format (.csv, .parquet, .geo.parquet, .gpx, .geojson, .gpkg, .fgb,
         .kepler.json, .trips.csv, .rou.xml, .plans.xml).
     format
-        The format, if the extension does not say it.
+        The format, if the extension does not name it.
     times
         "iso" or "unix"; by default that of the format.
     mode

@@ -21,7 +21,7 @@ LARGEST_VALUE = 1 << 2 * _HALF_BITS
 _SHRINK = 2.0**-40
 """Share by which a vector is shortened that is still too long after rounding; it doubles with each attempt."""
 _TRIES = 40
-"""Most attempts."""
+"""Maximum number of attempts."""
 _LARGEST_CENTRE, _LARGEST_MULTIPLE = 1 << 20, 1 << 31
 """Limits within which the products of a centre and a multiple are exact in int64."""
 

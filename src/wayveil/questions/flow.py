@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from wayveil.core.prepare import Prepared
 
 MOST_REGIONS = 128
-"""Most regions: the table of pairs then has at most 128² entries."""
+"""Maximum number of regions: the table of pairs then has at most 128² entries."""
 _EXAMPLE_DEPTH = 4
 """Depth of the tree of regions in the example for audit and tests: 16 regions."""
 

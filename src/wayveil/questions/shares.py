@@ -17,7 +17,7 @@ from wayveil.questions.norms import guessed_norm, is_centred, norms_part
 from wayveil.questions.question import Question
 
 LEAST_SIGNAL, FULL_SIGNAL = 3.0, 10.0
-"""Noise units of the count up to which the shares for a weak signal apply, and from which on those for a strong one:
+"""Noise units of the count up to which the shares for a weak signal apply, and above which those for a strong one do:
 N·ε/c of 300 and 1,000. Below that, only the lengths and large blocks have a clear signal, and they get the shares of
 speeds, tables and spikes."""
 GAUSSIAN_POWERS = (4 / 3, 2 / 3)

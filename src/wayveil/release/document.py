@@ -35,7 +35,7 @@ FORMAT = "wayveil-release"
 VERSION = 1
 """The version of the file format."""
 _MOST_BYTES = 1 << 30
-"""Bytes of a release file."""
+"""Maximum size of a release file."""
 _MOST_VALUES = 1 << 24
 """Noisy numbers of one answer."""
 _MOST_ANSWERS = 1000

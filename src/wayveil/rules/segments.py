@@ -40,7 +40,7 @@ class RoadPieces(Protocol):
         ...
 
     def most(self) -> int:
-        """Return how many pieces near a position are looked at."""
+        """Return how many pieces near a position are considered."""
         ...
 
     def near(self, x: Array, y: Array, most: int, xp: ModuleType) -> tuple[Array, Array]:

@@ -16,7 +16,7 @@ LONGEST_S = 5000.0
 """Longest duration of a trip; below `people._LONGEST_S`, the time for which a route avoids areas that will close."""
 # Invented, in the range of phones and taxis.
 MOST_POINTS = 400
-"""Most points of a trajectory."""
+"""Maximum number of points of a trajectory."""
 _INTERVALS_S, _INTERVAL_SHARES = (8.0, 20.0, 40.0, 60.0), (0.07, 0.28, 0.38, 0.27)
 """Sampling intervals, and their shares of the trips."""
 _KNOT_S = 25.0

@@ -25,7 +25,7 @@ from wayveil.simulate.recorders import record
 from wayveil.simulate.routes import Router, make_router, walk
 
 _MOST = 100_000_000
-"""Most trajectories of a dataset."""
+"""Maximum number of trajectories of a dataset."""
 _SHORTEST_S = 120.0
 """Duration of the shortest trip that is recorded."""
 

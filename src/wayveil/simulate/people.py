@@ -13,9 +13,9 @@ from wayveil.simulate.city import City
 USERS_PER_BATCH = 2048
 """Residents drawn at a time."""
 MOST_TRIPS_PER_USER = 140
-"""Most trips of a resident."""
+"""Maximum number of trips of a resident."""
 _ANCHORS_AT_MOST = 130
-"""Most places that residents visit."""
+"""Maximum number of places that residents visit."""
 _TAIL = 1.25
 """Exponent of the number of trips per resident."""
 _REACH_M = 4500.0

@@ -54,7 +54,7 @@ class _Bounded(io.RawIOBase):
         try:
             data = self.stream.read(len(buffer))
         except (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, RuntimeError, NotImplementedError):
-            raise InputError(f"'{self.origin}' is damaged, encrypted or cut off; unpack it first.") from None
+            raise InputError(f"'{self.origin}' is damaged, encrypted or truncated; unpack it first.") from None
         self.left -= len(data)
         if self.left < 0:
             raise _too_much(self.origin)

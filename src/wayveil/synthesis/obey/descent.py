@@ -160,7 +160,7 @@ def _problem(tracks: Tracks, rules: tuple[Rule, ...], scope: Scope) -> _Problem:
 
 
 def _chosen(rules: tuple[Rule, ...], used: list[tuple[int, Rule]]) -> tuple[Rule, ...]:
-    """Return the rules to compile: all if they are few, otherwise those with most violations."""
+    """Return the rules to compile: all if they are few, otherwise those with the most violations."""
     if len(rules) <= DESCENT.few_rules:
         return rules
     least = sorted((number for number, _ in used), reverse=True)[: DESCENT.most_rules][-1:]

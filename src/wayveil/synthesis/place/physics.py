@@ -21,8 +21,8 @@ def physical_times(
 ) -> NDArray[np.float64]:
     """Return t' with whole Δt' >= max(1 s, length / fastest), the same start and, if possible, the same duration.
 
-    The seconds that fast steps lack are taken from the steps with most spare time, so that most gaps do not change. If
-    the spare time of all steps is not enough, the duration grows.
+    The seconds that fast steps lack are taken from the steps with the most spare time, so that most gaps do not change.
+    If the spare time of all steps is not enough, the duration grows.
 
     Parameters
     ----------

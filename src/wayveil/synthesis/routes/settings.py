@@ -93,7 +93,7 @@ class BalanceSettings:
     points_per_route: int = 24
     """Points on each route at which the density of routes is measured."""
     vertex_power: float = 1.5
-    """Exponent of the passage in the weights with which a route passes one of the cells of a block."""
+    """Exponent of the passage: a route crosses a block in one of its cells, drawn in proportion to passage^1.5."""
     step_cells: float = 2.0
     """Maximum step of a route in cells; the slowness cannot vary within a step."""
 
@@ -120,7 +120,7 @@ class RoadSettings:
     end_jitter_m: float = 10.0
     """Standard deviation in metres of the distance of a trip's start or end from its road."""
     parts_per_cell: int = 5
-    """Parts into which a stretch of road as long as a cell is cut, at least."""
+    """Minimum number of parts into which a road is cut per cell width."""
     cover_m: float = 400.0
     """Side in metres of coverage blocks; the map covers a block if it or a neighbour contains a road."""
     max_cover_blocks: int = 12_000
