@@ -37,11 +37,11 @@ def user_column(user: NDArray[np.generic]) -> pa.Array:
     try:
         texts = pa.array(values.tolist(), pa.string())
     except UnicodeEncodeError:
-        raise InputError("Some users hold characters that UTF-8 cannot write.") from None
+        raise InputError("Some user labels contain characters that UTF-8 cannot encode.") from None
     if len(texts) and not pc.min(pc.binary_length(texts)).as_py() > 0:
-        raise InputError("Some users have an empty label; give them one before writing.")
+        raise InputError("Some user labels are empty; fill them in before writing.")
     if len(texts) and pc.max(pc.binary_length(texts)).as_py() > MAX_LABEL_BYTES:
-        raise InputError(f"Some users have labels longer than {MAX_LABEL_BYTES} bytes.")
+        raise InputError(f"Some user labels are longer than {MAX_LABEL_BYTES} bytes.")
     return texts
 
 

@@ -77,7 +77,7 @@ def file_lock(path: Path, name: str, deadline: float) -> Iterator[None]:
 def held(name: str) -> InputError:
     """The error raised at the deadline."""
     return InputError(
-        f"The ledger '{name}' is held by another process; nothing was spent, try again when that has finished."
+        f"The ledger '{name}' is held by another process; nothing was spent. Try again when it has finished."
     )
 
 

@@ -74,7 +74,7 @@ def read_rules(
     scope = scope if isinstance(scope, Scope) else read_scope(os.fspath(scope))
     origin, features = features_of(path_or_dict)
     rules = rules_of(features, origin, [scope] * len(features), roads_of(roads), progress, map_may_miss)
-    refuse_contradictions(rules, scope, f"Rules '{origin}'")
+    refuse_contradictions(rules, scope, f"The rules of '{origin}'")
     return rules
 
 
@@ -95,7 +95,7 @@ def rules_of(
         except RuleError as error:
             message = str(error).rstrip(".")
             stop = "" if message.endswith("?") else "."
-            raise RuleError(f"Rules '{origin}', feature {number}: {message}{stop}") from None
+            raise RuleError(f"Rules file '{origin}', feature {number}: {message}{stop}") from None
     return tuple(rules)
 
 
@@ -116,29 +116,31 @@ def _document(source: str | Path | dict[str, Any]) -> tuple[str, Any]:
             )
         text = read_text(path, MAX_BYTES, "utf-8-sig")
     except TooLargeError:
-        raise RuleError(f"Rules '{path.name}' is larger than {MAX_BYTES >> 20} MB; simplify its shapes.") from None
+        raise RuleError(f"Rules file '{path.name}' is larger than {MAX_BYTES >> 20} MB; simplify its shapes.") from None
     except (OSError, UnicodeDecodeError, ValueError):
-        raise RuleError(f"Rules '{path.name}' cannot be read as text; save it as GeoJSON in UTF-8.") from None
+        raise RuleError(f"Rules file '{path.name}' cannot be read as text; save it as GeoJSON in UTF-8.") from None
     try:
         return path.name, json.loads(text)
     except (ValueError, RecursionError):
-        raise RuleError(f"Rules '{path.name}' is not valid JSON; save it as GeoJSON from QGIS or geojson.io.") from None
+        raise RuleError(
+            f"Rules file '{path.name}' is not valid JSON; save it as GeoJSON from QGIS or geojson.io."
+        ) from None
 
 
 def _features(document: Any, origin: str) -> list[Any]:
     if not isinstance(document, dict) or document.get("type") not in ("FeatureCollection", "Feature"):
-        raise RuleError(f"Rules '{origin}' is not a GeoJSON FeatureCollection; save it from QGIS or geojson.io.")
+        raise RuleError(f"Rules file '{origin}' is not a GeoJSON FeatureCollection; save it from QGIS or geojson.io.")
     crs = document.get("crs")
     if crs is not None:
         properties = crs.get("properties") if isinstance(crs, dict) else None
         name = properties.get("name") if isinstance(properties, dict) else None
         if not isinstance(name, str) or not name.lower().replace("::", ":").endswith(_WGS84):
-            raise RuleError(f"Rules '{origin}' is in another projection; export it in WGS 84 (EPSG:4326).")
+            raise RuleError(f"Rules file '{origin}' is in another projection; export it in WGS 84 (EPSG:4326).")
     features = [document] if document["type"] == "Feature" else document.get("features")
     if not isinstance(features, list) or not features:
-        raise RuleError(f"Rules '{origin}' has no features; draw at least one rule.")
+        raise RuleError(f"Rules file '{origin}' has no features; draw at least one rule.")
     if len(features) > MAX_FEATURES:
-        raise RuleError(f"Rules '{origin}' has more than {MAX_FEATURES} features; merge the shapes of the same rule.")
+        raise RuleError(f"Rules file '{origin}' has more than {MAX_FEATURES} features; merge the shapes of each rule.")
     return features
 
 

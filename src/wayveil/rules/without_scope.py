@@ -58,11 +58,11 @@ def read_without_scope(path: Path, roadmap: RoadMap | None = None, progress: Pro
         within = frame or _ANYWHERE
         streets = roadmap if frame else None
         rules = rules_of(features, origin, [within] * len(features), streets, progress, map_may_miss=True)
-        refuse_contradictions(rules, within, f"Rules '{origin}'")
+        refuse_contradictions(rules, within, f"The rules of '{origin}'")
         return RulesWithoutScope(rules, frame, "" if frame else "No rule has a shape, so there is nothing to draw.")
     # Each rule gets its own box: the descriptions are the same, and places cannot be compared.
     rules = rules_of(features, origin, [_own_frame(outlines) for outlines in shapes], None, progress, map_may_miss=True)
-    refuse_contradictions([rule for rule in rules if not has_place(rule)], _ANYWHERE, f"Rules '{origin}'")
+    refuse_contradictions([rule for rule in rules if not has_place(rule)], _ANYWHERE, f"The rules of '{origin}'")
     return RulesWithoutScope(
         rules, None, "The shapes are too far apart for one picture; note that GeoJSON puts the longitude first."
     )
