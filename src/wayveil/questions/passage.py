@@ -41,7 +41,7 @@ class Passage(Blocks):
     """φ_c(T) = share of T's path in cell c: K places at equal distances along it, each of weight 1/K, so ‖φ‖₁ ≤ 1."""
 
     name: ClassVar[str] = "passage"
-    meaning: ClassVar[str] = "which way they take"
+    meaning: ClassVar[str] = "which route they take"
     resolution: ClassVar[int] = PASSAGE_RESOLUTION
     own_norm: ClassVar[float] = 0.45
     shared_norm: ClassVar[float] = 0.17

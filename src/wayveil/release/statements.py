@@ -46,7 +46,7 @@ def promise(release: Release) -> list[str]:
     factor_text = f"{factor:.2f}" if factor < 100 else f"{factor:.3g}"
     lines = [
         f"Whether or not {thing} in the original data, the probability of every possible result, including this "
-        f"one, changes at most by the factor e^ε = {factor_text}.",
+        f"one, changes by at most a factor of e^ε = {factor_text}.",
         f"For example, someone who was 50 % sure that {thing} in the data can become {_percent(sure)} sure, "
         "whatever else they know and however much they compute.",
         "Nothing was copied: the synthetic trajectories were drawn from noisy counts, without reading the data "
@@ -168,7 +168,7 @@ def not_promised(release: Release, hours_closed: bool | None = False) -> list[st
     ]
     if hours_closed:
         lines.append(
-            "Trips obey areas that are closed at certain hours by departing at other hours, if that is enough: "
+            "Trips avoid areas that are closed at certain hours by departing at other hours, if that is enough: "
             "where people travel at these hours depends mainly on the rules. If too many trips would cross an area, "
             "all trips avoid it at all hours."
         )

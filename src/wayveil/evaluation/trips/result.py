@@ -20,7 +20,7 @@ class TripScore:
 
 @dataclass(frozen=True)
 class TellingFeature:
-    """A feature that differs between real and synthetic trips: medians, and the distance of the distributions."""
+    """A feature that differs between real and synthetic trips: medians, and the distance between the distributions."""
 
     name: str
     group: str

@@ -98,7 +98,7 @@ def sentence(found: tuple[Verdict, ...]) -> str:
     parts = [f"good for {_list(groups['good'])}"] if groups["good"] else []
     parts += [f"rough for {_list(groups['rough'])}"] if groups["rough"] else []
     parts += [f"noise for {_list(groups['noise'])}"] if groups["noise"] else []
-    advice = " Do not use it for what is noise." if groups["noise"] else ""
+    advice = " Do not use it where it is noise." if groups["noise"] else ""
     return f"This data is {'; '.join(parts)}.{advice}"
 
 
