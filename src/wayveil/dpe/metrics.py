@@ -21,7 +21,7 @@ class Metric:
     distance: Callable[[Any, Any, Any, Any], Any] | None
     needs_alignment: bool
     largest: Callable[[int, float, float], float]
-    """(n, 2r, tau) -> lambda: the largest distance of two trajectories, which the paper takes as global sensitivity."""
+    """(n, 2r, tau) -> lambda: the largest distance between two trajectories, the paper's global sensitivity."""
 
 
 def _euclidean_largest(n: int, diameter: float, tau: float) -> float:

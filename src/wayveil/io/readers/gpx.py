@@ -37,7 +37,7 @@ class _RefusedError(Exception):
 
 
 class _DamagedError(InputError):
-    """The file is not a GPX file."""
+    """The file is empty, or not a GPX file."""
 
 
 class _Tracks:

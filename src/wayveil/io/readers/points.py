@@ -81,7 +81,7 @@ def label_problems(what: str) -> dict[int, str]:
 
 
 def usable(points: Points, options: ReadOptions, origin: str) -> Points:
-    """The points without bad rows, or InputError if the options make bad rows an error.
+    """The points without bad rows; InputError if there are any and the options do not leave them out.
 
     A measurement leaves bad rows out whatever `on_bad_rows` says: an error would reveal that there was one.
     """
