@@ -338,7 +338,7 @@ def test_compressed_files_are_read_within_limits(tmp_path, monkeypatch):
     with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
         archive.writestr("a.csv", text)
         archive.writestr("b.csv", text)
-    for name, said in (("cut.csv.gz", "cut off"), ("not.zip", "not a zip"), ("two.zip", "exactly one data file")):
+    for name, said in (("cut.csv.gz", "truncated"), ("not.zip", "not a zip"), ("two.zip", "exactly one data file")):
         with pytest.raises(InputError, match=said):
             read(tmp_path / name)
     monkeypatch.setattr(packed, "MAX_UNPACKED_BYTES", 50)
