@@ -46,7 +46,7 @@ def _alike(what: str, advice: str) -> Measure:
     """The mean distance of the features of one group."""
     return Measure(
         f"{what}: mean Kolmogorov–Smirnov distance of its features",
-        "The distance between the distributions is {value:.2f} (between two real halves: {floor:.2f})",
+        "The distance between the distributions is {value:.2f} ({floor:.2f} between two real halves)",
         f"{what} is as in real trips",
         f"{what} differs somewhat, so look at the features that differ most",
         advice,
@@ -57,7 +57,7 @@ def _alike(what: str, advice: str) -> Measure:
 MEASURES: dict[str, Measure] = {
     "auc": Measure(
         "real against synthetic trips, by a classifier (AUC; 0.5 = indistinguishable)",
-        "The classifier has an AUC of {value:.2f} (on two real halves: {floor:.2f})",
+        "The classifier has an AUC of {value:.2f} ({floor:.2f} on two real halves)",
         "single synthetic trips pass for real ones",
         "many single trips are recognised, so test a model of single trips on real data before use",
         "nearly every synthetic trip is recognised, so use totals and do not take a single trip for a real one",
@@ -72,7 +72,7 @@ MEASURES: dict[str, Measure] = {
     "ks_road": _alike("the relation to roads", "match trips to the map before any use of points on streets"),
     "next_cell": Measure(
         "next 500 m cell, predicted by a model trained on the file, tested on real trips (share of hits)",
-        "A model trained on synthetic trips predicts {value:.0%} of the real moves (trained on real ones: {floor:.0%})",
+        "A model trained on synthetic trips predicts {value:.0%} of real moves ({floor:.0%} if trained on real ones)",
         "routes can be learned from the file",
         "main routes, but not details, can be learned from the file",
         "do not train a model of routes on the file",
@@ -80,7 +80,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "travel_time": Measure(
         "travel time from origin, destination, weekday and hour: mean error on real trips",
-        "Travel times are off by {value:.0f} s on average (with a model trained on real trips: {floor:.0f} s)",
+        "Travel times are off by {value:.0f} s on average ({floor:.0f} s with a model trained on real trips)",
         "travel times can be learned from the file",
         "travel times are rough",
         "do not train a model of travel times on the file",
@@ -90,7 +90,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "link_flow": Measure(
         "trips by link of the map: sum of errors over sum of flows (WAPE)",
-        "Flows by link are off by {value:.0%} (between two real halves: {floor:.0%})",
+        "Flows by link are off by {value:.0%} ({floor:.0%} between two real halves)",
         "flows on single links can be used",
         "flows on busy links can be used",
         "use flows on larger streets or areas and not on single links",
@@ -98,7 +98,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "street_flow": Measure(
         "trips by 250 m of street: sum of errors over sum of flows (WAPE)",
-        "Flows by street are off by {value:.0%} (between two real halves: {floor:.0%})",
+        "Flows by street are off by {value:.0%} ({floor:.0%} between two real halves)",
         "street flows can be used",
         "flows on busy streets can be used",
         "compare streets only roughly",
@@ -106,7 +106,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "directed_street_flow": Measure(
         "trips by 250 m of street and direction: sum of errors over sum of flows (WAPE)",
-        "Flows by street and direction are off by {value:.0%} (between two real halves: {floor:.0%})",
+        "Flows by street and direction are off by {value:.0%} ({floor:.0%} between two real halves)",
         "directions of street flows can be used",
         "directions on busy streets can be used",
         "do not compare the directions of a street",
@@ -114,7 +114,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "cell_speed": Measure(
         "mean speed by 500 m cell: mean error",
-        "Speeds by place are off by {value:.1f} km/h (between two real halves: {floor:.1f})",
+        "Speeds by place are off by {value:.1f} km/h ({floor:.1f} between two real halves)",
         "speeds by place can be used",
         "fast and slow districts can be distinguished",
         "do not use speeds by place",
@@ -123,7 +123,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "hour_speed": Measure(
         "mean speed by hour of the day: mean error",
-        "Speeds by hour are off by {value:.1f} km/h (between two real halves: {floor:.1f})",
+        "Speeds by hour are off by {value:.1f} km/h ({floor:.1f} between two real halves)",
         "speeds by hour can be used",
         "peak and quiet hours can be distinguished",
         "do not use speeds by hour",
@@ -132,7 +132,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "inward": Measure(
         "movement towards the centre by part of the day: root mean square error",
-        "Movement towards the centre is off by {value:.2f} km (between two real halves: {floor:.2f})",
+        "Movement towards the centre is off by {value:.2f} km ({floor:.2f} between two real halves)",
         "tidal flows can be used",
         "tidal flows are weaker or later than in the real data",
         "do not study commuting towards the centre and back",
@@ -141,7 +141,7 @@ MEASURES: dict[str, Measure] = {
     ),
     "stays": Measure(
         "stays (5 minutes within 100 m) in 100 trips, relative to the real number",
-        "There are {value:.2f} times as many stays as in real trips (in the other real half: {floor:.2f} times)",
+        "There are {value:.2f} times as many stays as in real trips ({floor:.2f} times in the other real half)",
         "stays are about as frequent as in real trips",
         "stays are too rare or too frequent, but of the same order",
         "do not study stays",
