@@ -19,7 +19,7 @@ from wayveil.questions.norms import NormBins
 from wayveil.questions.people.rhythm import TRIPS
 from wayveil.release import Release
 from wayveil.synthesis.people.posterior import shapes
-from wayveil.synthesis.trips.draw import systematic
+from wayveil.synthesis.trips.draw import stratified
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -123,7 +123,7 @@ def _inside(bin_of: Integers, bins: int) -> Floats:
 
 def draw_numbers(shares: Floats, count: int, people: int, random: np.random.Generator) -> Integers:
     """Numbers of trips of people, drawn from the shares and adjusted in steps of one until they add up to `count`."""
-    drawn = random.permutation(systematic(shares, people, random)) + 1
+    drawn = random.permutation(stratified(shares, people, random)) + 1
     most = len(shares)
     while (left := count - int(drawn.sum())) != 0:
         step = 1 if left > 0 else -1
