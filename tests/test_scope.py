@@ -79,8 +79,8 @@ def test_damaged_scope_files_are_refused(text):
 
 
 @pytest.mark.parametrize(("box", "said"), [
-    ({"west": 2.5, "east": 2.2}, "the box is wider than 3000 km; its west and east seem exchanged"),
-    ({"west": 2.5, "east": 2.2, "caps": 9}, "the box is wider than 3000 km; its west and east seem exchanged"),
+    ({"west": 2.5, "east": 2.2}, "the box is wider than 3000 km; its west and east seem to be swapped"),
+    ({"west": 2.5, "east": 2.2, "caps": 9}, "the box is wider than 3000 km; its west and east seem to be swapped"),
     ({"south": -85, "west": -179, "north": 85, "east": 179}, "the box is wider than 3000 km; wayveil is made for"),
     ({"south": -60, "west": -20, "north": 70, "east": 60}, "the box is wider than 3000 km; wayveil is made for"),
 ])  # fmt: skip

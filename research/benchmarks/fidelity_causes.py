@@ -39,7 +39,7 @@ def _coordinate_noise_tenth(run: Run) -> Trajectories:
     values = np.column_stack([(x_m - box.x_m) / box.width_m, (y_m - box.y_m) / box.height_m])
     noise = run.mechanism.rows("records", values, np.full(2, 0.5)) - values
     at = np.clip(values + TENTH * noise, 0.0, 1.0)
-    return coordinate_noise._chosen(run, offsets, box.x_m + at[:, 0] * box.width_m, box.y_m + at[:, 1] * box.height_m)
+    return coordinate_noise._copies(run, offsets, box.x_m + at[:, 0] * box.width_m, box.y_m + at[:, 1] * box.height_m)
 
 
 adatrace_transposed = replace(adatrace.adatrace, name="adatrace-transposed", make=_adatrace_transposed)

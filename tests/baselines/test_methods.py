@@ -24,7 +24,7 @@ def test_n_grams_grow_from_the_longest_match():
     rows = np.array([[1, 2, 3, n_gram.END], [4, 2, 5, n_gram.END]] * 500)
     rows = np.column_stack([rows, np.full((1000, n_gram.LONGEST - 4), -1)])
     levels = n_gram._grow(SimpleNamespace(mechanism=without_noise(100, {"grams": 1})), rows)
-    written = n_gram._write(levels, 2_000, np.random.default_rng(0))
+    written = n_gram._draw_sequences(levels, 2_000, np.random.default_rng(0))
     longer = written[np.isin(written[:, 0], [1, 4]) & (written[:, 2] >= 0)]
     assert len(longer) > 500
     assert {tuple(row[:3]) for row in longer} == {(1, 2, 3), (4, 2, 5)}

@@ -212,7 +212,7 @@ def test_synthesize_states_what_it_made(wayveil, folder):
     assert synthesis_summary(made) == "1,234 synthetic trajectories; 3 violate 'park'."
     obeyed = {"violations_after": {}, "changed": {"moved": 74, "retimed": 1469, "replaced": 0}}
     said = synthesis_summary({"trajectories": 1, "rules": ["park"], "diagnostics": obeyed})
-    assert said == "1 synthetic trajectory; all obey the rules (to obey them: 1,469 given other times, 74 moved)."
+    assert said == "1 synthetic trajectory; all obey the rules (to obey them: 1,469 given new times, 74 moved)."
 
 
 def test_measuring_a_synthetic_file_causes_a_note(wayveil, folder):

@@ -195,8 +195,8 @@ def test_small_counts_in_words(wayveil, folder):
     words = list(MEASURE)
     at = words.index("--epsilon")
     said = wayveil("measure", "rides.csv", *words[:at], *words[at + 2 :])
-    assert said.code == 2 and "--epsilon 1 is a common start; see docs/explanation/which-epsilon.md" in said.err
-    assert "common start" not in wayveil("measure", "rides.csv", *words[:-2]).err
+    assert said.code == 2 and "--epsilon 1 is a common value; see docs/explanation/which-epsilon.md" in said.err
+    assert "common value" not in wayveil("measure", "rides.csv", *words[:-2]).err
     for verb in (
         ("measure", "rides.csv", "--epsilon", "1", "--unit", "trajectory", "--dataset", "d"),
         ("evaluate", "a", "b"),

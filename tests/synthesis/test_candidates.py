@@ -49,7 +49,7 @@ from wayveil.synthesis.routes.router import (
 from wayveil.synthesis.routes.routes import Hubs, choose_vias, route
 from wayveil.synthesis.routes.trees import NodeTrees, trees_from
 from wayveil.synthesis.trips.candidates import Trips, draw_trips, take_trips, timed_again
-from wayveil.synthesis.trips.draw import rows_of, shuffled, systematic, within_bins, within_groups
+from wayveil.synthesis.trips.draw import drawn_columns, shuffled, stratified, within_bins, within_groups
 
 few = settings(max_examples=25, deadline=None)
 GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)
@@ -69,9 +69,9 @@ def gap(p, q):
 
 @few
 @given(st.lists(st.floats(0, 10), min_size=1, max_size=20), st.integers(0, 300), st.integers(0, 99))
-def test_systematic_draws_are_within_two_of_what_is_expected(weights, count, seed):
+def test_stratified_draws_are_within_two_of_what_is_expected(weights, count, seed):
     weights = np.array(weights)
-    drawn = systematic(weights, count, rng(seed))
+    drawn = stratified(weights, count, rng(seed))
     assert len(drawn) == count and (np.diff(drawn) >= 0).all()
     even = weights if weights.sum() > 0 else np.ones(len(weights))
     found = np.bincount(drawn, minlength=len(weights))
@@ -91,7 +91,7 @@ def test_within_groups_stays_inside_and_follows_the_weights():
 def test_rows_of_draws_from_its_own_row():
     table = np.array([[0.2, 0.0, 0.6], [0.0, 5.0, 0.0]])
     row = np.repeat([0, 1], 8000)
-    found = rows_of(table, row, rng(3))
+    found = drawn_columns(table, row, rng(3))
     assert (found[8000:] == 1).all()
     assert np.bincount(found[:8000], minlength=3) / 8000 == pytest.approx([0.25, 0, 0.75], abs=0.02)
 
@@ -522,7 +522,7 @@ def test_ends_have_the_shares_of_displacements_and_of_regions(small_estimates):
     out = np.bincount(label, minlength=regions) / grid.cells
 
     # People anywhere go anywhere; but they are said to go shorter ways than that.
-    flow = systematic(np.outer(out, out).ravel(), 20_000, rng(11))
+    flow = stratified(np.outer(out, out).ravel(), 20_000, rng(11))
     here, there = (
         within_groups(everywhere.ravel(), label, which, regions, rng(seed))
         for seed, which in ((12, flow // regions), (13, flow % regions))

@@ -17,16 +17,16 @@ from wayveil.evaluation.floor import FEWEST
 
 WAYPOINTS = 16
 """Waypoints at equal arc length that represent the shape of a trajectory."""
-MOST = 5_000
-"""Trajectories of each side that an attack compares; larger files are sampled, which bounds its time."""
+MOST_COMPARED = 5_000
+"""Maximum number of trajectories from each side that an attack compares; larger files are sampled to save time."""
 _BLOCK = 1 << 22
-"""Distances that are computed at once (32 MB)."""
+"""Number of distances computed at once (32 MB)."""
 _COPY_M = 1.0
 """Metres (root mean square): a record this close is counted as a copy; GPS noise alone is larger."""
 _CHANCE = 0.01
-"""Share of outputs that may be linked to their position in the file by chance, beyond twice the expected one."""
+"""Tolerance on the share of outputs that are linked to their position in the file, above twice that by chance."""
 _NEAR = 0.05
-"""Share of the real trips that have another real trip as close as the threshold for "near"."""
+"""Share of the real trajectories that have another one nearby: it defines the distance that counts as near."""
 
 Vectors = NDArray[np.float64]
 
@@ -64,7 +64,7 @@ def sample(trajectories: Trajectories, most: int, seed: int = 0) -> NDArray[np.i
 
 @dataclass(frozen=True)
 class Linked:
-    """A share with its interval, and the value that a private release may reach."""
+    """A share with its interval, the largest share that a private release may have, and the number of trials."""
 
     share: Rate
     allowed: float
@@ -75,7 +75,7 @@ def nearness(real: Vectors, synthetic: Vectors) -> tuple[Vectors, Vectors]:
     """Metres from real trajectories (at most 5,000) to the nearest other real one, and from synthetic to real ones."""
     if len(real) < FEWEST:
         raise InputError(f"Linkage needs at least {FEWEST} real trajectories.")
-    chosen = np.random.default_rng(0).permutation(len(real))[:MOST]
+    chosen = np.random.default_rng(0).permutation(len(real))[:MOST_COMPARED]
     return _leave_one_out(real, chosen), nearest(synthetic, real)[1]
 
 
@@ -100,6 +100,7 @@ def exact_copies(among_m: Vectors, distance_m: Vectors, confidence: float = CONF
 
 
 def _leave_one_out(real: Vectors, chosen: NDArray[np.int64]) -> Vectors:
+    """Distance of each chosen trajectory to the nearest other real one; reordered for `skip_own`."""
     order = np.r_[chosen, np.setdiff1d(np.arange(len(real)), chosen)]
     return nearest(real[chosen], real[order], skip_own=True)[1]
 
@@ -110,8 +111,8 @@ def linkage(
     """Of the records nearest to some synthetic trajectory, the share that was in the data; ½ if nothing leaked.
 
     The candidates are equally many real and held-out records. Each synthetic trajectory accuses the record nearest to
-    it; each accused record counts once. Under ε-DP the number of right accusations of a random
-    split is dominated by Binomial(accused, e^ε / (1 + e^ε)).
+    it, and each accused record counts once. Under ε-DP, if the split is random, the number of correct accusations is
+    stochastically dominated by Binomial(accused, e^ε / (1 + e^ε)).
     """
     size = min(len(real), len(holdout))
     inside, outside = (np.random.default_rng(k).permutation(len(side))[:size] for k, side in enumerate((real, holdout)))
@@ -132,12 +133,13 @@ def own_linkage(real: Vectors, synthetic: Vectors, confidence: float = CONFIDENC
 
 
 def membership(members: Vectors, others: Vectors, synthetic: Vectors, confidence: float = CONFIDENCE) -> Rate:
-    """Advantage 2·accuracy − 1 of guessing who was in the data, by the distance to the nearest synthetic trajectory.
+    """Advantage 2·accuracy − 1 in guessing who was in the data by the distance to the nearest synthetic one.
 
-    As many members as others are judged; the threshold is chosen on one half, the advantage and its Clopper–Pearson
-    interval come from the other. ε-DP allows tanh(ε/2) on average over random splits into members and others.
+    Equally many members and others are judged; the threshold is chosen on one half, and the advantage and its
+    Clopper–Pearson interval come from the other. ε-DP allows tanh(ε/2) on average over random splits into members and
+    others.
     """
-    size = min(len(members), len(others), MOST)
+    size = min(len(members), len(others), MOST_COMPARED)
     if size < 4:
         raise InputError("Membership inference needs at least four real and four held-out trajectories.")
     inside, outside = (
@@ -148,14 +150,14 @@ def membership(members: Vectors, others: Vectors, synthetic: Vectors, confidence
 
 
 def advantage(inside: Vectors, outside: Vectors, confidence: float = CONFIDENCE) -> Rate:
-    """2·accuracy − 1 of 'member if the number is at most t', t from the first half of each side."""
+    """2·accuracy − 1 of the rule "a member if the value is at most t"; t is chosen on the first half of each side."""
     half = min(len(inside), len(outside)) // 2
     candidates = np.unique(np.concatenate([inside[:half], outside[:half]]))
     gain = np.searchsorted(np.sort(inside[:half]), candidates, side="right") - np.searchsorted(
         np.sort(outside[:half]), candidates, side="right"
     )
     best = int(np.argmax(gain))
-    # Halfway to the next value, because the other half of the runs has other values.
+    # Halfway to the next value, because the other half has other values.
     threshold = float(candidates[best : best + 2].mean())
     size = min(len(inside), len(outside))
     right = int((inside[half:size] <= threshold).sum() + (outside[half:size] > threshold).sum())

@@ -189,7 +189,7 @@ def audit_synthetic(
         raise InputError(f"An audit needs at least {FEWEST} held-out trajectories; give more with holdout=, or none.")
     progress("linkage", 0.0)
     true_shapes, output_shapes = shapes(true, frame), shapes(output, frame)
-    drawn = select(output, attacks.sample(output, attacks.MOST))
+    drawn = select(output, attacks.sample(output, attacks.MOST_COMPARED))
     tests = _copies(true_shapes, shapes(drawn, frame), confidence)
     if len(true) == len(output):
         tests.append(_own(true_shapes, output_shapes, confidence))
@@ -254,7 +254,7 @@ def _against_holdout(
     real: Vectors, synthetic: Vectors, holdout: Vectors, epsilon: float | None, confidence: float
 ) -> list[Test]:
     share = _NO_EPSILON_SHARE if epsilon is None else 1.0 / (1.0 + math.exp(-epsilon))
-    few = synthetic[np.random.default_rng(0).permutation(len(synthetic))[: attacks.MOST]]
+    few = synthetic[np.random.default_rng(0).permutation(len(synthetic))[: attacks.MOST_COMPARED]]
     found = attacks.linkage(real, few, holdout, share, confidence)
     guessed = attacks.membership(real, holdout, synthetic, confidence)
     limit = None if epsilon is None else math.tanh(epsilon / 2)

@@ -1,7 +1,7 @@
 """The published methods that the source paper builds on or compares itself with, for comparison.
 
 Each has two modes: `published=True` follows the authors and is marked as not private; the default closes the leaks.
-A method is imported when it is asked for.
+The module of a method is imported when the method is first used.
 """
 
 from typing import Any

@@ -98,7 +98,7 @@ def _seed_and_number(method: Method) -> None:
     _require(one == again, "the same seeds give different outputs")
     _require(one != other, "the seed changes nothing")
     _require(len(one) == 41, "n= is ignored")
-    # At one epsilon two noises may lead to the same output: all counts are cut, or all are nearly exact.
+    # At one epsilon, two draws of noise may give the same output: all counts are cut, or all are nearly exact.
     pairs = [[method(data, SCOPE, epsilon, seed=1).trajectories for _ in range(2)] for epsilon in (1, 20, 4)]
     _require(any(first != second for first, second in pairs), "the noise depends on the seed alone")
 
@@ -129,13 +129,13 @@ def _ledger_adds_up(method: Method) -> None:
 
 
 def _sums_are_bounded(method: Method) -> None:
-    """One trajectory more moves each answer by at most its sensitivity, given the same earlier answers.
+    """Adding a trajectory changes each answer by at most its sensitivity, given the same earlier answers.
 
-    Vectors of sums move by at most 1 in the L1 norm. Scores (tables) move by at most half the sensitivity that `choose`
-    passes on. Records (tables at full resolution) are covered by the bound of their values. All answers together cost
-    at most ε: the sum of the movements, each in units of its sensitivity and times its share. Given the answers and the
-    seed, the output is the same: nothing reaches it except through the mechanism, not even through the state of the
-    random generator. (Reports of the local model do not go through these calls.)
+    Vectors of sums change by at most 1 in the L1 norm. Scores (tables) change by at most half the sensitivity that
+    `choose` passes on. Records (tables at full resolution) are covered by the bound of their values. All answers
+    together cost at most ε: the sum of the changes, each in units of its sensitivity and times its share. Given the
+    answers and the seed, the output is the same: nothing reaches it except through the mechanism, not even through the
+    state of the random generator. (Reports of the local model do not go through these calls.)
     """
     base, extra = walks(120), walks(1, seed=9, centre_m=4_000.0)
     short = Trajectories(np.array([0, 1]), extra.lon[:1], extra.lat[:1], extra.t_utc[:1])

@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 LONGEST = 60
 """Cells of the longest walk."""
 _SCALINGS = 10
-"""Rounds that scale probabilities of ending to their mean; more than one, because none can be above 1."""
+"""Rounds in which the probabilities of ending are scaled to a given mean; they are cut at 1, so one is not enough."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,13 +32,13 @@ class Walks:
     def draw(self, n: int, rng: np.random.Generator, lengths: Floats | None = None) -> Ints:
         """(n, LONGEST) cells, NOTHING after the end.
 
-        With `lengths`, the weights of 1, 2, … cells, walks have lengths in these proportions, and end earlier in cells
-        where many end.
+        With `lengths`, the weights of 1, 2, … cells, the lengths of walks have these proportions, and a walk is more
+        likely to end in a cell where many end.
         """
         target, exists = neighbour_table(self.across)
         exists = exists.copy()
         exists[:, 4] = False
-        # The ninth option ends the walk; a cell without any weight ends it, too.
+        # Direction 4 (no move) ends the walk. A cell without any weight also ends it.
         weight = np.where(exists, np.maximum(self.move, 0.0), 0.0)
         weight[:, 4] = np.maximum(self.end, 0.0)
         weight[weight.sum(1) <= 0, 4] = 1.0
@@ -59,9 +59,10 @@ class Walks:
 
 
 def _weight_of_end(weight: Floats, left: Floats) -> Floats:
-    """The weight of the end in each row, so that the share `left` gives to this number of cells ends on average.
+    """The weight of ending in each row, such that the wanted share of walks ends with this number of cells.
 
-    It is divided in proportion to the probability of an end by the row's own weights.
+    `left` are the weights of this and of larger numbers of cells. The probability of ending in each row is that of the
+    row's own weights, scaled by a common factor.
     """
     moves, alone = weight.sum(1) - weight[:, 4], weight[:, 4] / weight.sum(1)
     ends = float(left[0] / left.sum()) if left.sum() > 0 else 1.0

@@ -1,10 +1,10 @@
 """The simulated local model: optimised unary encoding (Wang, Blocki, Li, Jha: USENIX Security 2017).
 
 A device with item v of a public domain sends one bit for each item: bit v is 1 with probability p = 1/2, every other
-bit with probability q = 1/(e^ε + 1); a device without an item sends every bit with probability q. For two items, two
-bits differ, and the likelihood ratio is at most p(1 − q) / ((1 − p)q) = (1 − q)/q ≤ e^ε. Against no item one bit
-differs, and the ratio is at most max(p/q, (1 − q)/(1 − p)) ≤ e^ε. Here q is a whole number of 2⁻³², rounded up, so that
-both hold exactly for 32 uniform bits.
+bit with probability q = 1/(e^ε + 1); a device without an item sends every bit with probability q. For two items, the
+probabilities of two bits differ, and the likelihood ratio is at most p(1 − q) / ((1 − p)q) = (1 − q)/q ≤ e^ε. Between
+an item and no item, the probability of one bit differs, and the ratio is at most max(p/q, (1 − q)/(1 − p)) ≤ e^ε. Here
+q is a multiple of 2⁻³², rounded up, so that both bounds hold exactly for 32 uniform bits.
 """
 
 import math
@@ -28,7 +28,7 @@ _BITS_AT_ONCE = 1 << 22
 
 
 def other_bit(epsilon: Fraction) -> Fraction:
-    """q: the smallest multiple of 2⁻³² that is safely at least 1/(e^ε + 1), at most 1/2.
+    """q: a multiple of 2⁻³², at most 1/2, that is at least 1/(e^ε + 1) despite floating-point errors.
 
     Privacy: free: it sees no data.
     """
@@ -68,7 +68,7 @@ class Reporter:
         return self.estimate_many(name, [(device, item)], size)
 
     def estimate_many(self, name: str, rounds: list[tuple[Ints, Ints]], size: int) -> Floats:
-        """The same with several reports of each device, which divide the share of `name` equally; the sum over them.
+        """The sum of the estimates from several reports of each device, which divide the share of `name` equally.
 
         Privacy: spends the share of `name` for each device.
         """

@@ -22,9 +22,9 @@ _WALKERS_AT_ONCE = 50_000
 _RAKING_ROUNDS = 50
 """Rounds of raking that fit trips to the noisy numbers of starts and ends."""
 _TEMPER = 0.7
-"""Power of the chain's own (start, end) that the fit of trips begins with: 0 = independent, 1 = the chain's."""
+"""Power of the chain's own distribution of (start, end) from which the fit begins: 0 = independent, 1 = the chain's."""
 _DIRECTNESS = 0.5
-"""Weight of one more step on the way to the end: a walk prefers short routes, as the authors' trips do."""
+"""Factor on the weight of a route for each of its steps: a walk prefers short routes, as the authors' trips do."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class Edges:
         return np.diff(self.first)
 
     def find(self, source: Ints, target: Ints) -> Ints:
-        """Number of each pair, or -1 where it is none."""
+        """Index of each pair, or -1 if it is not an edge."""
         if len(self.source) == 0:
             return np.full(len(source), -1)
         key = self.source * self.states + self.target
@@ -71,11 +71,11 @@ class Chain:
     step: Floats
     """Probability of each edge, given its source."""
     stop: Floats
-    """Probability to end at each state."""
+    """Probability of ending at each state."""
     visits: Floats
-    """(states, states) expected visits of j from i on: (I − Q)⁻¹."""
+    """(states, states) expected number of visits to j when starting from i: (I − Q)⁻¹."""
     reach: Floats
-    """(states, states) the same with each step weighing _DIRECTNESS: how directly j is reached from i."""
+    """(states, states) the same with Q multiplied by _DIRECTNESS: how directly j is reached from i."""
 
 
 def make_chain(edges: Edges, start: Floats, end: Floats, flow: Floats) -> Chain:
@@ -85,7 +85,7 @@ def make_chain(edges: Edges, start: Floats, end: Floats, flow: Floats) -> Chain:
     flow = flow[keep]
     leaving = np.bincount(edges.source, flow, minlength=edges.states)
     total = leaving + end
-    # A state without successors ends there; a tiny probability to end everywhere keeps the inverse finite.
+    # A walk ends at a state without successors; a tiny probability of ending at every state keeps the inverse finite.
     stop = np.clip(np.where(total > 0, end / np.where(total > 0, total, 1.0), 1.0), 1e-3, 1.0)
     step = flow / leaving[edges.source] * (1 - stop[edges.source])
     stop = np.where(leaving > 0, stop, 1.0)
@@ -99,8 +99,8 @@ def trip_distribution(chain: Chain) -> Floats:
     """(states, states) weights of (start, end): the entropy projection onto the noisy margins, a convex fit.
 
     Each trajectory of L states weighs 1/(L + 1) in the margins, so y = x / (L_ij + 1) is fitted and multiplied back,
-    with L_ij the number of states of the shortest route from i to j. The fit starts from the chain's own (start, end),
-    tempered.
+    with L_ij the number of states of the shortest route from i to j. The fit starts from the chain's own
+    distribution of (start, end), tempered.
     """
     from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import shortest_path

@@ -93,7 +93,7 @@ class SoundMechanism:
         return float(self.budget[name])
 
     def sums(self, name: str, features: Features, size: int) -> NDArray[np.float64]:
-        """Noisy sums; asked again for the same share, a trajectory may use what is left of its norm of 1."""
+        """Noisy sums; over all calls for the same share, the features of a trajectory have a norm of at most 1."""
         rows = int(features.owner.max()) + 1 if len(features.owner) else 0
         check_overflow(max(rows, 1), RESOLUTION)
         whole = clip_l1(quantise(features.value, RESOLUTION), features.owner, rows, RESOLUTION)
@@ -132,7 +132,7 @@ class SoundMechanism:
         return best
 
     def order(self, count: int) -> NDArray[np.int64]:
-        """A random order of `count` private things, from the operating system: a seed must not reveal it."""
+        """A random order of `count` records, from the operating system's randomness: a seed must not reveal it."""
         if self.source.private:
             return np.argsort(np.frombuffer(os.urandom(8 * count), np.uint64), kind="stable")
         return self.rng.spawn(1)[0].permutation(count)
@@ -203,7 +203,7 @@ def sound_mechanism(
     budget = Budget.split(epsilon, shares)
     if account.ledger is not None:
         if not account.dataset:
-            raise InputError("Name the dataset whose budget is spent with dataset=.")
+            raise InputError("A ledger also needs dataset=, the name of the dataset whose budget is spent.")
         lines = [Spend(name, share, f"{method}, trajectory level") for name, share in budget.shares.items()]
         account.ledger.spend(account.dataset, lines, unit=Unit.trajectory(), total_if_new=budget.epsilon)
     return SoundMechanism(budget, account.noise or OpenDPNoise(), rng)

@@ -23,7 +23,7 @@ Ints = NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """One call of a method: the data in metres, the mechanism that may be asked about it, and where to draw from.
+    """One call of a method: the data in metres, the mechanism that answers queries about it, and a random generator.
 
     Privacy: `data` and `t_utc` are not private (trusted side only); in the default mode, everything that reaches the
     output must come through `mechanism`.
@@ -65,7 +65,7 @@ class Run:
         return output_size(self.wanted, count)
 
     def made(self, offsets: Ints, x_m: Floats, y_m: Floats, t_utc: Floats | None = None) -> Trajectories:
-        """The output; without times, t counts the points. Privacy: free (post-processing)."""
+        """The output from points in metres; without times, t counts the points. Privacy: free (post-processing)."""
         return from_points(offsets, x_m, y_m, self.scope, t_utc)
 
 
@@ -93,7 +93,7 @@ class Method:
     leaks: str
     """What the published mode reveals; the sentence begins with "Not private"."""
     shares: Mapping[str, Number]
-    """Weights of the parts of ε in the default mode; each part is asked for exactly once."""
+    """Weights of the parts of ε in the default mode; the method must use every part."""
     published_shares: Mapping[str, Number]
     make: Callable[[Run], Trajectories]
     makes_times: bool = False

@@ -61,7 +61,7 @@ def grow(mechanism: Mechanism, rows: Ints, taxonomy: Taxonomy, count: float) -> 
         name = f"level {depth + 1} specific"
         noisy = mechanism.sums(name, _ones(here, code), max(len(general) * members, 1))[: len(general) * members]
         group = general % groups
-        # The end has one member only.
+        # The group of the end symbol has only one member.
         possible = (group[:, None] < taxonomy.groups) | (np.arange(members) == 0)
         fine = kept(np.where(possible.ravel(), noisy, -np.inf), _threshold(mechanism, name))
         consistent = inferred(grouped[general], noisy.reshape(possible.shape), possible).ravel()[fine]

@@ -22,7 +22,7 @@ def waypoints(offsets: Ints, x_m: Floats, y_m: Floats, count: int) -> tuple[Floa
     along = np.cumsum(step)
     along -= along[offsets[:-1]][owner]
     total = along[offsets[1:] - 1]
-    # One increasing axis for all trajectories: each has the length 1 and begins at its own number.
+    # One increasing axis for all trajectories: trajectory i covers the interval [2i, 2i + 1].
     axis = 2.0 * owner + along / np.maximum(total, 1e-9)[owner]
     wanted = 2.0 * np.arange(m)[:, None] + np.linspace(0.0, 1.0, count)[None] * (total > 0)[:, None]
     places = np.interp(wanted, axis, x_m), np.interp(wanted, axis, y_m)
@@ -34,8 +34,8 @@ def waypoints(offsets: Ints, x_m: Floats, y_m: Floats, count: int) -> tuple[Floa
 def noisy_records(run: Run, values: Floats, weights: Floats, count: float, name: str = "records") -> Floats:
     """Noisy copies of the records: as many as the (noisy) count says, each protected against replacement.
 
-    Published: one for each record. Otherwise a random choice of records in a secret order, filled up with records of
-    the middle value where there are fewer than the count. Lemma: with one record more or less, the chosen records can
+    Published: one for each record. Otherwise a random choice of records in a secret order; if there are fewer than the
+    count, records of middle values are added. Lemma: with one record more or less, the chosen records can
     be coupled so that at most one of them is replaced, and `rows` covers the replacement of one.
 
     Privacy: spends the share of `name`; with `published`, not private.

@@ -23,12 +23,12 @@ MODULES = {
     "generalised": "generalised",
     "rejection": "rejection",
 }
-"""Name of each method and the module of `methods` that has it under that name (dashes become underscores)."""
+"""The module in `methods` that defines each method; there, dashes in its name are underscores."""
 _registered: dict[str, Method] = {}
 
 
 def names() -> tuple[str, ...]:
-    """Every name, in the order of the tables."""
+    """Names of all methods: those of wayveil, then those that were registered."""
     return (*MODULES, *_registered)
 
 

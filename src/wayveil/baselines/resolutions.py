@@ -1,4 +1,4 @@
-"""Trajectories as moves on grids of several resolutions: each step is in the grid of its speed."""
+"""Trajectories as moves on grids of several resolutions; the length of a step determines its grid."""
 
 from dataclasses import dataclass
 
@@ -47,8 +47,8 @@ def grid_of_step(side_m: float, length_m: Floats, use: NDArray[np.bool_]) -> Int
 def symbols_of(grids: list[TwoLevelGrid], x_m: Floats, y_m: Floats, use: NDArray[np.bool_]) -> tuple[Ints, Steps]:
     """The first state of each trajectory, and its symbols until the end.
 
-    A step is: a change to its grid if the walk is in another one, then a move if it leaves the cell. A step over more
-    than a touching cell (in the coarsest grid) is left out.
+    A step consists of a change to its grid, if the walk is in another one, and a move, if it leaves the cell. A move to
+    a cell that does not touch the current one is left out; only steps longer than the coarsest cells make such moves.
     """
     m = len(x_m)
     box = grids[0].box

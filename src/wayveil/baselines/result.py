@@ -7,7 +7,7 @@ from wayveil.core.trajectories import Trajectories
 
 NO_TIME = "The method makes no times: t counts points from 0, one second each, and has no meaning."
 ONE_TRAJECTORY = "One trajectory is protected, not one user with several."
-ONE_DEVICE = "The data of one device is protected, from the server too; the number of devices is public."
+ONE_DEVICE = "The data of one device is protected, even from the server; the number of devices is public."
 
 
 @dataclass(frozen=True)

@@ -11,11 +11,11 @@ from wayveil.core.trajectories import Trajectories
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 NOTHING = -1
-"""Marks the places of a row after its end."""
+"""Fills the rest of a row after the end of its sequence."""
 
 
 def padded(offsets: Ints, symbol: Ints, longest: int, end: int) -> Ints:
-    """(rows, longest) symbols, cut at `longest`; a row that is shorter has `end` once, then NOTHING."""
+    """(rows, longest) symbols, cut at `longest`; a shorter sequence is followed by `end` once, then by NOTHING."""
     size = np.diff(offsets)
     table = np.full((len(size), longest), NOTHING, np.int64)
     rank, owner = ragged.ranks(size), ragged.owners(size)
@@ -32,7 +32,7 @@ def cell_rows(routes: Routes, longest: int, end: int) -> Ints:
 
 
 def drawn_points(run: Run, grid: TwoLevelGrid, cells: Ints) -> Trajectories:
-    """One uniform point in each cell of each row; NOTHING is skipped, and a row of one cell has it twice.
+    """A trajectory from each row: a uniform point in each of its cells, or two points if it has only one cell.
 
     Privacy: free (post-processing).
     """
@@ -43,7 +43,7 @@ def drawn_points(run: Run, grid: TwoLevelGrid, cells: Ints) -> Trajectories:
 
 
 def at_least_two(cells: Ints, leaves: int, rng: np.random.Generator) -> Ints:
-    """The rows with a second place where there is one only; a row of nothing gets a cell at random."""
+    """The rows, each with at least two cells: a single cell is repeated; an empty row gets a random cell twice."""
     if cells.shape[1] < 2:
         cells = np.column_stack([cells, np.full(len(cells), NOTHING)])
     cells = cells.copy()
@@ -55,7 +55,7 @@ def at_least_two(cells: Ints, leaves: int, rng: np.random.Generator) -> Ints:
 
 
 def neighbour_table(across: int) -> tuple[Ints, NDArray[np.bool_]]:
-    """(cells, 9) the cell in each direction (4 = stay), and whether it is inside the grid; row 0 in the south."""
+    """(cells, 9): the cell in each direction (4 = stay), and whether it is inside the grid. Row 0 is in the south."""
     cell, way = np.arange(across**2)[:, None], np.arange(9)[None]
     row, column = cell // across + way // 3 - 1, cell % across + way % 3 - 1
     exists = (row >= 0) & (row < across) & (column >= 0) & (column < across)

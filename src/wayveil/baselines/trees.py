@@ -1,7 +1,7 @@
-"""Trees of symbols: levels of children with counts, drawn from and looked up for many walkers at once.
+"""Trees of symbols: levels of children with counts, which many walkers draw from or look up at once.
 
-Privacy: free (post-processing); the counts are outputs of the mechanism. Candidates are all symbols below each kept
-node, never the ones that occur, so that the tree's shape depends on noisy counts only.
+Privacy: free (post-processing); the counts are outputs of the mechanism. The candidates are all symbols below each
+kept node, not only those that occur, so that the tree's shape depends on noisy counts only.
 """
 
 from dataclasses import dataclass

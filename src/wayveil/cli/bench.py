@@ -47,16 +47,16 @@ def utility(
     ] = None,
     all_metrics: Annotated[bool, typer.Option("--all-metrics", help="Every metric, not only five.")] = False,
     time_limit: Annotated[
-        float, typer.Option("--time-limit", help="Longest duration of one run in seconds; 0 = no limit.")
+        float, typer.Option("--time-limit", help="Maximum duration of one run in seconds; 0 = no limit.")
     ] = 900.0,
     memory_limit: Annotated[
-        float, typer.Option("--memory-limit", help="Most memory of one run in gigabytes; 0 = no limit.")
+        float, typer.Option("--memory-limit", help="Maximum memory of one run in gigabytes; 0 = no limit.")
     ] = 8.0,
     as_json: opt.Json = False,
 ) -> None:
     """Run every method on every dataset at every epsilon, and score the results.
 
-    If it was interrupted, the same command with the same -o runs only what is missing. Each run has a process of its
+    After an interruption, the same command with the same -o runs only what is missing. Each run has a process of its
     own, which is stopped at the limits. The results are computed from the private data and are not for publication.
     """
     from wayveil.evaluation.bench_limits import Limits
@@ -88,7 +88,7 @@ def utility(
 
 @bench_app.command(name="methods", epilog="Example: wayveil bench methods --json")
 def list_methods(as_json: opt.Json = False) -> None:
-    """List every method: reference, what it protects, whether epsilon holds, times, rules and map."""
+    """List every method: its reference, what it protects and why, and whether it uses times, rules or a map."""
     from wayveil.evaluation.methods_table import described, methods_table
 
     if as_json:

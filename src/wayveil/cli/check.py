@@ -7,7 +7,7 @@ import typer
 from wayveil.cli import column_options as col
 from wayveil.cli import options as opt
 from wayveil.cli.argument_names import as_options
-from wayveil.cli.console import NOT_FOR_PUBLICATION, note_clocks, print_json, progress_bar
+from wayveil.cli.console import NOT_FOR_PUBLICATION, note_missing_zone, print_json, progress_bar
 from wayveil.errors import InputError
 
 if TYPE_CHECKING:
@@ -22,7 +22,10 @@ def register(app: typer.Typer) -> None:
 @col.with_columns(bad_rows=False)
 def check(
     file: Annotated[str, typer.Argument(metavar="FILE", help="File or folder of trajectories.")],
-    scope: Annotated[str | None, typer.Option("--scope", help="Also count rows outside this scope.")] = None,
+    scope: Annotated[
+        str | None,
+        typer.Option("--scope", help="Scope file, or the name of a shipped scope; rows outside it are also counted."),
+    ] = None,
     as_json: opt.Json = False,
     *,
     columns: col.Columns,
@@ -37,7 +40,7 @@ def check(
 
     frame = None if scope is None else read_scope(scope)
     if frame is not None:
-        note_clocks(frame)
+        note_missing_zone(frame)
     with progress_bar() as progress:
         report = check_data(file, frame, progress=progress, **columns)
     if as_json:

@@ -13,8 +13,8 @@ Format = Annotated[
     str | None,
     typer.Option(
         "--format",
-        help="csv, parquet, geoparquet, gpx, geojson, jsonl, arrow, gpkg, fgb, shp, geolife, tdrive or cabspotting; "
-        "detected automatically.",
+        help="Format of the input: csv, parquet, geoparquet, gpx, geojson, jsonl, arrow, gpkg, fgb, shp, geolife, "
+        "tdrive or cabspotting; by default detected from the file.",
         rich_help_panel=_PANEL,
     ),
 ]
@@ -27,15 +27,17 @@ LatColumn = Annotated[str | None, typer.Option("--lat-column", help="Column of t
 TimeColumn = Annotated[str | None, typer.Option("--time-column", help="Column of the time.", rich_help_panel=_PANEL)]
 Timezone = Annotated[
     str | None,
-    typer.Option("--timezone", help="Time zone of times without one, such as Europe/Paris.", rich_help_panel=_PANEL),
+    typer.Option("--timezone", help="Time zone of times that have none, such as Europe/Paris.", rich_help_panel=_PANEL),
 ]
 LineColumn = Annotated[
     str | None,
-    typer.Option("--line-column", help="Column of whole lines: WKT, WKB or JSON lists.", rich_help_panel=_PANEL),
+    typer.Option(
+        "--line-column", help="Column with a whole trajectory per row: WKT, WKB or JSON.", rich_help_panel=_PANEL
+    ),
 ]
 IntervalSeconds = Annotated[
     float | None,
-    typer.Option("--interval-seconds", help="Seconds between the points of such a line.", rich_help_panel=_PANEL),
+    typer.Option("--interval-seconds", help="Seconds between points in --line-column.", rich_help_panel=_PANEL),
 ]
 TripColumns = Annotated[
     str | None,
@@ -47,11 +49,11 @@ TripColumns = Annotated[
     ),
 ]
 Decimal = Annotated[
-    str, typer.Option("--decimal", help="Decimal mark of numbers in text: . or ,", rich_help_panel=_PANEL)
+    str, typer.Option("--decimal", help="Decimal separator of numbers in text: . or ,", rich_help_panel=_PANEL)
 ]
 DayFirst = Annotated[
     bool | None,
-    typer.Option("--dayfirst/--no-dayfirst", help="Whether 03/04/2024 is 3 April or 4 March.", rich_help_panel=_PANEL),
+    typer.Option("--dayfirst/--no-dayfirst", help="Read 03/04/2024 as 3 April or as 4 March.", rich_help_panel=_PANEL),
 ]
 DropBadRows = Annotated[
     bool,
@@ -76,14 +78,14 @@ _OPTIONS: dict[str, tuple[str, Any, Any]] = {
     "decimal": ("decimal", Decimal, "."),
     "dayfirst": ("dayfirst", DayFirst, None),
 }
-"""Option -> argument of `wayveil.read`, type and default."""
+"""Name of each option, with the argument of `wayveil.read` that it sets, its type and its default."""
 _BAD_ROWS = "drop_bad_rows"
 
 
 def with_columns(*, bad_rows: bool = True) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the options above in place of its parameter `columns`, which receives their values.
 
-    Without `bad_rows`, there is no option for bad rows: the command treats them in its own way.
+    Without `bad_rows`, there is no --drop-bad-rows: the command handles bad rows in its own way.
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:

@@ -24,11 +24,11 @@ def note(text: str) -> None:
         print("\n".join(map(printable, text.split("\n"))), file=sys.stderr, flush=True)
 
 
-def note_clocks(scope: "Scope") -> None:
+def note_missing_zone(scope: "Scope") -> None:
     """Print a note if the scope has no time zone."""
-    from wayveil.core.scope import no_zone_words
+    from wayveil.core.scope import missing_zone_note
 
-    if words := no_zone_words(scope):
+    if words := missing_zone_note(scope):
         note(words)
 
 
@@ -52,7 +52,7 @@ def synthesis_summary(summary: dict[str, Any]) -> str:
 
 def _changes_text(changed: dict[str, int]) -> str:
     """How many trajectories were changed to obey the rules, in parentheses; empty if none was."""
-    verbs = {"retimed": "given other times", "moved": "moved", "replaced": "replaced", "left_out": "left out"}
+    verbs = {"retimed": "given new times", "moved": "moved", "replaced": "replaced", "left_out": "left out"}
     changes = ", ".join(f"{changed[kind]:,} {verb}" for kind, verb in verbs.items() if changed.get(kind))
     return f" (to obey them: {changes})" if changes else ""
 
@@ -113,7 +113,7 @@ def _bar() -> Iterator[Progress]:
 
 @contextmanager
 def ledger_warnings() -> Iterator[None]:
-    """Warnings about the ledger become notes; other warnings, which may quote values, are not shown."""
+    """Show warnings about the ledger as notes, and no other warnings, because they may quote values of the data."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("ignore")
         warnings.simplefilter("always", LedgerWarning)

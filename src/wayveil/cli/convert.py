@@ -26,7 +26,9 @@ def convert(
         Path,
         typer.Argument(metavar="OUT", help=f"File to write; its extension selects the format: {WRITABLE_ENDINGS}."),
     ],
-    to: Annotated[str | None, typer.Option("--to", help="The format, if the extension does not name it.")] = None,
+    to: Annotated[
+        str | None, typer.Option("--to", help="Format of the output, if the extension does not select it.")
+    ] = None,
     times: opt.Times = None,
     mode: opt.Mode = None,
     split_minutes: Annotated[

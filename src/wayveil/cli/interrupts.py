@@ -29,7 +29,7 @@ def remembered() -> Iterator[None]:
     before = {}
     try:
         for number in INTERRUPTIONS:
-            # `nohup` ignores SIGHUP, which must stay so. None: a handler that Python could not restore.
+            # Keep ignoring SIGHUP under `nohup`. None stands for a handler that Python could not restore.
             ignored = number == getattr(signal, "SIGHUP", None) and signal.getsignal(number) == signal.SIG_IGN
             if not ignored and signal.getsignal(number) is not None:
                 before[number] = signal.signal(number, _interrupt)

@@ -73,14 +73,15 @@ def allow(
     total: Annotated[
         str,
         typer.Option(
-            "--total", help="The new total epsilon, including what is already spent; `none` withdraws the promise."
+            "--total",
+            help="The new total epsilon, including what is already spent; `none` removes it and promises nothing.",
         ),
     ],
     reason: Reason,
     unit: Annotated[
         str | None,
         typer.Option(
-            "--unit", help="What the total applies to: trajectory or user; needed unless only one of them has a total."
+            "--unit", help="What the total applies to: trajectory or user; needed if neither or both have a total."
         ),
     ] = None,
     total_delta: Annotated[

@@ -144,7 +144,7 @@ def _run(words: list[str], facts: list[str]) -> None:
 
 
 _CHOICES = {
-    "epsilon": "How much privacy to spend is your choice: --epsilon 1 is a common start; see "
+    "epsilon": "How much privacy to spend is your choice: --epsilon 1 is a common value; see "
     "docs/explanation/which-epsilon.md.",
     "unit": "Who is protected is your choice: --unit trajectory hides each trip, --unit user all trips of a person.",
     "scope": "The scope states the public limits of the data (box and days): a shipped scope such as --scope "
@@ -154,7 +154,7 @@ _CHOICES = {
 
 
 def _hint(error: Any) -> str:
-    """Help with the choices that have no default."""
+    """Advice on a missing option that has no default because it is a choice; empty for other errors."""
     command = getattr(getattr(error, "ctx", None), "info_name", None)
     option = getattr(getattr(error, "param", None), "name", None)
     if type(error).__name__ != "MissingParameter" or (command != "measure" and option != "scope"):

@@ -9,7 +9,7 @@ import typer
 from wayveil.cli import column_options as col
 from wayveil.cli import options as opt
 from wayveil.cli.argument_names import as_options
-from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar
+from wayveil.cli.console import ledger_warnings, note, note_missing_zone, print_json, progress_bar
 
 
 def register(app: typer.Typer) -> None:
@@ -27,14 +27,14 @@ def measure(
     scope: opt.ScopeName,
     epsilon: Annotated[str, typer.Option("--epsilon", help="How much privacy to spend; 1 is a common choice.")],
     unit: Annotated[str, typer.Option("--unit", help="What is protected: trajectory or user.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The release to write, X.release.json.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="File for the release, such as rides.release.json.")],
     max_per_user: opt.MaxPerUser = None,
     roads: Annotated[
         Path | None,
         typer.Option("--roads", help="The public road map for synthesis; checked before anything is spent."),
     ] = None,
     delta: Annotated[
-        str, typer.Option("--delta", help="Above 0 (such as 1e-6): Gaussian noise, for an (epsilon, delta) guarantee.")
+        str, typer.Option("--delta", help="Delta of the guarantee; above 0 (such as 1e-6), the noise is Gaussian.")
     ] = "0",
     ledger: opt.LedgerFile = None,
     expected_trips: Annotated[
@@ -52,7 +52,7 @@ def measure(
 
     Epsilon is charged to the ledger, which refuses (exit code 3) if the dataset's total would be exceeded. A dataset
     that is not on the ledger yet is opened with this epsilon as its total. With --expected-trips N,
-    it stops before anything is read or spent if the noise would hide N trips, unless --yes is given.
+    nothing is read or spent without --yes if the noise would hide N trips.
 
     Run `wayveil check` first: rows that cannot be used contribute nothing here, without a message, because whether
     there are any is private.
@@ -70,14 +70,14 @@ def measure(
 
     if says_synthetic(Path(file)):
         note(f"'{Path(file).name}' is marked as synthetic; did you mean to pass the private data?")
-    note_clocks(read_scope(scope))
+    note_missing_zone(read_scope(scope))
     protects = parse_unit(unit, max_per_user)
     noise, gaussian = count_noise(epsilon=epsilon, unit=protects, delta=delta), exact_delta(delta) > 0
     check_signal(noise, protects, expected_trips=expected_trips, accept=yes, delta=gaussian, wording=OPTIONS)
     announce = [noise_words(noise, protects, delta=gaussian), *_weak_signal(noise, expected_trips)]
     if expected_trips is not None and protects.kind == "trajectory":
         expected = plan(trips=expected_trips, scope=scope, epsilon=epsilon, unit=protects, delta=delta)
-        announce.append(f"{expected} See wayveil plan.")
+        announce.append(f"{expected} For details, run: wayveil plan.")
     if advice := delta_advice(protects, gaussian, OPTIONS):
         announce.append(advice)
 
@@ -102,7 +102,7 @@ def measure(
     print(f"release: {output}", flush=True)
     account = next(one for one in Ledger(ledger).datasets() if one.name == clean_name(dataset))
     left = " and ".join(left_words(account)) or "no total is set"
-    note(f"Epsilon {spent} of '{dataset}' is spent at {release.unit} level; {left} (wayveil ledger show).")
+    note(f"Epsilon {spent} was spent on '{dataset}' at {release.unit} level; {left} (see: wayveil ledger show).")
     for words in (low_count_text(release, advice=True), large_epsilon_text(release)):
         if words:
             note(as_options(words))
@@ -122,4 +122,4 @@ def _weak_signal(noise: float, expected_trips: int | None) -> list[str]:
 
 
 _WEAK_SHARE = 0.1
-"""Noise on the count, as a share of the expected count, above which most detail is hidden."""
+"""Noise on the count, as a share of the expected count, above which most of the detail is hidden."""

@@ -48,7 +48,7 @@ def synthesize(
     loss: Annotated[
         str, typer.Option("--loss", help="Loss: mean-square, absolute, signed or sum-square.")
     ] = "mean-square",
-    metric: Annotated[str, typer.Option("--metric", help="euclidean, frechet or soft-dtw.")] = "euclidean",
+    metric: Annotated[str, typer.Option("--metric", help="Distance: euclidean, frechet or soft-dtw.")] = "euclidean",
     smoothing: Annotated[
         float, typer.Option("--smoothing", help="Smoothing of frechet and soft-dtw, in metres.")
     ] = 50.0,
@@ -58,7 +58,9 @@ def synthesize(
     ] = None,
     no_align: Annotated[bool, typer.Option("--no-align", help="Do not pad trajectories to equal length.")] = False,
     subset: Annotated[int | None, typer.Option("--subset", help="Use a random subset of this size.")] = None,
-    precision: Annotated[str | None, typer.Option("--precision", help="float64, float32, tf32 or bf16.")] = None,
+    precision: Annotated[
+        str | None, typer.Option("--precision", help="Floating-point precision: float64, float32, tf32 or bf16.")
+    ] = None,
     seed: Seed = 0,
     *,
     columns: col.Columns,
@@ -133,7 +135,7 @@ def constraints(
     seed: Seed = 1,
     as_json: opt.Json = False,
 ) -> None:
-    """Run 50 simulated trajectories with a closed disc and a box, with and without penalty terms."""
+    """Apply the method to 50 simulated walks, with and without penalty terms for a closed disc and a box."""
     from wayveil.reproduction.constraints import run
 
     _announce()

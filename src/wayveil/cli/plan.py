@@ -34,15 +34,17 @@ def plan(
             "--users", parser=whole_number, metavar="U", help="About how many users there are (with --unit user)."
         ),
     ] = None,
-    delta: Annotated[str, typer.Option("--delta", help="Above 0 (such as 1e-6): Gaussian noise.")] = "0",
+    delta: Annotated[
+        str, typer.Option("--delta", help="Delta of the guarantee; above 0 (such as 1e-6), the noise is Gaussian.")
+    ] = "0",
     as_json: opt.Json = False,
 ) -> None:
-    """Estimate the errors of a measurement, and what other settings would change; nothing is read or spent.
+    """Estimate the errors of a measurement, and how other settings would change them; nothing is read or spent.
 
     The error of the number of trips follows from the noise; it assumes that users' numbers of trips are geometrically
     distributed. The other errors were measured on simulated cities of two sizes (4 and 12 km). An error of 20 % means
-    that a fifth of the trips (for streets, of the distance) is counted between the wrong zones or in the wrong cell
-    or hour, or that lengths are off by a fifth. On real data the errors may be quite different.
+    that a fifth of the trips (for streets, of the distance) is counted in the wrong pair of zones, cell or hour, or
+    that lengths are off by a fifth. On real data the errors may be quite different.
     """
     from wayveil.cli.console import print_json
     from wayveil.workflow.plan import plan as make_plan

@@ -9,7 +9,7 @@ import typer
 
 from wayveil.cli import options as opt
 from wayveil.cli.argument_names import as_options
-from wayveil.cli.console import note, note_clocks, print_json, progress_bar
+from wayveil.cli.console import note, note_missing_zone, print_json, progress_bar
 from wayveil.errors import InputError
 
 _EXAMPLE = "Example: wayveil rules check rules.geojson --scope san-francisco --roads sf_roads.parquet"
@@ -74,7 +74,7 @@ def check(
     why_not = _failure(lambda: check_outputs([picture], inputs=[file, scope, roads]), raised=output is not None)
     frame = None if scope is None else read_scope(scope)
     if frame is not None:
-        note_clocks(frame)
+        note_missing_zone(frame)
     with progress_bar() as progress:
         checked = check_rules(file, frame, roads_of(roads), progress)
         why_not = why_not or checked.why_no_frame
@@ -129,7 +129,7 @@ def draw(
     with progress_bar() as progress:
         progress("reading the road map", 0.0)
         write_editor(output, scope, roads=roads_of(roads), rules=rules, progress=progress)
-    note_clocks(read_scope(scope))
+    note_missing_zone(read_scope(scope))
     if as_json:
         print_json({"page": str(output)})
     else:

@@ -7,7 +7,7 @@ import typer
 
 from wayveil.cli import options as opt
 from wayveil.cli.argument_names import as_options
-from wayveil.cli.console import ledger_warnings, note, note_clocks, print_json, progress_bar, synthesis_summary
+from wayveil.cli.console import ledger_warnings, note, note_missing_zone, print_json, progress_bar, synthesis_summary
 from wayveil.errors import InputError
 
 
@@ -37,7 +37,7 @@ def run(
     if file is None:
         raise InputError("Give a run file; `wayveil run --template` prints one to fill in.")
     plan = read_run(file)
-    note_clocks(read_scope(plan.measure.scope))
+    note_missing_zone(read_scope(plan.measure.scope))
     with ledger_warnings(), progress_bar() as progress:
         done = do_run(plan, say=note, progress=progress)
     if not done["spent"]:

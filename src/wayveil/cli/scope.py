@@ -26,20 +26,21 @@ def register(app: typer.Typer) -> None:
 
 
 def new(
-    name: Annotated[str | None, typer.Option("--name", help="Name of the scope, printed on the release.")] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the scope; the release states it.")] = None,
     bbox: Annotated[
         tuple[float, float, float, float] | None,
         typer.Option("--bbox", metavar="S W N E", help="South, west, north and east in degrees."),
     ] = None,
-    timezone: Annotated[str | None, typer.Option("--timezone", help="Such as Europe/Paris.")] = None,
+    timezone: Annotated[str | None, typer.Option("--timezone", help="Time zone, such as Europe/Paris.")] = None,
     days: Annotated[
-        tuple[str, str] | None, typer.Option("--days", metavar="FIRST LAST", help="First and last day, as 2024-03-04.")
+        tuple[str, str] | None,
+        typer.Option("--days", metavar="FIRST LAST", help="First and last day, such as 2024-03-04 2024-03-31."),
     ] = None,
     hours: Annotated[
         str | None, typer.Option("--hours", help="Hours of the day, such as 06:00-11:00; all day if left out.")
     ] = None,
     roads: Annotated[
-        Path | None, typer.Option("--roads", help="Without --bbox: a public road map whose extent is the box.")
+        Path | None, typer.Option("--roads", help="Public road map whose extent becomes the box, instead of --bbox.")
     ] = None,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="File to write; by default standard output.")

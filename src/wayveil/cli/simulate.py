@@ -27,7 +27,7 @@ def simulate(
     seed: Annotated[int, typer.Option(min=0, help="The same seed gives the same city and the same trips.")] = 0,
     size_km: Annotated[
         tuple[float, float] | None,
-        typer.Option("--size-km", help="Width (east–west) and height (north–south), such as 12 10."),
+        typer.Option("--size-km", help="Width (east–west) and height (north–south) of the city, such as 12 10."),
     ] = None,
     pattern: Annotated[str, typer.Option(help="Street pattern: mixed, grid or organic.")] = "mixed",
     hot_spots: Annotated[int, typer.Option(min=1, max=100, help="Number of destinations besides homes.")] = 9,
@@ -36,14 +36,18 @@ def simulate(
     scope_out: Annotated[Path | None, typer.Option("--scope-out", help="Also write the scope (.toml).")] = None,
     diaries: Annotated[
         bool,
-        typer.Option("--diaries", help="Whole days from home to home: each trip starts where the last one ended."),
+        typer.Option(
+            "--diaries", help="Simulate whole days from home to home: each trip starts where the last one ended."
+        ),
     ] = False,
     kinematics: Annotated[
-        bool, typer.Option("--kinematics", help="Stops at red lights, slower turns, bounded acceleration.")
+        bool, typer.Option("--kinematics", help="Simulate stops at red lights, slower turns and bounded acceleration.")
     ] = False,
     recorders: Annotated[
         bool,
-        typer.Option("--recorders", help="GPS devices that record by time or by distance, with gaps and errors."),
+        typer.Option(
+            "--recorders", help="Simulate GPS devices that record by time or by distance, with gaps and errors."
+        ),
     ] = False,
     force: Annotated[bool, typer.Option("--force", help="Overwrite existing files.")] = False,
     as_json: opt.Json = False,

@@ -32,7 +32,9 @@ def synthesize(
     ] = None,
     people: Annotated[
         int | None,
-        typer.Option("--people", min=1, help="Number of people instead of -n; needs a release of --unit user."),
+        typer.Option(
+            "--people", min=1, help="Number of people instead of -n; needs a release measured with --unit user."
+        ),
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", min=0, help="The same seed gives the same output.")] = None,
     estimator: Annotated[str, typer.Option(help="How the noisy fields are smoothed: learned or bayes.")] = "learned",

@@ -20,12 +20,12 @@ from wayveil.core.week import DAY_S, WEEK_S
 EARTH_RADIUS_M = 6_371_008.8
 """Mean radius of the Earth (IUGG), in metres."""
 _METRES_PER_DEGREE = math.radians(1.0) * EARTH_RADIUS_M
-"""Of latitude, on the sphere."""
+"""Metres per degree of latitude on the sphere."""
 _HOURS = re.compile(r"\s*([0-9]{1,2}):([0-5][0-9])\s*-\s*([0-9]{1,2}):([0-5][0-9])\s*", re.ASCII)
 _WIDEST_KM = 3_000.0
 """Wider boxes are refused: the local projection would be too distorted."""
 _LONGEST_KM = 100_000.0
-"""Longest cap on the length of a trajectory."""
+"""Largest cap on the length of a trajectory."""
 
 
 class Caps(BaseModel):
@@ -68,7 +68,7 @@ class Scope(BaseModel):
     first_day: dt.date | None = None
     last_day: dt.date | None = None
     hours: str | None = None
-    """Hours of the day covered, such as "06:00-11:00", on the clocks of the zone; None for all day."""
+    """Hours of the day covered, such as "06:00-11:00", in local time; None for all day."""
     caps: Caps
 
     @model_validator(mode="before")
@@ -114,7 +114,7 @@ class Scope(BaseModel):
             raise ValueError("first_day and last_day must be between the years 1901 and 2999")
         if max(self.width_m, self.height_m) > _WIDEST_KM * 1000:
             remedy = (
-                "its west and east seem exchanged"
+                "its west and east seem to be swapped"
                 if self.west > self.east
                 else "wayveil is made for cities and regions"
             )
@@ -180,7 +180,7 @@ class Scope(BaseModel):
         return lon, lat
 
     def time_window(self) -> tuple[float, float] | None:
-        """First and last instant of the days covered, in Unix seconds, or None if the scope names no days."""
+        """Start of the first day and end of the last day, in Unix seconds; None if the scope names no days."""
         if self.first_day is None or self.last_day is None:
             return None
         first = dt.datetime.combine(self.first_day, dt.time(), self.zone)
@@ -189,17 +189,20 @@ class Scope(BaseModel):
 
     @property
     def hours_window_s(self) -> tuple[float, float] | None:
-        """Start of the hours in seconds after midnight, and their length; None if the scope covers all day."""
+        """Start, in seconds after midnight, and length of the hours; None if the scope covers all day."""
         return _clock_window(self.hours)
 
     def seconds_into_hours(self, t_utc: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Seconds since the hours last began, in [0, 86400); an instant is inside if that is less than their length."""
+        """Seconds since the hours last began, in [0, 86400).
+
+        An instant is within the hours if this is less than their length.
+        """
         window = self.hours_window_s
         begin = 0.0 if window is None else window[0]
         return np.asarray((self.local_seconds(t_utc) - begin) % DAY_S)
 
     def local_seconds(self, t_utc: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Seconds since Monday 00:00 of each instant's week, on the clocks of the scope's zone, in [0, 604800)."""
+        """Seconds since Monday 00:00 of each instant's week, in local time, in [0, 604800)."""
         # Unix time begins on a Thursday.
         return (t_utc + self._utc_offsets(np.asarray(t_utc, float)) + 3 * DAY_S) % WEEK_S
 
@@ -208,9 +211,9 @@ class Scope(BaseModel):
 
 
 def _clock_window(text: object) -> tuple[float, float] | None:
-    """Start in seconds after midnight and length of hours such as "06:00-11:00"; over midnight if the end is earlier.
+    """Start, in seconds after midnight, and length of hours such as "06:00-11:00"; past midnight if the end is earlier.
 
-    None if there are no hours, or if they are not written like this.
+    None if there are no hours or they do not have this form.
     """
     match = _HOURS.fullmatch(text) if isinstance(text, str) else None
     if match is None:
@@ -222,18 +225,18 @@ def _clock_window(text: object) -> tuple[float, float] | None:
     return float(start), (end - start) % DAY_S
 
 
-def no_zone_words(scope: Scope) -> str | None:
-    """A sentence for the user if the scope names no time zone, so that UTC was not chosen deliberately; else None."""
+def missing_zone_note(scope: Scope) -> str | None:
+    """A sentence for the user if the scope names no time zone; None if it does, even if that is UTC."""
     if "timezone" in scope.model_fields_set:
         return None
     return (
-        f"The scope '{scope.name}' names no time zone, so hours and weekdays are counted in UTC; write one into it, "
+        f"The scope '{scope.name}' names no time zone, so hours and weekdays are counted in UTC; add one, "
         'such as timezone = "Europe/Paris".'
     )
 
 
 def _default_caps(diagonal_km: float) -> dict[str, float]:
-    """Caps from the size of the city: a length of four diagonals, a day, 500 points, motorway speed."""
+    """Caps from the size of the city: 500 points, four times its diagonal, half a day or a day, and motorway speed."""
     return {
         "points": 500,
         # If the box is far too large, the error should name the box, not a cap that the user did not write.

@@ -1,7 +1,8 @@
-"""How residuals r_i = q(D', T'_i) - target_i become one number, Eq. (target function).
+"""How residuals r_i = q(D', T'_i) - target_i are combined into one number (the paper's "target function").
 
-The equation is printed without a norm. Each reading is a pair: the loss L(r), and its slopes c_i = dL/dr_i, which is
-all that the kernel needs. What the readings do was found on simulated data; see docs/explanation/reproduction.md.
+The paper prints the equation without a norm, so it can be read in several ways. Each reading is a pair: the loss L(r),
+and its slopes c_i = dL/dr_i, which are all that the kernel needs. The readings were compared on simulated data; see
+docs/explanation/reproduction.md.
 """
 
 from typing import Any
@@ -21,9 +22,9 @@ def check_loss(loss: str) -> str:
 def loss_and_slopes(residuals: Any, loss: str) -> tuple[Any, Any]:
     """L(r) and dL/dr_i for residuals of shape (m,).
 
-    - `mean-square`: L = mean of (r_i / m)^2. The settled reading: it neither diverges nor collapses with lr 0.1.
+    - `mean-square`: L = mean of (r_i / m)^2. The default: it neither diverges nor collapses at learning rate 0.1.
     - `absolute`: L = sum of |r_i|. Larger steps; the constraints experiment needs them.
-    - `signed`: L = sum of -r_i, Eq. (target function) to the letter. The trajectories fly apart.
+    - `signed`: L = sum of -r_i, the equation taken literally. The trajectories diverge.
     - `sum-square`: L = sum of r_i^2. Diverges with the paper's learning rates.
     """
     import jax.numpy as jnp

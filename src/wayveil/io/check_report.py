@@ -222,7 +222,7 @@ class CheckReport:
         return "\n".join(lines)
 
     def moment(self, seconds: float | None) -> str:
-        """A time as text on the clocks of the scope's zone, to the second; "none" if there is none."""
+        """A time as text in local time, to the second; "none" if there is none."""
         if seconds is None:
             return "none"
         moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=round(seconds))

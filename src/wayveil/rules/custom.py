@@ -20,8 +20,8 @@ from wayveil.rules.rule import Rule
 class Custom(Rule):
     """penalty = the user's function of (x, y, t); a point breaks the rule where the function is above zero.
 
-    x and y are metres east and north of the scope's south-west corner, t the seconds since Monday 00:00 on the clocks
-    of the scope's zone. The function is written with jax.numpy and returns one value >= 0 for each point.
+    x and y are metres east and north of the scope's south-west corner, and t is the time in seconds since Monday 00:00,
+    local time. The function is written with jax.numpy and returns one value >= 0 for each point.
     """
 
     function: Callable[[Array, Array, Array], Array]

@@ -33,7 +33,7 @@ class Motion:
     t_s: Array
     """(n,) elapsed seconds; any origin that is the same for the points of one trajectory."""
     week_s: Array
-    """(n,) seconds since Monday 00:00 on the clocks of the scope's zone."""
+    """(n,) seconds since Monday 00:00 in local time."""
     joins: Array
     """(n - 1,) whether points i and i + 1 belong to the same trajectory."""
     offsets: Array

@@ -53,7 +53,7 @@ from wayveil.synthesis.shard import (
 from wayveil.synthesis.single_points import draw_single_points, mixed
 from wayveil.synthesis.trips.candidates import Trips, draw_trips, timed_again
 from wayveil.synthesis.trips.departures import departures
-from wayveil.synthesis.trips.draw import systematic, within_groups
+from wayveil.synthesis.trips.draw import stratified, within_groups
 from wayveil.synthesis.trips.pairs import integer_trips
 
 _DRAWING = "drawing trajectories"
@@ -190,7 +190,7 @@ def _draw_trips(model: Model, count: int, random: np.random.Generator, progress:
 
     # Rules.
     def other_tracks(number: int) -> Tracks:
-        others = systematic(fit.weight, number, random)
+        others = stratified(fit.weight, number, random)
         return timed_tracks(estimates, model.prior, pool, slowness, others, random)
 
     obedient = obedient_tracks(

@@ -29,7 +29,7 @@ def files_of(names: Sequence[str], folder: Path) -> list[Path]:
 
 
 def check_folder(names: Sequence[str], folder: Path, inputs: Sequence[Any], *, force: bool) -> None:
-    """InputError unless the files can be written; called before the work. Creates the folder if it does not exist."""
+    """Create the folder if needed, and raise an InputError if a file cannot be written, before any work is done."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError:
@@ -68,7 +68,7 @@ def write_tables(
 
 
 def _write_geopackage(tables: Sequence[Table], path: Path, private: bool) -> None:
-    """One layer for each table; those without places have no geometry."""
+    """One layer for each table; tables without places have no geometry."""
     import shapely
 
     pyogrio = gis()

@@ -1,6 +1,6 @@
-"""`wayveil.synthesize`: like `wayveil.synthesis.recipe`, for objects or their files.
+"""`wayveil.synthesize`: calls `wayveil.synthesis.recipe` with a release, a map and rules that may be given as files.
 
-Synthesis itself opens no file; paths are read here.
+The package `synthesis` opens no files, so they are read here.
 """
 
 import os
@@ -44,14 +44,15 @@ def synthesize(
     release
         The result of `measure`, or its file.
     roads
-        A public road map (or its file) as a better prior; where it has no roads, a grid is used.
+        A public road map (or its file) for the trips to follow; where it has no roads, a grid is used.
     rules
         Traffic rules (or their file) that the output obeys; the scope's bounds always hold.
     n
         Number of trajectories; by default the noisy count of the release.
     people
-        Number of people instead, with as many trips as the release implies. Trips then have a `user`. They also have
-        one without this argument if the release, measured with unit="user", answers questions about people.
+        Number of people, instead of `n`; they make as many trips as the release implies, and each trip has a `user`.
+        Without this argument, trips have one if the release was measured with unit="user" and answers questions about
+        people.
     seed
         The same seed gives the same trajectories. It does not affect the noise of the release.
     estimator

@@ -1,11 +1,11 @@
-"""AdaTrace (Gursoy, Liu, Truex, Yu, Wei: CCS 2018), our own code from the paper.
+"""AdaTrace (Gursoy, Liu, Truex, Yu, Wei: CCS 2018), reimplemented from the paper.
 
 A density-aware two-level grid, a first-order Markov chain over the coarse cells, the distribution of trips, a route
 length for each trip, and walks that end where the trip ends.
 
-Not here: the paper's three defences against attacks, which read the raw data while synthesising. The authors' program
-has the same scores as a grid whose second-level cells are transposed inside their coarse cells
-(`research/benchmarks/fidelity_causes.py`); here they are not transposed.
+Not here: the paper's three defences against attacks, which read the raw data while synthesising. The scores of
+the authors' program are reproduced if rows and columns of the second-level cells are exchanged inside each coarse cell
+(`research/benchmarks/fidelity_causes.py`); here they are not.
 """
 
 from dataclasses import dataclass
@@ -45,14 +45,14 @@ VISITS_PER_LEAF = 10.0
 """Constant c of adaptive grids (Qardaji, Yang, Li: ICDE 2013), from which the paper takes its grid: a coarse cell of N
 noisy visits is split into sqrt(N ε / c) in each direction."""
 LEAKS = (
-    "Not private: box and number of trajectories are exact, second-level densities carry no noise, the family of each "
-    "trip's route lengths and their largest value are read from the raw data, noise is floating-point."
+    "Not private: box and number of trajectories are exact; second-level densities carry no noise; the family of each "
+    "trip's route lengths and their largest value are read from the raw data; noise is floating-point."
 )
 
 
 @dataclass(frozen=True, eq=False)
 class _Model:
-    """Everything that the walks read."""
+    """The estimates from which the walks are drawn."""
 
     grid: TwoLevelGrid
     leaf_weight: Floats
@@ -92,7 +92,7 @@ def _measure(run: Run) -> _Model:
 def _second_level(
     data: Metres, coarse: TwoLevelGrid, count: float, mechanism: Mechanism, published: bool
 ) -> tuple[TwoLevelGrid, Floats]:
-    """Dense cells are split, as for adaptive grids; weights of leaves."""
+    """The grid whose dense cells are split, as in adaptive grids, and the weights of its leaves."""
     offsets, x_m, y_m = data
     owner = ragged.owners(np.diff(offsets))
     visits = mechanism.sums("grid", by_trajectory(owner, coarse.locate(x_m, y_m)), ACROSS**2)

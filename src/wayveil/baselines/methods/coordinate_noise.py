@@ -1,14 +1,15 @@
-"""Noise on coordinates (Jiang, Shao, Bressan, Kister, Tan: SSDBM 2013: CNoise and SDD), and a variant by DTW.
+"""Noise on trajectories: CNoise and SDD (Jiang, Shao, Bressan, Kister, Tan: SSDBM 2013), and a variant that uses DTW.
 
-Three methods that publish a noisy copy of each trajectory with the map's size as the sensitivity:
+Three methods that replace each trajectory by a randomised one, with the size of the map as the sensitivity:
 
 - `coordinate_noise`: Laplace noise on every coordinate of every point;
 - `distance_direction`: noise on the distance and the direction of each step (SDD);
 - `nearest_candidate`: one of a set of candidate trajectories, by the exponential mechanism with dynamic time warping as
   the score. This is our reading of "the same with DTW"; the text of the paper was not available.
 
-The default mode reduces each trajectory to eight points at equal arc length, because the number of points is private,
-and releases a noisy number of records (see `records.noisy_records`).
+Each trajectory is reduced to eight points at equal arc length, because its number of points is private; only the
+published mode of `coordinate_noise` keeps all points. The default mode releases a noisy number of records (see
+`records.noisy_records`).
 """
 
 import numpy as np
@@ -22,15 +23,15 @@ from wayveil.core.trajectories import Trajectories
 Floats = NDArray[np.float64]
 
 POINTS = 8
-"""Points at equal arc length to which the default mode reduces a trajectory."""
+"""Points at equal arc length to which a trajectory is reduced."""
 CANDIDATES = 16
-"""Number of candidate trajectories; each record draws noise for each candidate."""
-_LEAKS = "Not private: box, number of trajectories, number of points{more} are exact, {epsilon}noise is floating-point."
+"""Number of candidate trajectories; noise is drawn for each pair of a record and a candidate."""
+_LEAKS = "Not private: box, number of trajectories and {more} are exact; {epsilon}noise is floating-point."
 _SHARES = {"count": "0.05", "records": "0.95"}
 
 
-def _into(values: Floats) -> Floats:
-    """Values reflected at the borders into [0, 1]; clipping would pile up points there."""
+def _reflected(values: Floats) -> Floats:
+    """Values reflected at 0 and 1 into [0, 1]; clipping would pile up points at the borders."""
     folded: Floats = 1.0 - np.abs(1.0 - np.mod(values, 2.0))
     return folded
 
@@ -41,16 +42,16 @@ def _coordinates(run: Run) -> Trajectories:
     box = run.box
     if run.published:
         values = np.column_stack([(x_m - box.x_m) / box.width_m, (y_m - box.y_m) / box.height_m])
-        # Every point spends the whole epsilon, as if it were the only one: this is how the authors treat a trajectory.
-        noisy = _into(run.mechanism.rows("records", values, np.full(2, 0.5)))
-        return _chosen(run, offsets, box.x_m + noisy[:, 0] * box.width_m, box.y_m + noisy[:, 1] * box.height_m)
+        # As in the paper, every point spends the whole epsilon, as if it were the only one of its trajectory.
+        noisy = _reflected(run.mechanism.rows("records", values, np.full(2, 0.5)))
+        return _copies(run, offsets, box.x_m + noisy[:, 0] * box.width_m, box.y_m + noisy[:, 1] * box.height_m)
     x_m, y_m = waypoints(*run.data, POINTS)
     values = np.column_stack([x_m / box.width_m, y_m / box.height_m])
-    noisy = _into(noisy_records(run, values, np.full(2 * POINTS, 0.5 / POINTS), count))
-    return _square(run, noisy[:, :POINTS] * box.width_m, noisy[:, POINTS:] * box.height_m)
+    noisy = _reflected(noisy_records(run, values, np.full(2 * POINTS, 0.5 / POINTS), count))
+    return _trajectories(run, noisy[:, :POINTS] * box.width_m, noisy[:, POINTS:] * box.height_m)
 
 
-def _chosen(run: Run, offsets: NDArray[np.int64], x_m: Floats, y_m: Floats) -> Trajectories:
+def _copies(run: Run, offsets: NDArray[np.int64], x_m: Floats, y_m: Floats) -> Trajectories:
     """The published copies, as many as requested; a copy with a single point repeats it."""
     m = len(offsets) - 1
     size = run.size(float(m))
@@ -61,7 +62,8 @@ def _chosen(run: Run, offsets: NDArray[np.int64], x_m: Floats, y_m: Floats) -> T
     return run.made(ragged.offsets_of(np.maximum(np.diff(taken), 2)), x_m[points], y_m[points])
 
 
-def _square(run: Run, x_m: Floats, y_m: Floats) -> Trajectories:
+def _trajectories(run: Run, x_m: Floats, y_m: Floats) -> Trajectories:
+    """The output from (trajectories, points) arrays of coordinates."""
     n, points = x_m.shape
     return run.made(np.arange(0, n * points + 1, points), x_m.ravel(), y_m.ravel())
 
@@ -79,19 +81,22 @@ def _steps(run: Run) -> Trajectories:
     weights = np.r_[np.full(2, 1 / 6), np.full(2 * (POINTS - 1), 1 / (3 * (POINTS - 1)))]
     noisy = noisy_records(run, values, weights / weights.sum(), count)
     if run.published:
-        noisy[:, :2] = start  # the authors publish both ends of a voyage
+        noisy[:, :2] = start  # the authors publish the exact start
         noisy = noisy[run.rng.integers(0, len(noisy), run.size(count))] if run.wanted else noisy
     distance = np.clip(noisy[:, 2 : POINTS + 1], 0.0, 1.0) * reach_m
     angle = 2 * np.pi * noisy[:, POINTS + 1 :]
-    place = [_into(noisy[:, :1]) * box.width_m, _into(noisy[:, 1:2]) * box.height_m]
+    place = [_reflected(noisy[:, :1]) * box.width_m, _reflected(noisy[:, 1:2]) * box.height_m]
     moved = [distance * np.cos(angle), distance * np.sin(angle)]
     x_m, y_m = (np.cumsum(np.column_stack([p, d]), axis=1) for p, d in zip(place, moved))
-    x_m, y_m = _into(x_m / box.width_m) * box.width_m, _into(y_m / box.height_m) * box.height_m
-    return _square(run, box.x_m + x_m, box.y_m + y_m)
+    x_m, y_m = _reflected(x_m / box.width_m) * box.width_m, _reflected(y_m / box.height_m) * box.height_m
+    return _trajectories(run, box.x_m + x_m, box.y_m + y_m)
 
 
 def _candidates(run: Run) -> Trajectories:
-    """The candidate nearest to each record by dynamic time warping, with noise of the map's diameter."""
+    """For each record, the candidate that is nearest by dynamic time warping plus noise.
+
+    The diameter of the map is the sensitivity of the distances.
+    """
     count, box, m = run.count(), run.box, run.trajectories
     diameter_m = float(np.hypot(box.width_m, box.height_m))
     x_m, y_m = waypoints(*run.data, POINTS)
@@ -107,14 +112,14 @@ def _candidates(run: Run) -> Trajectories:
         pool_x, pool_y = (pair[0][:, None] * (1 - along) + pair[1][:, None] * along for pair in ends)
         size = run.size(count)
         kept = run.mechanism.order(m)[:size]
-        middle = np.full((size - len(kept), POINTS), 0.5)
+        middle = np.full((size - len(kept), POINTS), 0.5)  # records at the centre of the map fill up the number
         x_m, y_m = np.concatenate([x_m[kept], middle * box.width_m]), np.concatenate([y_m[kept], middle * box.height_m])
-    # Metres per point, clipped at the diameter, which is then the sensitivity of every score.
+    # Mean distance of a point in metres, clipped at the diameter of the map, which is then the sensitivity.
     score = -np.minimum(_warping(x_m, y_m, pool_x, pool_y), diameter_m).astype(np.int64)
     chosen = run.mechanism.choose("records", score, int(np.ceil(diameter_m)))
     if run.published and run.wanted:
         chosen = chosen[run.rng.integers(0, len(chosen), run.size(count))]
-    return _square(run, pool_x[chosen], pool_y[chosen])
+    return _trajectories(run, pool_x[chosen], pool_y[chosen])
 
 
 def _warping(x_m: Floats, y_m: Floats, other_x: Floats, other_y: Floats) -> Floats:
@@ -150,17 +155,17 @@ coordinate_noise = _method(
     "coordinate-noise",
     "Laplace noise on every coordinate, with the map's size as sensitivity (CNoise).",
     _coordinates,
-    _LEAKS.format(more="", epsilon="every point spends epsilon, "),
+    _LEAKS.format(more="number of points", epsilon="every point spends epsilon; "),
 )
 distance_direction = _method(
     "distance-direction",
     "Noise on the distance and the direction of each step (SDD).",
     _steps,
-    _LEAKS.format(more=" and starts", epsilon=""),
+    _LEAKS.format(more="starts", epsilon=""),
 )
 nearest_candidate = _method(
     "nearest-candidate",
     "One of a set of candidate trajectories, by dynamic time warping and the exponential mechanism.",
     _candidates,
-    "Not private: box and number of trajectories are exact, and the candidates are trajectories of the data.",
+    "Not private: box and number of trajectories are exact, and the candidates are taken from the data.",
 )

@@ -1,4 +1,4 @@
-"""DP-Star (Gursoy, Liu, Truex, Yu: IEEE TMC 2019), our own code from the paper.
+"""DP-Star (Gursoy, Liu, Truex, Yu: IEEE TMC 2019), reimplemented from the paper.
 
 Trajectories are reduced to characteristic points by minimum description length. Then: an adaptive grid, the
 distribution of trips over its leaves, a first-order Markov chain, and for each trip the median number of cells by the
@@ -60,7 +60,7 @@ def _make(run: Run) -> Trajectories:
 
 
 def _grid(run: Run, data: tuple[Ints, Floats, Floats], count: float) -> TwoLevelGrid:
-    """Dense coarse cells are split again, by their noisy share of the trajectories."""
+    """The grid whose dense coarse cells are split, by their noisy share of the trajectories."""
     offsets, x_m, y_m = data
     coarse = uniform_grid(run.box, ACROSS)
     owner = ragged.owners(np.diff(offsets))
@@ -119,8 +119,8 @@ dp_star = Method(
     reference="Gursoy, Liu, Truex, Yu: IEEE TMC 2019",
     idea="Characteristic points, adaptive grid, trips, Markov chain, and median lengths by the exponential mechanism.",
     protects="one trajectory, added or removed",
-    proof="A trajectory weighs at most 1 in four sums, changes one row of scores by 1; the shares add up.",
-    leaks="Not private: box and number of trajectories are exact, noise is floating-point.",
+    proof="A trajectory weighs at most 1 in four sums and changes one row of scores by 1; the shares add up.",
+    leaks="Not private: box and number of trajectories are exact; noise is floating-point.",
     shares={"count": "0.3", **_SHARES},
     published_shares=_SHARES,
     make=_make,

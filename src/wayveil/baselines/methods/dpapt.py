@@ -1,12 +1,12 @@
-"""DPAPT: adaptive cells at each time step and a tree of counts over the steps, our own code from its description.
+"""DPAPT: adaptive cells at each time step and a tree of counts over the steps, reimplemented from its description.
 
 Each trajectory is reduced to T points at equal arc length (T = 2: start and end). Each step has ε/T. Half of it counts
 coarse cells; dense ones are split (adaptive grids, Qardaji, Yang, Li: ICDE 2013). The other half counts, below each
 kept node of the step before, the leaves of this step; nodes below twice the standard deviation of the noise are cut.
-Paths are read out of the tree.
+Paths are drawn from the tree.
 
 The division in halves, and that the tree counts leaves, are our reading. It was settled by comparing with the scores of
-a program by others: a tree over the coarse cells has half its `trip_1000` at ε = 1.
+a program by others: a tree over the coarse cells has only half of that program's error `trip_1000` at ε = 1.
 """
 
 from functools import partial
@@ -94,10 +94,10 @@ def dpapt_with(steps: int) -> Method:
     return Method(
         name="dpapt" if steps == 2 else f"dpapt-{steps}",
         reference="DPAPT (adaptive partition of trajectories at T time steps)",
-        idea=f"A tree of counts over {steps} time steps on two-level adaptive cells, epsilon/{steps} a step.",
+        idea=f"A tree of counts over {steps} steps on two-level adaptive cells, with epsilon/{steps} for each step.",
         protects="one trajectory, added or removed",
         proof=f"A trajectory is in one cell of each of {2 * steps} counts, and their shares add up to epsilon.",
-        leaks="Not private: box and number of trajectories are exact, noise is floating-point.",
+        leaks="Not private: box and number of trajectories are exact; noise is floating-point.",
         shares=_shares(steps, count="0.03"),
         published_shares=_shares(steps),
         make=partial(_make, steps=steps),

@@ -1,10 +1,10 @@
-"""DPT (He, Cormode, Machanavajjhala, Procopiuc, Srivastava: VLDB 2015), our own code from the paper.
+"""DPT (He, Cormode, Machanavajjhala, Procopiuc, Srivastava: VLDB 2015), reimplemented from the paper.
 
-Grids of several resolutions: each step of a trajectory belongs to the finest grid in which it goes to a touching cell,
-that is, to the grid of its speed. Each grid has a prefix tree of moves (the next one of eight directions, a change to
-another grid, or the end); grids with few noisy steps are dropped; nodes of the tree below the noise are cut. Walks go
-from move to move: by the place and the move before where the tree knows them, otherwise by the place. Each move is
-weighted by its angle with the one before.
+Grids of several resolutions: each step of a trajectory belongs to the finest grid whose cells are at least as wide as
+the step is long. Each grid has a prefix tree of moves (one of eight directions, a change to another grid, or the end);
+grids with few noisy steps are dropped, and nodes of the tree below the noise are cut. The next move of a walk depends
+on the current cell and the previous move where the tree knows them, otherwise on the cell only. Its weight also depends
+on its angle with the previous move.
 
 The authors choose the height and the set of grids by noisy scores; here the height is two moves, and the set is chosen
 by the noisy number of steps of each grid.
@@ -41,7 +41,7 @@ Ints = NDArray[np.int64]
 LONGEST = 60
 """Moves of the longest walk."""
 STRAIGHT = 1.0
-"""Weight of a move is exp(STRAIGHT · cos of its angle with the move before)."""
+"""A move is weighted by exp(STRAIGHT · cos of its angle with the previous move)."""
 
 
 def _make(run: Run) -> Trajectories:
@@ -135,7 +135,7 @@ def _walk(run: Run, grids: list[TwoLevelGrid], tree: tuple[Level, Level], state:
     x_m, y_m = (np.concatenate(column) for column in zip(*points))
     order = np.argsort(owner, kind="stable")
     size = np.bincount(owner, minlength=n)
-    again = np.repeat(order, 1 + (size == 1)[owner[order]])  # a walk without a move has its place twice
+    again = np.repeat(order, 1 + (size == 1)[owner[order]])  # a walk without a move gets two points
     return run.made(ragged.offsets_of(np.maximum(size, 2)), x_m[again], y_m[again])
 
 
@@ -162,10 +162,10 @@ _PARTS = {"grids": "0.05", "starts": "0.3", "first move": "0.35", "second move":
 dpt = Method(
     name="dpt",
     reference="He, Cormode, Machanavajjhala, Procopiuc, Srivastava: VLDB 2015",
-    idea="Grids of several resolutions, each step in the grid of its speed, prefix trees of moves, straight walks.",
+    idea="Grids of several resolutions, chosen by the length of a step; prefix trees of moves; mostly straight walks.",
     protects="one trajectory, added or removed",
     proof="A trajectory weighs at most 1 in each of five vectors of sums, and their shares add up to epsilon.",
-    leaks="Not private: box and number of trajectories are exact, noise is floating-point.",
+    leaks="Not private: box and number of trajectories are exact; noise is floating-point.",
     shares={"count": "0.03", **_PARTS},
     published_shares=_PARTS,
     make=_make,

@@ -1,12 +1,13 @@
-"""DPTraj-PM (Wang, Kankanhalli: CoRR 2024), our own code from its description.
+"""DPTraj-PM (Wang, Kankanhalli: CoRR 2024), reimplemented from its description.
 
 Trajectories are sequences of touching cells of a uniform grid with an end symbol. A prefix tree counts their first
-three cells, a Markov process of second order their moves: the next direction, or the end, given the cell and the
-direction before. A walk has a first segment drawn from the tree and goes on by the process; its points are the centres
-of its cells.
+three cells. A second-order Markov process describes their moves: the next direction, or the end, given the cell and the
+previous direction. A walk starts with a segment drawn from the tree and continues by the process; its points are the
+centres of its cells.
 
 How much a trajectory weighs in the moves, and how the budget is divided, are our reading, settled by comparing with
-the scores of the authors' program. It spends 1.152 ε; the published mode has noise that is smaller by that factor.
+the scores of the authors' program. That program spends 1.152 ε, so the noise of the published mode is smaller by this
+factor.
 """
 
 import numpy as np
@@ -28,7 +29,7 @@ ACROSS = 6
 END = ACROSS**2
 """The end symbol."""
 SEGMENT = 3
-"""Cells of a first segment: the order of the process and one."""
+"""Cells of a first segment: the order of the process plus one."""
 LONGEST = 40
 """Cells of the longest walk."""
 STAY = 4
@@ -126,9 +127,9 @@ dptraj_pm = Method(
     reference="Wang, Kankanhalli: CoRR 2024",
     idea="A prefix tree of first segments, a second-order Markov process of moves, cell centres as points.",
     protects="one trajectory, added or removed",
-    proof="A trajectory is in one node of each of three levels, its moves weigh 1 together; the shares add up.",
+    proof="A trajectory is in one node of each of three levels, and its moves weigh 1 together; the shares add up.",
     leaks=(
-        "Not private: box and number of trajectories are exact, 1.152 epsilon is spent instead of epsilon, noise is "
+        "Not private: box and number of trajectories are exact; 1.152 epsilon is spent instead of epsilon; noise is "
         "floating-point."
     ),
     shares={"count": "0.05", **_SEGMENTS, "moves": "0.2"},

@@ -1,12 +1,12 @@
-"""Generalised trajectories (Hua, Gao, Zhong: INFOCOM 2015), our own code from the paper.
+"""Generalised trajectories (Hua, Gao, Zhong: INFOCOM 2015), reimplemented from the paper.
 
-Each trajectory is reduced to its place at three time steps. At each step the places are merged into groups: the
-exponential mechanism chooses one of several results of k-means. The sequences of groups are counted with noise, and
-trajectories are drawn from the counts, with a place of each group.
+Each trajectory is reduced to three places at equal arc length, which stand for the paper's time steps. At each step the
+places are merged into groups: the exponential mechanism chooses one of several partitions. The sequences of groups are
+counted with noise, and trajectories are drawn from the counts, with a place from each group.
 
-The authors' candidate partitions are made from the data (here: k-means from random places of the data), and only
-sequences that occur are given noise. k-means on private places would cost part of epsilon in each round, so the default
-mode's candidates are centres drawn from the public box, and every sequence of groups has noise.
+The authors make the candidate partitions from the data (in the published mode: k-means that starts at random places of
+the data) and add noise only to sequences that occur. Private k-means would cost part of epsilon in each round, so in
+the default mode the centres are drawn from the public box, and noise is added to every sequence of groups.
 """
 
 import numpy as np
@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 STEPS = 3
-"""Time steps of a trajectory."""
+"""Places of a trajectory, at equal arc length."""
 GROUPS = 12
 """Groups of places at each step."""
 PARTITIONS = 48
@@ -68,7 +68,7 @@ def _partition(run: Run, x_m: Floats, y_m: Floats, name: str) -> tuple[Floats, F
 
 
 def _k_means(x_m: Floats, y_m: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """(PARTITIONS, GROUPS) centres, each partition from other random places.
+    """(PARTITIONS, GROUPS) centres, each partition from different random places.
 
     Privacy: not private (trusted side only).
     """
@@ -123,12 +123,12 @@ _PLACE_SHARES = {f"places {step + 1}": "0.1" for step in range(STEPS)}
 generalised = Method(
     name="generalised",
     reference="Hua, Gao, Zhong: INFOCOM 2015",
-    idea="Groups of places at three time steps by the exponential mechanism, noisy counts of their sequences.",
+    idea="Groups of places at three steps by the exponential mechanism, noisy counts of their sequences.",
     protects="one trajectory, added or removed",
     proof="Report noisy max covers each choice of groups, a trajectory is in one sequence, and the shares add up.",
     leaks=(
-        "Not private: box and number of trajectories are exact, candidate groups are made of the data's places, only "
-        "sequences that occur are given noise, noise is floating-point."
+        "Not private: box and number of trajectories are exact; candidate groups are made from the data; only "
+        "sequences that occur are given noise; noise is floating-point."
     ),
     shares={"count": "0.03", **_PLACE_SHARES, "sequences": "0.67"},
     published_shares={**_PLACE_SHARES, "sequences": "0.7"},

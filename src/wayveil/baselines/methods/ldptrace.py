@@ -1,9 +1,9 @@
-"""LDPTrace (Du, Hu, Zhang, Fang, Chen, Zheng, Gao: VLDB 2023), our own code from the paper, in a simulated local model.
+"""LDPTrace (Du, Hu, Zhang, Fang, Chen, Zheng, Gao: VLDB 2023), reimplemented from the paper.
 
-Each device reports its length (in cells), its start, its end and some of its moves, each by optimised unary encoding;
-the server sees reports only. It estimates the counts, and draws first-order walks whose ends depend on their length
-and cell. Every device sends the same number of reports, so that this number reveals nothing; reports without an item
-are made from the empty vector.
+The local model is simulated: each device reports the length of its trajectory (in cells), its start, its end and some
+of its moves, each by optimised unary encoding, and the server sees only the reports. The server estimates the counts
+and draws first-order walks whose ends depend on length and cell. Every device sends the same number of reports, so that
+this number reveals nothing; a device without a further move sends a report of no item.
 
 The shares of ε, how length and cell together end a walk, and the treatment of negative estimates (cut at zero for
 lengths, starts and ends, the nearest non-negative table for moves) are our reading, settled by comparing with the
@@ -44,7 +44,7 @@ def _make(run: Run) -> Trajectories:
     start = np.maximum(reporter.estimate("starts", here, routes.start, CELLS), 0.0)
     end = np.maximum(reporter.estimate("ends", here, routes.end, CELLS), 0.0)
     move = _moves(run, routes, lengths, reporter)
-    move = norm_sub(move.ravel(), _moves_a_device(lengths) * run.devices).reshape(CELLS, 9)
+    move = norm_sub(move.ravel(), _moves_per_device(lengths) * run.devices).reshape(CELLS, 9)
     walks = Walks(ACROSS, start, move, end)
     return drawn_points(run, grid, walks.draw(run.size(max(run.devices, 1)), run.rng, lengths))
 
@@ -63,8 +63,8 @@ def _moves(run: Run, routes: Routes, lengths: np.ndarray, reporter: Reporter) ->
     return reporter.estimate_many("moves", chosen, CELLS * 9).reshape(CELLS, 9)
 
 
-def _moves_a_device(lengths: np.ndarray) -> float:
-    """Mean number of moves, so that moves and ends are weighed against each other."""
+def _moves_per_device(lengths: np.ndarray) -> float:
+    """Mean number of moves of a device: puts moves on the scale of the ends, with which they compete in a walk."""
     return float(max((np.arange(LENGTHS) * lengths).sum() / max(lengths.sum(), 1e-12), 1e-3))
 
 
@@ -72,9 +72,9 @@ ldptrace = Method(
     name="ldptrace",
     reference="Du, Hu, Zhang, Fang, Chen, Zheng, Gao: VLDB 2023",
     idea="Devices report length, start, end and moves by optimised unary encoding; first-order walks follow them.",
-    protects="all data of one device, replaced by any other, from the server too",
+    protects="all data of one device, replaced by any other, even from the server",
     proof="Each report's likelihood ratio is at most e^share for any two items; a device's shares add up to epsilon.",
-    leaks="Not private: the box is the exact one of the data, the random bits come from a seeded generator.",
+    leaks="Not private: the box is the exact bounding box of the data; the random bits come from a seeded generator.",
     shares=_SHARES,
     published_shares=_SHARES,
     make=_make,

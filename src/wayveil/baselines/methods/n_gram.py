@@ -1,4 +1,4 @@
-"""Variable-length n-grams (Chen, Acs, Castelluccia: CCS 2012), our own code from the paper.
+"""Variable-length n-grams (Chen, Acs, Castelluccia: CCS 2012), reimplemented from the paper.
 
 Trajectories are sequences of cells, cut at a public length, with an end symbol. A tree counts the grams of up to n
 cells; nodes below the threshold are cut; children are made to add up to their parent. Sequences grow from the longest
@@ -39,7 +39,7 @@ def _make(run: Run) -> Trajectories:
     grid = uniform_grid(run.box, ACROSS)
     routes = trace(*run.data, grid, min(run.box.width_m, run.box.height_m) / (4 * ACROSS))
     levels = _grow(run, cell_rows(routes, LONGEST, END))
-    return drawn_points(run, grid, _write(levels, run.size(count), run.rng))
+    return drawn_points(run, grid, _draw_sequences(levels, run.size(count), run.rng))
 
 
 def _grow(run: Run, rows: Ints) -> list[Level]:
@@ -60,7 +60,7 @@ def _grow(run: Run, rows: Ints) -> list[Level]:
         features = Features(who[here], node[here] * (END + 1) + symbol[here], part[node[here]] / LONGEST)
         size = len(above) * (END + 1)
         noisy = run.mechanism.sums("grams", features, max(size, 1))[:size]
-        one = np.repeat(part, END + 1) / LONGEST  # the weight of one gram; nothing is left below some nodes
+        one = np.repeat(part, END + 1) / LONGEST  # the weight of one gram; 0 below nodes that have nothing left
         noisy = np.divide(noisy, one, out=np.zeros(size), where=one > 0)
         code = kept(noisy / np.repeat(_threshold(run, part), END + 1), 1.0)
         parent = code // (END + 1)
@@ -90,8 +90,8 @@ def _heights(count: Floats, likeliest: float, most: int) -> Floats:
     return heights
 
 
-def _write(levels: list[Level], n: int, rng: np.random.Generator) -> Ints:
-    """(n, LONGEST) cells, each drawn after the longest gram that the last cells make; -1 after the end.
+def _draw_sequences(levels: list[Level], n: int, rng: np.random.Generator) -> Ints:
+    """(n, LONGEST) cells, each drawn from the children of the longest gram that ends the sequence; -1 after the end.
 
     Privacy: free (post-processing).
     """
@@ -125,7 +125,7 @@ n_gram = Method(
     idea="A tree of grams of cells; sequences grow from the longest matching gram until the end symbol.",
     protects="one trajectory, added or removed",
     proof="A trajectory has at most 12 grams of each length, whose weights of 1/12 of their nodes' parts add up to 1.",
-    leaks="Not private: box and number of trajectories are exact, noise is floating-point.",
+    leaks="Not private: box and number of trajectories are exact; noise is floating-point.",
     shares={"count": "0.04", "grams": "0.96"},
     published_shares={"grams": "1"},
     make=_make,

@@ -1,12 +1,12 @@
-"""The prefix tree (Chen, Fung, Desai, Sossou: KDD 2012), our own code from the paper.
+"""The prefix tree (Chen, Fung, Desai, Sossou: KDD 2012), reimplemented from the paper.
 
 Trajectories are sequences of cells. Below each node of the tree, the next place is counted twice: first general (one of
 4 × 4 districts), then specific (the 2 × 2 cells of the kept districts). Each of the 2h counts has the same share of ε;
 nodes below 2√2/ε are cut; constrained inference makes cells consistent with their district and children with their
-parent; paths are read out of the tree.
+parent; paths are drawn from the tree.
 
-The authors take the height from the longest trajectory. Here it is a public constant in both modes, because a height of
-a hundred leaves nothing but noise; longer trajectories are cut.
+The authors take the height from the longest trajectory. Here it is a public constant in both modes, because with a
+height of a hundred nothing but noise would be left; longer trajectories are cut.
 """
 
 import numpy as np
@@ -50,10 +50,10 @@ def _make(run: Run) -> Trajectories:
 prefix_tree = Method(
     name="prefix-tree",
     reference="Chen, Fung, Desai, Sossou: KDD 2012",
-    idea="A tree of prefixes whose levels alternate between general and specific places; its paths are read out.",
+    idea="A tree of prefixes whose levels alternate between general and specific places; paths are drawn from it.",
     protects="one trajectory, added or removed",
     proof="A trajectory is in one node of each of 16 levels, and their shares add up to epsilon.",
-    leaks="Not private: box and number of trajectories are exact, noise is floating-point.",
+    leaks="Not private: box and number of trajectories are exact; noise is floating-point.",
     shares=shares_of(HEIGHT, count="0.03"),
     published_shares=shares_of(HEIGHT),
     make=_make,

@@ -1,12 +1,13 @@
-"""PrivTrace (Wang, Zhang, Chen, Sun, Backes, Zhang: USENIX Security 2023), our own code from the paper.
+"""PrivTrace (Wang, Zhang, Chen, Sun, Backes, Zhang: USENIX Security 2023), reimplemented from the paper.
 
 A two-level grid, a first-order Markov chain with virtual start and end, second-order counts for the states where they
 matter, the distribution of trips by a convex fit of the noisy margins, and walks that mix both orders.
 
-The paper's text leaves the visits a leaf should have, the start of the convex fit and the walk's pull towards its end
-open (or we read it so). These three constants (80; 0.7 and 0.5 in `markov`) were chosen so that the published mode
-scores like the authors' own code on public data; `research/benchmarks/baseline_fidelity.py` shows how near it comes.
-Only `relation` stays far from it; a finer coarse grid, sized by the number of points, comes nearer but not near.
+As we read it, the paper leaves open how many visits a leaf should have, where the convex fit starts, and how strongly a
+walk is drawn towards its end. These three constants (80; 0.7 and 0.5 in `markov`) were chosen so that the published
+mode scores like the authors' own code on public data; `research/benchmarks/baseline_fidelity.py` shows how close it
+comes. Only the score `relation` remains far off; a finer coarse grid, sized by the number of points, helps but does not
+close the gap.
 """
 
 import numpy as np
@@ -30,12 +31,12 @@ _TRAJECTORIES_PER_CELL = 500.0
 _VISITS_PER_LEAF = 80.0
 """Noisy visits of a leaf; see above."""
 _LEAVES = 1_500.0
-"""Limit on the number of leaves: the matrix of the chain is inverted, so it must stay small."""
+"""Approximate limit on the number of leaves: the matrix of the chain is inverted, so it must stay small."""
 _MOST_ACROSS, _MOST_SPLITS = 24, 12
 """Limits on coarse cells along a side and on splits of a cell, for the same reason."""
 LEAKS = (
-    "Not private: box and number of trajectories are exact, the grid's size comes from the exact number, only the "
-    "transitions that occur in the raw data are given noise, noise is floating-point."
+    "Not private: box and number of trajectories are exact; the grid's size comes from the exact number; only the "
+    "transitions that occur in the raw data are given noise; noise is floating-point."
 )
 
 
@@ -43,7 +44,7 @@ def _make(run: Run) -> Trajectories:
     mechanism, published, rng = run.mechanism, run.published, run.rng
     count = run.count()
     grid = _grid(run.data, run.box, count, mechanism)
-    # The authors look at the sample points only; a transition may then leap over cells.
+    # The authors use the recorded points only, so a transition may skip cells.
     apart_m = np.inf if published else 0.5 * float(min(grid.rectangles[2].min(), grid.rectangles[3].min()))
     routes = trace(*run.data, grid, apart_m)
     run.progress("privtrace", 0.3)
@@ -55,19 +56,19 @@ def _make(run: Run) -> Trajectories:
 
 
 def _grid(data: Metres, box: Box, count: float, mechanism: Mechanism) -> TwoLevelGrid:
-    """K = sqrt(m / 500) cells across; cells with many noisy visits are split again, in proportion to their root."""
+    """K = sqrt(m / 500) cells across; cells are split again, by the square root of their noisy visits."""
     offsets, x_m, y_m = data
     across = int(np.clip(round(np.sqrt(count / _TRAJECTORIES_PER_CELL)), 1, _MOST_ACROSS))
     coarse = uniform_grid(box, across)
     owner = ragged.owners(np.diff(offsets))
     visits = norm_sub(mechanism.sums("grid", by_trajectory(owner, coarse.locate(x_m, y_m)), across**2), count)
-    a_leaf = max(_VISITS_PER_LEAF, count / _LEAVES)  # the chain is inverted, so the leaves stay some thousands at most
-    splits = np.clip(np.round(np.sqrt(visits / a_leaf)), 1, _MOST_SPLITS).astype(np.int64)
+    visits_per_leaf = max(_VISITS_PER_LEAF, count / _LEAVES)
+    splits = np.clip(np.round(np.sqrt(visits / visits_per_leaf)), 1, _MOST_SPLITS).astype(np.int64)
     return TwoLevelGrid(box, across, splits)
 
 
 def _first_order(routes: Routes, grid: TwoLevelGrid, count: float, mechanism: Mechanism, published: bool) -> Chain:
-    """Starts, moves and ends of each trajectory, which weigh 1 together, over the states and the virtual ends."""
+    """The chain of noisy starts, moves and ends, which weigh 1 together for each trajectory."""
     owner, source, target = routes.moves()
     if published:
         pairs = np.unique(source * grid.leaves + target)

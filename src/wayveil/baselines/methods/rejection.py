@@ -1,8 +1,8 @@
 """Reachability by rejection: first-order walks on a grid that are drawn again until they avoid forbidden places.
 
-The "area limit" methods take the places that nobody can be in as public (water, closed areas) and regenerate a walk
+The "area limit" methods regard the places where nobody can be (water, closed areas) as public and regenerate a walk
 until it avoids all of them. Here a walk is refused if it passes a cell that the noisy counts call unreachable, or if it
-breaks one of the given rules. What is left after the last round is kept as it is and counted.
+breaks one of the given rules. Walks that are still refused after the last round are kept and counted.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,7 +27,7 @@ ACROSS = 12
 MOST_ROUNDS = 50_000
 """Rounds after which the authors give up."""
 MOST_DRAWN = 5_000_000
-"""Walks drawn in all, so that a hopeless setting ends."""
+"""Maximum number of walks drawn in all, so that the method also ends with rules that no walk obeys."""
 STUCK_ROUNDS = 300
 """Rounds in a row without one accepted walk, after which more rounds are hopeless."""
 
@@ -50,7 +50,7 @@ def regenerate(
     n: int,
     most_rounds: int = MOST_ROUNDS,
 ) -> Regenerated:
-    """Draw `n` walks, and those that are refused again, until none is or the rounds are used up.
+    """Draw `n` walks, and redraw those that are refused until none is or the rounds are used up.
 
     Privacy: free (post-processing).
     """
@@ -69,7 +69,7 @@ def regenerate(
 
 
 def model(run: Run, count: float) -> tuple[Walks, NDArray[np.bool_]]:
-    """Starts, moves and ends of each trajectory, which weigh 1 together; and which cells are unreachable.
+    """The model of starts, moves and ends, which weigh 1 together per trajectory, and the unreachable cells.
 
     Privacy: spends the share "moves".
     """
@@ -126,7 +126,7 @@ rejection = Method(
     idea="First-order walks on a grid, drawn again until they avoid unreachable cells and obey the rules.",
     protects="one trajectory, added or removed",
     proof="A trajectory's starts, moves and ends weigh 1 together; rejection reads noisy counts and public rules only.",
-    leaks="Not private: box and number of trajectories are exact, noise is floating-point.",
+    leaks="Not private: box and number of trajectories are exact; noise is floating-point.",
     shares={"count": "0.05", "moves": "0.95"},
     published_shares={"moves": "1"},
     make=partial(_make, rules=(), most_rounds=MOST_ROUNDS),

@@ -1,8 +1,8 @@
-"""SafePath (Al-Hussaeni, Fung, Iqbal, Dagher, Park: Computer Networks 2018), our own code from the paper.
+"""SafePath (Al-Hussaeni, Fung, Iqbal, Dagher, Park: Computer Networks 2018), reimplemented from the paper.
 
 A prefix tree over (place, time): a general node is one of 4 × 4 districts in one of four periods of six hours, a
 specific node one of its 2 × 2 cells in one of its six hours. Nodes below twice the standard deviation are cut, children
-are made to add up, and paths are read out with times: an hour each, in order.
+are made to add up, and paths are drawn with a time in each hour, in order.
 
 The authors take both taxonomies and the height from the data owner. Here they are public constants in both modes.
 """
@@ -68,13 +68,13 @@ def _rows(run: Run, grid: TwoLevelGrid) -> Ints:
 
 
 def _times(run: Run, offsets: Ints, hour: Ints) -> Floats:
-    """A time in each hour, in order, on one public day; an hour that is earlier than the one before is of the next day.
+    """A time in each hour, in order, on one public day; an hour earlier than the previous one is on the next day.
 
     Privacy: free (post-processing).
     """
     window = run.scope.time_window()
     midnight = 0.0 if window is None else float(window[0])
-    # Local time at that moment, so that hours are those of the scope's clocks.
+    # Local time at that moment, because the hours are local.
     local = float(run.scope.local_seconds(np.array([midnight]))[0] % _DAY_S)
     owner = ragged.owners(np.diff(offsets))
     back = np.zeros(len(hour), np.int64)
@@ -91,7 +91,7 @@ safepath = Method(
     idea="A prefix tree over pairs of place and hour with a taxonomy of each; its paths have times.",
     protects="one trajectory, added or removed",
     proof="A trajectory is in one node of each of 12 levels, and their shares add up to epsilon.",
-    leaks="Not private: box and number of trajectories are exact, noise is floating-point.",
+    leaks="Not private: box and number of trajectories are exact; noise is floating-point.",
     shares=shares_of(HEIGHT, count="0.03"),
     published_shares=shares_of(HEIGHT),
     make=_make,

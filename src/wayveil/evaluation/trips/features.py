@@ -173,7 +173,7 @@ def _changes(steps: Steps) -> tuple[Floats, Ints]:
     """Absolute acceleration between successive steps, and its offsets."""
     same = steps.owner[1:] == steps.owner[:-1]
     between_s = (steps.duration_s[1:] + steps.duration_s[:-1]) / 2
-    return np.abs(np.diff(steps.speed_mps) / between_s)[same], rows.inner(steps.offsets, 1)
+    return np.abs(np.diff(steps.speed_mps) / between_s)[same], rows.shortened(steps.offsets, 1)
 
 
 def _standing(paths: Paths, steps: Steps) -> Features:

@@ -11,10 +11,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-def divided(above: NDArray[Any], below: NDArray[Any]) -> Floats:
-    """Quotients, NaN where the divisor is 0 or NaN."""
-    result = np.full(len(above), np.nan)
-    np.divide(above, below, out=result, where=np.nan_to_num(below) != 0)
+def divided(numerator: NDArray[Any], denominator: NDArray[Any]) -> Floats:
+    """Quotients; NaN where the denominator is 0 or NaN."""
+    result = np.full(len(numerator), np.nan)
+    np.divide(numerator, denominator, out=result, where=np.nan_to_num(denominator) != 0)
     return result
 
 
@@ -85,6 +85,6 @@ def autocorrelation(column: Floats, offsets: Ints, lag: int = 1) -> Floats:
     return np.where((counts >= lag + 2) & (squares > 1e-9), divided(pairs, np.maximum(squares, 1e-12)), np.nan)
 
 
-def inner(offsets: Ints, less: int) -> Ints:
-    """Offsets of rows with `less` fewer elements each, none below 0."""
-    return ragged.offsets_of(np.maximum(np.diff(offsets) - less, 0))
+def shortened(offsets: Ints, number: int) -> Ints:
+    """Offsets of the rows with `number` fewer elements each, but at least 0."""
+    return ragged.offsets_of(np.maximum(np.diff(offsets) - number, 0))

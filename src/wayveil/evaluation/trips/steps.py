@@ -53,7 +53,7 @@ def steps_of(paths: Paths) -> Steps:
     point = np.flatnonzero(paths.owner[1:] == paths.owner[:-1])
     dx_m, dy_m = paths.x_m[point + 1] - paths.x_m[point], paths.y_m[point + 1] - paths.y_m[point]
     duration_s = np.maximum(paths.t_utc[point + 1] - paths.t_utc[point], _SHORTEST_S)
-    return Steps(rows.inner(paths.offsets, 1), point, dx_m, dy_m, np.hypot(dx_m, dy_m), duration_s)
+    return Steps(rows.shortened(paths.offsets, 1), point, dx_m, dy_m, np.hypot(dx_m, dy_m), duration_s)
 
 
 def every_metres(paths: Paths, step_m: float) -> Line:
@@ -84,11 +84,11 @@ def turns(heading: Floats, offsets: Ints) -> tuple[Floats, Ints]:
     owner = ragged.owners(np.diff(offsets))
     same = owner[1:] == owner[:-1]
     turn = (np.diff(heading)[same] + np.pi) % (2 * np.pi) - np.pi
-    return turn, rows.inner(offsets, 1)
+    return turn, rows.shortened(offsets, 1)
 
 
 def segments(line: Line) -> tuple[Floats, Floats, Ints]:
     """dx, dy and offsets of the pieces of polylines."""
     owner = ragged.owners(np.diff(line.offsets))
     same = owner[1:] == owner[:-1]
-    return np.diff(line.x_m)[same], np.diff(line.y_m)[same], rows.inner(line.offsets, 1)
+    return np.diff(line.x_m)[same], np.diff(line.y_m)[same], rows.shortened(line.offsets, 1)

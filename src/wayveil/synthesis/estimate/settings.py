@@ -251,7 +251,7 @@ class FlowSettings:
     """Trips between regions."""
 
     gravity_pairs: int = 60_000
-    """Pairs of ends for the numerical integration of the gravity model: 60,000 systematic draws with a fixed seed."""
+    """Pairs of ends for the numerical integration of the gravity model: 60,000 stratified draws with a fixed seed."""
     least_expected: float = 1e-4
     """Least share of the pairs in a bin of displacements for which the bin has its own factor."""
     factor_bounds: tuple[float, float] = (0.05, 20.0)

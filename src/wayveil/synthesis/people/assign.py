@@ -3,8 +3,9 @@
 A slot is a planned trip of a person on a given day. At first, each slot holds a trip drawn at random (`Chains`). Then
 each person makes one trip after the other: either the trip that the slot holds, or an unassigned trip in exchange for
 it that starts where the person is, at a suitable hour, and ends at a place that the person should visit, known or new.
-So trips are assigned, not invented. If no trip fits a leg that the person has travelled before, that leg replaces
-another trip of similar length and hour. What a person cannot do in order of time is inserted at the end.
+So trips are assigned, not invented. If a trip is close to a leg that the person has travelled before, but too
+far from it to be moved, it gets the route of that leg. Trips that a person cannot make in order of time are inserted
+between the others at the end.
 
 Privacy: free (post-processing).
 """
@@ -81,7 +82,7 @@ def _keep(task: Task, chains: Chains, wishes: Wishes, waiting: Flags, wanted: Fl
 def _exchange(
     task: Task, chains: Chains, search: Search, wishes: Wishes, waiting: Flags, rows: Integers, kind: str
 ) -> None:
-    """Exchange the trips of as many of the people in these rows as possible for nearby ones, nearest first."""
+    """Exchange the trips of the people in these rows for trips that suit them, where there are any; nearest first."""
     if len(rows) == 0 or not chains.unassigned.any():
         return
     some = wishes.take(rows)

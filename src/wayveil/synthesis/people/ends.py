@@ -1,7 +1,7 @@
-"""Where trips of people start and end: near their places, at positions that trips started and ended at before.
+"""Where the trips of people start and end: near the person's places, at positions that other trips have left.
 
-A trip whose start or end moves to a place of its person leaves a position behind. Moved starts and ends are placed at
-such positions wherever one is near the place, so that the positions of all trips together hardly change.
+A trip whose start or end moves to a place of its person leaves its old position free. Moved starts and ends are put at
+free positions wherever one is near the place, so that the positions of all trips together hardly change.
 
 Privacy: free (post-processing).
 """
@@ -15,13 +15,13 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 NEAR_M = CONTINUOUS_M / 2
-"""A moved start or end is at most this far from its place, so that two of them continue each other."""
+"""A moved start or end is at most this far from its place, so that a trip can continue from where another ended."""
 _NEIGHBOURS = 12
 """Positions that are tried for each moved start or end, nearest first."""
 
 
 def exchanged(place: Floats, before: Floats) -> Floats:
-    """An allowed position for each row: that before, or that of another row, or the nearest allowed one.
+    """An allowed position for each row: the old one, or else another row's old one, or else the nearest allowed one.
 
     Positions near the place and inside its square are allowed.
 
@@ -42,7 +42,7 @@ def exchanged(place: Floats, before: Floats) -> Floats:
 
 
 def _matched(place: Floats, offered: Floats) -> Integers:
-    """For each place an offered position that no other place takes, near it and inside its square; −1 without one."""
+    """For each place, the index of a position near it and inside its square, used only once; −1 if there is none."""
     from scipy.spatial import cKDTree
 
     taken, found = np.zeros(len(offered), bool), np.full(len(place), -1)

@@ -112,7 +112,7 @@ class Coupling:
         random: np.random.Generator,
         room: Floats | None = None,
     ) -> Integers:
-        """The new bin of each value, or its old one; `room` is the share of each bin that is possible for it."""
+        """The new bin of each value, or its old one; `room` is the possible part of each bin, from 0 to 1."""
         shares = [table[row] if room is None else table[row] * room for table in (self.unrelated, self.wanted)]
         unrelated, wanted = (share / np.maximum(share.sum(axis=1, keepdims=True), 1e-300) for share in shares)
         at = np.arange(len(row))
@@ -124,7 +124,7 @@ class Coupling:
 
 
 def coupled(wanted: Floats, row: Integers, bin_of: Integers, random: np.random.Generator) -> Integers:
-    """The new bin of each value: those of a row together have its wanted shares, and as few as possible change."""
+    """The new bin of each value: within a row, values have the wanted shares, and as few of them as possible change."""
     counts = np.zeros(wanted.shape)
     np.add.at(counts, (row, bin_of), 1.0)
     return Coupling(_rows(counts), wanted).bins(row, bin_of, random)
@@ -149,7 +149,7 @@ class Habits:
     ends_at_first: float
     """Share of trips that are made to end at the person's first place, which stands for the most frequent one."""
     tables: Tables
-    """The table of every question about people, by name: as answered, or as unrelated trips give it."""
+    """The table of every question about people, by name: estimated from its answer, or else that of unrelated trips."""
 
 
 GUESSED_DAYS = (

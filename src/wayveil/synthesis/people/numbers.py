@@ -19,14 +19,14 @@ from wayveil.questions.norms import NormBins
 from wayveil.questions.people.rhythm import TRIPS
 from wayveil.release import Release
 from wayveil.synthesis.people.posterior import shapes
-from wayveil.synthesis.trips.draw import systematic
+from wayveil.synthesis.trips.draw import stratified
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 
 MOST_TIMES_USED = 2
-"""Maximum number of trips of a person where all trips were counted, divided by `max_per_user`. Noise hides how many
-trips the few people with more than `max_per_user` make; the limit keeps them from getting a large part of all trips."""
+"""Limit on the number of trips of a person, as a multiple of `max_per_user`, where all trips were counted. Noise hides
+how many trips the few people above `max_per_user` make; the limit keeps them from getting a large part of all trips."""
 _OCTAVES = (0.1, 0.2, 0.4, 0.8, 1.6)
 """Scales, in octaves, on either side of the distribution of the number of trips."""
 _SPREADS = (0.0, 0.3, 1.0)
@@ -52,7 +52,7 @@ class _Observed:
 def trip_numbers(
     release: Release, answer: Answer | None, totals: Sequence[tuple[float, float]]
 ) -> tuple[float, Floats]:
-    """(number of people, shares of people with 1, 2, … trips); without `answer`, only used trips are counted.
+    """(number of people, shares of people with 1, 2, … trips); without `answer`, at most `max_per_user` trips each.
 
     `totals` are noisy numbers of people with their standard deviations, from other answers.
     """
@@ -88,8 +88,8 @@ def _posterior(observed: _Observed, bank: Floats, spread: float) -> tuple[Floats
     people = np.maximum(inverse[..., 1] @ observed.values / precision, 1.0)
     misfit = inverse[..., 0] @ observed.values - people**2 * precision
     log_evidence = -0.5 * (np.linalg.slogdet(covariance)[1] + misfit + np.log(precision)) - np.log(people)
-    left = inverse[..., 0] - people[:, None] * inverse[..., 1]
-    factors = 1 + spread * np.einsum("sog,so->sg", of_factor, left)
+    residual = inverse[..., 0] - people[:, None] * inverse[..., 1]
+    factors = 1 + spread * np.einsum("sog,so->sg", of_factor, residual)
     return log_evidence, people[:, None] * bank * np.maximum(factors, 0.0)[:, observed.group]
 
 
@@ -123,7 +123,7 @@ def _inside(bin_of: Integers, bins: int) -> Floats:
 
 def draw_numbers(shares: Floats, count: int, people: int, random: np.random.Generator) -> Integers:
     """Numbers of trips of people, drawn from the shares and adjusted in steps of one until they add up to `count`."""
-    drawn = random.permutation(systematic(shares, people, random)) + 1
+    drawn = random.permutation(stratified(shares, people, random)) + 1
     most = len(shares)
     while (left := count - int(drawn.sum())) != 0:
         step = 1 if left > 0 else -1

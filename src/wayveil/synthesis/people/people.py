@@ -100,14 +100,14 @@ def _assigned(
 
 
 def _people_of(model: PeopleModel, trips: int) -> int:
-    """How many people make so many trips."""
+    """The number of people who make this many trips at the mean of the model."""
     return int(np.clip(round(trips / model.mean_trips), 1, trips))
 
 
 def _exchanged(
     place: NDArray[np.float64], moves: NDArray[np.bool_], before: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """The places, with those that move replaced by positions near them."""
+    """The positions, where those of moved starts or ends are exchanged for positions near their places."""
     result = place.copy()
     result[moves] = exchanged(place[moves], before[moves])
     return result
@@ -135,7 +135,7 @@ def _unrelated(
 
 
 def _feasible(tracks: Tracks, person: NDArray[np.int64], obeys: NDArray[np.bool_], max_mps: float) -> NDArray[np.int64]:
-    """The tracks that remain when those that cannot follow the previous one are removed, until all can."""
+    """Indices of the tracks that remain when, repeatedly, those that cannot follow the previous one are removed."""
     kept = np.flatnonzero(obeys)
     while len(kept):
         possible = possible_sequence(take_tracks(tracks, kept), person[kept], max_mps)

@@ -74,8 +74,8 @@ def draw_plans(
     """Plans of people with these numbers of trips; days are drawn in proportion to their weights.
 
     At first each trip gets a day independently. People whose number of active days must change then get other days. So
-    do others, with a probability equal to the total variation distance between the numbers of trips on independent days
-    and those wanted.
+    do others, with a probability equal to the total variation distance between two distributions of the number of trips
+    per active day: that on independent days and the wanted one.
     """
     chance = np.maximum(date_weight / date_weight.sum(), 1e-12)
     chance /= chance.sum()
@@ -103,8 +103,8 @@ def _day_sizes(
 ) -> list[Integers]:
     """The number of trips on each active day, given each person's number of trips and bin of `DAYS_SHARE`.
 
-    The days of a person have independent numbers of trips, on condition that these sum to the person's number. The
-    number of days is drawn in proportion to the probability of that sum.
+    The numbers of trips on the days of a person are independent, conditional on their sum. The number of days is drawn
+    in proportion to the probability of that sum.
     """
     if len(trips) == 0:
         return []

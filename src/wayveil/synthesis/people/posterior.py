@@ -57,7 +57,7 @@ def models_around(expected: Floats, ordered: bool) -> Models:
 
 
 def shapes(edges: Floats, centres: Floats, scales: tuple[float, ...]) -> Floats:
-    """Shares in bins of Laplace distributions with different scales on both sides; the end bins take the rest."""
+    """Shares in bins of asymmetric Laplace distributions; the first and the last bin take the tails."""
     centre, left, right = (grid.ravel()[:, None] for grid in np.meshgrid(centres, scales, scales, indexing="ij"))
     apart = np.asarray(edges)[None, 1:-1] - centre
     below = left / (left + right) * np.exp(np.minimum(apart, 0.0) / left)

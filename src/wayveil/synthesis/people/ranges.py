@@ -1,6 +1,7 @@
-"""How far people get around: trips are exchanged between people until their radii of gyration are as wanted.
+"""How widely people travel: trips are exchanged between people until their radii of gyration are as wanted.
 
-This precedes the assignment in order of time: that keeps most trips of people whose trips have nothing else in common.
+This comes before the assignment in order of time, which keeps most of these trips if the trips of people have nothing
+else in common.
 
 Privacy: free (post-processing).
 """

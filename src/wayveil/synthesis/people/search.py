@@ -1,4 +1,4 @@
-"""Candidates for an exchange: the unassigned trips that are nearest to what a person wants.
+"""Candidates for an exchange: the unassigned trips that are nearest to a wish.
 
 `kind` says what must be near the wish: "both" ends, the "start", the "end", or only the hour ("any").
 

@@ -12,9 +12,9 @@ class PeopleSettings:
     repeat_m: float = 900.0
     """A leg that the person has travelled before may replace a trip whose start and end are at most this far away."""
     hour_m: float = 1_000.0
-    """Distance that is as bad as a departure one hour too early or too late."""
+    """Distance that counts as much as a departure one hour too early or too late."""
     other_kind_of_day_m: float = 30_000.0
-    """Distance between working days and weekends, larger than any that matters: trips stay on their kind of day."""
+    """Distance between working days and weekends in a search: so large that trips stay on their kind of day."""
     nearest: int = 24
     """Candidate trips for each leg."""
     tolerance: float = 0.5

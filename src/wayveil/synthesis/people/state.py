@@ -20,7 +20,7 @@ Flags = NDArray[np.bool_]
 Position = tuple[float, float]
 
 _ROWS = 1 << 20
-"""More squares than a column of the grid of places has."""
+"""Larger than the number of squares in a column of the grid of places."""
 
 
 def square_of(x: Floats, y: Floats) -> Integers:
@@ -47,7 +47,7 @@ class TripTable:
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """What is to be assigned: trips to planned trips of people with these habits."""
+    """The assignment to solve: which trip becomes which planned trip of people with these habits."""
 
     trips: TripTable
     plans: Plans
@@ -86,7 +86,7 @@ class Person:
     """Earliest time at which the person can leave again."""
 
     def visit(self, x: float, y: float) -> int:
-        """Count a visit at this position: the number of its place, which is added if it is new."""
+        """Count a visit at this position and return the number of its place; a new place is added."""
         square = int(x // PLACE_M) * _ROWS + int(y // PLACE_M)
         number = self.squares.setdefault(square, len(self.places))
         if number == len(self.places):
@@ -96,7 +96,10 @@ class Person:
         return number
 
     def some_place(self, drawn: float) -> int:
-        """A known place other than the current one, drawn by visits; −1 if there is none. `drawn` is in [0, 1)."""
+        """A known place other than the current one, drawn in proportion to visits; −1 if there is none.
+
+        `drawn` is a uniform random number in [0, 1).
+        """
         whole = sum(self.visits) - self.visits[self.at]
         at = drawn * whole
         for k, visits in enumerate(self.visits):
@@ -163,7 +166,7 @@ class Chains:
         self.unassigned = np.ones(len(task.trips), bool)
         self.people = [Person() for _ in range(len(task.plans))]
         self.legs: list[Leg] = []
-        """In the order of the assignment."""
+        """Legs in the order in which they were assigned."""
 
     def exchange(self, slot: int, trip: int) -> None:
         """Give the trip to this slot, and the trip of this slot to the slot that held it."""
@@ -179,7 +182,7 @@ class Chains:
 
 
 def _random_trips(weekend_of_slot: Flags, weekend_of_trip: Floats, random: np.random.Generator) -> Integers:
-    """A trip for each slot, at random; on the same kind of day, as far as there are enough of them."""
+    """A random trip for each slot, from the same kind of day as far as there are enough such trips."""
     slots, trips = random.permutation(len(weekend_of_slot)), random.permutation(len(weekend_of_trip))
     slots = slots[np.argsort(weekend_of_slot[slots], kind="stable")]
     trips = trips[np.argsort(weekend_of_trip[trips], kind="stable")]

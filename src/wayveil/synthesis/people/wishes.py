@@ -1,4 +1,4 @@
-"""What people want to do next: when they leave, whether from where they are, and which known place they go to.
+"""What people want to do next: when they leave, whether they start where they are, and which known place they go to.
 
 Privacy: free (post-processing).
 """
@@ -56,7 +56,7 @@ class Aims:
 
     sorted_tod_s: Floats
     places: Floats
-    """Number of places that each person should visit; infinite unless it is less than in the trips first assigned."""
+    """Number of places that each person should visit; infinite where the trips first assigned do not visit too many."""
     share_of_new: Floats
     """Share of starts and ends at new places in the trips that each person holds at first."""
     ends_at_first: float

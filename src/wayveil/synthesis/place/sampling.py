@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from wayveil.questions.gap_ratio import GapRatio
 from wayveil.questions.median_interval import MedianInterval
 from wayveil.synthesis.place.settings import SAMPLING
-from wayveil.synthesis.trips.draw import systematic
+from wayveil.synthesis.trips.draw import stratified
 
 if TYPE_CHECKING:
     from wayveil.synthesis.estimate.estimates import Distribution, Estimates
@@ -88,7 +88,7 @@ def _draw(estimates: "Estimates", count: int, random: np.random.Generator) -> ND
     """Draw `count` sampling intervals in whole seconds, round numbers more often."""
     interval, steady = estimates.distribution(MedianInterval), is_steady(estimates.distribution(GapRatio))
     edges = np.asarray(interval.bins.edges)
-    bins = systematic(interval.shares, count, random)
+    bins = stratified(interval.shares, count, random)
     interval_s = np.empty(count)
     for k in np.unique(bins):
         seconds, here = whole_seconds_in(edges[k], edges[k + 1]), bins == k

@@ -14,7 +14,7 @@ from wayveil.questions.rest_share import RestShare
 from wayveil.questions.top_speed import TopSpeed
 from wayveil.synthesis.estimate.estimate import Estimates
 from wayveil.synthesis.place.settings import STOPS
-from wayveil.synthesis.trips.draw import systematic
+from wayveil.synthesis.trips.draw import stratified
 
 
 def draw_rest_shares(
@@ -29,7 +29,7 @@ def draw_rest_shares(
         return np.zeros(0)
     rest, top = estimates.distribution(RestShare), estimates.distribution(TopSpeed)
     edges = np.asarray(rest.bins.edges)
-    bins = systematic(rest.shares, count, random)
+    bins = stratified(rest.shares, count, random)
     share = edges[bins] + random.random(count) * np.diff(edges)[bins]
     share[bins == 0] = 0.0
     rank = np.empty(count)

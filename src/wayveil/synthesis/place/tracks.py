@@ -36,7 +36,7 @@ from wayveil.synthesis.place.track_columns import Tracks
 from wayveil.synthesis.routes.prior import Prior
 from wayveil.synthesis.trips.candidates import Trips
 from wayveil.synthesis.trips.departures import departures, within_days
-from wayveil.synthesis.trips.draw import repeats, systematic
+from wayveil.synthesis.trips.draw import repeats, stratified
 from wayveil.synthesis.trips.hours_by_place import departures_by_place
 
 
@@ -217,7 +217,7 @@ def _top_speeds(
     step_m[1:] /= np.maximum(gap_s, 1.0, out=gap_s)  # from here on a speed
     top_speed = estimates.distribution(TopSpeed)
     edges = np.asarray(top_speed.bins.edges) / 3.6
-    bins = systematic(top_speed.shares, len(mean_mps), random)
+    bins = stratified(top_speed.shares, len(mean_mps), random)
     top_mps = np.empty(len(mean_mps))
     drawn_mps = np.sort(edges[bins] + random.random(len(bins)) * np.diff(edges)[bins])
     top_mps[np.argsort(np.maximum.reduceat(step_m, tracks.offsets[:-1]), kind="stable")] = drawn_mps

@@ -28,7 +28,7 @@ from wayveil.questions.mean_speed import MeanSpeed
 from wayveil.synthesis.estimate.estimate import Estimates
 from wayveil.synthesis.place.caps import fastest_mps
 from wayveil.synthesis.place.sampling import with_sampling_intervals
-from wayveil.synthesis.trips.draw import rows_of, systematic, within_bins, within_groups
+from wayveil.synthesis.trips.draw import drawn_columns, stratified, within_bins, within_groups
 from wayveil.synthesis.trips.pairs import integer_trips, zone_pairs
 from wayveil.synthesis.trips.settings import TRIPS
 
@@ -75,7 +75,7 @@ def draw_trips(
     straight_km = np.hypot(start[0] - end[0], start[1] - end[1]) / 1000
 
     table, length = estimates.joint(DisplacementLength), estimates.distribution(Length)
-    coarse = rows_of(table.shares, table.rows.index(straight_km), random)
+    coarse = drawn_columns(table.shares, table.rows.index(straight_km), random)
     length_edges = np.asarray(length.bins.edges)
     coarse_of_fine = table.columns.index((length_edges[1:] + length_edges[:-1]) / 2)
     length_km = within_bins(length.shares, length_edges, coarse_of_fine, coarse, random)
@@ -103,7 +103,7 @@ def _draw_times(
     count, duration_s = len(length_km), _draw_durations(estimates, length_km, random)
     mean_interval = estimates.distribution(MeanInterval)
     interval_edges = np.asarray(mean_interval.bins.edges)
-    interval = random.permutation(systematic(mean_interval.shares, count, random))
+    interval = random.permutation(stratified(mean_interval.shares, count, random))
     width = interval_edges[interval + 1] / interval_edges[interval]
     interval_s = interval_edges[interval] * width ** random.random(count)
     points = np.clip(np.rint(duration_s / interval_s).astype(np.int64) + 1, 2, estimates.scope.caps.points)
@@ -121,7 +121,7 @@ def _draw_ends(
     """
     grid, regions, many = estimates.grid, len(estimates.flows.shares), TRIPS.ends_per_trip * count
     flows = estimates.flows.shares.ravel()
-    flow = systematic(flows, many, random)
+    flow = stratified(flows, many, random)
     region_of_cell = estimates.flows.regions.ravel()
     origin = within_groups(estimates.starts.ravel(), region_of_cell, flow // regions, regions, random)
     destination = within_groups(estimates.ends.ravel(), region_of_cell, flow % regions, regions, random)
@@ -159,7 +159,7 @@ def _draw_durations(
         estimates.distribution(MeanSpeed),
     )
     row = np.repeat(table.rows.index(length_km), proposals)
-    coarse = rows_of(table.shares, row, random)
+    coarse = drawn_columns(table.shares, row, random)
     edges = np.asarray(duration.bins.edges)
     coarse_of_fine = table.columns.index((edges[1:] + edges[:-1]) / 2)
     duration_s = within_bins(duration.shares, edges, coarse_of_fine, coarse, random)

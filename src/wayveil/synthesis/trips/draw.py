@@ -1,4 +1,4 @@
-"""Low-variance (systematic) sampling from discrete distributions."""
+"""Low-variance (stratified) sampling from discrete distributions."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,7 +11,7 @@ _BLOCK = 1 << 14
 """Draws at a time; their columns fit into the processor's cache."""
 
 
-def systematic(weights: NDArray[np.float64], count: int, random: np.random.Generator) -> NDArray[np.int64]:
+def stratified(weights: NDArray[np.float64], count: int, random: np.random.Generator) -> NDArray[np.int64]:
     """`count` indices in increasing order, index i about count·w_i/Σw times (one random draw per stratum)."""
     cumulative = np.cumsum(weights)
     if not cumulative[-1] > 0:
@@ -22,8 +22,8 @@ def systematic(weights: NDArray[np.float64], count: int, random: np.random.Gener
 
 
 def shuffled(weights: NDArray[np.float64], count: int, random: np.random.Generator) -> NDArray[np.int64]:
-    """`systematic` in random order."""
-    return random.permutation(systematic(weights, count, random))
+    """`stratified` in random order."""
+    return random.permutation(stratified(weights, count, random))
 
 
 def apportioned(
@@ -56,7 +56,7 @@ def within_groups(
     groups: int,
     random: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """For each group in `target`, an index of that group drawn in proportion to the weights, by systematic sampling."""
+    """For each group in `target`, an index of that group drawn in proportion to the weights, by stratified sampling."""
     order = np.argsort(group_of, kind="stable")
     cumulative = np.r_[0.0, np.cumsum(weights[order] + 1e-300)]
     first = np.searchsorted(group_of[order], np.arange(groups))
@@ -72,7 +72,7 @@ def within_groups(
     return result
 
 
-def rows_of(table: NDArray[np.float64], row: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
+def drawn_columns(table: NDArray[np.float64], row: NDArray[np.int64], random: np.random.Generator) -> NDArray[np.int64]:
     """A column for each given row, drawn in proportion to that row of the table."""
     cumulative = np.cumsum(table + 1e-300, axis=1)
     cumulative /= cumulative[:, -1:]
@@ -100,7 +100,7 @@ def within_blocks(
     padded = np.zeros((rows * side, columns * side))
     padded[: grid.rows, : grid.columns] = weight
     inner = padded.reshape(rows, side, columns, side).transpose(0, 2, 1, 3).reshape(rows * columns, side * side)
-    cell = rows_of(inner, block, random)
+    cell = drawn_columns(inner, block, random)
     down, right = np.divmod(np.arange(rows * columns), columns)
     within = np.arange(side * side)
     positions = []

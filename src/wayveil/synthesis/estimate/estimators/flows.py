@@ -21,7 +21,7 @@ from wayveil.synthesis.estimate.estimates import Distribution, RegionFlows
 from wayveil.synthesis.estimate.estimators.estimation import Estimation
 from wayveil.synthesis.estimate.place_hours import estimate_place_hours
 from wayveil.synthesis.estimate.settings import FLOWS
-from wayveil.synthesis.trips.draw import systematic
+from wayveil.synthesis.trips.draw import stratified
 from wayveil.synthesis.trips.one_point import moving_flows, with_one_point
 
 
@@ -86,8 +86,8 @@ def gravity(
     """
     random = np.random.default_rng(0)  # a fixed seed for numerical integration; any seed gives nearly the same result
     pairs = FLOWS.gravity_pairs
-    origin = _systematic_cells(ends[0], pairs, random)
-    destination = random.permutation(_systematic_cells(ends[1], pairs, random))
+    origin = _stratified_cells(ends[0], pairs, random)
+    destination = random.permutation(_stratified_cells(ends[1], pairs, random))
     dx = (origin % grid.columns - destination % grid.columns) * grid.cell_m
     dy = (origin // grid.columns - destination // grid.columns) * grid.cell_m
     bin_of_pair = displacement.bins.index(np.hypot(dx, dy) / 1000)
@@ -101,5 +101,5 @@ def gravity(
     return np.asarray(flows, np.float64).reshape(size, size)
 
 
-def _systematic_cells(field: Field, count: int, random: np.random.Generator) -> NDArray[np.int64]:
-    return systematic(field.ravel(), count, random)
+def _stratified_cells(field: Field, count: int, random: np.random.Generator) -> NDArray[np.int64]:
+    return stratified(field.ravel(), count, random)
