@@ -47,7 +47,7 @@ def tables(
     and mean speed of each street (streets), lengths, durations and hours of departure. The private data is not read,
     and nothing is spent.
     """
-    from wayveil.core.optional import needs
+    from wayveil.core.optional import missing_library_text
     from wayveil.errors import InputError
     from wayveil.traffic.tables import tables as make_tables
     from wayveil.traffic.write import NAMES, check_folder, has_geopackage
@@ -66,7 +66,7 @@ def tables(
     for sentence in found.summary["notes"]:
         note(sentence)
     if not has_geopackage():
-        note(needs("pyogrio", "A GeoPackage"))
+        note(missing_library_text("pyogrio", "A GeoPackage"))
     if roads is None:
         note("Without a road map (--roads) there is no table of streets.")
     if as_json:

@@ -37,7 +37,7 @@ def _offset_s(t_utc: int, zone: ZoneInfo) -> float:
 
 
 def _offsets_between(quarter: NDArray[np.int64], zone: ZoneInfo) -> NDArray[np.float64]:
-    """Offset at each quarter hour, looked up by itself only on days whose two midnights have different offsets."""
+    """Offset at each quarter hour; looked up individually only on days whose two midnights have different offsets."""
     day, inverse = np.unique(quarter // 96, return_inverse=True)
     begin = np.array([_offset_s(int(d) * 86_400, zone) for d in day])
     end = np.array([_offset_s(int(d + 1) * 86_400, zone) for d in day])

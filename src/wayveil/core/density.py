@@ -18,13 +18,13 @@ from wayveil.core.posterior import posterior_mean
 from wayveil.core.pyramid import Field, interpolate, pool, shifted, spread
 
 DIRECTIONS = ((0, 1), (1, 0), (1, 1), (1, -1))
-"""(rows, columns) to four of the eight neighbours of a cell; the other four are the same pairs."""
+"""(rows, columns) to four of the eight neighbours of a cell; the other four lie opposite."""
 _UNCLEAR_UNITS = 100.0
 """Signal of all levels together, in noise units, below which they hardly tell how much cells differ. Averaging is
 better at 72 to 84 units in five simulated cities, and was 2 % worse at 123 units on T-Drive (research/log.md)."""
 _USUAL_SPREAD = 0.5
-"""Prior mean of the standard deviation of a cell's log rate around the expected one, used below that signal: a factor
-of 1.6."""
+"""Prior mean of the standard deviation of a cell's log rate around the expected one (a factor of 1.6), used where the
+signal is below `_UNCLEAR_UNITS`."""
 _CONSISTENCY = 0.25
 """How strongly a level is pulled to its parent's totals: 0 not at all, 1 entirely."""
 

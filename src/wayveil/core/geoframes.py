@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from wayveil.core.optional import needed
+from wayveil.core.optional import import_optional
 from wayveil.core.tables import table_of
 from wayveil.errors import InputError
 
@@ -16,7 +16,7 @@ def geo_frame(trajectories: "Trajectories", shapes: str) -> Any:
     """A GeoDataFrame in WGS 84: one row per trajectory ("lines") or per point ("points"), with times as timestamps."""
     if shapes not in ("lines", "points"):
         raise InputError("to_geopandas takes 'lines' or 'points'.")
-    geopandas, pandas = needed("geopandas"), needed("pandas")
+    geopandas, pandas = import_optional("geopandas"), import_optional("pandas")
     import shapely
 
     table = table_of(trajectories)

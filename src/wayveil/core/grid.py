@@ -10,9 +10,9 @@ from wayveil.core.scope import Scope
 _FINEST_CELL_M = 100.0
 """Metres: side of the finest cells in a city."""
 _MOST_CELLS = 1 << 20
-"""Cells of the base grid; the cell size doubles until they fit."""
+"""Largest number of cells of the base grid; the cell size doubles until it is not exceeded."""
 _FEWEST_ACROSS = 32
-"""Cells along the longer side of a small box; the cell size is halved until there are that many."""
+"""Least number of cells along the longer side; in a small box the cell size is halved until there are that many."""
 _BLOCK = 1 << 14
 """Points converted at once, so that they stay in the cache."""
 _MOST_EXACT = 1 << 24

@@ -23,7 +23,7 @@ _SHOWN_PX = 240
 _OPACITIES = (0.15, 0.35, 0.6, 0.95)
 """Opacity of the four steps of the map, from few points to many."""
 _CENTRAL_PERCENT = (0.5, 99.5)
-"""The map shows where most points are, so that a few wrong positions do not shrink it to a dot."""
+"""The map covers the area of most points, so that a few wrong positions do not shrink the rest to a dot."""
 _BOX_DEG = 0.01
 """The box is rounded outwards to this: its exact edges would be coordinates of single points."""
 
@@ -79,7 +79,7 @@ def density_svg(density: NDArray[np.float64], *, label: str) -> str:
 
 
 def points_svg(trajectories: "Trajectories", *, label: str) -> str:
-    """A map of where the points are, without a single coordinate; nothing where there are no points."""
+    """A map of where the points are, which contains no coordinates; empty text if there are no points."""
     lon, lat = unwrapped(trajectories.lon), trajectories.lat
     usable = np.isfinite(lon) & np.isfinite(lat)
     lon, lat = lon[usable], lat[usable]

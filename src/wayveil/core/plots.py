@@ -21,7 +21,7 @@ _INK = "#1f4e9c"
 def plot_trajectories(trajectories: "Trajectories", ax: Any = None, *, title: str = PRIVATE_NOTICE) -> Any:
     """Draw trajectories as lines, or the density of their points if there are many; returns the axes.
 
-    The map shows where most points are, so that a few wrong positions do not shrink it to a dot.
+    The map covers the area of most points, so that a few wrong positions do not shrink the rest to a dot.
     """
     from matplotlib.collections import LineCollection
     from matplotlib.colors import LogNorm

@@ -1,4 +1,4 @@
-"""The posterior mean of a count under its known noise: the estimate with the least expected KL-like loss."""
+"""The posterior mean of a count under its known noise: the estimate with the least expected KL divergence."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -33,12 +33,12 @@ class NoisyCounts(Protocol):
 
     @property
     def noise(self) -> float | NDArray[np.float64]:
-        """One scale for all counts or one for each."""
+        """Scale of Laplace noise: one for all counts or one for each."""
         ...
 
     @property
     def gaussian(self) -> bool:
-        """Whether the noise is the Gaussian with the variance of that Laplace."""
+        """Whether the noise is Gaussian; it then has the variance of Laplace noise of scale `noise`."""
         ...
 
 
@@ -64,7 +64,7 @@ def posterior_mean(
     usual_spread: float = np.inf,
     averaged: bool = False,
 ) -> NDArray[np.float64]:
-    """E[λ | y] for y = λ + Laplace(noise), λ lognormal with mean `prior_mean` and spread σ.
+    """E[λ | y] for y = λ + noise (Laplace or Gaussian), λ lognormal with mean `prior_mean` and spread σ.
 
     σ is found by marginal likelihood, separately in `groups` groups of cells of similar prior mean (empirical Bayes).
     Its prior is proportional to e^(−σ / `usual_spread`), so that a single outlier among few cells does not decide it.

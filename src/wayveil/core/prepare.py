@@ -1,7 +1,7 @@
 """From raw trajectories to the input of the queries: inside the scope, within the caps, in metres.
 
 Each trajectory is prepared on its own, so removing one does not change the others. That is half of every sensitivity
-proof; the other half is the query's L1 bound.
+proof; the other half is the bound on the norm of what one unit adds.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Prepared(ragged.Rows):
 
     @cached_property
     def gaps(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """(trajectory, seconds) of every gap between two points of a trajectory, in their order."""
+        """(trajectory, seconds) of every gap between consecutive points of a trajectory, in order."""
         later = np.ones(len(self.t_utc), bool)
         later[self.first] = False
         row = ragged.owners(np.maximum(self.points - 1, 0))

@@ -25,7 +25,7 @@ class Limits:
     """Limits on the weights during raking."""
 
     most_factor: float = np.inf
-    """The largest factor in a step, and the inverse of the smallest."""
+    """The largest factor by which a step scales a weight; its inverse is the smallest."""
     bounds: tuple[float, float] | None = None
     """Smallest and largest weight after each round, over their mean; the mean then becomes 1."""
     rows_add_to_one: bool = False

@@ -58,12 +58,13 @@ def _best_cut(mass: Field, rectangle: tuple[int, int, int, int]) -> Cut:
     bottom, top, left, right = rectangle
     part = mass[bottom:top, left:right]
     columns, rows = part.sum(axis=0), part.sum(axis=1)
-    if _spread_of(columns) >= _spread_of(rows):
+    if _scatter(columns) >= _scatter(rows):
         return "x", left + _half(columns)
     return "y", bottom + _half(rows)
 
 
-def _spread_of(mass: NDArray[np.float64]) -> float:
+def _scatter(mass: NDArray[np.float64]) -> float:
+    """Σ m·(i − mean)²; −1 if there is only one cell, which cannot be cut."""
     if len(mass) < 2 or mass.sum() <= 0:
         return -1.0 if len(mass) < 2 else 0.0
     position = np.arange(len(mass))

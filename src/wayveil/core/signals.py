@@ -1,4 +1,4 @@
-"""Defer SIGINT and SIGTERM while a step must not be interrupted."""
+"""Defer the signals that end a program (SIGINT, SIGTERM, SIGHUP) while a step must not be interrupted."""
 
 import signal
 import threading

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from wayveil.core import ragged
 from wayveil.core.html import PRIVATE_NOTICE, card, extent_facts, points_svg
-from wayveil.core.optional import needed
+from wayveil.core.optional import import_optional
 from wayveil.core.plots import plot_trajectories
 from wayveil.errors import InputError
 
@@ -96,7 +96,7 @@ class Trajectories:
         """
         from wayveil.core.tables import table_of  # pyarrow, which most uses of trajectories do not need
 
-        needed("pandas")
+        import_optional("pandas")
         return table_of(self).to_pandas()
 
     def to_geopandas(self, shapes: str = "lines") -> Any:

@@ -19,7 +19,7 @@ NUMBERS_OF_PARTS = (2, 5, 16)
 def part_of_hour(parts: int) -> NDArray[np.int64]:
     """(48,) part of the day or week of each hour, for one of `NUMBERS_OF_PARTS`."""
     if parts not in NUMBERS_OF_PARTS:
-        raise ValueError("parts")
+        raise ValueError(f"parts must be one of {NUMBERS_OF_PARTS}")
     weekend_apart = parts == 16
     first = _DAY_PARTS[8 if weekend_apart else parts]
     of_day = np.searchsorted(first, np.arange(24), side="right") - 1

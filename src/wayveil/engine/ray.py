@@ -1,8 +1,8 @@
 """Ray: the same two methods on the workers of a cluster, or of this machine.
 
 Workers read their own partitions, prepare them and return integers. The sum of integers does not depend on the order,
-so a partition that is measured again after its worker died does not change the result. The caller draws noise once,
-after all sums are added: nothing here spends privacy budget.
+so a partition that is read again after its worker died does not change the result. The caller draws noise once, after
+all sums are added: nothing here spends privacy budget.
 """
 
 import logging
@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core.optional import needed
+from wayveil.core.optional import import_optional
 from wayveil.core.scope import Scope
 from wayveil.engine.parts import Part, parts_of
 from wayveil.engine.serial import Kept, part_batches
@@ -162,7 +162,7 @@ def _import_ray() -> Any:
     # No information about a run leaves the cluster: no usage statistics, no log lines of workers on this terminal.
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
-    return needed("ray", "engine='ray'")
+    return import_optional("ray", "engine='ray'")
 
 
 def _connect(ray: Any, address: str | None, workers: int | None) -> None:

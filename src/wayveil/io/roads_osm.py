@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from wayveil.core.optional import needed
+from wayveil.core.optional import import_optional
 from wayveil.core.roads import RoadMap
 from wayveil.errors import InputError
 from wayveil.io.road_lines import refuse_large_file, roads_from_lines
@@ -16,7 +16,7 @@ from wayveil.io.road_lines import refuse_large_file, roads_from_lines
 
 def read_pbf(path: Path) -> RoadMap:
     """Every road of an .osm.pbf extract that can be driven or walked, with its class, direction and speed."""
-    pyrosm = needed("pyrosm", f"Reading '{path.name}'")
+    pyrosm = import_optional("pyrosm", f"Reading '{path.name}'")
     try:
         frame = pyrosm.OSM(str(path)).get_network(network_type="all")
     except Exception:  # the reader raises many kinds of errors; in any case the file is the reason
@@ -39,7 +39,7 @@ def read_graphml(path: Path) -> RoadMap:
 
     A directed graph holds a two-way street as two edges; only one of them becomes a road.
     """
-    networkx = needed("networkx", f"Reading '{path.name}'")
+    networkx = import_optional("networkx", f"Reading '{path.name}'")
     refuse_large_file(path)
     try:
         graph = networkx.read_graphml(path)

@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from wayveil.core.optional import needed
+from wayveil.core.optional import import_optional
 from wayveil.errors import InputError
 
 LATTICE_VARIANCE = 9
@@ -19,7 +19,8 @@ within 10^-76 of 1 for each value, continuous Gaussian noise of variance σ² �
 _STEPS = 100
 """Steps of the bisection for rho."""
 _MARGIN = 1 - 1e-9
-"""Share of epsilon and delta that the conversion may use; the rest is larger than rounding errors and those factors."""
+"""Share of epsilon and delta that the conversion may use. The rest covers rounding errors and the factors mentioned at
+`LATTICE_VARIANCE`."""
 
 
 def gaussian_delta(rho: float, epsilon: float) -> float:
@@ -27,7 +28,7 @@ def gaussian_delta(rho: float, epsilon: float) -> float:
 
     Privacy
     -------
-    Free: arithmetic. rho adds up over measurements, so give the sum of the mechanisms' own maps.
+    Free: arithmetic. rho adds up over measurements, so pass the sum of the costs from the mechanisms' privacy maps.
     """
     loss = _gaussian_loss()(standard_deviation=1 / math.sqrt(2 * rho), sensitivity=1.0)
     return float(loss.get_delta_for_epsilon(epsilon))
@@ -35,7 +36,7 @@ def gaussian_delta(rho: float, epsilon: float) -> float:
 
 @lru_cache(maxsize=64)
 def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
-    """The largest rho found by bisection with `gaussian_delta(rho, epsilon)` <= delta, rounded down to 2^-40.
+    """The largest rho with `gaussian_delta(rho, epsilon)` <= delta, by bisection, rounded down to a multiple of 2^-40.
 
     Privacy
     -------
@@ -63,9 +64,9 @@ def rho_for(epsilon: Fraction, delta: Fraction) -> Fraction:
 
 
 def integer_rho(rho: Fraction, bound: int) -> Fraction:
-    """The rho of integer noise of variance B²/2rho + 9, of which `rho` counts the first part."""
+    """B²/2σ² for σ² = B²/2rho + 9: integer noise of this variance costs `rho`, since the 9 does not count."""
     return rho / (1 + 2 * rho * LATTICE_VARIANCE / (bound * bound))
 
 
 def _gaussian_loss() -> Any:
-    return needed("dp_accounting.pld.privacy_loss_mechanism", "delta=").GaussianPrivacyLoss
+    return import_optional("dp_accounting.pld.privacy_loss_mechanism", "delta=").GaussianPrivacyLoss

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core.html import card, table_of_text
-from wayveil.core.optional import needed
+from wayveil.core.optional import import_optional
 from wayveil.traffic.uncertainty import Figures
 
 
@@ -39,12 +39,12 @@ class Table:
 
     def to_pandas(self) -> Any:
         """A pandas frame without the shapes."""
-        return needed("pandas").DataFrame(self.columns)
+        return import_optional("pandas").DataFrame(self.columns)
 
     def to_geopandas(self) -> Any:
         """A GeoDataFrame in degrees (WGS 84); rows without a place have no shape."""
         shapes = np.full(len(self), None, object) if self.geometry is None else self.geometry
-        return needed("geopandas").GeoDataFrame(self.columns, geometry=shapes, crs="EPSG:4326")
+        return import_optional("geopandas").GeoDataFrame(self.columns, geometry=shapes, crs="EPSG:4326")
 
     def _repr_html_(self) -> str:
         shown = min(len(self), 10)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core.optional import needed
+from wayveil.core.optional import import_optional
 from wayveil.core.threads import one_thread
 from wayveil.evaluation.trips.features import Features
 from wayveil.evaluation.trips.result import TellingFeature
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 def require_sklearn() -> None:
     """InputError with the command to install scikit-learn, if it is missing."""
-    needed("sklearn.ensemble", "trips=True")
+    import_optional("sklearn.ensemble", "trips=True")
 
 
 def area_under_curve(real: dict[str, Features], synthetic: dict[str, Features], seed: int = 0) -> float:
