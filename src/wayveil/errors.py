@@ -30,7 +30,7 @@ class Remedy:
     command: str
 
 
-HERE = "\0"
+REMEDY = "\0"
 """Placeholder for the remedy in messages. Names and values in messages are printable, so they never contain it."""
 
 
@@ -53,7 +53,7 @@ class WayveilError(Exception):
 
     def _text(self, remedy: str) -> str:
         message = super().__str__()
-        return printable(message if self.remedy is None else message.replace(HERE, remedy))
+        return printable(message if self.remedy is None else message.replace(REMEDY, remedy))
 
 
 class InputError(WayveilError):

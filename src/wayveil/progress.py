@@ -28,7 +28,7 @@ def quiet(stage: str, done: float) -> None:
 
 
 def part(progress: Progress, stage: str, first: float, last: float) -> Progress:
-    """Progress of the work that makes up a stage from `first` to `last`; its own stages are not named."""
+    """Progress of work that takes a stage from the share `first` to `last`; the names of its own stages are dropped."""
     return lambda _, done: progress(stage, first + (last - first) * min(max(done, 0.0), 1.0))
 
 
@@ -63,7 +63,7 @@ def write_until_over(
     first_s: float,
     every_s: float,
 ) -> None:
-    """Write where the work is, until `over_within` (seconds) says that it is over; nothing before a stage begins."""
+    """Write the progress until `over_within` (seconds) says that the work is over; nothing before a stage begins."""
     begun, wait_s = clock(), first_s
     while not over_within(wait_s):
         stage, done = now()

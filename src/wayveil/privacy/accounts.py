@@ -15,7 +15,8 @@ two steps of distance 1 (remove the one, add the other), and group privacy gives
 choice of keys, hence for their average, because the divergence that defines (ε, δ) is jointly convex.
 
 Questions about people (c >= 3 only) have sensitivity 1 per user, and T may change a user's whole vector, a distance of
-2. They get at most 0.15ε, the others move by 2 of c: together (0.85·2/3 + 0.15·2)ε < ε.
+2. These questions get at most 0.15ε, and the sums of all others move by 2 where noise is scaled for c: together at most
+(0.85·2/3 + 0.15·2)ε < ε.
 
 With a δ the contribution of a user is clipped as a whole, to a bound that may be smaller than what two trajectories can
 add. Then it is two steps of distance 1 for every c: remove the user, and add the user again with the other choice.
@@ -27,7 +28,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 from typing import Literal
 
-from wayveil.errors import HERE, BudgetError, Remedy
+from wayveil.errors import REMEDY, BudgetError, Remedy
 from wayveil.privacy.budget import decimal_text
 from wayveil.privacy.remedies import Remedies, all_of
 from wayveil.privacy.unit import Unit
@@ -191,7 +192,7 @@ def refusal(dataset: Dataset, requested: Charge, remedies: Remedies) -> BudgetEr
         if beyond is not None:
             reasons.append(beyond[0])
             changes.append(_new_total(dataset, beyond[1], kind, remedies))
-    return BudgetError(f"{' '.join(reasons)} To allow it: {HERE}.", all_of(changes)) if changes else None
+    return BudgetError(f"{' '.join(reasons)} To allow it: {REMEDY}.", all_of(changes)) if changes else None
 
 
 def _promise_per_user(dataset: Dataset, requested: Charge) -> str | None:

@@ -19,7 +19,7 @@ _HALF_BITS = 20
 LARGEST_VALUE = 1 << 2 * _HALF_BITS
 """Values of a unit must be smaller, so that their squares are exact; callers ensure it from public numbers."""
 _SHRINK = 2.0**-40
-"""Share by which a vector is shortened that is still too long after rounding; it doubles with each attempt."""
+"""Share by which a vector that is still too long after rounding is shortened; it doubles with each attempt."""
 _TRIES = 40
 """Maximum number of attempts."""
 _LARGEST_CENTRE, _LARGEST_MULTIPLE = 1 << 20, 1 << 31
@@ -152,7 +152,7 @@ def clip_l2(vectors: UnitVectors, bound: int) -> UnitVectors:
 
 
 def _rounding(vectors: UnitVectors) -> NDArray[np.float64]:
-    """Most that rounding can add to a unit's norm: nothing without a centre, because it is towards zero."""
+    """The most that rounding can add to a unit's norm: nothing without a centre, because it rounds towards zero."""
     if vectors.centre is None:
         return np.zeros(vectors.units)
     entries = np.bincount(vectors.unit, minlength=vectors.units)

@@ -24,8 +24,8 @@ class ContentDigest:
     are ignored. A dataset in which a single trajectory differs has another digest.
 
     h multiplies and shifts whole arrays, because a cryptographic hash of each short trajectory would cost half as much
-    again as measuring it. It need not resist an opponent: the digest reminds the owner, who holds its secret. Points
-    carry their times, so the digest need not contain their order within a trajectory.
+    again as measuring it. It need not resist an adversary: the digest only warns the owner, who holds its secret.
+    Points carry their times, so the digest need not contain their order within a trajectory.
 
     Privacy
     -------
@@ -92,7 +92,7 @@ def _mixed(values: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
 
 
 class PassDigest:
-    """A keyed BLAKE2b digest of everything that one pass over the data has read, in its order.
+    """A keyed BLAKE2b digest of everything that one pass over the data has read, in the order of reading.
 
     It covers the users, the grouping of points into trajectories, the coordinates and the times, bit by bit. Each
     column has a hash stream of its own, so the digest does not depend on how the data is cut into batches. Two passes

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
 
-from wayveil.errors import HERE, BudgetError, InputError
+from wayveil.errors import REMEDY, BudgetError, InputError
 from wayveil.privacy.accounts import Charge, Dataset, Kind, Loss, dataset_of
 from wayveil.privacy.budget import decimal_text, read_fraction
 from wayveil.privacy.remedies import LIST
@@ -33,7 +33,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Entry:
-    """What is appended: a `Line`, the digest of a content ('content'), or why a changed ledger was accepted."""
+    """What is appended: a `Line`, a content digest ('content'), or why a changed ledger was accepted ('accept')."""
 
     kind: str
     dataset: str = ""
@@ -84,7 +84,7 @@ class Entries:
         return row is not None and _same(row[0], found.head)
 
     def append(self, entry: Entry) -> None:
-        """One more entry, chained to the last one."""
+        """Append an entry, chained to the last one."""
         head, unit = self.head(), entry.unit
         cost = decimal_text(entry.epsilon), decimal_text(entry.delta)
         texts = (entry.purpose, entry.measurement, entry.digest)
@@ -185,7 +185,7 @@ def _same(one: str, other: str) -> bool:
 
 def unknown_dataset(name: str) -> BudgetError:
     """The error for a name that no entry has."""
-    return BudgetError(f"Dataset '{name}' is not on the ledger; see: {HERE}.", LIST)
+    return BudgetError(f"Dataset '{name}' is not on the ledger; see: {REMEDY}.", LIST)
 
 
 def now_utc() -> str:

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from wayveil.core import outcome
-from wayveil.errors import HERE, BudgetError, InputError
+from wayveil.errors import REMEDY, BudgetError, InputError
 from wayveil.io.ledger_paths import default_path, ledger_files
 from wayveil.privacy.accounts import Charge, Dataset, Kind, Loss, refusal
 from wayveil.privacy.budget import Number, decimal_text, exact_delta, exact_epsilon
@@ -116,7 +116,7 @@ class Ledger:
             known = entries.dataset(name)
             if known is not None:
                 allow = self._file.remedies.allow(name, kind, "E")
-                raise BudgetError(f"Dataset '{name}' is already open; change its total with: {HERE}.", allow)
+                raise BudgetError(f"Dataset '{name}' is already open; change its total with: {REMEDY}.", allow)
             entries.append(Entry("open", name, epsilon=epsilon, delta=delta, unit=kind))
             entries.remember(name, digest)
             return entries.require(name, digest)
@@ -160,7 +160,7 @@ class Ledger:
             raise BudgetError(
                 f"Dataset '{known.name}' cannot promise a total per user, because it has trajectory-level "
                 "measurements, which cost a user with k trajectories k times their epsilon; state that nothing is "
-                f"promised per user with: {HERE}.",
+                f"promised per user with: {REMEDY}.",
                 self._file.remedies.allow(known.name, "user", None),
             )
         if total.epsilon < spent.epsilon:
@@ -177,7 +177,7 @@ class Ledger:
     def check_spend(self, name: str, lines: Sequence[Spend], *, unit: Unit) -> None:
         """BudgetError if `spend` would now refuse these lines on a dataset that is open; nothing is written.
 
-        It allows nothing: another process may spend in the meantime, so `spend` checks again.
+        It reserves nothing: another process may spend in the meantime, so `spend` checks again.
         """
         name, charge = clean_name(name), _charge(lines, unit)
         with self._file.reading() as entries:
@@ -211,7 +211,7 @@ class Ledger:
             if known is None:
                 if total_if_new is None:
                     opening = self._file.remedies.open(name, unit.kind)
-                    raise BudgetError(f"Dataset '{name}' is not on the ledger; open it with: {HERE}.", opening)
+                    raise BudgetError(f"Dataset '{name}' is not on the ledger; open it with: {REMEDY}.", opening)
                 delta = charge.loss.delta if total_delta_if_new is None else exact_delta(total_delta_if_new)
                 total = exact_epsilon(total_if_new, "total")
                 entries.append(Entry("open", name, epsilon=total, delta=delta, unit=unit.kind))

@@ -37,7 +37,7 @@ def clean_reason(reason: str) -> str:
 
 
 def only_total(known: Dataset) -> Kind:
-    """The unit that has a total, where only one has."""
+    """The unit that has a total, if there is exactly one; otherwise InputError."""
     kinds = [kind for kind in KINDS if known.account(kind).total is not None]
     if len(kinds) != 1:
         how_many = "a total per trajectory and one per user" if kinds else "no total"

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 
 from wayveil.core import outcome
 from wayveil.core.signals import deferred_signals
-from wayveil.errors import CHARGED, HERE, UNKNOWN_CHARGE, BudgetError, InputError, LedgerWarning
+from wayveil.errors import CHARGED, REMEDY, UNKNOWN_CHARGE, BudgetError, InputError, LedgerWarning
 from wayveil.io import ledger_paths
 from wayveil.privacy import store, witness
 from wayveil.privacy.entries import Entries
@@ -29,7 +29,7 @@ class LedgerFile:
 
     @contextmanager
     def reading(self) -> Iterator[Entries | None]:
-        """The entries, or None without a ledger, which is not created."""
+        """The entries, or None if there is no ledger; none is created."""
         with store.exclusive(self.path, self.timeout_s, create=False) as there:
             if there:
                 with self._begin() as entries:
@@ -57,7 +57,7 @@ class LedgerFile:
                 self._check_witnesses(entries)
             before = entries.head()
             if before.count == 0:
-                # Before the first entry: from now on a ledger with entries and without any witness was copied.
+                # Written before the first entry, so a ledger that has entries but no witness must be a copy.
                 self._write_witnesses(entries, needed=True, replace=accept)
             yield entries
             after = entries.head()
@@ -119,14 +119,14 @@ class LedgerFile:
     def _lost(self, what: str) -> BudgetError:
         return BudgetError(
             f"The ledger '{self.path.name}' {what}; put the right file back, or, if what is missing was never "
-            f"released, continue with: {HERE}.",
+            f"released, continue with: {REMEDY}.",
             self.remedies.accept(),
         )
 
     def altered(self) -> InputError:
         """The error for a ledger whose content is not what was written to it."""
         return InputError(
-            f"The ledger '{self.path.name}' was altered or damaged; restore it from a copy and run: {HERE}.",
+            f"The ledger '{self.path.name}' was altered or damaged; restore it from a copy and run: {REMEDY}.",
             self.remedies.accept(),
         )
 
@@ -137,7 +137,7 @@ class LedgerFile:
         for place in (near, far):
             seen = None if place is None else witness.read(place)
             if seen is not None and not replace and not entries.contains(seen):
-                raise self._lost("was used by another process at the same time, and one of the two is not in it")
+                raise self._lost("was used by another process at the same time, and lacks the entries of one of them")
         try:
             witness.write(near, head)
         except OSError as error:
@@ -160,7 +160,7 @@ class LedgerFile:
 
 
 def _commit_words(name: str, saved: bool | None, spends: bool) -> str:
-    """One of three: on the ledger, not on it, unknown."""
+    """The message for a failed commit: the entries are on the ledger, or they are not, or that is unknown."""
     failed = f"The ledger '{name}' could not be saved without an error (the disk is full or failing)"
     if saved is None:
         return f"{failed}. {UNKNOWN_CHARGE}" if spends else f"{failed}, and cannot be read back; check the disk first."

@@ -20,9 +20,9 @@ from wayveil.privacy.unit import Unit
 from wayveil.privacy.zcdp import integer_rho, rho_for
 
 _MOST_TRAJECTORIES = 1 << 40
-"""Trajectories for which the sums must leave room in an integer."""
+"""Largest number of trajectories; their sums must fit in an integer."""
 _SCALES = 64
-"""Noise scales for which they must leave room, too; with larger noise the result would be useless."""
+"""Number of noise scales that must fit on top of the sums; if they do not, the result would be useless anyway."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Cost:
     def of(
         cls, epsilon: Fraction, delta: Fraction, unit: Unit, shares: Mapping[str, Fraction], resolution: int
     ) -> "Cost":
-        """ε (and δ) divided by the shares; refused where the noise would not leave room for the sums.
+        """ε (and δ) divided according to the shares; InputError if the sums and the noise might not fit in an integer.
 
         `resolution` is the largest of all questions.
         """

@@ -83,14 +83,14 @@ class SeededNoise:
         self._random = np.random.default_rng(seed)
 
     def laplace(self, sums: NDArray[np.int64], sensitivity: int, epsilon: Fraction) -> Noisy:
-        """As `OpenDPNoise.laplace`, but not private; a difference of two geometrics."""
+        """As `OpenDPNoise.laplace`, but not private: the difference of two geometric variables."""
         scale, cost, _ = _laplace(sensitivity, epsilon)
         stop = -math.expm1(-1.0 / scale)
         plus, minus = (self._random.geometric(stop, size=sums.shape) for _ in range(2))
         return Noisy(np.asarray(sums + plus - minus, np.int64), scale, cost, False)
 
     def gaussian(self, sums: NDArray[np.int64], l2_sensitivity: float, rho: Fraction) -> Noisy:
-        """As `OpenDPNoise.gaussian`, but not private; a rounded normal."""
+        """As `OpenDPNoise.gaussian`, but not private: a rounded normal variable."""
         scale, cost, _ = _gaussian(l2_sensitivity, rho)
         noise = np.rint(self._random.normal(0.0, scale, size=sums.shape)).astype(np.int64)
         return Noisy(sums + noise, scale, Fraction(0), False, cost)

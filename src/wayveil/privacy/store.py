@@ -1,4 +1,4 @@
-"""The ledger's SQLite file: created complete, used under locks, and every failure is one clear sentence.
+"""The ledger's SQLite file: created as a whole, used under locks, and with one clear sentence for every failure.
 
 The database file is opened and closed by SQLite alone. Anything else about it is read from its path (`os.stat`),
 because closing a descriptor would drop the locks of a transaction in this process.
@@ -131,7 +131,7 @@ def _make_folder(path: Path) -> None:
 
 
 def _make_private(path: Path) -> None:
-    """The file holds a secret; a copy or a careless umask may have opened it to others."""
+    """Withdraw other users' access to the file, which holds a secret; a copy or a lax umask may have granted it."""
     with suppress(OSError):
         if os.name == "posix" and os.stat(path).st_mode & 0o077:
             os.chmod(path, 0o600)
@@ -195,13 +195,13 @@ def _plain_errors(name: str) -> Iterator[None]:
     try:
         yield
     except sqlite3.Error as error:
-        raise InputError(sentence(error, name)) from None
-    except UnicodeDecodeError:  # of an error's own text, which quotes the damaged file
-        raise InputError(sentence(sqlite3.DatabaseError(), name)) from None
+        raise InputError(failure_text(error, name)) from None
+    except UnicodeDecodeError:  # the text of an SQLite error may quote bytes of a damaged file
+        raise InputError(failure_text(sqlite3.DatabaseError(), name)) from None
 
 
-def sentence(error: sqlite3.Error, name: str) -> str:
-    """A failure before the commit, when nothing has been spent or changed."""
+def failure_text(error: sqlite3.Error, name: str) -> str:
+    """The message for a failure before the commit, when nothing has been spent or changed."""
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
         return str(locks.held(name))

@@ -2,8 +2,8 @@
 
 A witness is the number of ledger entries and the head of their hash chain. One is next to the ledger, a second one,
 named after the ledger's random id, in the user's state folder (see `wayveil.io.ledger_paths`). A ledger that has
-fewer entries than a witness, or another chain at the witness's entry, was rolled back, replaced, or copied and used
-elsewhere.
+fewer entries than a witness, or a different chain value at the entry that the witness recorded, was rolled back,
+replaced, or copied and used elsewhere.
 
 What this cannot notice: the ledger and both witnesses set back together (a restored home folder or machine image); a
 copy used by another account or on another machine; a whole folder deleted and created again; and anybody who edits all
@@ -38,7 +38,8 @@ def read(path: Path) -> Witness | None:
 def write(path: Path, witness: Witness) -> None:
     """Replace the witness as a whole; OSError if that cannot be done.
 
-    Without fsync: after a power failure it may be older, or empty and so ignored, never ahead of the ledger.
+    There is no fsync: after a power failure the witness may be older, or empty and so ignored, but never ahead of the
+    ledger.
     """
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # One name for the unfinished file: writers hold the ledger's lock, and a killed one leaves nothing that piles up.
