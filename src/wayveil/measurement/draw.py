@@ -40,10 +40,10 @@ def draw_release(mechanism: Mechanism, exact: Sums, progress: Progress = quiet) 
     """
     scope, unit, count = exact.scope, mechanism.unit, Count()
     answers = {count.name: _answer(mechanism, count, count, exact)}
-    # Only the noisy count has been seen, so what it decides is post-processing; the sum of the others stays the same.
+    # Only the noisy count is known so far, and what it decides is post-processing; the other shares keep their sum.
     number = noisy_number(answers[count.name])
     mechanism = _with_budget(mechanism, for_signal(mechanism.cost.budget, number / answers[count.name].noise))
-    units = number / unit.sensitivity  # the smallest number of people with this many trajectories
+    units = number / unit.sensitivity  # the smallest number of people who can have so many
     count_signal = number / answers[count.name].noise
     mechanism = _with_budget(
         mechanism, with_people(mechanism.cost.budget, unit, units, lambda share: 1 / float(share), count_signal)
@@ -79,7 +79,7 @@ def release_of(scope: Scope, answers: tuple[Answer, ...], mechanism: Mechanism) 
 
 
 def group_signals(mechanism: Mechanism, count: float, norms: Mapping[str, float] | None = None) -> dict[str, float]:
-    """Signal of the questions of each budget group together, in noise units; Gaussian noise follows the norms."""
+    """Summed signal of the questions of each budget group, in noise units; with `norms`, the noise is Gaussian."""
     signals: dict[str, float] = {}
     for name in mechanism.cost.budget.shares:
         cost, group = mechanism.cost, QUESTIONS[name].budget_group

@@ -37,7 +37,7 @@ from wayveil.questions.shares import LEAST_PER_PERSON
 MOST_REMEMBERED = 1 << 25
 """Trajectories whose ends are kept in memory (300 MB); a larger source is read again for each question about them."""
 _TOO_MANY = 1 << 62
-"""Marks more ends than MOST_REMEMBERED; counting stops there."""
+"""A count that stands for "more than MOST_REMEMBERED"."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ def read_exact(
     Privacy: not private (trusted side only); nothing is spent yet.
     """
     questions = finest_questions(scope)
-    # Digests of workers' parts could be merged, but noticing a copy is not worth a protocol.
+    # The digests of workers' parts could be merged, but noticing the same content twice is not worth the extra code.
     content = None if secret is None or not passes.serial else ContentDigest(secret)
     watchers = () if content is None else (content,)
     totals = [np.zeros(size_of(question), np.int64) for question in questions]
@@ -150,8 +150,8 @@ def draw_kept(passes: Passes, unit: Unit) -> Kept:
 
     At user level this reads the data once; the next pass must find the same content.
 
-    Privacy: not private (trusted side only). A user's draw looks at that user's own trajectories alone, so adding or
-    removing a user changes nobody else's.
+    Privacy: not private (trusted side only). A user's draw depends on that user's trajectories alone, so adding or
+    removing a user does not change the draws of others.
     """
     if unit.kind == "trajectory":
         return None
@@ -166,7 +166,7 @@ def draw_kept(passes: Passes, unit: Unit) -> Kept:
     rank = np.arange(len(users)) - np.repeat(first, np.diff(np.r_[first, len(users)]))
     kept = np.zeros(len(users), bool)
     kept[order[rank < unit.max_per_user]] = True
-    kept[users < 0] = False  # without a user a trajectory belongs to nobody whose cap could hold
+    kept[users < 0] = False  # without a user, no cap would limit these trajectories
     return kept
 
 

@@ -238,7 +238,7 @@ class _OpenQuestions:
 
 
 def _kept(clipping: Clipping, noisy: NoisySums, count: float, count_sd: float) -> float:
-    """What the norms say about the share that clipping leaves, combined with what the noisy total says."""
+    """The share that clipping leaves: the estimate from the norms combined with that from the noisy total."""
     whole = count * clipping.resolution
     total = float(noisy.values.sum()) / whole
     variance = len(noisy.values) * (noisy.scale / whole) ** 2 + (clipping.kept * count_sd / count) ** 2

@@ -79,8 +79,8 @@ def measure(
     dataset, ledger
         The account that pays. Without a dataset nothing is recorded, and an `UnaccountedSpendWarning` says so.
     delta
-        Above 0: what each unit adds is clipped in L2 and gets Gaussian noise, with zCDP accounting instead of pure ε.
-        Recommended at user level, where the noise then follows the bound and not `max_per_user`.
+        Above 0: what each unit adds is clipped in L2, and the sums get Gaussian noise, with zCDP accounting instead of
+        pure ε. Recommended at user level, where the noise then follows the bound and not `max_per_user`.
     roads
         The public map that synthesis will use, or its file. It is only checked, so that a wrong one is noticed before
         the spend.
@@ -190,7 +190,7 @@ def _lines(cost: Cost, unit: Unit) -> list[Spend]:
 
 
 def _pay(ledger: Ledger, dataset: str, lines: list[Spend], cost: Cost, unit: Unit, digest: str | None) -> None:
-    """All lines on the ledger in one go."""
+    """Enter all lines on the ledger in one transaction, and pass its warnings on."""
     receipt = ledger.spend(
         dataset, lines, unit=unit, total_if_new=cost.budget.epsilon, total_delta_if_new=cost.delta, digest=digest
     )

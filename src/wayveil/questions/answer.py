@@ -125,7 +125,7 @@ class Answer:
     def noise(self) -> float:
         """Scale of the noise in units of one trajectory; a Gaussian is given as the Laplace of equal variance.
 
-        Where values differ in noise, the noise of mean precision.
+        Where values differ in noise, it is the scale whose precision is the mean precision.
         """
         return self._first_noise / math.sqrt(1 + float(np.mean(self._weight)))
 

@@ -40,13 +40,13 @@ def concentration(blocks: NDArray[np.float64], side: int, noise: float | NDArray
     """How much busier the place of a trajectory is than the average place, at blocks of 16 cells; at least 1.
 
     For blocks of one size that is K·Σc²/(Σc)², without the squares of the noise, 2·noise² per block on average. With
-    blocks twice as large it is smaller: half if data lie on a line, the same if they fill an area. A factor of 2^−¾ is
-    assumed for all.
+    blocks twice as large it is half as large if the data lie on a line, and the same if they fill an area. A factor of
+    2^−¾ is assumed for all data.
 
     Parameters
     ----------
     blocks, side, noise
-        Noisy counts of a field's coarse blocks, their side in base cells, and its noise scale, one or one for each.
+        Noisy counts of a field's coarse blocks, their side in base cells, and the noise scale, for all or for each.
     """
     noise = np.broadcast_to(noise, blocks.shape)
     squares = float((blocks**2).sum() - 2 * (noise**2).sum())
@@ -92,19 +92,19 @@ def parts_of_cells(parts: Parts, ratio: int, shape: tuple[int, int]) -> Parts:
 
 
 def weigh(middle: NDArray[Number], fine: NDArray[Number], parts: Parts, ratios: tuple[int, int]) -> NDArray[Number]:
-    """Middle and fine sums, each times its parts, as one long answer; `ratios` are cells of each level along a block.
+    """Middle and fine sums, each times its parts, as one long answer; `ratios` are cells of each level per block side.
 
     If ‖φ(T)‖₁ ≤ R on the fine cells, and the middle ones are their sums, the result has L1 norm at most PARTS·R.
     """
     of_middle, of_fine = (parts_of_cells(parts, r, x.shape) for r, x in zip(ratios, (middle, fine), strict=True))
-    weighed: NDArray[Number] = np.concatenate([(middle * (PARTS - of_middle)).ravel(), (fine * of_fine).ravel()])
-    return weighed
+    weighted: NDArray[Number] = np.concatenate([(middle * (PARTS - of_middle)).ravel(), (fine * of_fine).ravel()])
+    return weighted
 
 
 def unweigh(
-    weighed: NDArray[np.float64], parts: Parts, ratios: tuple[int, int], shapes: tuple[tuple[int, int], tuple[int, int]]
+    answer: NDArray[np.float64], parts: Parts, ratios: tuple[int, int], shapes: tuple[tuple[int, int], tuple[int, int]]
 ) -> tuple[tuple[NDArray[np.float64], Parts], tuple[NDArray[np.float64], Parts]]:
-    """The opposite of `weigh`: (sums, parts of each cell) of the middle level and of the fine one.
+    """The inverse of `weigh`: (sums, parts of each cell) of the middle level and of the fine one.
 
     Noise of scale b on the long answer is noise of scale b / parts on the sums of a cell, given its number of parts.
 
@@ -112,5 +112,5 @@ def unweigh(
     """
     of_middle, of_fine = (parts_of_cells(parts, *level) for level in zip(ratios, shapes, strict=True))
     of_middle = PARTS - of_middle
-    middle, fine = np.split(weighed, [of_middle.size])
+    middle, fine = np.split(answer, [of_middle.size])
     return (middle.reshape(shapes[0]) / of_middle, of_middle), (fine.reshape(shapes[1]) / of_fine, of_fine)

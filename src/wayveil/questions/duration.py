@@ -48,7 +48,7 @@ class DurationSpikes(Duration):
 
     @classmethod
     def finest(cls, scope: Scope) -> Histogram:
-        """The sums of the other question, so that they are added up once."""
+        """`Duration` at its finest, so that the sums of both questions are computed only once."""
         return Duration.finest(scope)
 
     @classmethod

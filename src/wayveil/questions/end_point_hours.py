@@ -1,6 +1,7 @@
 """Regions in which trajectories start and end by time of day, and how far they go towards or away from the centre.
 
-Its ε is a part of that of the end points. The number of regions and of parts of the day follows from the signal.
+This question's ε is a part of that of the end points. The numbers of regions and of parts of the day follow from the
+signal.
 """
 
 from dataclasses import dataclass
@@ -23,9 +24,9 @@ from wayveil.questions.question import Context, Features, Frame
 _STEPS = 1 << 12
 """Integer steps of a distance from the centre."""
 _LEAST_LEAVES = 64
-"""Leaves of the tree of cuts, at least: the estimator describes places in more detail than the answer has."""
+"""Least number of leaves of the tree of cuts: the estimator describes places in more detail than the answer has."""
 _FAR_SHARE = 0.95
-"""Share of the end points within the distance that is scaled to 1; places beyond it also have distance 1."""
+"""The distance within which this share of the end points lies is scaled to 1; places beyond it also have distance 1."""
 CLEAR_UNITS = 10.0
 """Least signal of the answer per region and part of the day, in noise units."""
 SIZES = ((2, 2), (4, 2), (4, 5), (8, 5), (16, 5), (32, 5), (64, 5), (64, 16), (MOST_REGIONS, 16))

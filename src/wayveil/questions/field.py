@@ -28,8 +28,8 @@ CLEAR_UNITS = 0.8
 """Least signal of a fine cell where trajectories are, in noise units. Tuned on the trial data, one value for all of it
 (docs/explanation/method.md)."""
 USUALLY_CONCENTRATED = 16.0
-"""Assumed ratio of the traffic in these cells to that of the average cell, before anything is known; tuned with
-`CLEAR_UNITS`."""
+"""Assumed ratio of the traffic in a cell where trajectories are to that of the average cell, before anything is known;
+tuned with `CLEAR_UNITS`."""
 _LARGEST_SIDE = 1 << 20
 """Base cells along the side of a cell; larger numbers in a release are refused."""
 

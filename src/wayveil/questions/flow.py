@@ -1,7 +1,7 @@
 """The kind of question about regions: large areas of about equal traffic, cut from the noisy end points.
 
 Regions are known only after noise has been drawn. What these questions need of each trajectory (the cells of its ends
-and its hour) is remembered while the data is read, so that it need not be read again.
+and its hour) is stored while the data is read, so that the data need not be read again.
 """
 
 from abc import abstractmethod

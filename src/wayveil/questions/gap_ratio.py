@@ -38,7 +38,7 @@ class GapRatio(Histogram):
         return Bins((0.0, 0.1, 0.3, 0.5, 0.7, 0.85, 0.95, 0.99, 1.01, 1.05, 1.2, 1.5, 2.0, 3.5, 8.0))
 
     def values(self, batch: "Prepared") -> NDArray[np.float64]:
-        """The ratio of each interval, in their order."""
+        """The ratio of each interval, in order."""
         row, gap_s = batch.gaps
         median_s = batch.median_interval_s[row]
         return np.divide(gap_s, median_s, out=np.where(gap_s > 0, np.inf, 1.0), where=median_s > 0)

@@ -31,7 +31,7 @@ def _of_detail(answer: Answer, question: Detail) -> list[NoisyLevel]:
     grid, levels = question.grid, question.levels
     ratios = levels.coarse // levels.middle, levels.coarse // levels.fine
     shapes = level_shape(grid, levels.middle), level_shape(grid, levels.fine)
-    # `counts` counts a trajectory as one; its weighed sums add up to PARTS.
+    # `counts` counts a trajectory as one; its weighted sums add up to PARTS.
     unweighted = unweigh(PARTS * answer.counts, np.asarray(question.weights), ratios, shapes)
     return [
         NoisyLevel(counts, side, answer.noise * PARTS / own, answer.gaussian)

@@ -21,7 +21,7 @@ _MIN_KEPT = 0.01
 _MODEL_SD = 0.3
 """Relative standard deviation of the true histogram around the fitted shape."""
 _SPREADS = (0.1, 0.4, 1.2)
-"""Scales, in octaves, on either side of the distribution of norms."""
+"""Candidate scales, in octaves, for each side of the distribution of norms."""
 _OWN_OCTAVES, _SHARED_OCTAVES = 1.0, 1.0
 """Standard deviations, in octaves, of the guesses `own_norm` and `shared_norm`."""
 _NUMBER_SD = 0.3
@@ -55,7 +55,8 @@ class Norms:
         noise
             L2 norm of the noise on all values for a bound of 1, as a share of the number of trajectories.
         bias
-            Error from clipping, as a share of the clipped amount: dividing by the share kept overweights other units.
+            Error from clipping, as a share of the clipped amount: dividing by the share kept overweights units that
+            were not clipped.
         """
         least = self.quantile(_MIN_UNCLIPPED)  # with a lower bound, signal and noise shrink in the same proportion
         edges = self.bins.edges[1:][self.bins.edges[1:] >= least]

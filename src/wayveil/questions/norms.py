@@ -22,7 +22,7 @@ from wayveil.questions.question import Question, size_of
 Floats = NDArray[np.float64]
 
 LEAST_RESOLUTION = 1 << 16
-"""Integer units of one trajectory, at least: rounding towards zero then takes a negligible part of a clipped vector."""
+"""Least number of integer units per trajectory: rounding towards zero then removes little of a clipped vector."""
 CENTRE_PARTS = 16
 """A centre is what 1/16 of a trajectory is expected to add; clipping rounds multiples of it to whole sixteenths."""
 WEIGHT_PARTS = 16
@@ -86,12 +86,15 @@ def is_centred(question: type[Question] | Question, unit: Unit, trajectories: fl
 
 
 def can_be_centred(question: type[Question] | Question, unit: Unit) -> bool:
-    """Whether the question may be measured twice; not the count, which scales the centre, and no difference."""
+    """Whether the question may be measured twice: at user level, if its values add up to a count of trajectories.
+
+    The count itself is not, because it scales the centre, nor are questions about people.
+    """
     return unit.kind == "user" and question.adds_up and not question.about_people and question.name != Count.name
 
 
 def can_be_weighted(question: Question, unit: Unit) -> bool:
-    """Whether the values of a second draw have weights: those of coarse blocks, where the largest values are exact.
+    """Whether the values of a second draw have weights: only for coarse blocks, if the largest values remain exact.
 
     This depends on public numbers alone, so that no unit can cause an overflow. The cells of a `Detail` already have
     weights by block; weights by value made busy cells worse.
@@ -179,7 +182,7 @@ class Centre:
 
     values: NDArray[np.int64]
     weights: NDArray[np.int64] | None = None
-    """By what differences are multiplied before they are clipped, in units of 1/WEIGHT_PARTS; None: by one."""
+    """Factors of the differences before they are clipped, in units of 1/WEIGHT_PARTS; None: all are one."""
 
     @classmethod
     def of(cls, shares: Floats, question: Question, weights: Floats | None = None) -> "Centre":

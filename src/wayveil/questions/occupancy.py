@@ -36,7 +36,7 @@ class _OccupancyField(Field):
 
     @classmethod
     def choose_levels(cls, context: Context) -> Levels:
-        """Points lie about as close together as end points do, and how close those lie has been answered."""
+        """Points are about as concentrated as end points, whose concentration follows from an earlier answer."""
         ends = context.answers[EndPoints.name]
         assert isinstance(ends.question, EndPoints)
         concentrated = concentration(ends.counts, ends.question.side, ends.noises)

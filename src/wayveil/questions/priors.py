@@ -28,7 +28,7 @@ class LogNormal:
     """Values gather around one value within a factor of two or three, as speeds do."""
 
     long_tails: bool = False
-    """A single answer that is far off is noise rather than data."""
+    """A single count far from the expected one is attributed to noise (whose tails are long), not to the data."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ GROUP_POWERS = (4 / 3, 1 / 3)
 """The same within one budget group. A coarse block has a larger norm than its fine cells, but the sum of
 the cells also measures the block. Between two values that were tried on simulated cities."""
 OTHERS = "all other questions"
-"""Their entry in the ledger."""
+"""Name of the ledger entry for all questions but the count."""
 PEOPLE_SHARE = Fraction(15, 100)
 """Share of the budget after the count that all questions about people get together, at user level."""
 PEOPLE_SHARES_OF_RHO = (Fraction(5, 100), Fraction(10, 100), Fraction(15, 100))
@@ -83,10 +83,11 @@ def _usual_norm(question: type[Question], unit: Unit) -> float:
 
 
 def for_signal(budget: Budget, signal: float) -> Budget:
-    """The same budget with the shares that suit the noise units of the noisy count; that of the count stays.
+    """The same budget with shares that suit the signal of the noisy count; the share of the count itself stays.
 
     Privacy: free (post-processing of the noisy count); the total stays the same.
     """
+    # The signal is in noise units; between the two limits the shares are interpolated on the log scale.
     steps = math.log(FULL_SIGNAL / max(signal, LEAST_SIGNAL)) / math.log(FULL_SIGNAL / LEAST_SIGNAL)
     weakness = Fraction(round(16 * min(max(steps, 0.0), 1.0)), 16)
     if not weakness:

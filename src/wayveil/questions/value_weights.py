@@ -2,8 +2,8 @@
 
 The first draw gives a centre, from which the contributions of units are measured in the second one. All values get the
 same noise, whose size follows from the norm to which contributions are clipped. Values with large expected shares make
-up nearly all of that norm. So a value with a small one may be multiplied by a weight before clipping, and divided by it
-after the noise is added: its noise is divided by the weight, and norms hardly grow.
+up nearly all of that norm. So a value with a small share may be multiplied by a weight before clipping, and divided by
+that weight after the noise is added: its noise is divided by the weight, and norms hardly grow.
 """
 
 import numpy as np

@@ -96,7 +96,7 @@ class PeopleTrips:
     @cached_property
     def day(self) -> Integers:
         """Number of the local day of each departure; equal numbers are the same day of the same week."""
-        week = np.rint((self.t0 - self.local0_s + 3 * DAY_S) / (7 * DAY_S))  # a whole number but for the UTC offset
+        week = np.rint((self.t0 - self.local0_s + 3 * DAY_S) / (7 * DAY_S))  # a whole number except for the UTC offset
         return (7 * week + self.local0_s // DAY_S).astype(np.int64)
 
     @cached_property
@@ -148,7 +148,7 @@ class PeopleTrips:
 
     @cached_property
     def repeats(self) -> Integers:
-        """Of each trip: 0 neither, 1 repeats an earlier pair of places of the person, 2 reverses one."""
+        """For each trip: 1 if it repeats an earlier pair of places of the person, 2 if it reverses one, else 0."""
         visited = np.unique(
             np.tile(self.person, 2) * (1 << 32) + np.r_[self.start_place, self.end_place], return_inverse=True
         )[1]
@@ -172,7 +172,7 @@ class RankedPlaces:
     rank: Integers
     """0 for a person's most frequent place."""
     start_rank: Integers
-    """Of each trip's start, in the order of the trips."""
+    """Rank of the place where each trip starts, in the order of the trips."""
     end_rank: Integers
 
     @classmethod
