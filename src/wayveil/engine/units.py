@@ -40,7 +40,7 @@ MOST_IN_MEMORY = 1 << 28
 
 
 class Units(Protocol):
-    """Units of one dataset, of which sums can be formed several times.
+    """The units of one dataset; sums over them can be computed several times.
 
     Privacy: not private (trusted side only).
     """
@@ -66,15 +66,15 @@ class TripUnits:
         for found in self._passes.run(_trip_sums, shared, watchers=self._watchers, progress=progress):
             for total, part in zip(totals, found):
                 total += part
-        self._watchers = ()  # watchers see the first pass only; later passes must read the same
+        self._watchers = ()  # watchers see the first pass only; later ones must read the same content
         return totals
 
 
 class UserUnits:
     """Each user is a unit; the trajectories are read once and regrouped by user.
 
-    Questions about people concern all trajectories of a user, of which they look at first and last points alone. All
-    other questions concern those that are `kept`, or nothing with `ends_only`.
+    Questions about people concern all trajectories of a user, but use only their first and last points. All other
+    questions concern the trajectories that are `kept`; with `ends_only`, none are stored for them.
 
     Privacy: not private (trusted side only).
     """
@@ -89,13 +89,13 @@ class UserUnits:
         ends_only: bool = False,
     ) -> None:
         self._scope = scope
-        self._file = tempfile.SpooledTemporaryFile(max_size=MOST_IN_MEMORY)  # noqa: SIM115 (kept open, see `close`)
+        self._file = tempfile.SpooledTemporaryFile(max_size=MOST_IN_MEMORY)  # noqa: SIM115 (`__exit__` closes it)
         self._whole: Segments = [[] for _ in range(BUCKETS)]
         self._ends: Segments = [[] for _ in range(BUCKETS)]
         self._codes: dict[int | str, int] = {}
         # Where the data is read here, each batch is stored at once, so that no more than one is in memory.
         shared = (scope, self._store if passes.serial else None, ends_only)
-        for found in passes.run(_taking_part, shared, kept=kept, watchers=watchers, progress=progress):
+        for found in passes.run(_kept_and_ends, shared, kept=kept, watchers=watchers, progress=progress):
             for whole, ends in found:
                 self._store(whole, ends)
 
@@ -138,7 +138,7 @@ class UserUnits:
             segments[number].append((at, len(some), len(some.lon)))
 
     def _buckets(self, segments: Segments) -> Iterator[tuple[float, Prepared, NDArray[np.int64]]]:
-        """Complete users: the share of the buckets so far, their trajectories, and the number of the user of each.
+        """Groups of complete users: the share of buckets read so far, the trajectories, and each one's user number.
 
         Small buckets are put together; the sums are exact, so this changes nothing but the time.
         """
@@ -177,7 +177,7 @@ def _spool_errors() -> Iterator[None]:
 
 
 def unit_sums(queries: Sequence[UnitQuery], batch: Prepared, unit: NDArray[np.int64]) -> Sums:
-    """The exact sums over the units of a batch that holds them whole; `unit` numbers those of its trajectories."""
+    """The exact sums over the units of a batch, which contains each completely; `unit` is each trajectory's unit."""
     units = int(unit.max()) + 1 if len(unit) else 0
     trajectories = np.bincount(unit, minlength=units).astype(np.int64)
     vectors: dict[Question, UnitVectors] = {}
@@ -208,10 +208,13 @@ def _trip_sums(shared: tuple[Scope, Sequence[UnitQuery]], part: Part, progress: 
     return totals
 
 
-def _taking_part(
+def _kept_and_ends(
     shared: tuple[Scope, Callable[[Trajectories, Trajectories], None] | None, bool], part: Part, progress: Progress
 ) -> list[tuple[Trajectories, Trajectories]]:
-    """(those that are kept, the ends of all) of the trajectories with a point in the scope: stored, or returned."""
+    """For each batch, the kept trajectories and the ends of all, without those that have no point inside the scope.
+
+    Each pair is given to the store if there is one (then the result is empty), and returned otherwise.
+    """
     scope, store, ends_only = shared
     found: list[tuple[Trajectories, Trajectories]] = []
     position = 0
@@ -229,7 +232,7 @@ def _taking_part(
 
 
 def _ends_inside(batch: Trajectories, scope: Scope) -> Trajectories:
-    """The first and the last point inside the scope of each trajectory, each of which has one."""
+    """The first and the last point inside the scope of each trajectory; every trajectory must have such a point."""
     if not len(batch):
         return batch
     with np.errstate(invalid="ignore"):
@@ -242,7 +245,7 @@ def _ends_inside(batch: Trajectories, scope: Scope) -> Trajectories:
 
 
 def _with_points(batch: Trajectories, scope: Scope) -> Trajectories:
-    """The trajectories with a point inside the scope: `prepare` would leave nothing of the others."""
+    """The trajectories with a point inside the scope; `prepare` would drop the others."""
     if not len(batch):
         return batch
     with np.errstate(invalid="ignore"):

@@ -37,11 +37,11 @@ VERSION = 1
 _MOST_BYTES = 1 << 30
 """Maximum size of a release file."""
 _MOST_VALUES = 1 << 24
-"""Noisy numbers of one answer."""
+"""Maximum number of noisy values of one answer."""
 _MOST_ANSWERS = 1000
-"""Answers of a release. These limits bound memory for hostile files."""
+"""Maximum number of answers of a release. These limits bound memory for hostile files."""
 _START_BYTES = 1000
-"""The format is the first entry of a release file."""
+"""Bytes that are read to recognise a release: its format is the first entry of the file."""
 
 
 def release_to_json(release: Release) -> str:
@@ -206,13 +206,13 @@ def read_release(path: str | Path) -> Release:
 
 def release_from_json(text: str, origin: str = "release") -> Release:
     """Parse and check the JSON text of a release; `origin` names it in messages."""
-    another = f"'{origin}' is not a wayveil release; give a file written by `wayveil measure`."
+    not_a_release = f"'{origin}' is not a wayveil release; give a file written by `wayveil measure`."
     if not text.lstrip().startswith("{"):
-        raise ReleaseError(another)
+        raise ReleaseError(not_a_release)
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
         if document.get("format") != FORMAT:
-            raise ReleaseError(another)
+            raise ReleaseError(not_a_release)
         if document.get("version") != VERSION:
             raise ReleaseError(
                 f"'{origin}' has another format version; measure again, or use the matching version of wayveil."

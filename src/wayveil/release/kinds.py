@@ -11,7 +11,7 @@ from dataclasses import dataclass
 class Kind:
     """A kind of result: what its error is, when it is small, and the questions whose noise decides it.
 
-    The number follows from too many answers to name them (`wayveil.release.number`).
+    `questions` is empty for the number of trips, which follows from nearly all answers (`wayveil.release.number`).
     """
 
     title: str

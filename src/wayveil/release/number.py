@@ -24,8 +24,7 @@ ROUNDED_OFF = 0.05
 """Relative standard deviation of a sum whose weights are rounded towards zero: a trajectory of 10,000 points loses 8 %
 of its weight in the occupancy, and one of 100 points 0.05 %."""
 _FINE = 1 << 10
-"""Resolution from which the weights of a question are fractions that are rounded."""
-
+"""Least resolution of questions whose weights are fractions, which are rounded."""
 _DRAWS = 40
 """Draws of `kept_error`; the error of a standard deviation from 40 draws is about 11 %."""
 _MEAN_OF_NORMAL = math.sqrt(2 / math.pi)
@@ -46,7 +45,7 @@ class Number:
 
     @property
     def mean_error(self) -> float:
-        """The expected error: a sum of many noises is nearly normal."""
+        """The expected absolute error; the sum of many noise terms is nearly normal."""
         return _MEAN_OF_NORMAL * self.sd
 
 
@@ -79,8 +78,8 @@ def estimate_number(release: Release) -> Number:
 def kept_error(count: Answer, max_per_user: int) -> float:
     """Relative standard error of the share of the count that clipping is estimated to keep; 0 without clipping.
 
-    The share follows from a noisy histogram of the trajectories per user. Here the estimated histogram gets such noise
-    again, `_DRAWS` times with a fixed seed, and the shares that follow differ by about as much as the share is off.
+    The share follows from a noisy histogram of the trajectories per user. Here the same noise is added to the estimated
+    histogram `_DRAWS` times, with a fixed seed; the shares that follow vary about as much as the estimated share errs.
 
     Privacy: free (post-processing).
     """
@@ -97,7 +96,8 @@ def kept_error(count: Answer, max_per_user: int) -> float:
 def _counts_all(answer: Answer) -> bool:
     """Whether the answer's total is a count of its own.
 
-    If its bound came from noisy norms, it was scaled to the count. Optional answers are left out; they add little.
+    An answer whose bound came from noisy norms was scaled to the count, so its total adds nothing new. Optional answers
+    are left out, because they add little.
     """
     clipped = answer.clipping is not None and answer.clipping.norms is not None
     return answer.name == Count.name or (answer.question.adds_up and not answer.question.optional and not clipped)

@@ -47,7 +47,7 @@ class Release:
     neighbours: str
     """The neighbouring relation in plain words."""
     private: bool
-    """False if the noise was injected by a test; nothing made from such a release may be published."""
+    """False if the noise came from a seeded generator; nothing made from such a release may be published."""
     software: str
 
     def __post_init__(self) -> None:

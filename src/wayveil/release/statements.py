@@ -67,7 +67,7 @@ def delta_text(delta: float) -> str:
 
 
 _ENOUGH = 1_000
-"""Below this N·ε/c, the maps in docs/explanation/which-epsilon.md show mostly the prior."""
+"""N·ε/c below which the result mostly reflects the prior (see docs/explanation/which-epsilon.md)."""
 _VISIBLE = 2.0
 """A number of trajectories below this many noise scales is not informative."""
 _ADVICE = (
@@ -129,7 +129,7 @@ def warn_few(release: Release) -> None:
 
 
 _LARGE = 5.0
-"""From this ε on a statement warns: e^5 is a factor of 148."""
+"""Above this ε, a statement warns: e^5 is a factor of 148."""
 
 
 def number_of_rules(notes: Mapping[str, str]) -> int | None:
@@ -141,7 +141,8 @@ def number_of_rules(notes: Mapping[str, str]) -> int | None:
 def rules_statement(given: int | None, made_with: int | None) -> str | None:
     """A sentence about rules that are not shown on the page; None if all are shown.
 
-    `given` is the number of rules on the page (None = none were given), `made` the number that the data was made with.
+    `given` is the number of rules on the page (None: none were given), `made_with` that with which the data was made
+    (None: unknown).
     """
     if made_with is None:
         return None if given else "No rules were given for this page."
@@ -154,7 +155,7 @@ def rules_statement(given: int | None, made_with: int | None) -> str | None:
 
 
 def not_promised(release: Release, hours_closed: bool | None = False) -> list[str]:
-    """What the promise does not cover; `hours_closed` if the data obeys rules with hours, None = unknown."""
+    """What the promise does not cover; `hours_closed` says whether the data obeys rules with hours (None: unknown)."""
     lines = [
         "Facts about the city as a whole (which streets are busy, when people travel) are meant to stay visible.",
         "The data is synthetic: use it for questions about many trajectories, not about a single one; rare places "
@@ -207,9 +208,9 @@ def _place_and_hour(release: Release, hours_closed: bool | None) -> str:
 
 
 def map_hours_statement(release: Release, hours_closed: bool | None = False) -> str | None:
-    """One line next to the hours of the map, or None where place and hour were not asked together.
+    """One line next to the hours of the map; None if place and hour were not measured together: the map has no hours.
 
-    Such a map has no hours. `hours_closed` is as for `not_promised`.
+    `hours_closed` is as for `not_promised`.
     """
     if EndPointHours.name not in release:
         return None
