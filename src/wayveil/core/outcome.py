@@ -1,4 +1,4 @@
-"""Facts that cannot be undone and that every later error message must state.
+"""Events that cannot be undone and that every later error message must mention.
 
 Code that charges a ledger or completes a release calls `record`. `collect` returns the records of one block in one
 thread, so that the code that turns an error into a message can add them.

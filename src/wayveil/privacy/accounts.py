@@ -215,11 +215,11 @@ def _promise_per_user(dataset: Dataset, requested: Charge) -> str | None:
 
 
 def _beyond(dataset: Dataset, requested: Charge, kind: Kind) -> tuple[str, Loss] | None:
-    """Why a total is too small for a measurement, and what this costs; None if it is not."""
+    """Why a total is too small for a measurement, and the cost of the measurement; None if the total suffices."""
     account, cost = dataset.account(kind), requested.per(kind)
     if account.total is None:
         return None
-    assert account.spent is not None and cost is not None  # no bound and a total: the total is withdrawn before
+    assert account.spent is not None and cost is not None  # a total without a bound: `refusal` does not get here
     after = account.spent + cost
     left = account.total.epsilon - account.spent.epsilon
     if after.epsilon > account.total.epsilon:
