@@ -199,26 +199,26 @@ def test_gaps_cover_the_whole_duration_with_the_wanted_irregularity():
     fixes = draw_fixes(points, np.full(4, 0.65), np.array([0.5, 0.0, 0.5]), edges, rng(5))
     first, last = fixes.offsets[:-1], fixes.offsets[1:] - 1
     assert fixes.offsets.tolist() == [0, 2, 52, 55, 4055]
-    for share in (fixes.way, fixes.time):
+    for share in (fixes.moving_share, fixes.time_share):
         assert (share[first] == 0).all() and share[last] == pytest.approx(1)
         gaps = np.diff(share[55:])
         assert (gaps > 0).all()
         assert np.quantile(gaps, 0.75) / np.quantile(gaps, 0.25) == pytest.approx(2.75 / 0.25, rel=0.15)
     even = draw_fixes(points, np.ones(4), np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.99, 1.01, 4.0]), rng(5))
-    np.testing.assert_allclose(even.way[2:52], np.linspace(0, 1, 50), atol=0.01)
-    np.testing.assert_allclose(even.time[2:52], np.linspace(0, 1, 50), atol=0.01)
+    np.testing.assert_allclose(even.moving_share[2:52], np.linspace(0, 1, 50), atol=0.01)
+    np.testing.assert_allclose(even.time_share[2:52], np.linspace(0, 1, 50), atol=0.01)
 
 
 def test_a_lost_signal_takes_the_time_that_is_over_and_the_other_gaps_stay_what_they_were():
     """Most gaps are 0.7 of the mean one: long gaps beyond the last bin are why, and they must come back."""
     points = np.full(200, 101)
     fixes = draw_fixes(points, np.full(200, 0.7), np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.95, 1.05, 8.0]), rng(5))
-    of_mean = 100 * np.diff(fixes.time.reshape(200, 101), axis=1)
+    of_mean = 100 * np.diff(fixes.time_share.reshape(200, 101), axis=1)
     assert np.median(of_mean) == pytest.approx(0.7, abs=0.01)
     longest = of_mean.max(axis=1)
     assert longest == pytest.approx(30.7, abs=1.5)
     assert np.bincount(of_mean.argmax(axis=1) // 20, minlength=5).min() > 20
-    way = 100 * np.diff(fixes.way.reshape(200, 101), axis=1)
+    way = 100 * np.diff(fixes.moving_share.reshape(200, 101), axis=1)
     assert way.max() < 1.2, "while the signal is lost the route stands still"
 
 
@@ -226,12 +226,12 @@ def test_gaps_that_take_too_long_are_cut_and_the_interval_stays():
     """A fifth of the gaps would be four intervals long, more than a trip has time for: only they are cut."""
     points, ratio = np.full(300, 41), np.array([0.8, 0.0, 0.2])
     fixes = draw_fixes(points, np.full(300, 0.9), ratio, np.array([0.99, 1.01, 3.9, 4.1]), rng(3))
-    over_interval = 40 * np.diff(fixes.time.reshape(300, 41), axis=1) / 0.9
+    over_interval = 40 * np.diff(fixes.time_share.reshape(300, 41), axis=1) / 0.9
     assert ((over_interval > 0.98) & (over_interval < 1.02)).mean() > 0.75
     assert over_interval.min() > 0.95 and over_interval.max() < 4.2
     # Where even the interval is too long all gaps become shorter alike.
     hurried = draw_fixes(points, np.full(300, 1.5), np.array([1.0]), np.array([0.99, 1.01]), rng(3))
-    np.testing.assert_allclose(40 * np.diff(hurried.time.reshape(300, 41), axis=1), 1.0, atol=0.03)
+    np.testing.assert_allclose(40 * np.diff(hurried.time_share.reshape(300, 41), axis=1), 1.0, atol=0.03)
 
 
 def test_intervals_in_whole_seconds_and_slow_devices_have_the_longer_gaps(small_estimates):
@@ -279,16 +279,16 @@ def test_gaps_at_the_interval_are_exactly_that_long():
     points, edges = np.full(300, 41), np.array([0.0, 0.5, 0.99, 1.01, 1.5, 3.0])
     interval = np.full(300, 1.0)
     fixes = draw_fixes(points, interval, np.array([0.0, 0.0, 1.0, 0.0, 0.0]), edges, rng(2))
-    gap = np.diff(fixes.time.reshape(300, 41), axis=1) * 40
+    gap = np.diff(fixes.time_share.reshape(300, 41), axis=1) * 40
     np.testing.assert_allclose(gap, 1.0, atol=1e-9)
     mixed = draw_fixes(points, interval / 2, np.array([0.0, 0.1, 0.8, 0.1, 0.0]), edges, rng(2))
-    gap = np.diff(mixed.time.reshape(300, 41), axis=1) * 40
+    gap = np.diff(mixed.time_share.reshape(300, 41), axis=1) * 40
     assert 0.75 < (np.abs(gap - 0.5) < 1e-9).mean() < 0.85
     assert gap.min() < 0.4
     late = draw_fixes(
         points, interval / 2, np.array([0.0, 0.1, 0.8, 0.1, 0.0]), edges, rng(2), least=np.full(300, 0.45)
     )
-    assert np.diff(late.time.reshape(300, 41), axis=1).min() * 40 > 0.45 - 1e-9
+    assert np.diff(late.time_share.reshape(300, 41), axis=1).min() * 40 > 0.45 - 1e-9
 
 
 def eastward(n=60, seed=6):
@@ -330,7 +330,7 @@ def test_slowness_is_fitted_again_to_the_chosen_routes(small_estimates):
     pool_of = Pool(trips, course_of(lines, GRID), np.zeros(80))
     estimates = replace(changed(small_estimates, occupancy=street), grid=GRID)
     fixes = fixes_of(estimates, points, trips.interval, rng(1))
-    before = fit_slowness(pool_of.course, points, fixes.offsets, fixes.way, street, GRID)
+    before = fit_slowness(pool_of.course, points, fixes.offsets, fixes.moving_share, street, GRID)
     chosen = np.arange(40, 80)
     first, last = lines.offsets[:-1][chosen], lines.offsets[1:][chosen] - 1
     ends = np.stack([lines.x_m[first], lines.y_m[first], lines.x_m[last], lines.y_m[last]])
