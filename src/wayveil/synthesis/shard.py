@@ -29,7 +29,7 @@ class ShardSettings:
     fewest: int = 32
     """Least number of trajectories for which candidates are drawn, so that the fit has a choice in a small shard."""
     redraws: int = 50
-    """How often single points that break a rule are drawn again; a draw is cheap."""
+    """Maximum number of times that single points that break a rule are drawn again; a draw is cheap."""
     pool_points: int = 32
     """Largest number of points per candidate in the fit; more take time and change the densities little."""
     routes_weight: float = 0.15
@@ -54,7 +54,7 @@ class Facts:
     violations_before: dict[str, dict[str, int]]
     violations_after: dict[str, dict[str, int]]
     changed: dict[str, int]
-    """Numbers of trajectories that were moved, retimed, replaced, or left out, so that all obey."""
+    """Numbers of trajectories that were moved, retimed, replaced, or left out, so that all obey the rules."""
     avoided: tuple[str, ...] = ()
     """Names of rules with hours whose area routes avoid at all times, because too many trips pass it."""
 

@@ -70,7 +70,7 @@ def obedient_tracks(
 
 
 def no_room(count: int, names: Sequence[str]) -> RuleError:
-    """The error where no trajectory can obey all rules."""
+    """The error for the case that no trajectory can obey all rules."""
     return RuleError(
         f"None of {count:,} trajectories could be made to obey the rules ({', '.join(names)}): together they leave no "
         "place or no time for such trips; remove or relax one of them."
