@@ -48,10 +48,13 @@ class Facts:
     trajectories: int
     """Number of trajectories."""
     loss: dict[str, float]
+    """Misfit of each view of the fit; see `Fit`."""
     effective_sample_share: float
+    """Effective number of candidates, 1 / Σ weight², as a share of their number."""
     realised_density_jsd: float
     """Divergence of the points' density from the target (the estimate pooled with the routes' density), in nats."""
     violations_before: dict[str, dict[str, int]]
+    """{rule: {"points", "trajectories"}} before any trajectory was changed."""
     violations_after: dict[str, dict[str, int]]
     changed: dict[str, int]
     """Numbers of trajectories that were moved, retimed, replaced, or left out, so that all obey the rules."""

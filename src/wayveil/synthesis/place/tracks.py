@@ -131,31 +131,31 @@ def timed_tracks(
     choices = []
     for first, last in ragged.runs(offsets):
         which, points = chosen[first:last], slice(offsets[first], offsets[last])
-        duration_s, some = pool.trips.duration_s[which], slice(first, last)
+        duration_s, rows = pool.trips.duration_s[which], slice(first, last)
         fixes = fixes_of(
-            estimates, count[some], pool.trips.interval[which], random, shortest_s * (count[some] - 1) / duration_s
+            estimates, count[rows], pool.trips.interval[which], random, shortest_s * (count[rows] - 1) / duration_s
         )
         course = take_course(pool.course, which)
         if ends is not None:
-            course = with_ends(course, ends[:, some], grid)
+            course = with_ends(course, ends[:, rows], grid)
         # When the trip moves, at which pace, and where it is at its fixes.
-        time_s = whole_times(fixes.offsets, fixes.time_share * np.repeat(duration_s, count[some]))
+        time_s = whole_times(fixes.offsets, fixes.time_share * np.repeat(duration_s, count[rows]))
         mean_mps = ragged.sums(course.step_m, course.lines.offsets) / duration_s
         least = TRACKS.least_top_speed * mean_mps / fastest_mps(scope)
-        step_s = moving_times(fixes.offsets, time_s, rest_share[some], interval_s[some], random, least)
+        step_s = moving_times(fixes.offsets, time_s, rest_share[rows], interval_s[rows], random, least)
         moving_share = running_shares(fixes.offsets, step_s)
         weight = slowness_weight(course, slowness)
         placed = place(course.lines, weight, fixes.offsets, moving_share)
-        moving_s[some] = ragged.sums(step_s, fixes.offsets)
+        moving_s[rows] = ragged.sums(step_s, fixes.offsets)
         if times_fixed:
             tried = Tracks(fixes.offsets, placed.x_m, placed.y_m, time_s)
-            limit_mps[some] = _top_speeds(estimates, tried, moving_s[some], random)
-            weight = slowness_weight(course, slowness, _speed_ratios(course, moving_s[some], limit_mps[some]))
+            limit_mps[rows] = _top_speeds(estimates, tried, moving_s[rows], random)
+            weight = slowness_weight(course, slowness, _speed_ratios(course, moving_s[rows], limit_mps[rows]))
             placed = place(course.lines, weight, fixes.offsets, moving_share)
-        recorded = with_errors(placed, interval_s[some], grid, random)
+        recorded = with_errors(placed, interval_s[rows], grid, random)
         reserve = np.full(len(time_s), np.inf)
         if times_fixed:
-            reserve = _reserve(Tracks(fixes.offsets, recorded.x_m, recorded.y_m, time_s), limit_mps[some])
+            reserve = _reserve(Tracks(fixes.offsets, recorded.x_m, recorded.y_m, time_s), limit_mps[rows])
         if prior.roads is None:
             here = places_around(placed, reserve, random)
         else:
@@ -163,7 +163,7 @@ def timed_tracks(
         here = here.moved(placed, recorded)
         choices.append(replace(here, fix=here.fix + offsets[first]))
         x_m[points], y_m[points] = recorded.x_m, recorded.y_m
-        t_utc[points] = time_s + np.repeat(np.rint(departure_utc[some]), count[some])
+        t_utc[points] = time_s + np.repeat(np.rint(departure_utc[rows]), count[rows])
     lines = spread_points(Polylines(offsets, x_m, y_m), choices, estimates.occupancy, grid, random)
     if times_fixed:
         limit_mps = np.minimum(TRACKS.error_room * limit_mps, fastest_mps(scope))
