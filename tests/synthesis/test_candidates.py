@@ -623,10 +623,10 @@ def test_speeds_have_their_shares_and_durations_keep_theirs(small_estimates):
         return np.bincount(bins.index(values), minlength=len(bins)) / len(values)
 
     margins = np.outer(table.shares.sum(axis=1), shares(coarse, took_s))
-    said = changed(small_estimates, length_duration=margins, duration=shares(durations, took_s))
+    known = changed(small_estimates, length_duration=margins, duration=shares(durations, took_s))
     speed = shares(speeds, length_km * 3600 / took_s)
-    trips = draw_trips(changed(said, mean_speed=speed), 6000, rng(17))
-    blind = draw_trips(changed(said, mean_speed=np.full(len(speeds), 1 / len(speeds))), 6000, rng(17))
+    trips = draw_trips(changed(known, mean_speed=speed), 6000, rng(17))
+    blind = draw_trips(changed(known, mean_speed=np.full(len(speeds), 1 / len(speeds))), 6000, rng(17))
     found, forgotten = (shares(speeds, each.length_m * 3.6 / each.duration_s) for each in (trips, blind))
     assert gap(forgotten, speed) > 0.4 and gap(found, speed) < 0.5 * gap(forgotten, speed)
     assert gap(shares(coarse, trips.duration_s), shares(coarse, took_s)) < 0.1
@@ -657,8 +657,8 @@ def test_a_candidate_that_is_chosen_twice_is_two_trips(small_estimates):
     even = np.ones((30, 40))
     estimates = replace(changed(small_estimates, occupancy=even, starts=even, ends=even), grid=GRID)
     chosen = np.repeat(np.arange(40), 3)
-    settled = assigned_ends(estimates, Prior(), pool_of, chosen, rng(4))
-    tracks = timed_tracks(estimates, Prior(), pool_of, np.ones((30, 40)), chosen, rng(5), settled)
+    assigned = assigned_ends(estimates, Prior(), pool_of, chosen, rng(4))
+    tracks = timed_tracks(estimates, Prior(), pool_of, np.ones((30, 40)), chosen, rng(5), assigned)
     first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
     for end in (first, last):
         assert len(np.unique(tracks.x_m[end] + 1j * tracks.y_m[end])) == 120

@@ -212,10 +212,10 @@ def model(small_release):
 
 
 def test_a_shard_has_the_requested_trips_inside_the_scope_at_possible_speeds(model):
-    heard = []
-    shard = draw_shard(model, 150, rng(5), lambda _, done: heard.append(done))
+    progress = []
+    shard = draw_shard(model, 150, rng(5), lambda _, done: progress.append(done))
     made, scope = shard.trajectories, model.estimates.scope
-    assert len(made) == 150 and heard[0] == 0 and heard == sorted(heard) and heard[-1] <= 1
+    assert len(made) == 150 and progress[0] == 0 and progress == sorted(progress) and progress[-1] <= 1
     assert count_violations(with_scope_bounds((), scope), made, scope) == shard.facts.violations_after
     assert all(broken["points"] == 0 for broken in shard.facts.violations_after.values())
     motion = motion_of(made, scope)
@@ -298,8 +298,8 @@ def test_fastest_steps_follow_the_estimated_top_speeds(model):
     fast[-1] = 1.0
     top = {}
     for kind, share in (("asked", asked), ("fast", fast)):
-        told = changed(model.estimates, top_speed=share)
-        made = draw_shard(replace(model, estimates=told), 400, rng(7)).trajectories
+        estimates = changed(model.estimates, top_speed=share)
+        made = draw_shard(replace(model, estimates=estimates), 400, rng(7)).trajectories
         top[kind] = fastest_kmh(made, scope)
     # A trip with a mean speed near its top speed exceeds it, because the duration takes precedence.
     assert (top["asked"] < 52).mean() > 0.9 > (top["fast"] < 52).mean()
@@ -341,7 +341,7 @@ def with_count(release: Release, value: float) -> Release:
 
 
 def test_invalid_requested_counts(small_release):
-    assert 300 < wanted_count(with_count(small_release, -30), None) < 600  # the other answers tell about 500
+    assert 300 < wanted_count(with_count(small_release, -30), None) < 600  # the other answers imply about 500
     assert wanted_count(small_release, 7) == 7
     with pytest.raises(InputError, match=r"counts 100,000,000 trajectories.*say how many with n="):
         wanted_count(with_count(small_release, 1e12), None)
@@ -355,11 +355,11 @@ def test_invalid_requested_counts(small_release):
 
 
 def test_wrong_arguments_are_named(small_release):
-    for wrong, said in (
+    for wrong, message in (
         ({"estimator": "magic"}, "bayes or learned"), ({"roads": "map.osm"}, "read_roads"),
         ({"rules": "rules.toml"}, "read_rules"),
     ):  # fmt: skip
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             make_model(Request(small_release, **wrong))
 
 
@@ -390,11 +390,11 @@ def test_a_shard_depends_on_its_number_alone(model, small_release, monkeypatch):
 def test_the_routes_influence_the_density_a_little(model):
     from wayveil.synthesis.recipe import _with_routes
 
-    heard = model.estimates.occupancy
-    routed = np.zeros_like(heard)
+    estimated = model.estimates.occupancy
+    routed = np.zeros_like(estimated)
     routed[:, ::2] = model.estimates.passage[:, ::2]  # weighted by the pace, this is the density itself
     pooled = _with_routes(model.estimates, routed).occupancy
-    assert pooled.sum() == pytest.approx(heard.sum()) and (pooled[heard > 0] > 0).all()
-    on, off = pooled[:, ::2] / heard[:, ::2], pooled[:, 1::2] / heard[:, 1::2]
-    inside = heard[:, ::2] > 0
-    assert on[inside].min() > 1.0 and off[heard[:, 1::2] > 0].max() < 1.0 < on[inside].max() < 1.5
+    assert pooled.sum() == pytest.approx(estimated.sum()) and (pooled[estimated > 0] > 0).all()
+    on, off = pooled[:, ::2] / estimated[:, ::2], pooled[:, 1::2] / estimated[:, 1::2]
+    inside = estimated[:, ::2] > 0
+    assert on[inside].min() > 1.0 and off[estimated[:, 1::2] > 0].max() < 1.0 < on[inside].max() < 1.5

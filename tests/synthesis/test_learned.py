@@ -125,11 +125,11 @@ def test_the_network_keeps_the_total_and_comes_nearer_to_the_truth(case):
 
 def test_the_ends_inform_the_estimate_of_the_points(case):
     truth, area, levels, bayes, ends = case
-    told, elsewhere = (
+    informed, elsewhere = (
         refine_field(levels, 6000.0, area, bayes, kind="occupancy", other_field=inputs)
         for inputs in (ends, inputs_from_ends(np.full_like(truth, truth.mean()), area))
     )
-    assert jsd(truth, told) < 0.97 * jsd(truth, elsewhere)
+    assert jsd(truth, informed) < 0.97 * jsd(truth, elsewhere)
 
 
 def test_nothing_outside_the_scope():
@@ -234,7 +234,7 @@ def test_the_warning_names_the_file_of_the_caller():
     from wayveil.synthesis.estimate.learned import refine
 
     refused = refine.Refined(np.ones((2, 2)), 0.0, "No network today.")
-    with warnings.catch_warnings(record=True) as said:
+    with warnings.catch_warnings(record=True) as shown:
         warnings.simplefilter("always")
         refine.with_warning(refused)
-    assert [warning.filename for warning in said] == [__file__]
+    assert [warning.filename for warning in shown] == [__file__]

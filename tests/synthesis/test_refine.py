@@ -161,13 +161,13 @@ def test_closed_areas_with_and_without_hours_and_what_obeys_is_untouched():
     _assert_obeys(rules, offsets, result)
 
     motion = _written(offsets, type("R", (), {"x_m": x, "y_m": y, "t_utc": t}))
-    guilty = np.zeros(100, bool)
+    violating = np.zeros(100, bool)
     for rule in (*rules, scope_bounds(SCOPE)):
-        guilty[motion.owner[rule.violations(motion)]] = True
-    innocent = np.repeat(~guilty, 20)
-    assert innocent.any()
+        violating[motion.owner[rule.violations(motion)]] = True
+    obeying = np.repeat(~violating, 20)
+    assert obeying.any()
     for new, old in ((result.x_m, x), (result.y_m, y), (result.t_utc, t)):
-        assert new[innocent].tobytes() == old[innocent].tobytes()
+        assert new[obeying].tobytes() == old[obeying].tobytes()
 
     # Ends outside the areas stay where they are, up to a few metres for those next to a border.
     ends = np.zeros(len(x), bool)

@@ -329,7 +329,7 @@ def test_ctrl_c_at_any_moment(tmp_path):
         running = subprocess.Popen([sys.executable, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         time.sleep(wait_s)
         running.send_signal(signal.SIGINT)
-        said = running.communicate(timeout=600)[1]
+        messages = running.communicate(timeout=600)[1]
         assert running.returncode != 0
         names = {path.name for path in tmp_path.iterdir() if not path.name.startswith("xdg-")}
-        assert names == {"r.json"}, said
+        assert names == {"r.json"}, messages

@@ -50,7 +50,7 @@ from wayveil.synthesis.shard import (
     numbered_from,
     shard_sizes,
 )
-from wayveil.synthesis.single_points import draw_single_points, mixed
+from wayveil.synthesis.single_points import draw_single_points, mixed_shard
 from wayveil.synthesis.trips.candidates import Trips, draw_trips, timed_again
 from wayveil.synthesis.trips.departures import departures
 from wayveil.synthesis.trips.draw import stratified, within_groups
@@ -168,7 +168,7 @@ def draw_shard(model: Model, count: int, random: np.random.Generator, progress: 
     points = draw_single_points(model, single, random)
     if single == count:
         return points
-    return mixed(_draw_trips(model, count - single, random, progress), points, random)
+    return mixed_shard(_draw_trips(model, count - single, random, progress), points, random)
 
 
 def _draw_trips(model: Model, count: int, random: np.random.Generator, progress: Progress) -> Shard:
