@@ -15,7 +15,7 @@ import wayveil as wv
 from repeatable import RepeatableNoise
 from wayveil.errors import InputError, RuleError, printable
 from wayveil.rules.days import days_of
-from wayveil.synthesis.arguments import default_count, duration_words, unsupported_words, wanted_count
+from wayveil.synthesis.arguments import default_count, duration_words, wanted_count, why_count_unsuitable
 from wayveil.workflow.synthesize_file import _count
 
 MEASURE = {"unit": "trajectory", "epsilon": "900", "noise": RepeatableNoise(1)}
@@ -61,10 +61,10 @@ def test_a_count_that_the_release_does_not_support_needs_n_or_yes(text, count, n
     release = counting(wv.release.release_from_json(text), count, noise)
     assert default_count(release) == pytest.approx(count, rel=0.01)  # positive, so a little more where noise is large
     if why is None:
-        assert unsupported_words(release) is None and wanted_count(release, None) == _count(release, None, yes=False)
+        assert why_count_unsuitable(release) is None and wanted_count(release, None) == _count(release, None, yes=False)
         assert wanted_count(release, None) == default_count(release)
         return
-    assert why in unsupported_words(release)
+    assert why in why_count_unsuitable(release)
     with pytest.raises(InputError, match="say how many with n="):
         wv.synthesize(release)
     with pytest.raises(InputError, match=r"n= \(n in a run file\), or confirm it with yes=True"):

@@ -1,4 +1,4 @@
-"""One small city, measured once with seeded noise: what the tests of whole steps share."""
+"""One small city, measured once with seeded noise, which the tests of whole steps share."""
 
 import pytest
 

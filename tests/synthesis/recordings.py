@@ -1,4 +1,4 @@
-"""Trips seen at equal intervals."""
+"""Trips recorded at equal intervals."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from wayveil.core.trajectories import Trajectories
 
 
 def every(seconds, data):
-    """The same trips, seen exactly every so many seconds."""
+    """The same trips, recorded exactly every `seconds` seconds."""
     columns, offsets = [], [0]
     for first, last in zip(data.offsets[:-1], data.offsets[1:], strict=True):
         t = data.t_utc[first:last]

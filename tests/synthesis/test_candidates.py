@@ -117,14 +117,14 @@ def street(row=10):
     return density
 
 
-def test_busy_metres_are_cheap_and_empty_ones_have_a_finite_cost():
+def test_travel_is_cheap_in_busy_places_and_has_a_finite_cost_in_empty_ones():
     relative, background = relative_density(street())
     assert relative.max() == pytest.approx(1, rel=0.1) and 0 < background < 0.1
     cost = travel_cost(relative, background)
     assert cost[10].max() < 0.5 * cost[0].min() and travel_cost(np.zeros(1), 0.0)[0] == 30.0
 
 
-def test_blocks_lie_where_people_are_and_know_their_neighbours():
+def test_nodes_of_blocks_lie_where_the_density_is_and_are_joined_to_all_neighbours():
     graph = grid_graph(GRID, street())
     assert block_side(GRID) == 2 and graph.nodes == 15 * 20 and graph.block_m == 200.0
     x, y = block_centres(GRID, street(), 2)
@@ -156,19 +156,19 @@ def test_reweighting_multiplies_an_edge_by_the_field_at_its_place():
 CORNER = Polylines(np.array([0, 3, 5]), np.array([0.0, 30, 30, 5, 5]), np.array([0.0, 0, 40, 1, 11]))
 
 
-def test_steps_lengths_and_taking():
+def test_steps_and_lengths_of_polylines_and_of_a_selection():
     assert steps(CORNER).tolist() == [0, 30, 40, 0, 10] and lengths(CORNER).tolist() == [70, 10]
     some = take(CORNER, np.array([1, 0, 1]))
     assert lengths(some).tolist() == [10, 70, 10] and some.offsets.tolist() == [0, 2, 5, 7]
     assert len(lengths(Polylines(np.array([0]), np.zeros(0), np.zeros(0)))) == 0
 
 
-def test_places_at_shares_of_the_weight():
+def test_positions_at_shares_of_the_weight():
     fraction = np.array([0, 0.5, 1, 0, 0.25, 1])
     on = place(CORNER, steps(CORNER), np.array([0, 3, 6]), fraction)
     np.testing.assert_allclose(on.x_m, [0, 30, 30, 5, 5, 5], atol=1e-4)
     np.testing.assert_allclose(on.y_m, [0, 5, 40, 1, 3.5, 11], atol=1e-4)
-    # All the weight on the second step: half of the time is over in its middle.
+    # All weight is on the second step, so half of it is reached in the middle of that step.
     slow = place(CORNER, np.array([0.0, 0, 1e6, 0, 1]), np.array([0, 3, 6]), fraction)
     np.testing.assert_allclose([slow.x_m[1], slow.y_m[1]], [30, 20], atol=1e-3)
 
@@ -199,42 +199,42 @@ def test_gaps_cover_the_whole_duration_with_the_wanted_irregularity():
     fixes = draw_fixes(points, np.full(4, 0.65), np.array([0.5, 0.0, 0.5]), edges, rng(5))
     first, last = fixes.offsets[:-1], fixes.offsets[1:] - 1
     assert fixes.offsets.tolist() == [0, 2, 52, 55, 4055]
-    for share in (fixes.way, fixes.time):
+    for share in (fixes.moving_share, fixes.time_share):
         assert (share[first] == 0).all() and share[last] == pytest.approx(1)
         gaps = np.diff(share[55:])
         assert (gaps > 0).all()
         assert np.quantile(gaps, 0.75) / np.quantile(gaps, 0.25) == pytest.approx(2.75 / 0.25, rel=0.15)
     even = draw_fixes(points, np.ones(4), np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.99, 1.01, 4.0]), rng(5))
-    np.testing.assert_allclose(even.way[2:52], np.linspace(0, 1, 50), atol=0.01)
-    np.testing.assert_allclose(even.time[2:52], np.linspace(0, 1, 50), atol=0.01)
+    np.testing.assert_allclose(even.moving_share[2:52], np.linspace(0, 1, 50), atol=0.01)
+    np.testing.assert_allclose(even.time_share[2:52], np.linspace(0, 1, 50), atol=0.01)
 
 
-def test_a_lost_signal_takes_the_time_that_is_over_and_the_other_gaps_stay_what_they_were():
-    """Most gaps are 0.7 of the mean one: long gaps beyond the last bin are why, and they must come back."""
+def test_time_left_over_becomes_one_long_gap_and_the_other_gaps_do_not_change():
+    """Most gaps are 0.7 of the mean gap, because of long gaps beyond the last bin, which must be restored."""
     points = np.full(200, 101)
     fixes = draw_fixes(points, np.full(200, 0.7), np.array([0.0, 1.0, 0.0]), np.array([0.0, 0.95, 1.05, 8.0]), rng(5))
-    of_mean = 100 * np.diff(fixes.time.reshape(200, 101), axis=1)
+    of_mean = 100 * np.diff(fixes.time_share.reshape(200, 101), axis=1)
     assert np.median(of_mean) == pytest.approx(0.7, abs=0.01)
     longest = of_mean.max(axis=1)
     assert longest == pytest.approx(30.7, abs=1.5)
     assert np.bincount(of_mean.argmax(axis=1) // 20, minlength=5).min() > 20
-    way = 100 * np.diff(fixes.way.reshape(200, 101), axis=1)
-    assert way.max() < 1.2, "while the signal is lost the route stands still"
+    way = 100 * np.diff(fixes.moving_share.reshape(200, 101), axis=1)
+    assert way.max() < 1.2, "a trip does not move during its long gap"
 
 
 def test_gaps_that_take_too_long_are_cut_and_the_interval_stays():
     """A fifth of the gaps would be four intervals long, more than a trip has time for: only they are cut."""
     points, ratio = np.full(300, 41), np.array([0.8, 0.0, 0.2])
     fixes = draw_fixes(points, np.full(300, 0.9), ratio, np.array([0.99, 1.01, 3.9, 4.1]), rng(3))
-    over_interval = 40 * np.diff(fixes.time.reshape(300, 41), axis=1) / 0.9
+    over_interval = 40 * np.diff(fixes.time_share.reshape(300, 41), axis=1) / 0.9
     assert ((over_interval > 0.98) & (over_interval < 1.02)).mean() > 0.75
     assert over_interval.min() > 0.95 and over_interval.max() < 4.2
-    # Where even the interval is too long all gaps become shorter alike.
+    # If even the interval is too long, all gaps are shortened alike.
     hurried = draw_fixes(points, np.full(300, 1.5), np.array([1.0]), np.array([0.99, 1.01]), rng(3))
-    np.testing.assert_allclose(40 * np.diff(hurried.time.reshape(300, 41), axis=1), 1.0, atol=0.03)
+    np.testing.assert_allclose(40 * np.diff(hurried.time_share.reshape(300, 41), axis=1), 1.0, atol=0.03)
 
 
-def test_intervals_in_whole_seconds_and_slow_devices_have_the_longer_gaps(small_estimates):
+def test_intervals_are_whole_seconds_and_longer_where_mean_gaps_are_longer(small_estimates):
     bins = small_estimates.distribution(MedianInterval).bins
     asked = np.zeros(len(bins))
     asked[bins.index(np.array([5.0, 15.0]))] = 0.7, 0.3
@@ -260,18 +260,18 @@ def test_no_place_is_passed_at_more_than_about_four_times_the_speed_of_the_trip(
     assert (step >= 0).all() and 2.5 < step.max() / (4000 / 99) < 4.6
 
 
-@pytest.mark.parametrize("haste", [1.25, 1.5, 3.0])
-def test_a_trip_with_a_limit_of_its_own_is_nowhere_faster(haste):
+@pytest.mark.parametrize("most_ratio", [1.25, 1.5, 3.0])
+def test_no_trip_exceeds_its_own_speed_limit(most_ratio):
     lines, random = eastward(), rng(4)
     course = course_of(lines, GRID)
     slowness = random.lognormal(0, 1.5, (30, 40))
     offsets, fraction = np.arange(61) * 100, np.tile(np.linspace(0, 1, 100), 60)
-    most = np.where(np.arange(60) < 30, haste, 9.0)
+    most = np.where(np.arange(60) < 30, most_ratio, 9.0)
     step = np.diff(
         place(lines, slowness_weight(course, slowness, most), offsets, fraction).x_m.reshape(60, 100), axis=1
     )
     fastest = step.max(axis=1) / (4000 / 99)
-    assert fastest[:30].max() < 1.03 * haste and fastest[30:].min() > fastest[:30].min()
+    assert fastest[:30].max() < 1.03 * most_ratio and fastest[30:].min() > fastest[:30].min()
     assert (step >= 0).all()
 
 
@@ -279,16 +279,16 @@ def test_gaps_at_the_interval_are_exactly_that_long():
     points, edges = np.full(300, 41), np.array([0.0, 0.5, 0.99, 1.01, 1.5, 3.0])
     interval = np.full(300, 1.0)
     fixes = draw_fixes(points, interval, np.array([0.0, 0.0, 1.0, 0.0, 0.0]), edges, rng(2))
-    gap = np.diff(fixes.time.reshape(300, 41), axis=1) * 40
+    gap = np.diff(fixes.time_share.reshape(300, 41), axis=1) * 40
     np.testing.assert_allclose(gap, 1.0, atol=1e-9)
     mixed = draw_fixes(points, interval / 2, np.array([0.0, 0.1, 0.8, 0.1, 0.0]), edges, rng(2))
-    gap = np.diff(mixed.time.reshape(300, 41), axis=1) * 40
+    gap = np.diff(mixed.time_share.reshape(300, 41), axis=1) * 40
     assert 0.75 < (np.abs(gap - 0.5) < 1e-9).mean() < 0.85
     assert gap.min() < 0.4
     late = draw_fixes(
         points, interval / 2, np.array([0.0, 0.1, 0.8, 0.1, 0.0]), edges, rng(2), least=np.full(300, 0.45)
     )
-    assert np.diff(late.time.reshape(300, 41), axis=1).min() * 40 > 0.45 - 1e-9
+    assert np.diff(late.time_share.reshape(300, 41), axis=1).min() * 40 > 0.45 - 1e-9
 
 
 def eastward(n=60, seed=6):
@@ -303,7 +303,7 @@ def test_every_trajectory_counts_the_same_in_a_histogram():
     assert histogram(lines, GRID, np.array([2.0, 4.0]))[0, :4].tolist() == [2, 3, 1, 0]
 
 
-def test_points_gather_where_time_is_wanted():
+def test_points_concentrate_where_the_target_is_high():
     lines = eastward()
     target = np.ones((30, 40))
     target[:, 10:20] = 6.0
@@ -319,7 +319,7 @@ def test_points_gather_where_time_is_wanted():
 
 
 def test_slowness_is_fitted_again_to_the_chosen_routes(small_estimates):
-    """Half of the pool drives only the first half of one street; those who are chosen drive all of it."""
+    """Half of the pool drives only the first half of one street; the chosen trips follow all of it."""
     x = np.r_[np.tile(np.linspace(0, 2000, 41), 40), np.tile(np.linspace(0, 4000, 41), 40)]
     lines = Polylines(np.arange(81) * 41, x, np.full(len(x), 150.0))
     street = np.full((30, 40), 1e-6)
@@ -330,7 +330,7 @@ def test_slowness_is_fitted_again_to_the_chosen_routes(small_estimates):
     pool_of = Pool(trips, course_of(lines, GRID), np.zeros(80))
     estimates = replace(changed(small_estimates, occupancy=street), grid=GRID)
     fixes = fixes_of(estimates, points, trips.interval, rng(1))
-    before = fit_slowness(pool_of.course, points, fixes.offsets, fixes.way, street, GRID)
+    before = fit_slowness(pool_of.course, points, fixes.offsets, fixes.moving_share, street, GRID)
     chosen = np.arange(40, 80)
     first, last = lines.offsets[:-1][chosen], lines.offsets[1:][chosen] - 1
     ends = np.stack([lines.x_m[first], lines.y_m[first], lines.x_m[last], lines.y_m[last]])
@@ -344,7 +344,7 @@ def timed_gap(estimates, pool_of, slowness, chosen, ends):
     return gap(histogram(Polylines(tracks.offsets, tracks.x_m, tracks.y_m), GRID), estimates.occupancy)
 
 
-def test_a_course_taken_apart_is_the_course_of_the_parts():
+def test_a_selection_of_a_course_is_the_course_of_the_selected_lines():
     lines = eastward()
     which = np.array([7, 7, 3, 59])
     taken, again = take_course(course_of(lines, GRID), which), course_of(take(lines, which), GRID)
@@ -354,7 +354,7 @@ def test_a_course_taken_apart_is_the_course_of_the_parts():
     assert taken.cell[1] == GRID.index(np.array([50.0]), lines.y_m[7 * 41 : 7 * 41 + 1])[0]
 
 
-def test_points_are_placed_the_same_whether_there_are_many_or_few_of_them():
+def test_few_or_many_points_are_placed_at_their_shares():
     lines = eastward()
     for count in (3, 500):
         fraction = np.sort(rng(9).random((60, count)), axis=1)
@@ -367,7 +367,7 @@ def test_points_are_placed_the_same_whether_there_are_many_or_few_of_them():
 
 @few
 @given(st.integers(0, 999), st.integers(3, 40), st.integers(3, 40))
-def test_the_nearest_block_is_the_nearest_of_all(seed, columns, rows):
+def test_the_search_of_nearby_blocks_finds_the_nearest_of_all(seed, columns, rows):
     random = rng(seed)
     grid = Grid(100.0, columns, rows, 100.0 * columns, 100.0 * rows)
     graph = grid_graph(grid, random.gamma(0.1, 1.0, (rows, columns)))
@@ -375,7 +375,8 @@ def test_the_nearest_block_is_the_nearest_of_all(seed, columns, rows):
     x[:50], y[:50] = np.clip(x[:50], 0, grid.width_m), np.clip(y[:50], 0, grid.height_m)
     apart = np.hypot(graph.x_m - x[:, None], graph.y_m - y[:, None])
     found = apart[np.arange(200), graph.nearest(x, y)]
-    np.testing.assert_allclose(found[:50], apart[:50].min(axis=1), rtol=1e-12)  # inside; outside it is nearly so
+    # Inside the grid; outside, only approximately.
+    np.testing.assert_allclose(found[:50], apart[:50].min(axis=1), rtol=1e-12)
     assert (found <= apart.min(axis=1) + 2 * graph.block_m).all()
 
 
@@ -402,7 +403,7 @@ def test_hubs_are_busy_places_all_over_the_city():
     assert mass.sum() == pytest.approx(street().sum()) and (mass > 0).all()
 
 
-def test_hubs_and_more_hubs_keep_their_trees():
+def test_joined_hubs_keep_their_trees():
     graph = grid_graph(GRID, street())
     one, other = some_hubs(graph, np.array([5 * 20, 7])), some_hubs(graph, np.array([5 * 20 + 19]))
     both = one.followed_by(other)
@@ -434,7 +435,7 @@ def test_a_route_takes_the_busy_street():
     assert steps(lines)[2:-1].max() < 400  # from block to neighbouring block, once on the street
 
 
-def test_a_via_is_passed():
+def test_a_route_passes_its_via():
     graph = grid_graph(GRID, np.ones((30, 40)))
     at = np.array([2 * 20 + 2, 12 * 20 + 10, 2 * 20 + 17])
     hubs = some_hubs(graph, at)
@@ -446,7 +447,7 @@ def test_a_via_is_passed():
 
 
 def test_a_route_never_goes_to_a_via_and_back_on_the_same_street():
-    """The second via is a dead end beside the way: what is left of the detour is no spur."""
+    """The via is a dead end beside the route, so nothing of the detour remains."""
     x, y = np.array([0.0, 500, 1000, 1500, 500]), np.array([0.0, 0, 0, 0, 800])
     one, other = np.array([0, 1, 2, 1]), np.array([1, 2, 3, 4])
     length = np.hypot(x[one] - x[other], y[one] - y[other])
@@ -456,7 +457,7 @@ def test_a_route_never_goes_to_a_via_and_back_on_the_same_street():
     assert node.tolist() == [-1, 0, 1, 2, 3, -1] and lengths(lines)[0] == 1500
 
 
-def test_a_route_begins_on_the_streets_although_its_hub_is_elsewhere():
+def test_a_route_is_short_although_its_hub_lies_elsewhere():
     graph = grid_graph(GRID, np.ones((30, 40)))
     hubs = some_hubs(graph, np.array([3 * 20 + 3, 13 * 20 + 5]))
     start, end = ends_of((1000, 600, 3500, 2500), (900, 2700, 900, 300))
@@ -464,7 +465,7 @@ def test_a_route_begins_on_the_streets_although_its_hub_is_elsewhere():
     assert steps(lines).max() < 400 and (lengths(lines) < 1.3 * np.hypot(*(np.array(start) - end))).all()
 
 
-def test_streets_have_one_cost_and_drivers_differ():
+def test_edges_of_a_street_share_a_random_factor_and_trees_differ():
     graph = grid_graph(GRID, np.ones((30, 40)))
     random = rng(3)
     drivers = [_hubs_with_trees(graph, np.array([0]), np.ones(1), random) for _ in range(4)]
@@ -474,7 +475,7 @@ def test_streets_have_one_cost_and_drivers_differ():
     assert len(np.unique(label[level])) <= 4 < level.sum() and len(np.unique(label)) > 50
 
 
-def test_shapes_of_edges_are_put_in():
+def test_shapes_of_edges_are_inserted():
     """Two nodes joined by a curved edge each way."""
     graph = RouteGraph(
         np.array([0.0, 1000.0]), np.array([0.0, 0.0]), np.array([0, 1]), np.array([1, 0]), np.ones(2),
@@ -521,7 +522,7 @@ def test_ends_have_the_shares_of_displacements_and_of_regions(small_estimates):
     everywhere = np.ones((grid.rows, grid.columns))
     out = np.bincount(label, minlength=regions) / grid.cells
 
-    # People anywhere go anywhere; but they are said to go shorter ways than that.
+    # Starts and ends are independent, but the estimated displacements are shorter than that implies.
     flow = stratified(np.outer(out, out).ravel(), 20_000, rng(11))
     here, there = (
         within_groups(everywhere.ravel(), label, which, regions, rng(seed))
@@ -605,13 +606,13 @@ def test_loose_vertices_stay_in_their_blocks_and_prefer_busy_cells():
     moved = spread_in_blocks(lines, node, graph, GRID, density, rng(18))
     assert (moved.x_m[0], moved.y_m[0], moved.x_m[-1], moved.y_m[-1]) == (0, 1, 4000, 2)
     np.testing.assert_array_equal(moved.x_m[1:-1] // 200, np.arange(20))
-    assert ((moved.y_m[1:-1] >= 1100) & (moved.y_m[1:-1] < 1200)).all()  # row 11 of rows 10 and 11
+    assert ((moved.y_m[1:-1] >= 1100) & (moved.y_m[1:-1] < 1200)).all()  # the busier of the block's two rows
     fixed = replace(graph, loose=None)
     assert spread_in_blocks(lines, node, fixed, GRID, density, rng(18)) is lines
 
 
 def test_speeds_have_their_shares_and_durations_keep_theirs(small_estimates):
-    """Everybody goes at about 15 km/h, which a table of lengths and durations that knows only its margins forgets."""
+    """All trips go at about 15 km/h, which a table with independent lengths and durations does not show."""
     speeds, durations = (small_estimates.distribution(question).bins for question in (MeanSpeed, Duration))
     table = small_estimates.joint(LengthDuration)
     coarse = table.columns
@@ -622,10 +623,10 @@ def test_speeds_have_their_shares_and_durations_keep_theirs(small_estimates):
         return np.bincount(bins.index(values), minlength=len(bins)) / len(values)
 
     margins = np.outer(table.shares.sum(axis=1), shares(coarse, took_s))
-    said = changed(small_estimates, length_duration=margins, duration=shares(durations, took_s))
+    known = changed(small_estimates, length_duration=margins, duration=shares(durations, took_s))
     speed = shares(speeds, length_km * 3600 / took_s)
-    trips = draw_trips(changed(said, mean_speed=speed), 6000, rng(17))
-    blind = draw_trips(changed(said, mean_speed=np.full(len(speeds), 1 / len(speeds))), 6000, rng(17))
+    trips = draw_trips(changed(known, mean_speed=speed), 6000, rng(17))
+    blind = draw_trips(changed(known, mean_speed=np.full(len(speeds), 1 / len(speeds))), 6000, rng(17))
     found, forgotten = (shares(speeds, each.length_m * 3.6 / each.duration_s) for each in (trips, blind))
     assert gap(forgotten, speed) > 0.4 and gap(found, speed) < 0.5 * gap(forgotten, speed)
     assert gap(shares(coarse, trips.duration_s), shares(coarse, took_s)) < 0.1
@@ -643,7 +644,7 @@ def test_a_block_in_a_crowded_district_costs_more_than_one_outside():
 
 
 def test_a_candidate_that_is_chosen_twice_is_two_trips(small_estimates):
-    """Who reads the file must not find the same start, end and times twice."""
+    """The output must not contain the same start, end and times twice."""
     lines = eastward(40)
     ends = [lines.x_m[lines.offsets[:-1]], lines.y_m[lines.offsets[:-1]], lines.x_m[40::41], lines.y_m[40::41]]
     origin, destination = GRID.index(*ends[:2]), GRID.index(*ends[2:])
@@ -656,15 +657,15 @@ def test_a_candidate_that_is_chosen_twice_is_two_trips(small_estimates):
     even = np.ones((30, 40))
     estimates = replace(changed(small_estimates, occupancy=even, starts=even, ends=even), grid=GRID)
     chosen = np.repeat(np.arange(40), 3)
-    settled = assigned_ends(estimates, Prior(), pool_of, chosen, rng(4))
-    tracks = timed_tracks(estimates, Prior(), pool_of, np.ones((30, 40)), chosen, rng(5), settled)
+    assigned = assigned_ends(estimates, Prior(), pool_of, chosen, rng(4))
+    tracks = timed_tracks(estimates, Prior(), pool_of, np.ones((30, 40)), chosen, rng(5), assigned)
     first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
     for end in (first, last):
         assert len(np.unique(tracks.x_m[end] + 1j * tracks.y_m[end])) == 120
         assert len(np.unique(tracks.t_utc[end])) > 110
     alone = timed_tracks(estimates, Prior(), pool_of, np.ones((30, 40)), np.arange(40), rng(5))
     assert (alone.t_utc[alone.offsets[:-1]] == np.rint(pool_of.departure_utc)).all(), (
-        "who is chosen once departs as drawn"
+        "a candidate that is chosen once departs as drawn"
     )
 
 

@@ -1,4 +1,4 @@
-"""Cutting the largest of each part down to one level."""
+"""The largest amounts of each row are clipped to one cap."""
 
 import numpy as np
 from hypothesis import given, settings
@@ -7,19 +7,19 @@ from hypothesis import strategies as st
 from wayveil.synthesis.place.capping import capped_rows
 
 
-def test_the_largest_give_and_the_others_keep():
+def test_only_the_largest_amounts_are_clipped():
     offsets = np.array([0, 3, 5, 6])
     found = capped_rows(offsets, np.array([1.0, 5.0, 9.0, 2.0, 2.0, 7.0]), np.array([7.0, 10.0, 0.0]))
     np.testing.assert_allclose(found, [1, 3, 3, 2, 2, 0])
 
 
-def test_nothing_to_spread():
+def test_empty_input():
     assert len(capped_rows(np.zeros(1, np.int64), np.zeros(0), np.zeros(0))) == 0
 
 
 @settings(max_examples=200, deadline=None)
 @given(st.lists(st.lists(st.floats(0, 1e5), min_size=1, max_size=30), min_size=1, max_size=5), st.floats(0, 2))
-def test_each_part_has_the_wanted_sum_and_one_level(parts, share):
+def test_each_row_has_at_most_its_sum_and_one_cap(parts, share):
     amounts = [np.array(part) for part in parts]
     offsets = np.cumsum([0, *map(len, amounts)])
     wanted = np.array([share * part.sum() for part in amounts])

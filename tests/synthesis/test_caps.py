@@ -41,7 +41,7 @@ def test_what_lies_beyond_a_cap_is_cut_off():
     assert within_caps(made, scope(length_km=50, duration_h=3)) is made
 
 
-def test_metres_of_a_tall_box_are_more_on_the_ground():
+def test_projected_metres_are_longer_on_the_ground_in_a_tall_box():
     assert ground_stretch(scope()) == pytest.approx(ELLIPSOID_RATIO, rel=1e-3)
     tall = scope(43.0, 51.0, speed_kmh=100)
     widest = np.cos(np.radians(43)) / np.cos(np.radians(47))

@@ -17,7 +17,7 @@ KINDS = (without_decay, from_bin_to_bin, also_by_log, about_lognormal)
 
 
 def durations(random, edges, count=4000):
-    """Lognormal, as trips are: minutes, and few of them hours."""
+    """Lognormal durations like those of trips: mostly minutes, rarely hours."""
     return np.histogram(np.minimum(random.lognormal(np.log(700), 0.5, count), edges[-1] - 1), edges)[0].astype(float)
 
 

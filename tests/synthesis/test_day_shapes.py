@@ -1,4 +1,4 @@
-"""Hours that the noise hides: what is usual, never one hour that holds everything because the noise said so."""
+"""Departures under strong noise: the estimate is like a typical day, and noise does not put all trips into one hour."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_day_shapes_are_distributions():
 
 
 @pytest.mark.parametrize("units", [1, 3, 10])
-def test_little_data_is_no_worse_than_hours_that_are_all_alike(units):
+def test_under_strong_noise_estimates_are_no_worse_than_uniform_hours(units):
     found = [estimated(RUSH, units, seed) for seed in range(25)]
     alike = divergence(RUSH, np.full(24, 1 / 24))
     assert np.mean([divergence(RUSH, one) for one in found]) < 1.1 * alike
@@ -44,6 +44,6 @@ def test_with_more_data_unusual_hours_are_recovered_too():
         assert np.mean([divergence(truth, estimated(truth, 1000, seed)) for seed in range(5)]) < 0.002
 
 
-def test_recordings_that_all_begin_in_one_hour_stay_so():
+def test_recordings_that_all_begin_in_one_hour_are_estimated_so():
     truth = np.where(np.arange(24) == 13, 0.95, 0.05 / 23)
     assert np.mean([estimated(truth, 30, seed)[13] for seed in range(10)]) > 0.85

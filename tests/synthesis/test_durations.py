@@ -17,7 +17,7 @@ def simulated_counts(count, noise, seed, middle_s=700.0):
     return true, true + random.laplace(0, noise, len(true)), Total(float(count), 3 * noise)
 
 
-def test_noise_does_not_make_a_small_run_long():
+def test_noise_does_not_make_the_durations_of_few_trips_long():
     plain, ours, longest = [], [], []
     for seed in range(20):
         true, noisy, total = simulated_counts(300, 33.0, seed)

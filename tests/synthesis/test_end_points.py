@@ -1,4 +1,4 @@
-"""Ends that are dealt out instead of drawn."""
+"""Ends that are assigned to cells in proportion to a field instead of drawn."""
 
 import numpy as np
 import pytest
@@ -28,12 +28,12 @@ def drawn(field, count=60_000, seed=2):
 
 def test_every_cell_holds_its_share_of_the_block_to_within_one(field):
     cell = drawn(field)
-    settled = assign_to_cells(cell, field, GRID, rng())
+    assigned = assign_to_cells(cell, field, GRID, rng())
     blocks = zone_of(np.arange(GRID.cells))
     total = np.bincount(zone_of(cell), minlength=ZONES)
     share = field.ravel() / np.bincount(blocks, field.ravel())[blocks] * total[blocks]
-    assert np.abs(counted(settled) - share).max() < 1
-    assert np.abs(counted(cell) - share).max() > 5  # what chance alone does
+    assert np.abs(counted(assigned) - share).max() < 1
+    assert np.abs(counted(cell) - share).max() > 5  # the error of independent draws
 
 
 def test_points_stay_in_their_block(field):
@@ -43,18 +43,18 @@ def test_points_stay_in_their_block(field):
 
 def test_the_fewest_possible_trips_move(field):
     cell = drawn(field)
-    settled = assign_to_cells(cell, field, GRID, rng())
-    fewest = np.maximum(counted(cell) - counted(settled), 0).sum()
-    assert (settled != cell).sum() == fewest > 0
-    assert np.array_equal(assign_to_cells(settled, field, GRID, rng(5)), settled)
+    assigned = assign_to_cells(cell, field, GRID, rng())
+    fewest = np.maximum(counted(cell) - counted(assigned), 0).sum()
+    assert (assigned != cell).sum() == fewest > 0
+    assert np.array_equal(assign_to_cells(assigned, field, GRID, rng(5)), assigned)
 
 
 def test_points_move_to_the_nearest_block_with_a_free_place(field):
-    """Nobody leaves a block of 5 cells while somebody else comes into it."""
+    """No end leaves a block of 5 × 5 cells while another end moves into it."""
     cell = drawn(field, 9000)
-    settled = assign_to_cells(cell, field, GRID, rng())
-    moved = np.flatnonzero(settled != cell)
-    square = [where // GRID.columns // 5 * 99 + where % GRID.columns // 5 for where in (cell, settled)]
+    assigned = assign_to_cells(cell, field, GRID, rng())
+    moved = np.flatnonzero(assigned != cell)
+    square = [where // GRID.columns // 5 * 99 + where % GRID.columns // 5 for where in (cell, assigned)]
     crossing = moved[square[0][moved] != square[1][moved]]
     assert 0 < len(crossing) < len(moved)
     assert not set(square[0][crossing]) & set(square[1][crossing])
@@ -69,12 +69,12 @@ def test_the_points_that_move_are_chosen_at_random(field):
 
 @pytest.mark.parametrize("cell", [np.zeros(0, np.int64), np.array([7]), np.full(9, 6143)])
 def test_few_trips_and_an_empty_field_do_not_fail(cell):
-    settled = assign_to_cells(cell, np.zeros((GRID.rows, GRID.columns)), GRID, rng())
-    assert len(settled) == len(cell)
-    assert np.array_equal(zone_of(settled), zone_of(cell))
+    assigned = assign_to_cells(cell, np.zeros((GRID.rows, GRID.columns)), GRID, rng())
+    assert len(assigned) == len(cell)
+    assert np.array_equal(zone_of(assigned), zone_of(cell))
 
 
-def test_new_ends_change_the_first_and_the_last_step_alone():
+def test_new_ends_change_only_the_first_and_the_last_step():
     lines = Polylines(np.array([0, 4, 6]), np.array([0.0, 100, 200, 300, 900, 1000]), np.array([50.0] * 6))
     moved = with_ends(course_of(lines, GRID), np.array([[30.0, 950], [450, 50], [310, 1090], [60, 150]]), GRID)
     assert moved.lines.x_m.tolist() == [30, 100, 200, 310, 950, 1090]
@@ -83,4 +83,4 @@ def test_new_ends_change_the_first_and_the_last_step_alone():
     assert moved.step_m == pytest.approx(steps(moved.lines))
     inner = np.array([1, 2, 3, 5])
     assert np.array_equal(moved.cell[inner], again.cell[inner])
-    assert lines.x_m[0] == 0  # what was given stays as it was
+    assert lines.x_m[0] == 0  # the input does not change

@@ -101,7 +101,7 @@ def test_a_posterior_is_finite_ordered_and_zero_where_the_prior_is(seen, noise, 
     assert (posterior_mean(Noisy(seen, noise), means)[::2] == 0).all()
 
 
-def test_one_noise_for_each_cell_is_the_noise_of_that_cell(monkeypatch):
+def test_each_cell_may_have_its_own_noise(monkeypatch):
     random = np.random.default_rng(3)
     prior = 20 * np.exp(random.normal(0, 1, (30, 20)))
     seen = prior * np.exp(random.normal(0, 0.6, prior.shape)) + random.laplace(0, 8, prior.shape)
@@ -109,7 +109,7 @@ def test_one_noise_for_each_cell_is_the_noise_of_that_cell(monkeypatch):
         np.testing.assert_array_equal(
             posterior_mean(Noisy(seen, np.full(prior.shape, noise)), prior), posterior_mean(Noisy(seen, noise), prior)
         )
-    # Given the spread, which cells settle together, each is heard as among cells with its own noise.
+    # The cells determine the spread together. Given the spread, an estimate depends on its own cell's noise only.
     scores = np.where(np.array(posterior._SPREADS) == 0.8, 0.0, -np.inf)
     monkeypatch.setattr(posterior, "_spread_scores", lambda *_: scores)
     noises = np.where(random.random(prior.shape) < 0.5, 2.0, 30.0)
@@ -182,7 +182,7 @@ def test_a_field_keeps_its_total_stays_inside_and_is_nearer_to_the_truth_than_th
     found = estimate_field(levels, 4000.0, area)
     assert found.sum() == pytest.approx(4000) and (found >= 0).all() and (found[:, -1] == 0).all()
     assert jsd(truth, found) < 0.55 * jsd(truth, np.maximum(levels[-1].counts, 0))
-    # Where the fine level says nothing, coarser ones and a base that is known beforehand still do.
+    # If the fine level is all noise, the coarser levels and a known base are still informative.
     blind = noisy(truth, (3.0, 3.0, 1e4))
     assert jsd(truth, estimate_field(blind, 4000.0, area, base=truth)) < 0.5 * jsd(
         truth, estimate_field(blind, 4000.0, area)
@@ -205,24 +205,24 @@ def test_reconciled_blocks_add_up_to_the_coarse_counts():
     assert wrong > 0.3 and right < 0.05
 
 
-def test_with_a_map_counts_correct_the_rates_and_the_map_places_them(monkeypatch):
+def test_with_a_map_counts_correct_the_rates_of_its_road_classes(monkeypatch):
     shape, nothing, area = (32, 32), np.zeros((32, 32)), np.ones((32, 32))
     wide, narrow = np.zeros(shape), np.zeros(shape)
     wide[5::8], narrow[1::8] = 1.0, 1.0
     features = [wide, nothing, nothing, nothing, narrow, nothing, nothing]
-    # A town in which, for once, small streets are the busy ones.
+    # A town in which the small streets are the busy ones.
     truth = 0.01 + 1.0 * wide + 3.0 * narrow
     truth *= 3000 / truth.sum()
     found = estimate_mapped_field(noisy(truth, (0.5, 0.5, 0.5)), 3000.0, area, features)
     assert found.sum() == pytest.approx(3000) and (found >= 0).all()
     assert found[wide > 0].sum() / found[narrow > 0].sum() == pytest.approx(1 / 3, rel=0.2)
-    # Under noise it is the classes' rates that carry this to every street: uncorrected ones err more.
+    # Under noise, the corrected rates of the classes apply to every street; uncorrected rates have a larger error.
     levels = noisy(truth, (20.0, 20.0, 20.0))
     found = estimate_mapped_field(levels, 3000.0, area, features)
     with monkeypatch.context() as without:
         without.setattr(mapped, "_corrections", lambda level, means: np.ones(len(means)))
         assert jsd(truth, found) < 0.6 * jsd(truth, estimate_mapped_field(levels, 3000.0, area, features))
-    # An ordinary one under noise that drowns single cells.
+    # An ordinary town, under noise that hides single cells.
     truth = sum(rate * feature for rate, feature in zip(MAPPED_DENSITY.road_rates, features)) + 0.05
     truth *= 3000 / truth.sum()
     levels = noisy(truth, (20.0, 20.0, 20.0))
@@ -249,11 +249,11 @@ def test_a_histogram_is_kept_without_noise_and_smoothed_with_noise():
     assert found.sum() == pytest.approx(1) and (found > 0).all()
     clipped = np.maximum(seen, 0)
     assert jsd(truth, found) < 0.3 * jsd(truth, clipped)
-    # Sixty bins without anybody must not add up to a tail of clipped noise.
+    # Sixty empty bins must not add up to a tail of clipped noise.
     assert found[60:].sum() < 0.25 * clipped[60:].sum() / clipped.sum()
 
 
-def test_a_spike_comes_back_and_few_bins_are_no_curve():
+def test_a_spike_is_restored_and_two_bins_are_not_smoothed():
     truth = np.full(40, 5.0)
     truth[17] = 2000.0
     middles = np.arange(40) + 0.5
@@ -282,13 +282,13 @@ def test_a_table_keeps_its_margins_its_dependence_and_what_is_impossible():
     assert found[2, 0] == 0
     np.testing.assert_allclose(found.sum(axis=0), columns, atol=1e-6)
     np.testing.assert_allclose(found.sum(axis=1), rows, atol=1e-3)
-    # Drowned in noise: the product of the margins, bent by what is known beforehand.
+    # With strong noise, the result is the product of the margins, changed by the affinity if there is one.
     random = np.random.default_rng(0)
     counts = random.laplace(0, 1e5, (3, 3))
     noisy = Noisy(counts, 1e5)
     np.testing.assert_allclose(estimate_table(noisy, rows, columns, 1000.0), np.outer(rows, columns), atol=0.02)
-    bent = estimate_table(noisy, rows, columns, 1000.0, affinities=(np.eye(3) * 50 + 1,))
-    assert (np.diag(bent) > np.diag(np.outer(rows, columns)) + 0.05).all()
+    changed = estimate_table(noisy, rows, columns, 1000.0, affinities=(np.eye(3) * 50 + 1,))
+    assert (np.diag(changed) > np.diag(np.outer(rows, columns)) + 0.05).all()
 
 
 def test_bins_are_spread_by_width():
@@ -305,7 +305,7 @@ def test_finer_bins_follow_a_curve_that_keeps_the_coarse_shares():
     found = spread_bins(shares, edges, fine)
     np.testing.assert_allclose(np.add.reduceat(found, np.searchsorted(fine, edges[:-1])), shares, atol=1e-12)
     density = found / np.diff(fine)
-    # Steps become slopes: no jump between neighbours is near as large as the one between two coarse bins.
+    # Steps become slopes: no jump between neighbours is nearly as large as the one between two coarse bins.
     assert np.abs(np.diff(density)).max() < 0.5 * np.abs(np.diff(shares / np.diff(edges))).max()
     assert (found > 0).all()
 
@@ -316,7 +316,7 @@ def test_finer_bins_follow_a_curve_that_keeps_the_coarse_shares():
 @settings(max_examples=40, deadline=None)
 @given(st.integers(1, 8), st.integers(0, 2**32 - 1), st.floats(-4, 4), st.sampled_from([0.0, 3.0, 30.0]))
 def test_nonnegative_fit_agrees_with_scipy(size, seed, shift, alike):
-    """Columns that are alike come and go: what is free at first must be given up again."""
+    """With similar columns, a coefficient that is positive at first may have to become zero again."""
     from scipy.optimize import nnls
 
     random = np.random.default_rng(seed)
@@ -331,19 +331,19 @@ def test_nonnegative_fit_agrees_with_scipy(size, seed, shift, alike):
 
 
 def test_nonnegative_fit_may_drop_what_it_chose_first():
-    """The third column looks best alone, and is not wanted once the other two are there."""
+    """The third column fits best alone, but gets no weight together with the other two."""
     design, right = np.array([[1.0, 0, 1], [0, 1, 1], [0, 0, 0.5]]), np.array([1.0, 1.0, -0.1])
     np.testing.assert_allclose(nonnegative_fit(design.T @ design, design.T @ right), [1, 1, 0], atol=1e-12)
 
 
-def test_nonnegative_fit_of_nothing_wanted_is_zero():
+def test_nonnegative_fit_is_zero_if_no_column_helps():
     assert (nonnegative_fit(np.eye(3), np.array([-1.0, 0.0, -2.0])) == 0).all()
 
 
 # regions -------------------------------------------------------------------------------------------------------------
 
 
-def test_regions_divide_the_mass_evenly_and_are_read_back():
+def test_regions_divide_the_mass_evenly_and_are_nested():
     random = np.random.default_rng(4)
     mass = np.exp(random.normal(0, 1, (64, 48)))
     grid = Grid(100.0, 48, 64, 4800.0, 6400.0)
@@ -353,11 +353,11 @@ def test_regions_divide_the_mass_evenly_and_are_read_back():
     sums = np.bincount(labels.ravel(), mass.ravel(), minlength=16)
     assert len(np.unique(labels)) == 16
     assert sums.max() < 1.3 * mass.sum() / 16 and sums.min() > 0.7 * mass.sum() / 16
-    # Siblings stand side by side: merging labels in pairs gives the regions of one depth less.
+    # Siblings have consecutive labels: merging labels in pairs gives the regions of one depth less.
     assert (labels // 2 == label_regions(grid, cuts[:7])).all()
 
 
-def test_regions_are_rectangles_even_of_a_single_point():
+def test_regions_are_rectangles_even_if_all_mass_is_in_one_cell():
     mass = np.zeros((9, 7))
     mass[4, 3] = 1.0
     labels = label_regions(Grid(50.0, 7, 9, 350.0, 450.0), cut_regions(mass, 5))
@@ -387,7 +387,7 @@ def test_blocks_get_the_sums_and_cells_keep_their_shares():
     assert moved.sum() == pytest.approx(900)
 
 
-def test_pooled_opinions_are_a_geometric_mean_with_the_sum_of_the_first():
+def test_pooled_estimates_are_a_geometric_mean_with_the_sum_of_the_first():
     random = np.random.default_rng(6)
     own, other, third = (random.random((5, 4)) + 0.1 for _ in range(3))
     found = pool_estimates(own, [(other, 0.25), (third, 0.25)])
@@ -399,12 +399,12 @@ def test_pooled_opinions_are_a_geometric_mean_with_the_sum_of_the_first():
     assert pool_estimates(own, [(other, 0.25)])[0, 0] == 0.0
 
 
-def test_three_opinions_that_agree_are_that_opinion():
+def test_pooling_equal_estimates_changes_nothing():
     field = np.random.default_rng(7).random((6, 6)) * 40
     np.testing.assert_allclose(pool_estimates(field, [(field * 3, 0.2), (field, 0.3)]), field)
 
 
-def test_where_the_network_has_no_opinion_without_the_map_its_sums_are_not_taken():
+def test_block_sums_are_those_of_the_network_without_the_map_if_it_is_used():
     own, bayes, unmapped = (np.random.default_rng(seed).gamma(1.0, size=(8, 8)) for seed in (5, 6, 7))
     three, two = on_a_map(own, bayes, unmapped, 4, OCCUPANCY), on_a_map(own, bayes, None, 4, OCCUPANCY)
     shares = [pool(field, 4) / field.sum() for field in (three, unmapped, two)]
@@ -425,13 +425,13 @@ def test_levels_go_from_coarse_to_fine(small_release):
     detail = small_release["occupancy/detail"]
     for level in levels[1:]:
         assert level.noise.shape == level.counts.shape and level.noise.min() > detail.noise
-    # What of a block's share the fine cells do not get, the middle ones do: 1/noise adds up to that of all of it.
+    # Fine and middle cells divide the budget of a block, so their 1/noise add up to that of the whole answer.
     middle, fine = levels[1:]
     both = 1 / fine.noise + 1 / spread(middle.noise, middle.side // fine.side, fine.noise.shape)
     np.testing.assert_allclose(both, 1 / detail.noise)
 
 
-def test_everything_estimated_is_a_distribution_and_agrees_with_itself(small_release, small_estimates):
+def test_estimates_are_distributions_and_agree_with_each_other(small_release, small_estimates):
     found = small_estimates
     assert found.count == estimate_number(small_release).value
     shape = (found.grid.rows, found.grid.columns)
@@ -459,7 +459,7 @@ def test_everything_estimated_is_a_distribution_and_agrees_with_itself(small_rel
     assert np.abs(flows.shares.sum(axis=1) - out).sum() < 0.1
 
 
-def test_the_network_keeps_what_the_release_says(small_release, small_estimates):
+def test_the_network_keeps_totals_and_coarse_blocks_and_lengths(small_release, small_estimates):
     learned = estimate(small_release, learned=True)
     assert learned.occupancy.sum() == pytest.approx(small_estimates.occupancy.sum())
     assert not np.allclose(learned.occupancy, small_estimates.occupancy)
@@ -479,7 +479,7 @@ def test_no_hour_is_empty_beside_a_sharp_peak():
 
 
 def test_a_rush_hour_is_not_a_single_peak():
-    """Where one hour does not hold most departures, the hours are what smooth curves alone make of them."""
+    """If no hour holds most departures, the estimate is that of the smooth curves alone."""
     hours = np.arange(24.0)
     truth = 200 + 2500 * np.exp(-0.5 * ((hours - 8) / 1.2) ** 2) + 1500 * np.exp(-0.5 * ((hours - 18) / 2) ** 2)
     total = Total(truth.sum(), 100.0)
@@ -491,7 +491,7 @@ def test_a_rush_hour_is_not_a_single_peak():
 
 
 def test_strong_noise_is_not_a_single_peak():
-    """Ten thousand departures over a day at ε = .1: once in thirty releases an hour sounds like a third of all."""
+    """Ten thousand departures over a day at ε = .1: once in thirty releases an hour looks like a third of all."""
     truth = np.full(24, 10_000 / 24)
     seen = truth + np.where(np.arange(24) == 5, 3500.0, 0.0)
     found = estimate_hours(Noisy(seen, 555.0), Total(10_000.0, 1000.0))
@@ -514,7 +514,7 @@ def test_hours_that_noise_hides_are_even():
 
 
 def test_the_count_overrules_a_curve_that_adds_up_to_zero():
-    """Noise as large as the bins: a curve near zero explains them nearly as well, but not how many there are."""
+    """With noise as large as the counts, a curve near zero explains the bins nearly as well, but not the total."""
     middles = np.geomspace(0.05, 40, 15)
     truth = 5000 * np.array([1, 1, 2, 3, 6, 11, 13, 19, 30, 35, 28, 22, 11, 3, 1]) / 186
     noise = np.random.default_rng(9).laplace(0, 250.0, (80, 15))

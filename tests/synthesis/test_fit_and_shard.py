@@ -1,4 +1,4 @@
-"""Weights, departures, shards and the whole recipe: what is promised of each is counted."""
+"""Weights, departures, shards and the whole recipe: each is checked for what it promises."""
 
 import datetime as dt
 from dataclasses import replace
@@ -97,12 +97,12 @@ def test_a_soft_view_is_its_matrix():
 
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=6), st.integers(0, 99), st.floats(0.01, 1e4))
-def test_no_target_makes_weights_strange(target, seed, noise):
+def test_weights_are_finite_and_bounded_for_any_target(target, seed, noise):
     target = np.array(target) + 1e-9
     bin_of = rng(seed).integers(0, len(target), 60)
     fit = fit_weights([hard(target / target.sum(), bin_of, noise)], 500.0, 60)
     assert np.isfinite(fit.weight).all() and fit.weight.sum() == pytest.approx(1)
-    assert fit.weight.max() / fit.weight.min() < np.exp(7)  # bounded on both sides, so no candidate is the whole city
+    assert fit.weight.max() / fit.weight.min() < np.exp(7)  # bounded on both sides, so no candidate dominates
     assert 0 < fit.effective_sample_share <= 1 + 1e-9 and np.isfinite(fit.loss["view"])
 
 
@@ -190,15 +190,15 @@ def test_no_trip_starts_before_the_first_day():
     assert new[0] >= MONDAY + 5 * 3600 and new[-1] < SCOPE.time_window()[1]
 
 
-def test_what_is_nowhere_closed_keeps_its_times():
+def test_times_stay_where_another_departure_is_not_needed_or_does_not_help():
     pool_utc = MONDAY + 3600 * np.arange(24.0)
     past = passing(12.0, through=False)
     assert open_departures(past, [AT_NOON], SCOPE, pool_utc, rng()) is past.t_utc
     always = Closed(SQUARE, name="always")
     tracks = passing(12.0)
-    assert open_departures(tracks, [always], SCOPE, pool_utc, rng()) is tracks.t_utc  # no hour cures that
+    assert open_departures(tracks, [always], SCOPE, pool_utc, rng()) is tracks.t_utc  # no departure obeys this rule
     assert open_departures(tracks, [AT_NOON], SCOPE, np.zeros(0), rng()) is tracks.t_utc
-    # It is inside by 500 m at the most: for less than 600 m, moving points is the smaller change.
+    # The track is at most 500 m inside: with a limit of 600 m, moving points counts as the smaller change.
     assert (open_departures(tracks, [AT_NOON], SCOPE, pool_utc, rng(), deeper_than_m=600.0) == tracks.t_utc).all()
     assert (open_departures(tracks, [AT_NOON], SCOPE, pool_utc, rng(), deeper_than_m=400.0) != tracks.t_utc).all()
 
@@ -211,11 +211,11 @@ def model(small_release):
     return make_model(Request(small_release, seed=1, estimator="bayes"))
 
 
-def test_a_shard_has_what_was_asked_inside_the_scope_at_possible_speeds(model):
-    heard = []
-    shard = draw_shard(model, 150, rng(5), lambda _, done: heard.append(done))
+def test_a_shard_has_the_requested_trips_inside_the_scope_at_possible_speeds(model):
+    progress = []
+    shard = draw_shard(model, 150, rng(5), lambda _, done: progress.append(done))
     made, scope = shard.trajectories, model.estimates.scope
-    assert len(made) == 150 and heard[0] == 0 and heard == sorted(heard) and heard[-1] <= 1
+    assert len(made) == 150 and progress[0] == 0 and progress == sorted(progress) and progress[-1] <= 1
     assert count_violations(with_scope_bounds((), scope), made, scope) == shard.facts.violations_after
     assert all(broken["points"] == 0 for broken in shard.facts.violations_after.values())
     motion = motion_of(made, scope)
@@ -256,7 +256,7 @@ def test_late_trips_of_the_last_day_arrive_before_it_ends(model):
     assert end.max() < last
 
 
-def test_what_has_no_weight_is_not_drawn(model, monkeypatch):
+def test_candidates_without_weight_are_not_drawn(model, monkeypatch):
     def only_ten(views, count, candidates, forbidden=None):
         fit = fit_weights(views, count, candidates, forbidden)
         return replace(fit, weight=np.where(np.arange(candidates) % 20 == 3, 1.0, 0.0))
@@ -265,14 +265,14 @@ def test_what_has_no_weight_is_not_drawn(model, monkeypatch):
     made = draw_shard(model, 100, rng(8)).trajectories
     first, last = made.offsets[:-1], made.offsets[1:] - 1
     duration = np.rint(made.t_utc[last] - made.t_utc[first])
-    # Of the 200 candidates, each with a duration of its own; a trip that could not go so fast lasts a little longer.
+    # Only ten candidates have weight, each with its own duration; trips that cannot go so fast last a little longer.
     often = np.sort(np.unique(duration // 5, return_counts=True)[1])
     assert len(made) == 100 and often[-10:].sum() >= 95
     ends = np.stack([made.lat[first], made.lon[first], made.lat[last], made.lon[last], made.t_utc[first]], axis=1)
     assert len(np.unique(ends, axis=0)) == 100  # but no trip is a copy of another
 
 
-def test_lengths_and_durations_come_out_as_estimated(model):
+def test_durations_have_the_estimated_distribution(model):
     shard = draw_shard(model, 2_000, rng(7))
     made, found = shard.trajectories, model.estimates
     took = made.t_utc[made.offsets[1:] - 1] - made.t_utc[made.offsets[:-1]]
@@ -291,17 +291,17 @@ def fastest_kmh(made, scope):
     return 3.6 * np.maximum.reduceat(step, made.offsets[:-1])
 
 
-def test_fastest_steps_keep_to_the_asked_speeds(model):
+def test_fastest_steps_follow_the_estimated_top_speeds(model):
     scope, bins = model.estimates.scope, model.estimates.distribution(TopSpeed).bins
     asked, fast = np.zeros(len(bins)), np.zeros(len(bins))
     asked[bins.index(np.array([41.0, 49.0]))] = 0.5
     fast[-1] = 1.0
     top = {}
     for kind, share in (("asked", asked), ("fast", fast)):
-        told = changed(model.estimates, top_speed=share)
-        made = draw_shard(replace(model, estimates=told), 400, rng(7)).trajectories
+        estimates = changed(model.estimates, top_speed=share)
+        made = draw_shard(replace(model, estimates=estimates), 400, rng(7)).trajectories
         top[kind] = fastest_kmh(made, scope)
-    # Who is nearly as fast on the whole goes faster than asked: the duration has the last word.
+    # A trip with a mean speed near its top speed exceeds it, because the duration takes precedence.
     assert (top["asked"] < 52).mean() > 0.9 > (top["fast"] < 52).mean()
     assert top["fast"].max() <= scope.caps.speed_kmh + 0.1
 
@@ -314,10 +314,10 @@ def test_the_seed_determines_the_output(small_release):
     one, again, other = (synthesize(small_release, seed=seed, **how) for seed in (3, 3, 4))
     assert same(one.trajectories, again.trajectories) and one.diagnostics == again.diagnostics
     assert not same(one.trajectories, other.trajectories)
-    assert one.private is False  # the release was made with seeded noise, and that sticks
+    assert one.private is False  # the release was made with seeded noise, so the output is not private
 
 
-def test_as_many_as_the_noisy_count_with_diagnostics(small_release):
+def test_the_default_number_is_the_noisy_count_and_diagnostics_are_complete(small_release):
     noisy = round(estimate_number(small_release).value)
     steps = []
     found = synthesize(small_release, seed=1, estimator="bayes", progress=lambda *step: steps.append(step))
@@ -341,7 +341,7 @@ def with_count(release: Release, value: float) -> Release:
 
 
 def test_invalid_requested_counts(small_release):
-    assert 300 < wanted_count(with_count(small_release, -30), None) < 600  # the other answers tell about 500
+    assert 300 < wanted_count(with_count(small_release, -30), None) < 600  # the other answers imply about 500
     assert wanted_count(small_release, 7) == 7
     with pytest.raises(InputError, match=r"counts 100,000,000 trajectories.*say how many with n="):
         wanted_count(with_count(small_release, 1e12), None)
@@ -355,11 +355,11 @@ def test_invalid_requested_counts(small_release):
 
 
 def test_wrong_arguments_are_named(small_release):
-    for wrong, said in (
+    for wrong, message in (
         ({"estimator": "magic"}, "bayes or learned"), ({"roads": "map.osm"}, "read_roads"),
         ({"rules": "rules.toml"}, "read_rules"),
     ):  # fmt: skip
-        with pytest.raises(InputError, match=said):
+        with pytest.raises(InputError, match=message):
             make_model(Request(small_release, **wrong))
 
 
@@ -371,7 +371,7 @@ def test_shards_are_even_and_add_up(n):
 
 
 def test_a_shard_depends_on_its_number_alone(model, small_release, monkeypatch):
-    """So a run can go on where it stopped, and shards can be drawn anywhere in any order."""
+    """So a run can continue where it stopped, and shards can be drawn anywhere in any order."""
 
     class Elsewhere:
         def map(self, function, pieces):
@@ -390,11 +390,11 @@ def test_a_shard_depends_on_its_number_alone(model, small_release, monkeypatch):
 def test_the_routes_influence_the_density_a_little(model):
     from wayveil.synthesis.recipe import _with_routes
 
-    heard = model.estimates.occupancy
-    routed = np.zeros_like(heard)
-    routed[:, ::2] = model.estimates.passage[:, ::2]  # in the time that it takes, this is the density itself
+    estimated = model.estimates.occupancy
+    routed = np.zeros_like(estimated)
+    routed[:, ::2] = model.estimates.passage[:, ::2]  # weighted by the pace, this is the density itself
     pooled = _with_routes(model.estimates, routed).occupancy
-    assert pooled.sum() == pytest.approx(heard.sum()) and (pooled[heard > 0] > 0).all()
-    on, off = pooled[:, ::2] / heard[:, ::2], pooled[:, 1::2] / heard[:, 1::2]
-    inside = heard[:, ::2] > 0
-    assert on[inside].min() > 1.0 and off[heard[:, 1::2] > 0].max() < 1.0 < on[inside].max() < 1.5
+    assert pooled.sum() == pytest.approx(estimated.sum()) and (pooled[estimated > 0] > 0).all()
+    on, off = pooled[:, ::2] / estimated[:, ::2], pooled[:, 1::2] / estimated[:, 1::2]
+    inside = estimated[:, ::2] > 0
+    assert on[inside].min() > 1.0 and off[estimated[:, 1::2] > 0].max() < 1.0 < on[inside].max() < 1.5

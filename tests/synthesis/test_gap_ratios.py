@@ -1,4 +1,4 @@
-"""Gaps over the sampling interval: knowing that it is the median helps where the noise hides the rest."""
+"""Ratios of gaps to the sampling interval: that the interval is the median gap helps where noise hides the rest."""
 
 import numpy as np
 import pytest
@@ -12,11 +12,11 @@ from wayveil.synthesis.estimate.histogram import estimate_histogram
 BINS = GapRatio.finest_bins(None)
 EDGES = np.asarray(BINS.edges)
 SHORTER, LONGER = EDGES[1:] < 1, EDGES[:-1] > 1
-ON_BEAT = ~SHORTER & ~LONGER
+AT_INTERVAL = ~SHORTER & ~LONGER
 
-EXACT = np.where(ON_BEAT, 1.0, 0.0)
+EXACT = np.where(AT_INTERVAL, 1.0, 0.0)
 LOOSE = np.array([0.02, 0.03, 0.05, 0.08, 0.1, 0.1, 0.05, 0.14, 0.05, 0.16, 0.12, 0.06, 0.03, 0.01])
-"""Nothing but a curve around the interval."""
+"""A smooth distribution around the interval, without a spike."""
 
 
 def divergence(p, q):
@@ -24,12 +24,12 @@ def divergence(p, q):
     return sum(0.5 * float((a[a > 0] * np.log(a[a > 0] / middle[a > 0])).sum()) for a in (p, q))
 
 
-def test_shapes_are_those_that_a_median_allows():
+def test_shapes_are_compatible_with_a_median():
     shapes = _shapes(BINS)
     np.testing.assert_allclose(shapes.sum(axis=1), 1.0)
     assert (shapes > 0).all()
     assert shapes[:, SHORTER].sum(axis=1).max() < 0.51 and shapes[:, LONGER].sum(axis=1).max() < 0.51
-    assert shapes[:, ON_BEAT].sum(axis=1).min() < 0.02 and shapes[:, ON_BEAT].sum(axis=1).max() > 0.96
+    assert shapes[:, AT_INTERVAL].sum(axis=1).min() < 0.02 and shapes[:, AT_INTERVAL].sum(axis=1).max() > 0.96
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_a_clear_signal_is_kept(truth):
     assert divergence(truth, found) < 1e-3
 
 
-def test_nothing_but_noise_gives_a_possible_answer():
+def test_noise_alone_gives_a_distribution():
     for seed in range(5):
         noisy = np.random.default_rng(seed).laplace(0, 1e4, len(BINS))
         found = estimate_gap_ratio(Noisy(noisy, 1e4), BINS, Total(1.0, 100.0))

@@ -34,7 +34,7 @@ def test_the_mean_of_a_positive_number_is_that_of_a_truncated_normal(value, sd):
 
 
 def release_with(small_release, number, epsilon, random):
-    """A release of so many trajectories whose sums are exact apart from fresh Laplace noise."""
+    """A release of this many trajectories whose sums are exact apart from fresh Laplace noise."""
     answers = []
     for answer in small_release.answers:
         size = size_of(answer.question)
@@ -47,11 +47,11 @@ def release_with(small_release, number, epsilon, random):
     return replace(small_release, answers=tuple(answers), epsilon=Fraction(1))
 
 
-def test_the_error_is_as_large_as_it_says_and_smaller_than_that_of_the_count(small_release):
+def test_the_error_has_the_stated_size_and_is_smaller_than_that_of_the_count(small_release):
     random, number, epsilon, draws = np.random.default_rng(7), 2000, 0.5, 400
     found = [estimate_number(release_with(small_release, number, epsilon, random)) for _ in range(draws)]
     scaled = np.array([(one.value - number) / one.sd for one in found])
-    # The occupancy is exact here, so its part of the variance is allowed for and not used.
+    # The occupancy is exact here, so the actual error lacks its part of the stated variance.
     bound = norm.isf(ALPHA / 2)
     assert abs(scaled.mean()) < bound / math.sqrt(draws)
     assert scaled.std() < 1 + bound / math.sqrt(2 * draws)
@@ -73,7 +73,7 @@ def test_a_broken_estimator_that_trusts_signed_differences_would_be_caught(small
     assert abs(scaled.mean()) > norm.isf(ALPHA / 2) / math.sqrt(len(values))
 
 
-def test_rounded_weights_never_pull_a_large_number(small_release):
+def test_rounding_of_weights_does_not_bias_a_large_number(small_release):
     release = release_with(small_release, 10**6, 100.0, np.random.default_rng(9))
     less = [
         replace(answer, noisy=(answer.noisy * (1 - ROUNDED_OFF)).astype(np.int64))

@@ -1,4 +1,4 @@
-"""Routes that leave the map's roads where those do not lead to what the release says is there."""
+"""Routes that leave the roads where the roads do not lead to the estimated density."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def test_routes_in_other_blocks_and_ends_are_unchanged():
     left = leave_roads(lines, np.full(len(lines), 40), with_a_campus(), GRID, rng())
     assert len(left) == len(lines)
     beside = np.abs(left.y_m - ROAD_M) > 1e-6
-    # On the way from the last vertex before the block, and back to the first one after it.
+    # Off-road points lie between the last vertex before the block and the first one after it.
     assert left.x_m[beside].min() > 1600 - 101 and left.x_m[beside].max() < 2400 + 101
     for old, new in ((lines.offsets[:-1], left.offsets[:-1]), (lines.offsets[1:] - 1, left.offsets[1:] - 1)):
         np.testing.assert_array_equal(left.x_m[new], lines.x_m[old])
@@ -79,7 +79,7 @@ def test_routes_in_other_blocks_and_ends_are_unchanged():
 
 
 def test_the_share_that_leaves_the_road_follows_the_missing_time():
-    """Of the block's time three quarters and more are out of reach; some routes still stay on the road."""
+    """At least three quarters of the block's time cannot be spent on the road, but some routes still stay on it."""
     lines = along_the_road(400)
     left = leave_roads(lines, np.full(len(lines), 40), with_a_campus(), GRID, rng())
     away = np.maximum.reduceat(np.abs(left.y_m - ROAD_M), left.offsets[:-1]) > 1e-6

@@ -59,7 +59,7 @@ def sizes_of(release, **how):
 
 
 def test_one_point_data_comes_out_as_one_point_data(city, trips):
-    # Several points are believed three standard deviations above zero, so once in a while noise makes some.
+    # Trips of several points are assumed from three standard deviations on, so noise creates some occasionally.
     assert sum(one_point_share(release_of(first_points(trips), city, seed)) == 1.0 for seed in range(20)) >= 19
     release = release_of(first_points(trips), city, 1)
     sizes, made = sizes_of(release)

@@ -27,7 +27,7 @@ def test_a_pair_is_two_zones_and_its_direction(trips):
     assert len(np.unique(zone_pairs(np.array([0, 95]), np.array([95, 0]), GRID))) == 2
 
 
-def test_close_numbers_are_close_in_both_ends(trips):
+def test_close_indices_have_close_starts_and_close_ends(trips):
     pair = zone_pairs(*trips, GRID)
     order = np.argsort(pair, kind="stable")
 

@@ -1,4 +1,4 @@
-"""Synthetic people: chains in time and place, rules, files, numbers, and inputs with little in them."""
+"""Synthetic people: chains in time and place, rules, files, numbers, and small or unusual inputs."""
 
 from pathlib import Path
 from unittest import mock
@@ -77,7 +77,7 @@ def known_users(path):
 
 
 @pytest.mark.parametrize("ending", [ending for ending, kind in ENDINGS if kind in WRITABLE])
-def test_every_format_has_the_people(made, ending, tmp_path):
+def test_every_format_stores_the_people(made, ending, tmp_path):
     path = tmp_path / f"x{ending}"
     some = select(made, np.arange(60))
     wayveil.write(some, path, extra_metadata={"timezone": SCOPE.timezone})

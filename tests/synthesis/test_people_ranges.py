@@ -1,4 +1,4 @@
-"""Radii of gyration: trips are exchanged until people get around as far as they should."""
+"""Radii of gyration: trips are exchanged until people's radii have the wanted distribution."""
 
 from types import SimpleNamespace
 
@@ -50,7 +50,7 @@ def test_radii_come_near_the_wanted_ones_and_trips_stay_on_their_kind_of_day(cha
     task = task_with(wanted, rng)
     held = Held(PEOPLE * EACH)
     before = radii_km(task, held)
-    if not change_is_wanted:  # what is wanted is what is there
+    if not change_is_wanted:  # the wanted distribution is the present one
         task.habits.ranges = shares(before)[None]
     arrange_ranges(task, held, rng)
     assert np.array_equal(held.trip_of[held.slot_of], np.arange(PEOPLE * EACH))

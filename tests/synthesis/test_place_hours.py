@@ -1,4 +1,4 @@
-"""Regions with hours of their own, and departures dealt out by where a trip starts and ends."""
+"""Regions with hours of their own, and departures assigned to trips by their starts and ends."""
 
 import json
 from dataclasses import replace
@@ -61,7 +61,7 @@ def truth(starts, ends, count):
 
 
 def estimated_ratios(starts, ends, count, noise, seed=0):
-    """The estimated ratios of starts and ends, one above the other."""
+    """The estimated ratios of starts and ends, stacked."""
     exact = truth(starts, ends, count)
     noisy = exact + np.random.default_rng(seed).laplace(0, noise, exact.shape)
     return np.vstack(place_ratios(QUESTION, noisy, noise, PLACES, HOURS, count))
@@ -122,7 +122,7 @@ def test_departures_are_kept_and_move_to_places_with_such_hours():
     found = departures_by_place(both, departure, origin, origin, SCOPE, random)
     hour = hour_of_day_or_weekend(SCOPE.local_seconds(found)) % 24
     morning = (hour >= 6) & (hour < 11)
-    # Both ends of a short trip say the same: that must not count twice.
+    # Both ends of a short trip carry the same information, which must not count twice.
     assert (origin[morning] == 0).mean() == pytest.approx(0.735, abs=0.06)
     for few in (0, 1, 2, 3):
         some = departures_by_place(place_hours, departure[:few], origin[:few], origin[:few], SCOPE, random)
@@ -139,7 +139,7 @@ def test_hours_by_place_are_asked_only_about_many_end_points():
     assert EndPointHours.name not in few.shares
     whole = budget["end_points/coarse"] + budget["end_points/detail"]
     assert many[EndPointHours.name] == whole * HOURS_PART
-    # The ledger is charged before anybody knows: its lines must not tell, and need not.
+    # The ledger is charged before the signal is known, so its entries must not depend on it.
     assert by_group(budget.shares) == by_group(few.shares) == by_group(many.shares)
 
 
@@ -155,7 +155,7 @@ def test_regions_and_parts_follow_the_signal():
 
 @pytest.fixture(scope="module")
 def many(small_city):
-    """Five hundred trajectories at an ε at which they count as many."""
+    """Five hundred trajectories, with an ε so large that their signal is that of many."""
     data = simulate_trajectories(small_city, 500, seed=3)
     return measure(data, small_city.scope, epsilon=200, unit="trajectory", noise=SeededNoise(5))
 

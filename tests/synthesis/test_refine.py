@@ -1,4 +1,4 @@
-"""Refined trajectories obey every rule; those that did before are bitwise the same."""
+"""Refined trajectories obey every rule; those that obeyed before are bitwise unchanged."""
 
 import subprocess
 import sys
@@ -161,13 +161,13 @@ def test_closed_areas_with_and_without_hours_and_what_obeys_is_untouched():
     _assert_obeys(rules, offsets, result)
 
     motion = _written(offsets, type("R", (), {"x_m": x, "y_m": y, "t_utc": t}))
-    guilty = np.zeros(100, bool)
+    violating = np.zeros(100, bool)
     for rule in (*rules, scope_bounds(SCOPE)):
-        guilty[motion.owner[rule.violations(motion)]] = True
-    innocent = np.repeat(~guilty, 20)
-    assert innocent.any()
+        violating[motion.owner[rule.violations(motion)]] = True
+    obeying = np.repeat(~violating, 20)
+    assert obeying.any()
     for new, old in ((result.x_m, x), (result.y_m, y), (result.t_utc, t)):
-        assert new[innocent].tobytes() == old[innocent].tobytes()
+        assert new[obeying].tobytes() == old[obeying].tobytes()
 
     # Ends outside the areas stay where they are, up to a few metres for those next to a border.
     ends = np.zeros(len(x), bool)
@@ -181,7 +181,7 @@ def test_closed_areas_with_and_without_hours_and_what_obeys_is_untouched():
     assert again.x_m.tobytes() == result.x_m.tobytes() and again.t_utc.tobytes() == result.t_utc.tobytes()
 
 
-def test_deep_in_closed_hours_another_departure_keeps_every_place():
+def test_a_track_deep_in_a_closed_area_gets_another_departure_and_keeps_its_points():
     offsets, x, y, t = _line_motion([(1000 + 5 * i, 1000) for i in range(10)])
     result = refine(Tracks(offsets, x, y, t), (CLOSED_AT_NOON,), SCOPE, random=_rng())
     _assert_obeys((CLOSED_AT_NOON,), offsets, result)
@@ -200,7 +200,7 @@ def test_leaving_the_scope_or_an_area_to_stay_within():
     _assert_obeys((harbour,), offsets, result)
 
 
-def test_against_a_line_and_against_the_map():
+def test_one_way_streets_that_are_drawn_or_from_the_map():
     xy = [(500 + 60 * i, 3000) for i in range(40)]
     lon, lat = _lon_lat([(4000, 3000), (400, 3000)])
     line = {"type": "LineString", "coordinates": [list(p) for p in zip(lon.tolist(), lat.tolist())]}
@@ -212,12 +212,12 @@ def test_against_a_line_and_against_the_map():
         assert result.violations_before[rule.name]["points"] > 30
         _assert_obeys((rule,), offsets, result)
         assert np.hypot(result.x_m - x, result.y_m - y).max() < 60
-        # With the line nothing is wrong, and nothing happens.
+        # In the direction of the line, no rule is broken and nothing changes.
         back = refine(Tracks(offsets, x[::-1].copy(), y, t), (rule,), SCOPE, random=_rng())
         assert back.moved == back.retimed == 0
 
 
-def test_a_rule_of_the_users_own_and_attraction():
+def test_a_user_defined_rule_with_attraction():
     import jax.numpy as jnp
 
     from wayveil.core.grid import base_grid
@@ -276,7 +276,7 @@ def haversine_m(lon, lat):
 
 
 def test_a_speed_limit_holds_on_the_ground_of_a_tall_box():
-    """The projection is true along the middle latitude alone: in the south of this box steps are 2 % longer."""
+    """The projection is exact only along the middle latitude: in the south of this box steps are 2 % longer."""
     scope = Scope(name="tall", south=59.9, west=20.0, north=61.4, east=21.0, timezone="UTC")
     random = np.random.default_rng(3)
     offsets = np.arange(0, 401, 10)

@@ -1,4 +1,4 @@
-"""The road map as a prior: hand-made maps whose answers can be told by hand."""
+"""The road map as a prior: hand-made maps with known results."""
 
 import numpy as np
 import pytest
@@ -143,7 +143,7 @@ def test_reverse_edges_have_reversed_shapes():
         np.testing.assert_allclose(graph.shape_y_m[forth], graph.shape_y_m[back][::-1])
 
 
-def test_a_one_way_ring_is_only_gone_round_in_its_direction():
+def test_a_one_way_ring_is_followed_only_in_its_direction():
     angle = np.linspace(0, 2 * np.pi, 80)
     ring = np.c_[2200 + 1000 * np.cos(angle), 2200 + 1000 * np.sin(angle)]
     ring[-1] = ring[0]
@@ -181,7 +181,7 @@ def test_islands_are_joined_through_blocks():
     assert graph.block_m == 400.0
 
 
-def test_parallel_roads_are_one_edge_and_the_cheaper():
+def test_only_the_cheaper_of_parallel_roads_is_kept():
     direct, detour = [(1000, 1000), (1300, 1000)], [(1000, 1000), (1000, 1040), (1300, 1040), (1300, 1000)]
     links = [("primary", 0, [(600, 1000), (1000, 1000)]), ("primary", 0, [(1300, 1000), (1800, 1000)])]
     graph = road_graph(a_map(("primary", 0, direct), ("primary", 0, detour), *links), GRID, SCOPE, FLAT)
@@ -260,7 +260,7 @@ def divergence(a, b):
     return sum(np.sum(p * np.log(np.maximum(p, 1e-300) / np.maximum(m, 1e-300))) / 2 for p in (a, b))
 
 
-def test_the_map_makes_the_density_better():
+def test_the_map_improves_the_density():
     roads, _ = grid_town()
     features = road_features(roads, GRID, SCOPE)
     random = np.random.default_rng(3)
@@ -275,6 +275,6 @@ def test_the_map_makes_the_density_better():
     without = estimate_field(levels, 5_000, FLAT)
     assert with_map.sum() == pytest.approx(5_000) and (with_map >= 0).all()
     assert divergence(truth, with_map) < 0.5 * divergence(truth, without)
-    # A map of the wrong town must not lead far astray where the counts speak.
+    # A map of the wrong town must not mislead much where the counts are informative.
     wrong = tuple(np.roll(feature, (2, 2), (0, 1)) for feature in features)
     assert divergence(truth, estimate_mapped_field(levels, 5_000, FLAT, wrong)) < 2 * divergence(truth, without)

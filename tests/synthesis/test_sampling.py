@@ -1,4 +1,4 @@
-"""Sampling intervals: whole seconds, round ones first, and the points that go with them."""
+"""Sampling intervals in whole seconds, preferably round, and the numbers of points that follow from them."""
 
 from dataclasses import replace
 
@@ -43,7 +43,7 @@ def with_intervals(estimates, intervals, share):
     return changed(estimates, median_interval=asked, gap_ratio=ratio)
 
 
-def test_round_numbers_come_first():
+def test_round_intervals_are_more_likely():
     weight = dict(zip([7.0, 5.0, 15.0, 60.0], roundness(np.array([7.0, 5.0, 15.0, 60.0])), strict=True))
     assert weight[7.0] == 1 < weight[5.0] < weight[15.0] < weight[60.0]
     assert whole_seconds_in(0.0, 1.5).tolist() == [1] and whole_seconds_in(4.5, 5.5).tolist() == [5]
@@ -92,14 +92,14 @@ def test_steady_devices_rarely_have_intervals_that_are_not_round():
     assert loose[1] / loose.sum() < 0.7 < 0.95 < strict[1] / strict.sum()
 
 
-def test_steadiness_is_how_many_gaps_are_on_the_interval(small_estimates):
+def test_devices_are_steady_if_enough_gaps_equal_the_interval(small_estimates):
     for share in (0.5, 0.79, 0.81, 1.0):
         estimates = with_intervals(small_estimates, {15: 1.0}, share)
         assert is_steady(estimates.distribution(GapRatio)) == (share > 0.8)
 
 
-def test_devices_that_record_by_a_clock_are_never_early(small_estimates):
-    """But for one device in twenty, and not where most gaps are off the interval anyway."""
+def test_devices_with_fixed_intervals_have_a_shortest_interval(small_estimates):
+    """One device in twenty may be faster, and there is no limit if most gaps differ from the interval."""
     clocks = {5: 0.6, 15: 0.37, 1: 0.03}
     assert shortest_interval_s(with_intervals(small_estimates, clocks, share=0.7)) == 5
     assert shortest_interval_s(with_intervals(small_estimates, {5: 0.9, 1: 0.1}, share=0.7)) == 1
@@ -131,7 +131,7 @@ def gaps_of(made):
     return np.diff(made.t_utc)[inner - 1]
 
 
-def test_gaps_of_devices_with_a_clock_are_not_shorter_than_the_fastest_interval(small_release):
+def test_gaps_of_devices_with_fixed_intervals_are_not_below_the_shortest_one(small_release):
     model = make_model(Request(small_release, seed=1, estimator="bayes"))
     bins, top = model.estimates.distribution(MeanInterval).bins, model.estimates.distribution(TopSpeed)
     mean_gap, fast = np.zeros(len(bins)), np.zeros(len(top.bins))
@@ -140,10 +140,10 @@ def test_gaps_of_devices_with_a_clock_are_not_shorter_than_the_fastest_interval(
     for share in (0.7, 0.5):
         clock = changed(with_intervals(model.estimates, {10: 1.0}, share), mean_interval=mean_gap, top_speed=fast)
         early.append((gaps_of(draw_shard(replace(model, estimates=clock), 200, rng(5)).trajectories) < 10).mean())
-    assert early[0] < 0.8 * early[1], "but for seconds that a fast step needed"
+    assert early[0] < 0.8 * early[1], "except where a fast step needed more time"
 
 
-def test_of_the_seconds_in_one_bin_steady_devices_take_the_round_one(small_estimates):
+def test_steady_devices_have_the_round_interval_of_a_bin(small_estimates):
     duration_s, points = np.full(400, 3000.0), np.full(400, 51)
     for share, least in ((0.97, 0.95), (0.5, 0.0)):
         new_s, counted, interval = with_sampling_intervals(

@@ -32,7 +32,7 @@ def test_hours_are_read_and_bound_the_duration(window, begin, length_h):
 
 
 @pytest.mark.parametrize("wrong", ["6-11", "06:00-06:00", "25:00-26:00", "06:00", "00:00-24:00"])
-def test_other_texts_are_refused(wrong):
+def test_malformed_hours_are_refused(wrong):
     with pytest.raises(ValueError, match="hours must be"):
         scope_with(wrong)
 

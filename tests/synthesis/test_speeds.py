@@ -1,4 +1,4 @@
-"""Speeds are about lognormal: heard where a curve drowns, and overruled where the answer is clear."""
+"""Speeds are about lognormal: this prior helps under strong noise, and a clear answer overrules it."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def around(middle, width=0.4):
     return share / share.sum()
 
 
-def test_shapes_are_shares_of_every_middle():
+def test_shapes_are_distributions_around_many_medians():
     shapes = lognormal_shapes(EDGES)
     np.testing.assert_allclose(shapes.sum(axis=1), 1)
     assert (shapes > 0).all() and len(shapes) > 50
@@ -46,7 +46,7 @@ def test_a_clear_signal_is_kept_although_it_is_not_lognormal():
     assert divergence(truth, estimate_speeds(Noisy(noisy, 20.0), EDGES, Total(1e5, 20.0))) < 2e-3
 
 
-def test_noise_alone_gives_a_possible_answer():
+def test_noise_alone_gives_a_distribution():
     for seed in range(4):
         noisy = np.random.default_rng(seed).laplace(0, 1e5, len(MIDDLES))
         found = estimate_speeds(Noisy(noisy, 1e5), EDGES, Total(1.0, 1e3))

@@ -23,8 +23,8 @@ def test_a_spike_takes_its_mass_from_its_own_group():
     assert found[GROUP != 1] == pytest.approx(1 / 40, rel=0.1)
 
 
-def test_what_falls_away_from_a_cut_leans_in_the_groups_beside_it():
-    """The merged answer knows the group's sum; that most of it stands next to the cut only the finer one can say."""
+def test_groups_beside_a_cut_get_a_slope():
+    """The merged answer determines a group's sum; only the finer one shows that most of it is next to the cut."""
     counts = np.full(40, 5.0)
     counts[15] = 600.0
     counts[16:24] = 200 * 0.5 ** np.arange(8) / 1.992
@@ -45,7 +45,7 @@ def test_noise_is_not_a_spike():
 
 
 def test_a_slope_alone_is_not_a_cut():
-    """Without a spike a leaning costs more chance than a gentle slope inside the groups is worth."""
+    """Without a spike, gentle slopes inside the groups explain too little to outweigh the low prior of a cut."""
     truth = np.exp(-np.arange(40) / 20)
     truth /= truth.sum()
     smooth = np.repeat([truth[g == GROUP].mean() for g in range(5)], 8)

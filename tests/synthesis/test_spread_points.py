@@ -1,4 +1,4 @@
-"""Sparse fixes that move a little along their routes so that cells have as many as they should."""
+"""Sparse fixes that move a little along their routes so that the counts of cells match the density."""
 
 from dataclasses import replace
 
@@ -19,19 +19,19 @@ def rng(seed):
 
 
 def corners(n, seed=7):
-    """Routes that go 2 km east and then 1 km north, each from another start."""
+    """Routes that go 2 km east and then 1 km north, each from its own start."""
     x, y = rng(seed).uniform(0, 1900, n), rng(seed + 1).uniform(0, 1900, n)
     return Polylines(np.arange(n + 1) * 3, np.c_[x, x + 2000, x + 2000].ravel(), np.c_[y, y, y + 1000].ravel())
 
 
-def recorded(route, way):
-    """The same shares of the way on each route: (offsets, flat shares, fixes)."""
-    offsets, flat = np.arange(len(route) + 1) * len(way), np.tile(way, len(route))
+def recorded(route, share):
+    """Fixes at the same shares of the length of each route: (shares of all fixes, fixes)."""
+    offsets, flat = np.arange(len(route) + 1) * len(share), np.tile(share, len(route))
     return flat, place(route, steps(route), offsets, flat)
 
 
-def moved_along(route, way, density, reserve=1.0, seed=8):
-    flat, fixes = recorded(route, way)
+def moved_along(route, share, density, reserve=1.0, seed=8):
+    flat, fixes = recorded(route, share)
     choices = places_along(route, steps(route), flat, fixes, np.full(len(flat), reserve), rng(seed))
     return fixes, choices, spread_points(fixes, [choices], density, GRID, rng(seed))
 
@@ -54,7 +54,7 @@ def test_counts_come_closer_to_the_density():
     route = corners(400)
     density = rng(2).gamma(2.0, 1.0, (30, 40))
     _, fixes = recorded(route, np.linspace(0, 1, 400))
-    density *= histogram(fixes, GRID) + 1e-3  # where there is a route at all
+    density *= histogram(fixes, GRID) + 1e-3  # only where routes pass
     before, _, after = moved_along(route, np.linspace(0, 1, 9), density)
     target = density * (len(before.x_m) / density.sum())
 
@@ -81,7 +81,7 @@ def test_no_step_grows_by_more_than_its_reserve(reserve):
     assert (after is before) == (reserve == 0.0)
 
 
-def test_the_same_seed_moves_the_same_in_one_part_or_two():
+def test_the_same_seed_gives_the_same_moves_for_choices_in_two_parts():
     route, busy = corners(60), rng(1).gamma(0.5, 1.0, (30, 40))
     fixes, choices, one = moved_along(route, np.linspace(0, 1, 9), busy)
     half = len(choices.fix) // 2

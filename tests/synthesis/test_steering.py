@@ -50,17 +50,17 @@ def line(*xy):
     return Polylines(np.array([0, len(x)]), x, y)
 
 
-def east_way(width_m=10.0):
+def eastward_street(width_m=10.0):
     """A street along y = 1500 that is driven eastwards."""
     segments = segments_of_lines([np.array([[0.0, 1500.0], [4000.0, 1500.0]])], [0], width_m + 5)
     return OneWay(segments, np.ones(len(segments.ends), bool), width_m)
 
 
 def test_rules_that_need_another_route_are_recognized():
-    binding = (closed(), StayWithin(area_in_metres(MIDDLE)), east_way(), closed(hours=hours("04:00", "00:00")))
+    binding = (closed(), StayWithin(area_in_metres(MIDDLE)), eastward_street(), closed(hours=hours("04:00", "00:00")))
     others = (
         closed(hours=hours("07:00", "09:00")), closed(hours=hours(days="mon-fri")), MaxDuration(60.0),
-        replace(east_way(), of_map=True),  # routes know the directions of the map's own streets
+        replace(eastward_street(), of_map=True),  # routes know the directions of the map's own streets
     )  # fmt: skip
     assert binding_rules((*binding, *others)) == binding
 
@@ -81,14 +81,14 @@ def test_distances_inside_a_forbidden_area():
 
 def test_metres_against_a_direction():
     west, east = line((3000, 1502), (1000, 1498)), line((1000, 1498), (3000, 1502))
-    assert metres_against(west, [east_way()])[0] == pytest.approx(2000, rel=0.02)
-    assert metres_against(east, [east_way()]) == 0
+    assert metres_against(west, [eastward_street()])[0] == pytest.approx(2000, rel=0.02)
+    assert metres_against(east, [eastward_street()]) == 0
     crossing, aside = line((2000, 1000), (2000, 2000)), line((3000, 1540), (1000, 1540))
-    assert metres_against(crossing, [east_way()]) == 0 and metres_against(aside, [east_way()]) == 0
+    assert metres_against(crossing, [eastward_street()]) == 0 and metres_against(aside, [eastward_street()]) == 0
     # A map's line may have a vertex every few metres, too short for a heading each.
     x = np.arange(3000.0, 1000.0, -4.0)
     fine = Polylines(np.array([0, len(x)]), x, np.full(len(x), 1500.0))
-    assert metres_against(fine, [east_way()])[0] == pytest.approx(2000, rel=0.02)
+    assert metres_against(fine, [eastward_street()])[0] == pytest.approx(2000, rel=0.02)
 
 
 def test_edges_have_the_shape_of_their_roads():
@@ -101,7 +101,7 @@ def test_edges_have_the_shape_of_their_roads():
     assert lines.x_m.tolist() == [0, 3, 6, 10, 10, 20, 20, 15, 0] and lines.y_m.tolist() == [0, 1, 1, 0, 0, 5, 5, 9, 0]
 
 
-def way(graph, start, end):
+def cheapest_line(graph, start, end):
     _, nodes = trees_from(graph, np.array([start])).paths(np.array([0]), np.array([end]))
     return line(*zip(graph.x_m[nodes], graph.y_m[nodes], strict=True))
 
@@ -110,9 +110,9 @@ def test_routes_go_around_a_closed_area_and_into_it_only_if_they_must():
     graph = grid_graph(GRID, np.ones((30, 40)))
     steered = steered_graph(graph, [closed()])
     west, east, inside = (int(graph.nearest(np.array([x]), np.array([1500.0]))[0]) for x in (100.0, 3900.0, 2000.0))
-    assert metres_against(way(graph, west, east), [closed()]) > 500
-    assert metres_against(way(steered, west, east), [closed()]) == 0
-    assert 0 < metres_against(way(steered, west, inside), [closed()]) < 800
+    assert metres_against(cheapest_line(graph, west, east), [closed()]) > 500
+    assert metres_against(cheapest_line(steered, west, east), [closed()]) == 0
+    assert 0 < metres_against(cheapest_line(steered, west, inside), [closed()]) < 800
     assert steered_graph(graph, [closed(hours=hours("07:00", "09:00"))]) is graph
 
 
@@ -132,7 +132,7 @@ def test_forbidden_cells_have_a_target_of_zero(small_estimates):
         assert after[core].sum() < 1e-4 * before[core].sum() and within[far].sum() < 1e-3 * before[far].sum()
         more = after / before  # the closer to what is closed, the more
         assert more[far].min() > 0.9 and more[near].mean() > 1.2 * more[corner].mean()
-    assert steered_estimates(small_estimates, [east_way()]) is small_estimates
+    assert steered_estimates(small_estimates, [eastward_street()]) is small_estimates
 
 
 @pytest.fixture(scope="module")
@@ -143,7 +143,7 @@ def often_seen(small_city):
 
 
 def test_points_neither_crowd_around_a_closed_area_nor_jump_across(often_seen, monkeypatch):
-    """Points that are only moved out of it stand along its border; routes that go around it do not."""
+    """Points that are only moved out of the area crowd along its border; routes around the area do not."""
     scope = often_seen.scope
     rule = closed(shapely.Point(scope.width_m / 2, scope.height_m / 2).buffer(400))
 
@@ -163,7 +163,7 @@ def test_points_neither_crowd_around_a_closed_area_nor_jump_across(often_seen, m
 
 
 def test_candidates_whose_route_cuts_through_are_barred(often_seen, monkeypatch):
-    """Even where the routes were found without the rule, and no point of theirs lies inside."""
+    """This holds even if routes were found without the rule and none of their points lies inside."""
     scope = often_seen.scope
     rule = closed(shapely.box(0.2 * scope.width_m, 0.49 * scope.height_m, 0.8 * scope.width_m, 0.51 * scope.height_m))
     monkeypatch.setattr("wayveil.synthesis.model.steered_graph", lambda graph, rules, avoided: graph)
@@ -177,7 +177,7 @@ def test_candidates_whose_route_cuts_through_are_barred(often_seen, monkeypatch)
     assert 2 * barred < across()
 
 
-def test_many_corners_and_areas_beyond_the_scope_cost_no_minutes(small_estimates):
+def test_areas_with_many_corners_or_beyond_the_scope(small_estimates):
     scope = small_estimates.scope
     angle = np.linspace(0, 2 * np.pi, 20_001)[:-1]
     ragged = np.where(np.arange(20_000) % 2, 1000.0, 990.0)
@@ -194,7 +194,7 @@ def test_many_corners_and_areas_beyond_the_scope_cost_no_minutes(small_estimates
 
 @pytest.mark.parametrize("radius_m", [120, 400])
 def test_an_area_closed_on_working_days_moves_no_trip_to_the_weekend(often_seen, radius_m):
-    """Few trips through it trade their departures with others; many go around it."""
+    """Trips through a small area exchange departures with others; trips go around a large area."""
     scope = often_seen.scope
     rule = closed(shapely.Point(scope.width_m / 2, scope.height_m / 2).buffer(radius_m), hours=hours(days="mon-fri"))
 
@@ -211,7 +211,7 @@ def test_an_area_closed_on_working_days_moves_no_trip_to_the_weekend(often_seen,
     assert (inside > 0.6 * usually_inside) if radius_m < 200 else (inside < 0.2 * usually_inside)
 
 
-def test_areas_that_more_trips_pass_than_open_hours_have_departures_for():
+def test_an_area_is_avoided_if_too_few_open_departures_can_be_exchanged():
     through, beside = line((0, 1500), (4000, 1500)), line((0, 100), (4000, 100))
     even = np.full((7, 24), 1 / 168)
 

@@ -104,7 +104,7 @@ def test_turns_cost_fast_trips_more_than_slow_ones():
     lines = Polylines(np.array([0, 41, 82, 123]), np.tile(x, 3), np.tile(y, 3))
     course = with_speeds(course_of(lines, GRID), np.array([10.0, 1.3, 30.0]))
     extra_m = ragged.sums(course.turn_m, lines.offsets)
-    # A right angle costs v²/a/2 metres: 33 m at 10 m/s, half a metre for who walks, and never more than 75 m.
+    # A right angle costs v²/a/2 metres: 33 m at 10 m/s, half a metre on foot, and never more than 75 m.
     np.testing.assert_allclose(extra_m, [100 / 1.5 / 2, 1.3**2 / 1.5 / 2, 75.0], rtol=1e-6)
     assert course.turn_m[20] > 0 and course.turn_m[21] > 0 and course.turn_m[5] == 0
     weight = slowness_weight(course, np.ones((30, 40)))

@@ -1,4 +1,4 @@
-"""Small and strange input is normal: a plain result or a plain sentence, never NaN, never a hang, rules obeyed."""
+"""Small and strange input is normal: a valid result or a clear message, never NaN, never a hang, rules obeyed."""
 
 import itertools
 import json
@@ -45,13 +45,13 @@ MONDAY = 1_704_067_200.0  # 2024-01-01 00:00 UTC
 
 @pytest.fixture(autouse=True)
 def few_trips(monkeypatch, estimated_once):
-    """Costs are balanced with a tenth of the trips: what is strange here is strange with few of them as well."""
+    """Costs are balanced with a tenth of the trips, which saves time and makes no input less strange."""
     monkeypatch.setattr(model, "SETTINGS", model.ModelSettings(balance_trips=800))
 
 
 @contextmanager
 def limited(seconds=LIMIT_S):
-    """TimeoutError after so much CPU time: a hang fails instead of hanging the tests."""
+    """Raise TimeoutError after this much CPU time, so that a hang fails instead of blocking the tests."""
 
     def ring(*_):
         raise TimeoutError(f"more than {seconds} CPU seconds")
@@ -161,7 +161,7 @@ def block_of_streets(x0, y0, side, step=150.0):
 
 
 def islands(scope):
-    """Two nets that do not meet, one street that ends in itself, and one stub of a metre."""
+    """Two networks that do not meet, one street that turns back on itself, and one stub of a metre."""
     nets = block_of_streets(200, 200, 900) + block_of_streets(1700, 1800, 900)
     roads = a_map(scope, *nets, [(300, 2500), (500, 2500), (300, 2500)], [(2500, 300), (2501, 300)])
     return replace(roads, oneway=np.arange(len(roads), dtype=np.int8) % 2)
@@ -235,7 +235,7 @@ def test_strange_maps(name, tmp_path, monkeypatch):
     made_of(release, roads=roads, rules=rules, estimator="bayes" if name == "across" else "learned")
 
 
-def test_a_map_outside_the_scope_is_known_before_the_spend():
+def test_a_map_outside_the_scope_is_refused_before_any_budget_is_spent():
     scope = a_scope()
     with pytest.raises(InputError, match="No road of the map lies inside the scope"):
         measure(walks(scope), scope, epsilon="1", unit="trajectory", roads=MAPS["outside"](scope))
@@ -247,8 +247,8 @@ def test_impossible_numbers_are_refused(n):
         synthesize(a_release("fifty"), n=n)
 
 
-def test_nothing_inside_the_scope_is_measured_like_anything_else():
-    """A refusal would tell that no trajectory is inside."""
+def test_data_outside_the_scope_is_measured_like_any_other():
+    """A refusal would reveal that no trajectory is inside."""
     scope = a_scope()
     empty = Trajectories(np.zeros(1, np.int64), np.empty(0), np.empty(0), np.empty(0))
     far = walks(a_scope(km=3.0, west=50.0, east=50.03))
@@ -257,7 +257,7 @@ def test_nothing_inside_the_scope_is_measured_like_anything_else():
         assert len(synthesize(release, n=3, seed=1)) == 3
 
 
-def test_the_limit_would_be_noticed():
+def test_the_time_limit_of_these_tests_works():
     with pytest.raises(TimeoutError), limited(0.05):
         sum(1 for _ in itertools.repeat(0))
 
@@ -312,23 +312,24 @@ def test_after_ctrl_c_nothing_is_half_written_and_the_run_resumes(tmp_path):
     for stage, _, names, shards in stopped:
         assert names == sorted([*first[2], "s.parquet.parts"]), stage
         assert not any(name.startswith(".") for name in shards), stage
-    assert [len(shards) for *_, shards in stopped] == [1, 2, 3, 4, 4]  # with the note of what they belong to
+    assert [len(shards) for *_, shards in stopped] == [1, 2, 3, 4, 4]  # shards and run.json
     assert whole[2] == sorted([*first[2], "s.parquet"]) and no_csv[2] == whole[2]
     assert (folder / "s.parquet").read_bytes() == (folder / "whole.parquet").read_bytes()
     assert "Continued an earlier run" in done.stderr
-    assert len((folder / "s.csv").read_text().splitlines()) > 50  # the earlier file, not what was interrupted later
+    # The file is that of the earlier run, not of the interrupted one.
+    assert len((folder / "s.csv").read_text().splitlines()) > 50
 
 
 @pytest.mark.needs("posix")  # signals
 def test_ctrl_c_at_any_moment(tmp_path):
-    """From outside, at moments that nobody chose: start, imports, work, writing."""
+    """The signal comes from outside at arbitrary moments: start, imports, work, writing."""
     (tmp_path / "r.json").write_text(release_to_json(a_release("fifty")))
     words = ["-c", "from wayveil.cli.main import main; main()", "synthesize", "r.json", "-o", "s.csv", "-n", "20000"]
     for wait_s in (0.5, 1.5):
         running = subprocess.Popen([sys.executable, *words], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
         time.sleep(wait_s)
         running.send_signal(signal.SIGINT)
-        said = running.communicate(timeout=600)[1]
+        messages = running.communicate(timeout=600)[1]
         assert running.returncode != 0
         names = {path.name for path in tmp_path.iterdir() if not path.name.startswith("xdg-")}
-        assert names == {"r.json"}, said
+        assert names == {"r.json"}, messages

@@ -14,7 +14,7 @@ GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)
 
 
 def zigzag(steps, offset=0.0):
-    """A way of 100 m steps that turns at every one of them."""
+    """A path of 100 m steps that turns at each vertex."""
     return np.arange(steps + 1) * 80.0 + offset, np.arange(steps + 1) % 2 * 60.0 + 500
 
 
@@ -26,14 +26,14 @@ def trips_with(points):
     )
 
 
-def test_a_route_seen_by_all_its_points_keeps_the_length_that_was_tried():
+def test_a_trip_with_all_its_points_placed_has_their_length():
     x, y = zigzag(20)
     course = course_of(Polylines(np.array([0, 21]), x, y), GRID)
     tried = Polylines(np.array([0, 5]), x[::5], y[::5])
     assert final_lengths(trips_with([5]), course, tried) == pytest.approx(lengths(tried))
 
 
-def test_many_points_bring_a_route_back_to_its_own_length():
+def test_a_trip_with_many_points_is_as_long_as_its_route():
     x, y = zigzag(20)
     course = course_of(Polylines(np.array([0, 21]), x, y), GRID)
     tried = Polylines(np.array([0, 5]), x[::5], y[::5])
@@ -42,7 +42,7 @@ def test_many_points_bring_a_route_back_to_its_own_length():
     assert lengths(tried)[0] < 1700 and found[-1] == pytest.approx(2000, rel=0.001)
 
 
-def test_weights_for_lengths_and_flows_leave_the_ends_where_their_fields_have_them(small_estimates):
+def test_the_fit_keeps_starts_and_ends_near_their_fields(small_estimates):
     trips = draw_trips(small_estimates, 4000, np.random.default_rng(1))
     ends = [np.stack(pair, axis=1).ravel() for pair in zip(trips.start, trips.end)]
     lines = Polylines(np.arange(len(trips) + 1) * 2, *ends)

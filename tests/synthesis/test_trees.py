@@ -80,7 +80,7 @@ def test_a_path_to_its_own_root_is_the_root():
     assert path(trees, 4, row=0) == [4] and path(trees, 0, row=1) == [0]
 
 
-def test_more_trees_follow():
+def test_joined_trees_have_the_same_paths():
     graph = street_grid(4)
     both = trees_from(graph, np.array([0, 5])).followed_by(trees_from(graph, np.array([15])))
     alone = trees_from(graph, np.array([0, 5, 15]))

@@ -17,7 +17,7 @@ TWO = np.array([0, 1])
 
 @pytest.fixture(scope="module")
 def found():
-    """Of the same trips, measured with nearly all noise, with some, and with nearly none."""
+    """Uncertainty of the same trips, measured with nearly only noise, with some, and with nearly none."""
     city = simulate_city(0, size_km=(4, 4))
     rides = simulate_trajectories(city, 400, seed=3)
     result = {}
@@ -33,7 +33,7 @@ def test_a_whole_block_weighs_its_noise_against_the_prior():
     assert variance == pytest.approx([1 / (1 / 4 + 400), 4.0], rel=1e-6)
 
 
-def test_a_rare_part_is_at_most_its_estimate_and_the_noise():
+def test_a_rare_part_is_at_most_its_estimate_plus_the_noise():
     rare = Pieces(TWO, TWO, np.array([10.0, 10_000.0]), 2)
     noise = np.array([100.0**2, 100.0**2])
     free, bounded = (rare.relative_variance(noise, 2.0, own=own) ** 0.5 for own in (False, True))
@@ -62,7 +62,7 @@ def test_more_epsilon_never_makes_an_error_larger(found):
     assert (np.diff(errors, axis=0) <= 0).all()
 
 
-def test_noise_is_never_called_good_and_no_noise_is(found):
+def test_strong_noise_is_never_called_good_and_weak_noise_always_is(found):
     words = {epsilon: {one.kind: one.word for one in verdicts(one_found)} for epsilon, one_found in found.items()}
     assert all(words["0.002"][kind] == "noise" for kind in ("zones", "streets", "hours", "speeds"))
     assert "good" not in words["0.002"].values()

@@ -1,4 +1,4 @@
-"""Hours of the weekend that differ from those of the week."""
+"""Hours of the weekend that differ from those of working days."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def week():
     return table / table.sum()
 
 
-def heard(week, count, noise, seed, parts=24):
+def estimated(week, count, noise, seed, parts=24):
     random = np.random.default_rng(seed)
     hour = count * week.sum(axis=0) + random.laplace(0, noise / 1.5, 24)
     asked = count * in_parts(week, parts)
@@ -44,14 +44,14 @@ def morning(table):
 def test_a_weekend_without_a_rush_hour_comes_out_without_one(week):
     plain = COMMUTE[7:9].sum() / COMMUTE.sum()
     assert morning(week) < 0.08 and plain > 0.18
-    found = np.mean([morning(heard(week, 20_000, 80.0, seed)) for seed in range(8)])
+    found = np.mean([morning(estimated(week, 20_000, 80.0, seed)) for seed in range(8)])
     assert found < 0.13
-    assert np.mean([morning(heard(week, 20_000, 10.0, seed)) for seed in range(4)]) < 0.09
+    assert np.mean([morning(estimated(week, 20_000, 10.0, seed)) for seed in range(4)]) < 0.09
 
 
 def test_where_the_weekend_is_like_the_week_it_stays_so(week):
     same = np.outer(week.sum(axis=1), week.sum(axis=0))
-    found = np.mean([heard(same, 20_000, 80.0, seed) for seed in range(8)], axis=0)
+    found = np.mean([estimated(same, 20_000, 80.0, seed) for seed in range(8)], axis=0)
     assert morning(found) == pytest.approx(morning(same), rel=0.1)
 
 
@@ -64,7 +64,7 @@ def test_noise_alone_changes_little():
 
 
 def test_the_hours_of_all_days_and_the_days_are_kept(week):
-    found = heard(week, 50_000, 5.0, 3)
+    found = estimated(week, 50_000, 5.0, 3)
     np.testing.assert_allclose(found.sum(axis=0), week.sum(axis=0), atol=0.002)
     np.testing.assert_allclose(found.sum(axis=1), week.sum(axis=1), atol=0.004)
 
@@ -73,7 +73,7 @@ def test_the_hours_of_all_days_and_the_days_are_kept(week):
 def test_all_recordings_of_one_day(day):
     week = np.zeros((7, 24))
     week[day] = LEISURE / LEISURE.sum()
-    found = heard(week, 20_000, 80.0, 1)
+    found = estimated(week, 20_000, 80.0, 1)
     assert np.isfinite(found).all() and (found >= 0).all() and found[day].sum() > 0.9
 
 
@@ -86,7 +86,7 @@ def test_hours_without_departures_do_not_fail():
 
 @pytest.mark.parametrize("parts", PARTS_OF_DAY)
 def test_a_week_asked_in_parts_keeps_its_days_and_its_hours(week, parts):
-    found = heard(week, 20_000, 1.0, 3, parts)
+    found = estimated(week, 20_000, 1.0, 3, parts)
     assert found.shape == (7, 24) and found.sum() == pytest.approx(1) and found.min() > 0
     np.testing.assert_allclose(found.sum(axis=1), week.sum(axis=1), rtol=0.02)
     np.testing.assert_allclose(found.sum(axis=0), week.sum(axis=0), rtol=0.03, atol=5e-4)
@@ -96,9 +96,8 @@ def test_a_week_asked_in_parts_keeps_its_days_and_its_hours(week, parts):
 
 def test_few_trips_are_asked_about_few_parts_of_the_days(week):
     def apart(parts):
-        return np.mean(
-            [np.abs(heard(week, 10_000, 83.0, seed, parts).sum(axis=1) - BUSY / BUSY.sum()).sum() for seed in range(12)]
-        )
+        found = [estimated(week, 10_000, 83.0, seed, parts) for seed in range(12)]
+        return np.mean([np.abs(one.sum(axis=1) - BUSY / BUSY.sum()).sum() for one in found])
 
     assert parts_of_day(10_000 / 83.0) == 4 and apart(4) < 0.8 * apart(24)
 

@@ -1,4 +1,4 @@
-"""A grid of 9.6 × 6.4 km, and the zones of 1 km on it, computed in another way than the product does."""
+"""A grid of 9.6 × 6.4 km, and the zones of 1 km on it, computed independently of the package."""
 
 import numpy as np
 

@@ -20,7 +20,7 @@ _PER_SECOND = 5_000
 def wanted_count(release: Release, n: int | None) -> int:
     """How many trajectories to make: `n` if given, else the noisy count if it is reliable enough."""
     if n is None:
-        if (why := unsupported_words(release)) is not None:
+        if (why := why_count_unsuitable(release)) is not None:
             raise InputError(f"{why}; say how many with n=.")
         return default_count(release)
     return as_whole_number(n, "n=", 1, _MOST_TRAJECTORIES)
@@ -31,7 +31,7 @@ def default_count(release: Release) -> int:
     return min(max(round(estimate_number(release).value), 1), _MOST_TRAJECTORIES)
 
 
-def unsupported_words(release: Release) -> str | None:
+def why_count_unsuitable(release: Release) -> str | None:
     """Why the noisy count is not a suitable default, with the time that synthesis would take; None if it is suitable.
 
     A count that takes seconds is always suitable. Above that, a count of the order of its own noise may be hundreds of

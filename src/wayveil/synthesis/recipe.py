@@ -50,7 +50,7 @@ from wayveil.synthesis.shard import (
     numbered_from,
     shard_sizes,
 )
-from wayveil.synthesis.single_points import draw_single_points, mixed
+from wayveil.synthesis.single_points import draw_single_points, mixed_shard
 from wayveil.synthesis.trips.candidates import Trips, draw_trips, timed_again
 from wayveil.synthesis.trips.departures import departures
 from wayveil.synthesis.trips.draw import stratified, within_groups
@@ -132,10 +132,10 @@ def draw_shards(
     sizes = shard_sizes(request.count)
     streams = [stream(request.seed, 1 + k) for k in range(len(sizes))]
     before = np.cumsum([0, *sizes])
-    each: list[Any] = [None] * len(sizes)
+    people: list[Any] = [None] * len(sizes)
     if request.people is not None:
-        each = np.diff(np.rint(before * request.people / request.count)).tolist()
-    work = [(model, *piece) for piece in list(zip(sizes, streams, each))[first:]]
+        people = np.diff(np.rint(before * request.people / request.count)).tolist()
+    work = [(model, *piece) for piece in list(zip(sizes, streams, people))[first:]]
     results: Iterator[Shard]
     if engine is None:  # in this process, so that a shard can report its progress
         edges = [k / len(sizes) for k in range(first, len(sizes) + 1)]
@@ -154,8 +154,8 @@ def _draw(piece: tuple[Model, int, np.random.SeedSequence, float | None], progre
     if model.people is None:
         return shard
     scope = model.estimates.scope
-    whole = None if people is None else int(people)
-    output = with_people(shard.trajectories, model.people, scope, model.rules, random, whole, progress)
+    wanted = None if people is None else int(people)
+    output = with_people(shard.trajectories, model.people, scope, model.rules, random, wanted, progress)
     after = count_violations(with_scope_bounds(model.rules, scope), output, scope)
     return Shard(output, replace(shard.facts, trajectories=len(output), violations_after=after))
 
@@ -168,7 +168,7 @@ def draw_shard(model: Model, count: int, random: np.random.Generator, progress: 
     points = draw_single_points(model, single, random)
     if single == count:
         return points
-    return mixed(_draw_trips(model, count - single, random, progress), points, random)
+    return mixed_shard(_draw_trips(model, count - single, random, progress), points, random)
 
 
 def _draw_trips(model: Model, count: int, random: np.random.Generator, progress: Progress) -> Shard:
@@ -234,11 +234,11 @@ def _fit_pool(model: Model, pool: Pool, random: np.random.Generator, progress: P
     points = pool.trips.points
     estimates = _with_routes(model.estimates, histogram(steady, model.estimates.grid, points))
     progress(_DRAWING, 0.32)
-    slowness = fit_slowness(pool.course, points, fixes.offsets, fixes.way, estimates.occupancy, estimates.grid)
-    placed = place(pool.course.lines, slowness_weight(pool.course, slowness), fixes.offsets, fixes.way)
+    slowness = fit_slowness(pool.course, points, fixes.offsets, fixes.moving_share, estimates.occupancy, estimates.grid)
+    placed = place(pool.course.lines, slowness_weight(pool.course, slowness), fixes.offsets, fixes.moving_share)
     progress(_DRAWING, 0.4)
     views = fit_views(estimates, pool.trips, pool.course, placed)
-    fit = fit_weights(views, estimates.count, len(pool.trips), _forbidden(model, placed, fixes.time, pool))
+    fit = fit_weights(views, estimates.count, len(pool.trips), _forbidden(model, placed, fixes.time_share, pool))
     return _Fitted(pool, estimates, slowness, fit)
 
 
@@ -258,7 +258,7 @@ def _draw_pool(model: Model, count: int, random: np.random.Generator, progress: 
 def _at_constant_speed(estimates: Estimates, pool: Pool, random: np.random.Generator) -> tuple[Fixes, Polylines]:
     """Return the times of some fixes of each candidate, and their positions at a constant speed."""
     fixes = fixes_of(estimates, np.minimum(pool.trips.points, SETTINGS.pool_points), pool.trips.interval, random)
-    return fixes, place(pool.course.lines, pool.course.step_m, fixes.offsets, fixes.way)
+    return fixes, place(pool.course.lines, pool.course.step_m, fixes.offsets, fixes.moving_share)
 
 
 def _with_routes(estimates: Estimates, routed: Field) -> Estimates:

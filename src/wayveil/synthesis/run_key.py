@@ -17,12 +17,12 @@ from wayveil.synthesis import shard
 from wayveil.synthesis.request import Request
 
 
-class _UnknownError(Exception):
-    """A value whose content cannot be hashed, such as a user's function."""
+class _UnhashableError(Exception):
+    """Raised for a value whose content cannot be hashed, such as a user's function."""
 
 
 def run_key(request: Request) -> str | None:
-    """SHA-256 over all inputs of the output; None if a rule has content that cannot be hashed.
+    """SHA-256 of everything that determines the output; None if a rule has content that cannot be hashed.
 
     A drawn seed is not included, because the continuing run does not know it yet.
     """
@@ -32,7 +32,7 @@ def run_key(request: Request) -> str | None:
     roads = None if request.roads is None else roads_digest(request.roads)
     try:
         _feed(digest, [*versions, *wanted, roads, list(request.rules)])
-    except _UnknownError:
+    except _UnhashableError:
         return None
     return digest.hexdigest()
 
@@ -60,5 +60,5 @@ def _feed(digest: Any, value: Any) -> None:
     elif hasattr(value, "wkb"):
         _feed(digest, value.wkb)
     else:
-        raise _UnknownError
+        raise _UnhashableError
     digest.update(b";")

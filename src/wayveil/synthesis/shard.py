@@ -29,7 +29,7 @@ class ShardSettings:
     fewest: int = 32
     """Least number of trajectories for which candidates are drawn, so that the fit has a choice in a small shard."""
     redraws: int = 50
-    """How often single points that break a rule are drawn again; a draw is cheap."""
+    """Maximum number of times that single points that break a rule are drawn again; a draw is cheap."""
     pool_points: int = 32
     """Largest number of points per candidate in the fit; more take time and change the densities little."""
     routes_weight: float = 0.15
@@ -48,13 +48,16 @@ class Facts:
     trajectories: int
     """Number of trajectories."""
     loss: dict[str, float]
+    """Misfit of each view of the fit; see `Fit`."""
     effective_sample_share: float
+    """Effective number of candidates, 1 / Σ weight², as a share of their number."""
     realised_density_jsd: float
     """Divergence of the points' density from the target (the estimate pooled with the routes' density), in nats."""
     violations_before: dict[str, dict[str, int]]
+    """{rule: {"points", "trajectories"}} before any trajectory was changed."""
     violations_after: dict[str, dict[str, int]]
     changed: dict[str, int]
-    """Numbers of trajectories that were moved, retimed, replaced, or left out, so that all obey."""
+    """Numbers of trajectories that were moved, retimed, replaced, or left out, so that all obey the rules."""
     avoided: tuple[str, ...] = ()
     """Names of rules with hours whose area routes avoid at all times, because too many trips pass it."""
 

@@ -14,7 +14,7 @@ from wayveil.rules import motion_of, with_scope_bounds
 from wayveil.rules.counting import violating_trajectories
 from wayveil.synthesis.estimate.estimate import Estimates
 from wayveil.synthesis.model import Model
-from wayveil.synthesis.obey.replacement import no_room
+from wayveil.synthesis.obey.replacement import no_room_error
 from wayveil.synthesis.place.points import histogram
 from wayveil.synthesis.place.track_columns import written_degrees
 from wayveil.synthesis.routes.prior import Prior
@@ -39,7 +39,7 @@ def draw_single_points(model: Model, count: int, random: np.random.Generator) ->
         drawn = concatenate([kept, _single_points(estimates, prior, len(broken), random)])
         broken = np.flatnonzero(violating_trajectories(all_rules, motion_of(drawn, scope)))
     if len(broken) == count:
-        raise no_room(count, [rule.name for rule in model.rules])
+        raise no_room_error(count, [rule.name for rule in model.rules])
     drawn = select(drawn, np.setdiff1d(np.arange(len(drawn)), broken)) if len(broken) else drawn
     x_m, y_m = scope.to_metres(drawn.lon, drawn.lat)
     facts = Facts(
@@ -67,7 +67,7 @@ def _single_points(estimates: Estimates, prior: Prior, count: int, random: np.ra
     return Trajectories(offsets, *degrees, within_days(offsets, np.rint(t_utc), scope))
 
 
-def mixed(routed: Shard, points: Shard, random: np.random.Generator) -> Shard:
+def mixed_shard(routed: Shard, points: Shard, random: np.random.Generator) -> Shard:
     """Both kinds of trajectories in random order."""
     both = concatenate([routed.trajectories, points.trajectories])
     share = len(routed.trajectories) / len(both)

@@ -21,7 +21,7 @@ from wayveil.release import Release, read_release, synthesis_notes
 from wayveil.release.check import check_complete
 from wayveil.release.statements import low_count_text
 from wayveil.rules import read_rules
-from wayveil.synthesis.arguments import default_count, duration_words, unsupported_words, wanted_count
+from wayveil.synthesis.arguments import default_count, duration_words, wanted_count, why_count_unsuitable
 from wayveil.synthesis.people import trips_of_people
 from wayveil.synthesis.recipe import synthesize
 from wayveil.synthesis.request import Request
@@ -131,6 +131,6 @@ def synthesize_file(
 
 def _count(release: Release, n: int | None, *, yes: bool) -> int:
     """The number of trajectories to make; InputError if the noisy count needs a confirmation."""
-    if n is None and not yes and (why := unsupported_words(release)) is not None:
+    if n is None and not yes and (why := why_count_unsuitable(release)) is not None:
         raise InputError(f"{why}; set the number with n= (n in a run file), or confirm it with yes=True.")
     return default_count(release) if n is None else wanted_count(release, n)

@@ -54,7 +54,10 @@ def from_bin_to_bin(middles: Floats) -> tuple[Family]:
 
 
 def also_by_log(middles: Floats) -> tuple[Family, Family]:
-    """As `from_bin_to_bin`, or smooth in the logarithm: counts may differ much from 1 to 2 km, little from 60 to 61."""
+    """As `from_bin_to_bin`, and also smooth in the logarithm.
+
+    Counts may differ much between 1 and 2 km, but little between 60 and 61 km.
+    """
     return (*from_bin_to_bin(middles), Family(np.log(middles), _gamma_decays(middles)))
 
 
@@ -126,8 +129,8 @@ def smooth_curves(
 ) -> tuple[Floats, Floats]:
     """A curve through the counts for each decay of the families and each λ, and its log evidence.
 
-    The total is one more observation, usually a precise one. It tells the tails of a curve from the noise of many empty
-    bins, which cannot be negative in a curve and adds up.
+    The total is one more observation, usually a precise one. It distinguishes the tail of a curve from the noise of
+    many empty bins: a curve that follows this noise adds up to too much, because it cannot be negative.
     """
     variance = 2 * noise**2
     seen = _Seen(counts, variance, 0.0, np.inf)
@@ -179,7 +182,7 @@ def _bends(axis: Floats) -> tuple[Floats, float]:
     """(bins − 2, 3): rows B with Σ (Bη)² ~ ∫ (η'')², and their term in the log evidence.
 
     Scaled so that the geometric mean of the middle coefficients is −2, as on an even axis, where Bη is Δ²η. Fewer than
-    three bins (a cap below the width of two) have no curvature.
+    three bins (as with a low cap of the scope) have no curvature.
     """
     if len(axis) < 3:
         return np.zeros((0, 3)), 0.0

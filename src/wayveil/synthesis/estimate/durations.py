@@ -1,9 +1,9 @@
 """Durations of trips, from few noisy counts.
 
-Curves of two families are averaged, weighted by evidence and by two priors. The usual mean duration is a quarter of an
-hour, and a factor of four costs about one nat. Trips much longer than the median trip take little of all travel time:
-the noise of a hundred empty bins could hide as many points there as all other trips have. Any signal above the noise
-outweighs these priors.
+Curves of two families are averaged, weighted by evidence and by two priors. The first expects a mean duration of a
+quarter of an hour; a factor of four costs about one nat. The second expects trips much longer than the median trip to
+take a small part of all travel time: the noise of a hundred empty bins could otherwise pass for as many points there as
+all other trips have. Any signal above the noise outweighs these priors.
 
 Privacy: free (post-processing).
 """

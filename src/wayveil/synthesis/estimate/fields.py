@@ -47,7 +47,7 @@ class Grids:
     points: Sequence[NoisyLevel]
     """The noisy grids of the points, from coarse to fine."""
     ends: Sequence[NoisyLevel]
-    """The same of starts and ends."""
+    """The noisy grids of the starts and ends."""
     count: float
     area: Field
     """Share of each cell that lies inside the scope."""

@@ -7,7 +7,7 @@ second, narrower one at longer lengths, are candidates besides the smooth curves
 longer than its displacement, so the answer about one of the two quantities is informative about the other.
 
 No city follows these shapes exactly, so the estimate that they take part in is averaged with smooth curves alone. The
-more noise units the answer is worth, the less weight the shapes have.
+stronger the signal of the answer is relative to its noise, the less weight the shapes have.
 
 Privacy: free (post-processing).
 """
@@ -50,7 +50,7 @@ class NoisyLengths:
         return np.asarray(shares / shares.sum(axis=1, keepdims=True))
 
     def log_likelihood(self, total: Total) -> Floats:
-        """Of each shape, under the noise of the answer."""
+        """Log likelihood of each shape under the noise of the answer."""
         return log_likelihood(self.counts, total.count * self.shapes, self.noise, self.gaussian)
 
 
@@ -88,7 +88,7 @@ def _log_prior(other: NoisyLengths, total: Total) -> Floats:
 
 
 _REMOTE = len(LENGTHS.remote_shares) * len(LENGTHS.remote_ratios)
-"""Shapes with a second peak for each one without."""
+"""Number of shapes with a second peak for each shape without one."""
 
 
 def _grid() -> Floats:

@@ -8,9 +8,9 @@ hour to that of all places, minus one, has a Gaussian process prior with two par
 - *own*: each place deviates by itself, for starts and for ends, similarly to places that are close in the tree.
 
 Both are correlated at close hours, less so between working days and the weekend. Neither changes the total shares of
-hours or of places, which other answers give. The answer is linear in the ratios, also in its balance of inward and
-outward, so the posterior mean has a closed form. The estimate is averaged over the standard deviations of both parts,
-weighted by evidence; they may be zero, in which case the hours are the same in all places.
+hours or of places, which other answers give. The answer, including its balance of inward and outward trips, is linear
+in the ratios, so the posterior mean has a closed form. The estimate is averaged over the standard deviations of both
+parts, weighted by evidence; they may be zero, in which case the hours are the same in all places.
 
 Privacy: free (post-processing).
 """
@@ -165,7 +165,7 @@ def _outward(places: Ends) -> Table:
 
 
 def _similar_places(places: Ends) -> Table:
-    """(2 × places, 2 × places) covariance: the share of the levels of the tree of cuts at which two are not split.
+    """(2 × places, 2 × places) covariance: the share of the levels of the tree at which two places are not separated.
 
     Starts and ends are independent. The mean over all places, weighted by their mass, is zero.
     """

@@ -53,11 +53,11 @@ class DayShapeSettings:
     rush_shares: tuple[float, ...] = (0.2, 0.4, 0.6)
     """Share of the trips in both peaks."""
     day_begins_h: float = 6.0
-    """Hour at which trips that are not in a peak begin, and half of them have begun."""
+    """Hour at which the departures outside the peaks have risen to half of their daytime level."""
     day_ends_h: float = 21.0
-    """Hour at which half of these have ended."""
+    """Hour at which they have fallen to half of that level."""
     begin_steepness: float = 1.5
-    """How much faster, per hour, they begin than they end: most people get up within two hours."""
+    """Steepness of the rise relative to that of the fall: most people get up within two hours."""
     any_hour_share: float = 0.03
     """Share of the trips that is uniform over the hours."""
 
@@ -276,7 +276,7 @@ class FieldSettings:
     """Exponent of the occupancy in the prior of end points inside a block: they concentrate in its busiest cells. The
     network was trained with this value."""
     most_tilt: float = 0.9
-    """Largest difference of starts and ends in a block, as a share of their sum."""
+    """Largest difference between starts and ends in a block, as a share of their sum."""
 
 
 @dataclass(frozen=True)
@@ -303,7 +303,7 @@ class WaySettings:
     """The density of distance travelled, given that of time."""
 
     standing: float = 0.1
-    """Expected share of a trip's time that it stands still at one of its ends: half a minute of five."""
+    """Expected share of a trip's time that it stands still at its two ends together: half a minute of five."""
     least_moving: float = 0.3
     """Least share of a cell's time that is spent moving."""
     usual_spread: float = 0.3

@@ -36,8 +36,8 @@ def estimate_week(
         affinity = weekend_affinity(week, week_noise, days, hours, count)
     expected = np.outer(days, hours) * affinity
     parts, whole = in_parts(hours, week.shape[1]), in_parts(expected, week.shape[1])
-    apart = estimate_table(Noisy(week, week_noise), days, parts, count, affinities=(whole / np.outer(days, parts),))
-    expected *= np.repeat(apart / whole, len(hours) // len(parts), axis=1)
+    of_parts = estimate_table(Noisy(week, week_noise), days, parts, count, affinities=(whole / np.outer(days, parts),))
+    expected *= np.repeat(of_parts / whole, len(hours) // len(parts), axis=1)
     expected = rake(expected, ((0, days), (1, hours)), CURVES.table_rounds)
     return np.asarray(expected / expected.sum())
 

@@ -26,7 +26,7 @@ class FitSettings:
     most_log_ratio: float = 1.0
     """Largest logarithm of target / current share in a step."""
     noise_left: float = 0.2
-    """Noise variance of an estimate after smoothing, over noise²: about a tenth of the noise's variance, 2 noise²."""
+    """Variance that remains in a smoothed estimate, divided by noise²: a tenth of the variance before, 2·noise²."""
     block_m: float = 1_600.0
     """Side in metres of the blocks in which the occupancy is fitted. Smaller blocks improved the trip metric by .5 %
     and took 15 % more time (research/log.md)."""

@@ -71,6 +71,7 @@ class Fit:
     loss: dict[str, float]
     """Mean over a view's bins of misfit² / σ²; about one means that the misfit is of the size of the noise."""
     effective_sample_share: float
+    """1 / Σ weight², as a share of the number of candidates."""
 
 
 def fit_weights(

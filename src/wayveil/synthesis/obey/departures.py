@@ -170,8 +170,8 @@ def _shifts(
     same_day = clock - (scope.local_seconds(start_utc) % DAY_S)[:, None]
     any_day = any_day - start_utc[:, None]
     steps = np.arange(1, int(WEEK_S / 2 / grid_s) + 1)
-    round_week = np.repeat(steps, 2) * np.tile([grid_s, -grid_s], len(steps))
-    far = np.broadcast_to(round_week, (len(start_utc), len(round_week)))
+    whole_week = np.repeat(steps, 2) * np.tile([grid_s, -grid_s], len(steps))
+    far = np.broadcast_to(whole_week, (len(start_utc), len(whole_week)))
     result: NDArray[np.float64] = np.rint(np.hstack([near, same_day, any_day, far]))
     return result
 

@@ -240,7 +240,7 @@ def _advance(rules: _SameRules, attracted: bool) -> Callable[..., Any]:
 
     @jax.jit
     def advance(window: _Window, before: _State) -> _State:
-        # Tracks of all ages share a window: a large count leaves out the correction for young averages.
+        # Tracks in different rounds share a window; a large step count switches off Adam's bias correction.
         adams = optax.ScaleByAdamState(jnp.int32(10_000), before.mean, before.square)
 
         def step(carry: tuple[Array, Any], _: None) -> tuple[tuple[Array, Any], None]:

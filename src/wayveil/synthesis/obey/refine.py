@@ -110,10 +110,10 @@ def refine(
 
 
 def _retimed(given: Tracks, t_utc: NDArray[np.float64], unresolved: NDArray[np.int64]) -> int:
-    """Return how many tracks have another time."""
-    other = np.rint(t_utc) != np.rint(given.t_utc)
-    other[ragged.take(given.offsets, unresolved)[1]] = False
-    return int(np.logical_or.reduceat(other, given.offsets[:-1]).sum()) if len(other) else 0
+    """Return how many tracks have changed times."""
+    changed = np.rint(t_utc) != np.rint(given.t_utc)
+    changed[ragged.take(given.offsets, unresolved)[1]] = False
+    return int(np.logical_or.reduceat(changed, given.offsets[:-1]).sum()) if len(changed) else 0
 
 
 def _cure(original: Tracks, task: Task) -> tuple[Tracks, NDArray[np.int64]]:

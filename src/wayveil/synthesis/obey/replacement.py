@@ -62,15 +62,15 @@ def obedient_tracks(
         refined = replace(refined, unresolved=refined.unresolved + (len(tracks) - len(replacements)))
     if len(refined.unresolved):
         if len(refined.unresolved) == len(tracks):
-            raise no_room(len(tracks), [rule.name for rule in rules])
+            raise no_room_error(len(tracks), [rule.name for rule in rules])
         tracks = _without(tracks, refined.unresolved)
     changed["left_out"] = len(refined.unresolved)
     obedient = Obedient(tracks, before, changed)
     return obedient if obedient.obeyed_before else replace(obedient, tracks=within_caps(tracks, estimates.scope))
 
 
-def no_room(count: int, names: Sequence[str]) -> RuleError:
-    """The error where no trajectory can obey all rules."""
+def no_room_error(count: int, names: Sequence[str]) -> RuleError:
+    """The error for the case that no trajectory can obey all rules."""
     return RuleError(
         f"None of {count:,} trajectories could be made to obey the rules ({', '.join(names)}): together they leave no "
         "place or no time for such trips; remove or relax one of them."

@@ -112,7 +112,7 @@ class RepairSettings:
     directions: int = 12
     """Directions of the moves that are tried."""
     passes: int = 2
-    """How often each violating point is tried."""
+    """Number of times that each violating point is tried."""
     windows: int = 256
     """Violating points that are tried together; bounds the memory."""
     end_cost_m: float = 1_000.0
@@ -140,4 +140,4 @@ REPAIR = RepairSettings()
 REFINE = RefineSettings()
 
 REPLACEMENTS = 5
-"""How often trajectories that still break a rule are replaced by other candidates."""
+"""Maximum number of times that trajectories that still break a rule are replaced by other candidates."""

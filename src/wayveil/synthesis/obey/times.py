@@ -49,9 +49,9 @@ def legal_times(tracks: Tracks, rules: Iterable[Rule], scope: Scope) -> NDArray[
 def _within_window(
     offsets: NDArray[np.int64], t_utc: NDArray[np.float64], before: NDArray[np.float64], scope: Scope
 ) -> NDArray[np.float64]:
-    """Return times with an earlier departure for trips that would end after the scope's hours, or its last day.
+    """Return times with an earlier departure for trips that would end after the scope's hours or its last day.
 
-    A trip that already ended after the last day before is not moved.
+    The last day does not move a trip that ended after it even before its times were changed.
     """
     window, begin, end = scope.time_window(), offsets[:-1], offsets[1:] - 1
     if window is not None:

@@ -3,9 +3,9 @@
 A slot is a planned trip of a person on a given day. At first, each slot holds a trip drawn at random (`Chains`). Then
 each person makes one trip after the other: either the trip that the slot holds, or an unassigned trip in exchange for
 it that starts where the person is, at a suitable hour, and ends at a place that the person should visit, known or new.
-So trips are assigned, not invented. If a trip is close to a leg that the person has travelled before, but too
-far from it to be moved, it gets the route of that leg. Trips that a person cannot make in order of time are inserted
-between the others at the end.
+So trips are assigned, not invented. If a trip is close to a leg that the person has travelled before, but too far from
+it to be moved, it gets the route of that leg. After the last round, trips that a person could not make in order of time
+are inserted between the others.
 
 Privacy: free (post-processing).
 """

@@ -23,7 +23,7 @@ _NEIGHBOURS = 12
 def exchanged(place: Floats, before: Floats) -> Floats:
     """An allowed position for each row: the old one, or else another row's old one, or else the nearest allowed one.
 
-    Positions near the place and inside its square are allowed.
+    Positions near the place and inside its square of the grid of places are allowed.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def exchanged(place: Floats, before: Floats) -> Floats:
 
 
 def _matched(place: Floats, offered: Floats) -> Integers:
-    """For each place, the index of a position near it and inside its square, used only once; −1 if there is none."""
+    """For each place, the index of an allowed position, each used only once; −1 if there is none."""
     from scipy.spatial import cKDTree
 
     taken, found = np.zeros(len(offered), bool), np.full(len(place), -1)

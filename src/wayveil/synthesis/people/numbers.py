@@ -71,7 +71,7 @@ def trip_numbers(
 
 
 def _posterior(observed: _Observed, bank: Floats, spread: float) -> tuple[Floats, Floats]:
-    """Of each shape: its log evidence, and the mean number of people with each number of trips.
+    """For each shape: its log evidence, and the mean number of people with each number of trips.
 
     The number of people has a flat prior on the log scale. Its first estimate determines how much variance the factors
     add.

@@ -1,4 +1,4 @@
-"""with_people: assigns the trips of a shard to people.
+"""Assignment of the trips of a shard to people.
 
 The steps: plans (`plan`), assignment of trips to them (`assign`), routes from place to place (`ways`), and an exact
 check: a trip that breaks a rule or a cap of the scope, or whose start the person could not reach in time, stays as it
@@ -100,7 +100,7 @@ def _assigned(
 
 
 def _people_of(model: PeopleModel, trips: int) -> int:
-    """The number of people who make this many trips at the mean of the model."""
+    """The number of people who make this many trips if each makes the mean number of the model."""
     return int(np.clip(round(trips / model.mean_trips), 1, trips))
 
 

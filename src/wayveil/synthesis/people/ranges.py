@@ -51,7 +51,7 @@ def arrange_ranges(task: Task, chains: Chains, random: np.random.Generator) -> N
 
 
 def _moments(task: Task) -> Floats:
-    """Of each trip: the sums over its start and end of x, y, and the squared distance from the origin, in km."""
+    """For each trip: the sums over its start and end of x, y, and the squared distance from the origin, in km."""
     ends = np.stack([task.trips.start, task.trips.end]) / 1000
     return np.column_stack([ends.sum(axis=0), (ends**2).sum(axis=(0, 2))])
 

@@ -182,7 +182,7 @@ class Chains:
 
 
 def _random_trips(weekend_of_slot: Flags, weekend_of_trip: Floats, random: np.random.Generator) -> Integers:
-    """A random trip for each slot, from the same kind of day as far as there are enough such trips."""
+    """A random trip for each slot, from the same kind of day where there are enough such trips."""
     slots, trips = random.permutation(len(weekend_of_slot)), random.permutation(len(weekend_of_trip))
     slots = slots[np.argsort(weekend_of_slot[slots], kind="stable")]
     trips = trips[np.argsort(weekend_of_trip[trips], kind="stable")]

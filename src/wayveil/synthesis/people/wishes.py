@@ -56,7 +56,7 @@ class Aims:
 
     sorted_tod_s: Floats
     places: Floats
-    """Number of places that each person should visit; infinite where the trips first assigned do not visit too many."""
+    """Number of places that each person should visit; infinite if the trips first assigned visit few enough."""
     share_of_new: Floats
     """Share of starts and ends at new places in the trips that each person holds at first."""
     ends_at_first: float

@@ -25,7 +25,8 @@ def capped_rows(
     sizes = np.diff(own)
     some, most = amount[at], most[large]
     cap = most / sizes
-    # The elements above the cap share what the smaller ones leave of the sum; the cap rises until none is below it.
+    # The elements above the cap share what the others leave of the sum. A higher cap leaves fewer elements above it, so
+    # it is computed again until it stops rising.
     for _ in range(CAP_ROUNDS):
         above = some > np.repeat(cap, sizes)
         left = most - ragged.sums(np.where(above, 0.0, some), own)

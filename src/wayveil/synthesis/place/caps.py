@@ -57,7 +57,7 @@ def within_caps(tracks: Tracks, scope: Scope) -> Tracks:
 
 
 def beyond_caps(tracks: Tracks, scope: Scope) -> NDArray[np.bool_]:
-    """Which tracks exceed a cap of the scope, or end after its last day or its hours."""
+    """Which tracks exceed a cap of the scope, or end after the scope's last day or daily hours."""
     if len(tracks) == 0:
         return np.zeros(0, bool)
     first_s, last_s = tracks.t_utc[tracks.offsets[:-1]], tracks.t_utc[tracks.offsets[1:] - 1]

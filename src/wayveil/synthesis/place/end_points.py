@@ -46,7 +46,7 @@ def assign_to_cells(
 
 
 def _paired(one: NDArray[np.int64], other: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Positions in both lists such that the values there are equal pair by pair, as many pairs as there are."""
+    """Positions in both lists whose values are equal pair by pair; as many pairs as possible."""
     size = int(max(one.max(initial=-1), other.max(initial=-1))) + 1
     both = np.minimum(np.bincount(one, minlength=size), np.bincount(other, minlength=size))
 

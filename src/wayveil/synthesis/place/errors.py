@@ -31,7 +31,7 @@ def with_errors(
         share = position - knot
         knot += np.repeat(knots[:-1], counts)
         step_m = steps(Polylines(own, lines.x_m[part], lines.y_m[part]))
-        # While it stands, a device that holds its position repeats the error of the last fix that moved.
+        # While it stands still, a device that holds its position repeats the error of the last fix at which it moved.
         holds = np.repeat(random.random(len(counts)) < ERRORS.holding, counts) & (step_m == 0)
         holds[own[:-1]] = False
         of_fix = np.maximum.accumulate(np.where(holds, 0, np.arange(len(holds))))

@@ -28,7 +28,7 @@ class Course:
     cell: NDArray[np.int64]
     """Base cell of the middle of the step."""
     turn_m: NDArray[np.float64] | None = None
-    """Metres at the usual pace that the turns at both ends of the step cost (`with_speeds`)."""
+    """What the turns at both ends of the step cost, in metres at the usual pace (`with_speeds`)."""
 
     @property
     def effort_m(self) -> NDArray[np.float64]:
@@ -56,8 +56,9 @@ def take_course(course: Course, index: NDArray[np.int64]) -> Course:
 def with_speeds(course: Course, speed_mps: NDArray[np.float64]) -> Course:
     """The routes with what turns cost trips of the given mean speeds.
 
-    Slowing down from v to v·cos(θ/2) before a turn of θ and speeding up after it, at acceleration a, takes as long as
-    (1 − cos θ)/2 · v²/a metres at speed v: nothing straight ahead, v²/a for a U-turn, and little for walkers.
+    Slowing down from v to v·(1 − sin(θ/2)) before a turn of θ and speeding up after it, at acceleration a, costs as
+    much time as (1 − cos θ)/2 · v²/a metres at speed v: nothing straight ahead, v²/a for a U-turn, and little for
+    walkers.
     """
     offsets, step_m = course.lines.offsets, course.step_m
     dx, dy = np.diff(course.lines.x_m), np.diff(course.lines.y_m)
@@ -89,11 +90,11 @@ def with_ends(course: Course, ends: NDArray[np.float64], grid: Grid) -> Course:
 
 @dataclass(frozen=True, eq=False)
 class Fixes:
-    """Fixes (recorded points) of each route: the share of its length and the share of its duration at each point."""
+    """Fixes (recorded points) of each route: the shares of its moving time and of its duration passed at each fix."""
 
     offsets: NDArray[np.int64]
-    way: NDArray[np.float64]
-    time: NDArray[np.float64]
+    moving_share: NDArray[np.float64]
+    time_share: NDArray[np.float64]
 
 
 def draw_fixes(
@@ -106,9 +107,10 @@ def draw_fixes(
 ) -> Fixes:
     """Draw the fixes of each route: gaps are multiples of its sampling interval.
 
-    Gaps in the bin of the interval are exactly that long, and none is shorter than `least`. Time that is left over is
-    added to one gap without movement, as when a device loses its signal indoors. If the gaps take too much time, the
-    longest are shortened down to the interval; then the end of the trip cuts the last gap, or all are shortened alike.
+    Gaps drawn from the bin that contains the interval equal it, and none is shorter than `least`. Time that is left
+    over is added to one gap without movement, as when a device loses its signal indoors. If the gaps take too much
+    time, the longest are shortened down to the interval; then the end of the trip cuts the last gap, or all are
+    shortened alike.
     `interval` and `least` are relative to the mean gap.
     """
     offsets = ragged.offsets_of(points)
@@ -132,9 +134,9 @@ def draw_fixes(
     gap[last[cut]] += spare[cut]
     pause = first + 1 + (random.random(len(points)) * gaps).astype(np.int64)
     some = (spare > 0) & (points > 1)
-    way = running_shares(offsets, gap)
+    moving_share = running_shares(offsets, gap)
     gap[pause[some]] += spare[some]
-    return Fixes(offsets, way, running_shares(offsets, gap))
+    return Fixes(offsets, moving_share, running_shares(offsets, gap))
 
 
 def _medians(offsets: NDArray[np.int64], gap: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -73,7 +73,7 @@ def with_sampling_intervals(
 def shortest_interval_s(estimates: "Estimates") -> float:
     """A low quantile of the sampling intervals, as a lower limit of gaps: a point may be late but is never early.
 
-    Zero if most gaps differ from the sampling interval: such devices record events and not at fixed intervals.
+    Zero if most gaps differ from the sampling interval: such devices record at events, not at fixed intervals.
     """
     if _share_at_interval(estimates.distribution(GapRatio)) < SAMPLING.clocked_share:
         return 0.0

@@ -28,7 +28,8 @@ class SamplingSettings:
     """(seconds, factor): prior odds of a multiple of these seconds against another number; the last match applies. A
     guess, which the answer about intervals corrects."""
     steady_power: int = 3
-    """Exponent of these factors if devices are exact to the second, because a person chose such an interval."""
+    """Exponent of these factors if devices are exact to the second: a person chose such an interval, probably a round
+    number."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +112,7 @@ class ErrorSettings:
     single_m: float = 1.2
     """Standard deviation in metres of the error of a single fix."""
     single_share: float = 0.15
-    """Largest standard deviation of that error relative to the shorter adjacent step: receivers smooth."""
+    """Largest standard deviation of that error relative to the shorter adjacent step: receivers smooth their tracks."""
 
 
 @dataclass(frozen=True)
@@ -121,8 +122,8 @@ class TrackSettings:
     tried_points: int = 64
     """Largest number of points per trip in the fit of the slowness; more take time and change the density little."""
     pace_power: float = 0.8
-    """Exponent of the fitted slowness: the rest of its variation makes up for errors of routes and is no pace. Chosen
-    on the trial data: smaller exponents give better speeds and a worse density (research/log.md)."""
+    """Exponent of the fitted slowness: the rest of its variation compensates for errors of routes. Chosen on the trial
+    data: smaller exponents give better speeds and a worse density (research/log.md)."""
     least_top_speed: float = 1.25
     """Least ratio of a trip's top speed to its mean speed while it moves; with less, its pace could not vary."""
     speed_reserve: float = 0.97

@@ -35,7 +35,7 @@ class Choices:
 def places_along(
     route: Polylines,
     weight: NDArray[np.float64],
-    way: NDArray[np.float64],
+    moving_share: NDArray[np.float64],
     fixes: Polylines,
     reserve: NDArray[np.float64],
     random: np.random.Generator,
@@ -47,15 +47,15 @@ def places_along(
 
     Parameters
     ----------
-    way
+    moving_share
         Share of the route's weight at each fix.
     reserve
         How much longer the step that ends at each fix may become, as a share of its length.
     """
-    gap = np.diff(way, prepend=0.0)
+    gap = np.diff(moving_share, prepend=0.0)
     step_m = steps(fixes)
     reach = np.minimum(SPREAD.reach, reserve / 2)
-    forward = np.zeros(len(way))
+    forward = np.zeros(len(moving_share))
     forward[:-1] = (reach * gap)[1:]
     least_m = (reach * step_m).copy()
     np.minimum(least_m[:-1], least_m[1:], out=least_m[:-1])
@@ -63,7 +63,7 @@ def places_along(
     fix = np.flatnonzero(inner)
     own = ragged.offsets_of(ragged.sums(inner.astype(np.int64), fixes.offsets))
     x_m, y_m = (np.empty((SPREAD.proposals, len(fix)), np.float32) for _ in range(2))
-    back, forward, at = (reach * gap)[fix], forward[fix], way[fix]
+    back, forward, at = (reach * gap)[fix], forward[fix], moving_share[fix]
     for k in range(SPREAD.proposals):
         move = 2 * random.random(len(fix)) - 1
         placed = place(route, weight, own, at + np.where(move < 0, back, forward) * move)
@@ -98,7 +98,7 @@ def spread_points(
 ) -> Polylines:
     """Move each fix to the one of its places that lowers Σ (count − target)² / target most, or leave it.
 
-    Each entry of `choices` is about other fixes.
+    No fix is in two entries of `choices`.
     """
     fix = np.concatenate([np.zeros(0, np.int64), *(some.fix for some in choices)])
     if len(fix) == 0:

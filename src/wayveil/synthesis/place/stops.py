@@ -1,4 +1,4 @@
-"""Standing: how long each trip rests, and at which of its fixes; short waits between two fixes.
+"""Stops: how long each trip rests, and at which of its fixes; short waits between two fixes.
 
 A rest is recorded if whole steps pass without movement; the release tells how much of their time trips rest. Waits at
 lights that are shorter than the sampling interval are not recorded as rests, but make some steps slower than others.

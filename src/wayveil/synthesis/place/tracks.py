@@ -62,13 +62,13 @@ def fixes_of(
 
 
 def assigned_ends(
-    estimates: Estimates, prior: Prior, pool_of: Pool, chosen: NDArray[np.int64], random: np.random.Generator
+    estimates: Estimates, prior: Prior, pool: Pool, chosen: NDArray[np.int64], random: np.random.Generator
 ) -> NDArray[np.float64]:
     """Starts and ends (x, y, x, y) of the chosen trips, some moved to cells with too few ends for their field.
 
     If a trip is chosen several times, each repetition has other ends in the same cells, so that no two are equal.
     """
-    grid, lines, trips = estimates.grid, pool_of.course.lines, pool_of.trips
+    grid, lines, trips = estimates.grid, pool.course.lines, pool.trips
     again = repeats(chosen)
     ends = np.empty((4, len(chosen)))
     for xy, vertex, cell, field in (
@@ -84,24 +84,26 @@ def assigned_ends(
 
 def refitted_slowness(
     estimates: Estimates,
-    pool_of: Pool,
+    pool: Pool,
     slowness: Field,
     chosen: NDArray[np.int64],
     ends: NDArray[np.float64],
     random: np.random.Generator,
 ) -> Field:
     """The pool's slowness, fitted again to the chosen routes, which pass cells more or less often than the pool."""
-    course = with_ends(take_course(pool_of.course, chosen), ends, estimates.grid)
-    points = pool_of.trips.points[chosen]
-    fixes = fixes_of(estimates, np.minimum(points, TRACKS.tried_points), pool_of.trips.interval[chosen], random)
-    fitted = fit_slowness(course, points, fixes.offsets, fixes.way, estimates.occupancy, estimates.grid, start=slowness)
+    course = with_ends(take_course(pool.course, chosen), ends, estimates.grid)
+    points = pool.trips.points[chosen]
+    fixes = fixes_of(estimates, np.minimum(points, TRACKS.tried_points), pool.trips.interval[chosen], random)
+    fitted = fit_slowness(
+        course, points, fixes.offsets, fixes.moving_share, estimates.occupancy, estimates.grid, start=slowness
+    )
     return np.asarray(fitted**TRACKS.pace_power)
 
 
 def timed_tracks(
     estimates: Estimates,
     prior: Prior,
-    pool_of: Pool,
+    pool: Pool,
     slowness: Field,
     chosen: NDArray[np.int64],
     random: np.random.Generator,
@@ -112,56 +114,56 @@ def timed_tracks(
     `ends` are new starts and ends (x, y, x, y) of the routes. If a trip is chosen several times, each repetition has
     another departure.
     """
-    scope, grid, count = estimates.scope, estimates.grid, pool_of.trips.points[chosen]
+    scope, grid, count = estimates.scope, estimates.grid, pool.trips.points[chosen]
     offsets = ragged.offsets_of(count)
-    departure_utc, again = pool_of.departure_utc[chosen], repeats(chosen)
+    departure_utc, again = pool.departure_utc[chosen], repeats(chosen)
     departure_utc[again] = departures(estimates, int(again.sum()), random)
     if estimates.place_hours is not None:
-        ways = pool_of.trips.origin[chosen], pool_of.trips.destination[chosen]
-        departure_utc = departures_by_place(estimates.place_hours, departure_utc, *ways, scope, random)
+        cells = pool.trips.origin[chosen], pool.trips.destination[chosen]
+        departure_utc = departures_by_place(estimates.place_hours, departure_utc, *cells, scope, random)
     x_m, y_m, t_utc = (np.empty(offsets[-1]) for _ in range(3))
     limit_mps, moving_s = (np.empty(len(chosen)) for _ in range(2))
-    interval_s = _intervals_s(pool_of.trips, chosen)
+    interval_s = _intervals_s(pool.trips, chosen)
     # Where intervals are exact or routes follow streets, places depend on the top speed, and times do not change later.
     times_fixed = prior.roads is not None or is_steady(estimates.distribution(GapRatio))
-    rest_share = draw_rest_shares(estimates, _mean_speeds(pool_of, chosen), random)
+    rest_share = draw_rest_shares(estimates, _mean_speeds(pool, chosen), random)
     shortest_s = shortest_interval_s(estimates)
     choices = []
     for first, last in ragged.runs(offsets):
         which, points = chosen[first:last], slice(offsets[first], offsets[last])
-        duration_s, some = pool_of.trips.duration_s[which], slice(first, last)
+        duration_s, rows = pool.trips.duration_s[which], slice(first, last)
         fixes = fixes_of(
-            estimates, count[some], pool_of.trips.interval[which], random, shortest_s * (count[some] - 1) / duration_s
+            estimates, count[rows], pool.trips.interval[which], random, shortest_s * (count[rows] - 1) / duration_s
         )
-        course = take_course(pool_of.course, which)
+        course = take_course(pool.course, which)
         if ends is not None:
-            course = with_ends(course, ends[:, some], grid)
+            course = with_ends(course, ends[:, rows], grid)
         # When the trip moves, at which pace, and where it is at its fixes.
-        time_s = whole_times(fixes.offsets, fixes.time * np.repeat(duration_s, count[some]))
+        time_s = whole_times(fixes.offsets, fixes.time_share * np.repeat(duration_s, count[rows]))
         mean_mps = ragged.sums(course.step_m, course.lines.offsets) / duration_s
         least = TRACKS.least_top_speed * mean_mps / fastest_mps(scope)
-        step_s = moving_times(fixes.offsets, time_s, rest_share[some], interval_s[some], random, least)
-        way = running_shares(fixes.offsets, step_s)
+        step_s = moving_times(fixes.offsets, time_s, rest_share[rows], interval_s[rows], random, least)
+        moving_share = running_shares(fixes.offsets, step_s)
         weight = slowness_weight(course, slowness)
-        placed = place(course.lines, weight, fixes.offsets, way)
-        moving_s[some] = ragged.sums(step_s, fixes.offsets)
+        placed = place(course.lines, weight, fixes.offsets, moving_share)
+        moving_s[rows] = ragged.sums(step_s, fixes.offsets)
         if times_fixed:
             tried = Tracks(fixes.offsets, placed.x_m, placed.y_m, time_s)
-            limit_mps[some] = _top_speeds(estimates, tried, moving_s[some], random)
-            weight = slowness_weight(course, slowness, _speed_ratios(course, moving_s[some], limit_mps[some]))
-            placed = place(course.lines, weight, fixes.offsets, way)
-        recorded = with_errors(placed, interval_s[some], grid, random)
+            limit_mps[rows] = _top_speeds(estimates, tried, moving_s[rows], random)
+            weight = slowness_weight(course, slowness, _speed_ratios(course, moving_s[rows], limit_mps[rows]))
+            placed = place(course.lines, weight, fixes.offsets, moving_share)
+        recorded = with_errors(placed, interval_s[rows], grid, random)
         reserve = np.full(len(time_s), np.inf)
         if times_fixed:
-            reserve = _reserve(Tracks(fixes.offsets, recorded.x_m, recorded.y_m, time_s), limit_mps[some])
+            reserve = _reserve(Tracks(fixes.offsets, recorded.x_m, recorded.y_m, time_s), limit_mps[rows])
         if prior.roads is None:
             here = places_around(placed, reserve, random)
         else:
-            here = places_along(course.lines, weight, way, placed, reserve, random)
+            here = places_along(course.lines, weight, moving_share, placed, reserve, random)
         here = here.moved(placed, recorded)
         choices.append(replace(here, fix=here.fix + offsets[first]))
         x_m[points], y_m[points] = recorded.x_m, recorded.y_m
-        t_utc[points] = time_s + np.repeat(np.rint(departure_utc[some]), count[some])
+        t_utc[points] = time_s + np.repeat(np.rint(departure_utc[rows]), count[rows])
     lines = spread_points(Polylines(offsets, x_m, y_m), choices, estimates.occupancy, grid, random)
     if times_fixed:
         limit_mps = np.minimum(TRACKS.error_room * limit_mps, fastest_mps(scope))
@@ -179,10 +181,10 @@ def _intervals_s(trips: Trips, chosen: NDArray[np.int64]) -> NDArray[np.float64]
     return result
 
 
-def _mean_speeds(pool_of: Pool, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
+def _mean_speeds(pool: Pool, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
     """Length over duration of each chosen trip."""
-    length_m: NDArray[np.float64] = ragged.sums(pool_of.course.step_m, pool_of.course.lines.offsets)
-    return length_m[chosen] / np.maximum(pool_of.trips.duration_s[chosen], 1.0)
+    length_m: NDArray[np.float64] = ragged.sums(pool.course.step_m, pool.course.lines.offsets)
+    return length_m[chosen] / np.maximum(pool.trips.duration_s[chosen], 1.0)
 
 
 def _speed_ratios(course: Course, moving_s: NDArray[np.float64], limit_mps: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -214,11 +216,12 @@ def _top_speeds(
     step_m = step_lengths(tracks.offsets, tracks.x_m, tracks.y_m)
     mean_mps = ragged.sums(step_m, tracks.offsets) / np.maximum(moving_s, 1.0)
     gap_s = np.diff(tracks.t_utc)
-    step_m[1:] /= np.maximum(gap_s, 1.0, out=gap_s)  # from here on a speed
+    step_mps = step_m  # the same array, divided in place
+    step_mps[1:] /= np.maximum(gap_s, 1.0, out=gap_s)
     top_speed = estimates.distribution(TopSpeed)
     edges = np.asarray(top_speed.bins.edges) / 3.6
     bins = stratified(top_speed.shares, len(mean_mps), random)
     top_mps = np.empty(len(mean_mps))
     drawn_mps = np.sort(edges[bins] + random.random(len(bins)) * np.diff(edges)[bins])
-    top_mps[np.argsort(np.maximum.reduceat(step_m, tracks.offsets[:-1]), kind="stable")] = drawn_mps
+    top_mps[np.argsort(np.maximum.reduceat(step_mps, tracks.offsets[:-1]), kind="stable")] = drawn_mps
     return np.minimum(np.maximum(top_mps, TRACKS.least_top_speed * mean_mps), fastest_mps(estimates.scope))

@@ -40,7 +40,7 @@ class _Nodes:
 
 @dataclass(frozen=True, eq=False)
 class _Ground:
-    """The grid with its density, which decides the costs."""
+    """The grid with its density, which determines the costs."""
 
     grid: Grid
     density: Field

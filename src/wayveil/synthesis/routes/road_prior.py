@@ -43,7 +43,7 @@ class RoadPrior:
     """What depends only on the map and the grid."""
 
     features: tuple[Field, ...]
-    """The result of `road_features`; empty if no road lies inside the scope; the map then has no effect."""
+    """The result of `road_features`; empty if no road lies inside the scope, in which case the map has no effect."""
     points: RoadPoints
     network: RoadNetwork
 

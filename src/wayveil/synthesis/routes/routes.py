@@ -163,7 +163,7 @@ def _without_spurs(offsets: NDArray[np.int64], nodes: NDArray[np.int64], owner: 
     shared = np.minimum(count[before], count[before + 1])
     rank, row = ragged.ranks(shared), ragged.owners(shared)
     same = nodes[offsets[1:][before][row] - 1 - rank] == nodes[offsets[before + 1][row] + rank]
-    # Seen from the node where the legs meet, both path_offsets with that stretch; its farthest node is kept.
+    # Seen from the node where the legs meet, both legs begin with that stretch; its farthest node is kept.
     back = np.minimum.reduceat(np.where(same, shared[row], rank), ragged.offsets_of(shared)[:-1]) - 1
     cut_start, cut_end = np.zeros(len(count), np.int64), np.zeros(len(count), np.int64)
     cut_start[before + 1] = back

@@ -34,7 +34,7 @@ class RouteSettings:
     """Standard deviation of the logarithm of the random factors on costs (research/log.md)."""
     turn_m: float = 200.0
     """Cost of a right angle on a map, in metres at the median cost: about twenty seconds in a car. Chosen on the trial
-    data, where values from 100 to 400 were about as good; on two simulated cities, 0 was, too."""
+    data, where values from 100 to 400 were about as good; on two simulated cities, so was 0."""
     directions: int = 8
     """Number of directions, in half a turn, that are distinguished when edges are grouped into streets."""
     street_m: tuple[float, float] = (1_500.0, 150.0)

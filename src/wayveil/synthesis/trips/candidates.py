@@ -69,9 +69,9 @@ def draw_trips(
     candidates: int = 1,
 ) -> Trips:
     """Ends, length, duration and number of points of `candidates` × `count` trips, ordered by flow."""
-    inside = place_in_cells or partial(inside_cells, estimates.grid)
+    draw_positions = place_in_cells or partial(inside_cells, estimates.grid)
     flow, pair, origin, destination = _draw_ends(estimates, count, candidates, random)
-    start, end = inside(origin, random), inside(destination, random)
+    start, end = draw_positions(origin, random), draw_positions(destination, random)
     straight_km = np.hypot(start[0] - end[0], start[1] - end[1]) / 1000
 
     table, length = estimates.joint(DisplacementLength), estimates.distribution(Length)
@@ -90,7 +90,8 @@ def timed_again(
 ) -> Trips:
     """The trips with new durations and numbers of points, drawn for the actual lengths of their routes.
 
-    A route is not exactly as long as the drawn length, so the first duration would change the distribution of speeds.
+    A route is not exactly as long as the drawn length, so keeping the first duration would change the distribution of
+    speeds.
     """
     duration_s, points, interval = _draw_times(estimates, length_m / 1000, random)
     return replace(trips, length_m=length_m, duration_s=duration_s, points=points, interval=interval)
@@ -147,10 +148,10 @@ def _draw_ends(
 def _draw_durations(
     estimates: Estimates, length_km: NDArray[np.float64], random: np.random.Generator
 ) -> NDArray[np.float64]:
-    """A duration for each length: one of a few draws from the table of both, raked to the distribution of speeds.
+    """A duration for each length: one of a few draws from their joint table, raked to the distribution of speeds.
 
-    The table's bins have a width of about a third in each direction, too wide for the ratio of length and duration; the
-    release has a separate answer about speeds.
+    Each bin of the table spans about a third of its value, in length and in duration. That is too wide to determine
+    their ratio, but the release has a separate answer about speeds.
     """
     count, proposals = len(length_km), TRIPS.durations_per_trip
     table, duration, speed = (

@@ -8,7 +8,7 @@ from wayveil.core.grid import Grid, level_shape
 from wayveil.core.pyramid import Field
 
 _BLOCK = 1 << 14
-"""Draws at a time; their columns fit into the processor's cache."""
+"""Number of draws made at a time; their columns fit into the processor's cache."""
 
 
 def stratified(weights: NDArray[np.float64], count: int, random: np.random.Generator) -> NDArray[np.int64]:

@@ -39,8 +39,8 @@ class Pieces:
         With f the share of a block that lies in the part and λ the mass of the part, this is
         1 / (1/spread² + λ² / Σ f²·noise_variance) + spread²·Σ ((1 − f)·mass / λ)².
 
-        With `own`, the estimate of a part follows its own noisy counts, not those of its neighbours. A rare part
-        is then at most λ plus the noise, although its relative error is large.
+        With `own`, the estimate of a part follows its own noisy counts, not those of its neighbours. The true value is
+        then unlikely to exceed λ plus the noise, which limits the error of the logarithm of a rare part.
         """
         code, position = np.unique(self.part * len(noise_variance) + self.block, return_inverse=True)
         mass = np.bincount(position, self.mass, minlength=len(code))

@@ -57,8 +57,8 @@ class Spreads:
     pace: float = 0.4
     """Time per distance in a zone."""
     tail: float = 0.4
-    """The density of a rare range: this share of the logarithm of its ratio to that of the most frequent range, because
-    the bulk of a distribution does not show how heavy its tail is."""
+    """Additional spread of the density of a rare range, for each nat by which it is below that of the most frequent
+    range: the bulk of a distribution does not show how heavy its tail is."""
     place_hour: float = 0.5
     """The share of a zone at an hour, given the shares of the zone and of the hour."""
     flow: float = 1.0
@@ -70,7 +70,7 @@ SCALES = {Length: 0.25, MeanSpeed: 0.7, Duration: 0.7, MeanInterval: 0.7}
 """Standard deviation of the logarithm of each quantity's scale under the prior. The size of the scope predicts lengths;
 whether people walk or drive is unknown."""
 _RAREST = 1e-3
-"""Rarer ranges, relative to the most frequent one, are as uncertain as this."""
+"""Least density of a range relative to the most frequent one; rarer ranges count as having this density."""
 _STEP = 0.05
 """Step of the numerical derivative with respect to the logarithm of a scale."""
 
@@ -255,7 +255,7 @@ class Uncertainty:
         return np.sqrt(variance + self._by_scale(question, edges) ** 2 if question in SCALES else variance)
 
     def _by_scale(self, question: type[Histogram], edges: Floats) -> Floats:
-        """Error of the share of each range if the values' scale has its standard error, which moves all ranges at once.
+        """Error of the share of each range if the values' scale is off by its standard error, which moves all ranges.
 
         A range counts as at least one trip, so that an empty range does not change by an infinite factor.
         """
@@ -278,7 +278,7 @@ def can_be_judged(release: Release) -> bool:
 def uncertainty(release: Release, estimates: Estimates | None = None, progress: Progress = quiet) -> Uncertainty:
     """How uncertain the estimates from a release are.
 
-    `estimates` are computed without a road map where they are not given; this takes most of the time.
+    If `estimates` is None, they are computed without a road map, which takes most of the time.
 
     Privacy: free (post-processing).
     """

@@ -16,8 +16,9 @@ OCCUPANCY_INPUTS = 17
 END_POINT_INPUTS = 12
 """Input channels of the network for end points."""
 GAUSSIAN_OCCUPANCY_INPUTS = OCCUPANCY_INPUTS + 2
-"""The same for Gaussian noise, with the precision of the coarse blocks of both fields."""
+"""Input channels for the occupancy with Gaussian noise: also the precision of the coarse blocks of both fields."""
 GAUSSIAN_END_POINT_INPUTS = END_POINT_INPUTS + 1
+"""Input channels for end points with Gaussian noise: also the precision of their coarse blocks."""
 CONSTANTS = 6
 """Inputs of both networks that are equal in all cells."""
 _LOWEST_LOG = -10.0
@@ -39,7 +40,7 @@ def precision_channels(levels: Sequence[NoisyLevel], shape: tuple[int, int]) -> 
 
 
 def coarse_precision_channel(levels: Sequence[NoisyLevel], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """(rows, columns, 1): the same of the coarsest level."""
+    """(rows, columns, 1): the relative precision of the coarsest level."""
     return _precision(levels[0], shape)
 
 

@@ -1,8 +1,8 @@
 """The denoiser's forward pass in numpy: a small U-Net whose output is a log-correction to the Bayesian estimate.
 
 Each of five scales has a residual block on the way down and one up: y = x + conv(swish(film(conv(swish(x))))).
-The noise scales enter through FiLM (a scale and a shift of every channel), so that one network serves every ε. It needs
-no deep-learning framework: a 3 × 3 convolution is three matrix products per strip of rows, added in place.
+The noise scales enter through FiLM (a scale and a shift of every channel), so that one network serves every ε. The code
+needs no deep-learning framework: a 3 × 3 convolution is three matrix products per strip of rows, added in place.
 """
 
 import math
@@ -132,7 +132,7 @@ def _spread_onto(fine: Array, coarse: Array) -> Array:
 
 
 def _convolve(x: Array, kernel: Array, onto: Array, swish: bool = False) -> Array:
-    """`onto` plus the 3 × 3 convolution of x, or of its swish, with zeros around; written into `onto`."""
+    """`onto` plus the 3 × 3 convolution of x, or of its swish, with zero padding; written into `onto`."""
     from scipy.linalg.blas import sgemm
 
     rows, columns, inputs = x.shape
