@@ -69,6 +69,7 @@ def published_scores(
 
 
 def _last(data: Trajectories, scope: Scope) -> NDArray[np.float64]:
+    """(points, 2) positions of the last record in metres."""
     begin = data.offsets[-2]
     return np.stack(scope.to_metres(data.lon[begin:], data.lat[begin:]), axis=1)
 

@@ -43,7 +43,7 @@ class Test:
     allowed: float | None
     meaning: str
 
-    __test__ = False  # not one of pytest's
+    __test__ = False  # pytest must not collect this class
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,9 +112,9 @@ class AuditReport:
         return f"AuditReport({word}, {len(self.failed)} of {len(self.tests)} tests failed)"
 
     def __str__(self) -> str:
-        wide = max((len(test.test) for test in self.tests), default=0)
+        width = max((len(test.test) for test in self.tests), default=0)
         words = [self.word(test).replace("failed", "FAILED") for test in self.tests]
-        lines = [f"{word:<7} {test.test:<{wide}}  {test.value:.4g}" for word, test in zip(words, self.tests)]
+        lines = [f"{word:<7} {test.test:<{width}}  {test.value:.4g}" for word, test in zip(words, self.tests)]
         return "\n".join([*lines, self.verdict])
 
     def to_dict(self) -> dict[str, Any]:

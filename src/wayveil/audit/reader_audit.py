@@ -71,8 +71,8 @@ def read_bound(
 ) -> Reading:
     """The largest ‖exact(D) − exact(D without a unit)‖₁ over questions, formats, orders of rows and units.
 
-    1 means that a unit changes as much as it may. More is a proven violation. So is a difference that is not the sum
-    of the unit alone, because then the unit changed how others are read.
+    1 means that a unit changes as much as it may; more is a proven violation. So is a difference that is not the exact
+    sums of the unit alone, because then the unit changed how others are read.
     """
     questions = finest_questions(scope)
     worst, pairs = Reading(0.0, 0, ""), 0
@@ -80,11 +80,11 @@ def read_bound(
         for layout, given in _orders(data):
             for form, write in _FORMS.items():
                 rows = given.owned() if write is _gpx else given
-                of: list[Any] = list(rows.id) if unit == "trajectory" else list(rows.user)
+                unit_of_row: list[Any] = list(rows.id) if unit == "trajectory" else list(rows.user)
                 progress("reading files", min(pairs / 100, 1.0))
-                for one in (of[0], of[-1], of[len(of) // 2]):
+                for one in (unit_of_row[0], unit_of_row[-1], unit_of_row[len(unit_of_row) // 2]):
                     most = 1 if unit == "trajectory" else len({k for k, user in zip(rows.id, rows.user) if user == one})
-                    bound = _difference(rows, [value == one for value in of], write, Path(name), (
+                    bound = _difference(rows, [value == one for value in unit_of_row], write, Path(name), (
                         scope, questions, unit, reader, most))  # fmt: skip
                     pairs += 1
                     if bound > worst.bound:
@@ -112,7 +112,7 @@ def _difference(
 
 
 def _orders(data: Trajectories) -> Iterator[tuple[str, _Rows]]:
-    """A few trajectories with ids from the whole 64-bit range; the last one has unusable rows."""
+    """Trajectories with ids from the whole 64-bit range, in three row orders; the last of many has a bad row."""
     ids = [0, _FAR, -_FAR, 1, 2**63 - 1, -(2**63), 2**53, 2**53 + 1, -1]
     few, many = _rows(data, ids[:3]), _rows(data, ids)
     turn = np.tile(np.arange(_POINTS), 3) * 3 + np.repeat(np.arange(3), _POINTS)
