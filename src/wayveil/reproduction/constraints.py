@@ -54,7 +54,7 @@ CASES = (
     Case("without penalties", "signed", None, iterations=100),
     Case("printed", "signed", (0.3, 5.0), iterations=100),
 )
-"""The weights of the two penalties as the paper prints them, and variants of weights and steps."""
+"""The factors of the two penalties as the paper prints them, and variants of factors and steps."""
 
 
 def terms_of(case: Case) -> list[Term]:

@@ -20,9 +20,9 @@ LEARNING_RATE = 0.005
 HEAT_CELLS = 20
 """Cells of the heat map along each side."""
 TOGETHER = 25
-"""Epsilons whose descents run side by side."""
+"""Number of epsilons whose descents run in one batch."""
 MOST_SHOWN = 9
-"""Values of ε that get a line in the plot."""
+"""Maximum number of values of ε that get a line in the plot."""
 NOTE = (
     "The error is var (1 - D'/(m-1)): what a least-squares fit of the originals on D' independent random columns "
     "leaves over. An untrained random embedding gives the same line (column mse_untrained), so the trend shows the "
