@@ -13,8 +13,8 @@ from wayveil.simulate.streets import LIMIT_KMH, Streets
 SHORTEST_M = 400.0
 """Shortest route of a trip."""
 LONGEST_S = 5000.0
-"""Longest duration of a trip; below `people._LONGEST_S`, the time for which a route avoids areas that will close."""
-# Invented, in the range of phones and taxis.
+"""Longest duration of a trip; below `people._LOOKAHEAD_S`, the time for which a route avoids areas that will close."""
+# The numbers below are invented, in the range of phones and taxis.
 MOST_POINTS = 400
 """Maximum number of points of a trajectory."""
 _INTERVALS_S, _INTERVAL_SHARES = (8.0, 20.0, 40.0, 60.0), (0.07, 0.28, 0.38, 0.27)
@@ -65,7 +65,7 @@ def drive(
     mps = free_speed_mps(streets)[edge] * traffic_share(depart_hour, streets.road_class[edge], trip)
     mps *= np.clip(rng.normal(0.98, 0.09, n), 0.75, 1.08)[trip] * np.clip(rng.normal(1, 0.12, len(edge)), 0.6, 1.15)
     mps = np.minimum(mps, 0.93 * limit_mps(streets, edge))
-    # Waiting: at every third junction of main roads, briefly elsewhere.
+    # Waiting: at a quarter of the junctions of main roads, and for two seconds elsewhere.
     main = streets.road_class[edge] <= ROAD_CLASSES.index("tertiary")
     wait = np.where(main & (rng.random(len(edge)) < 0.25), rng.gamma(2.0, 9.0, len(edge)), 2.0)
     wait[streets.road_class[edge] == 0] = 0.0
@@ -168,6 +168,6 @@ def drift(
     for _ in range(2):
         values = rng.normal(size=place[-1] + 1)
         at_knot = place[owner] + knot
-        drift = values[at_knot] * (1 - share) + values[at_knot + 1] * share
-        result.append(np.clip(sigma[owner] * drift, -_MOST_NOISE_M, _MOST_NOISE_M))
+        error = values[at_knot] * (1 - share) + values[at_knot + 1] * share
+        result.append(np.clip(sigma[owner] * error, -_MOST_NOISE_M, _MOST_NOISE_M))
     return result[0], result[1]

@@ -122,12 +122,12 @@ def _cut(lines: list[tuple[Any, str, bool]]) -> tuple[list[NDArray[np.float64]],
     import shapely
 
     parts, names, ways = [], [], []
-    for geometry, name, way in lines:
+    for geometry, name, one_way in lines:
         for part in getattr(geometry, "geoms", [geometry]):
             if part.geom_type == "LineString" and part.length > 1:
                 parts.append(part)
                 names.append(name)
-                ways.append(way)
+                ways.append(one_way)
     noded = shapely.union_all(parts)
     pieces = np.array([piece for piece in noded.geoms if piece.length > 0.5], dtype=object)
     middles = shapely.line_interpolate_point(pieces, 0.5, normalized=True)
@@ -173,7 +173,7 @@ def _finish(
 
 
 def _join(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Ends nearer than a few metres are one junction, at their mean."""
+    """Ends within `_JOIN_M` of each other become one junction, at their mean."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
@@ -208,7 +208,7 @@ def _connected(
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    motorway_like = oneway.copy()
+    drawn_oneway = oneway.copy()
     for attempt in range(2):
         both = keep & ~oneway
         a, b = np.r_[start[keep], end[both]], np.r_[end[keep], start[both]]
@@ -217,7 +217,7 @@ def _connected(
         largest = label == np.bincount(label).argmax()
         inside = largest[start] & largest[end]
         if attempt == 0:
-            oneway = motorway_like & inside
+            oneway = drawn_oneway & inside
     return keep & inside, oneway
 
 
