@@ -69,7 +69,7 @@ class Effort:
     samples: int
     published: int
     methods: int = 60
-    """Runs of each method of `wayveil.baselines` in each mode; 60 are the fewest that can convict at ε = 1."""
+    """Runs of each method of `wayveil.baselines` in each mode; with fewer than 49, none could be convicted at ε = 1."""
 
 
 QUICK = Effort(questions=2_500, releases=56, samples=80, published=140)

@@ -102,7 +102,7 @@ def descend(
         raise InputError("Coordinates and metric sums must be finite numbers; check the file and epsilon=.")
     plan: Plan = default_plan(len(start), settings.precision)
     check_memory(len(start), start.shape[1], plan)
-    # float32 is enough around the centroid, not around Unix time.
+    # float32 is precise enough for differences from the centroid, but not for Unix time.
     origin = start.mean(axis=0)
     with x64(plan):
         if compared is None or compared.metric.distance is None:

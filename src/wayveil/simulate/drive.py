@@ -106,7 +106,7 @@ def traffic_share(
 def sample(drives: Drives, which: NDArray[np.int64], rng: np.random.Generator, dense: bool = False) -> Fixes:
     """The GPS points of the trips `which`, at whole seconds.
 
-    With `dense`, points are a few seconds apart instead of at the device's own interval.
+    With `dense`, points are about ten seconds apart instead of at the device's own interval.
     """
     begin = drives.at_s[drives.offsets[which]]
     duration = drives.duration_s[which]

@@ -49,7 +49,7 @@ def arcs_of(streets: Streets) -> Arcs:
 
 @dataclass(frozen=True, eq=False)
 class Router:
-    """Shortest-path trees to and from the anchors (homes and destinations), by closed areas and driver type.
+    """Shortest-path trees to and from the anchors, by closed areas and driver type.
 
     A tree is computed at first use.
     """
@@ -98,7 +98,7 @@ def make_router(city: City, anchors: NDArray[np.int64], rng: np.random.Generator
         [shapely.intersects(lines, closure.polygon.buffer(KEEP_AWAY_M)) for closure in city.closures], dtype=bool
     ).reshape(len(city.closures), len(streets))
     seconds = streets.length_m / free_speed_mps(streets)
-    # 8 s per junction, so that routes do not turn through many small streets; ramps and detours cost more
+    # 8 s per junction, so that routes do not zigzag through small streets; 25 s on a motorway, for its ramps
     junction = np.where(streets.road_class == 0, 25.0, 8.0)
     cost = np.array([(seconds + junction) * np.exp(rng.normal(0, 0.22, len(streets))) for _ in range(DRIVER_TYPES)])
     return Router(city, arcs_of(streets), anchors, blocked, cost)

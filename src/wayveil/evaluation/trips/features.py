@@ -19,7 +19,7 @@ Features = dict[str, Floats]
 _WAY_STEP_M = 100.0
 """Metres between points along a path, and the side of a cell."""
 _MOVED_M = 2.0
-"""The direction of a shorter step is that of the measurement error."""
+"""Metres: the direction of a shorter step is that of the measurement error."""
 _SAME_PLACE_M = 1.5
 """Metres: shorter steps count as standing still; coordinates are rounded to about a metre."""
 _STRAIGHT_DEG, _SHARP_DEG, _REVERSAL_DEG = 3, 45, 150

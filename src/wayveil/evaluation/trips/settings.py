@@ -34,7 +34,7 @@ class Settings:
     fewest_steps: int = 30
     """Steps that a cell or an hour needs for a mean speed of the real trips."""
     fewest_synthetic_steps: int = 5
-    """Steps that it needs of the compared trips."""
+    """Steps that a cell or an hour needs for a mean speed of the compared trips."""
     stay_m: float = 100.0
     """Radius of a stay around its first point."""
     stay_s: float = 300.0
