@@ -83,9 +83,9 @@ def read_bound(
                 unit_of_row: list[Any] = list(rows.id) if unit == "trajectory" else list(rows.user)
                 progress("reading files", min(pairs / 100, 1.0))
                 for one in (unit_of_row[0], unit_of_row[-1], unit_of_row[len(unit_of_row) // 2]):
-                    most = 1 if unit == "trajectory" else len({k for k, user in zip(rows.id, rows.user) if user == one})
+                    own_ids = {k for k, in_unit in zip(rows.id, unit_of_row) if in_unit == one}
                     bound = _difference(rows, [value == one for value in unit_of_row], write, Path(name), (
-                        scope, questions, unit, reader, most))  # fmt: skip
+                        scope, questions, unit, reader, len(own_ids)))  # fmt: skip
                     pairs += 1
                     if bound > worst.bound:
                         worst = Reading(bound, pairs, f"{form}, rows {layout}")
@@ -95,7 +95,7 @@ def read_bound(
 def _difference(
     rows: _Rows, in_unit: list[bool], write: Callable[[_Rows, Path], Any], folder: Path, how: tuple[Any, ...]
 ) -> float:
-    scope, questions, unit, reader, most = how
+    scope, questions, unit, reader, per_unit = how
     try:
         whole, without, alone = (
             exact_answers(reader(write(rows.where(keep), folder), unit), scope, questions)
@@ -105,7 +105,7 @@ def _difference(
         return REFUSED
     bound = 0.0
     for question, a, b, c in zip(questions, whole, without, alone):
-        bound = max(bound, float(np.abs(a - b).sum()) / (most * question.resolution))
+        bound = max(bound, float(np.abs(a - b).sum()) / (per_unit * question.resolution))
         if not np.array_equal(a - b, c):
             bound = max(bound, REFUSED if bound <= 1 else bound)
     return bound
@@ -115,8 +115,8 @@ def _orders(data: Trajectories) -> Iterator[tuple[str, _Rows]]:
     """Trajectories with ids from the whole 64-bit range, in three row orders; the last of many has a bad row."""
     ids = [0, _FAR, -_FAR, 1, 2**63 - 1, -(2**63), 2**53, 2**53 + 1, -1]
     few, many = _rows(data, ids[:3]), _rows(data, ids)
-    turn = np.tile(np.arange(_POINTS), 3) * 3 + np.repeat(np.arange(3), _POINTS)
-    yield "in turn", few.take(np.argsort(turn, kind="stable"))
+    interleaved = np.tile(np.arange(_POINTS), 3) * 3 + np.repeat(np.arange(3), _POINTS)
+    yield "in turn", few.take(np.argsort(interleaved, kind="stable"))
     unsigned = np.argsort(np.array(many.id, np.int64).view(np.uint64), kind="stable")
     yield (
         "in unsigned order, three exports one after the other",

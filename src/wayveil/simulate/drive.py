@@ -117,15 +117,15 @@ def sample(drives: Drives, which: NDArray[np.int64], rng: np.random.Generator, d
     interval = np.maximum(interval, (stop - start) / (MOST_POINTS - 20))
     if dense:
         interval = np.maximum(8.0, (stop - start) / (MOST_POINTS - 20))
-    room = np.ceil((stop - start) / interval * 1.6).astype(int) + 3
-    owner = ragged.owners(room)
+    most_fixes = np.ceil((stop - start) / interval * 1.6).astype(int) + 3
+    owner = ragged.owners(most_fixes)
     gap = np.exp(rng.normal(0, 0.02 if dense else 0.22, len(owner)))
     if not dense:
         gap *= np.where(rng.random(len(owner)) < 0.03, rng.uniform(1.5, 3.5, len(owner)), 1.0)  # lost fixes
     gap = np.maximum(np.floor(gap * interval[owner]), 1.0)
-    first = ragged.offsets_of(room)
-    run = np.cumsum(gap) - gap
-    at = start[owner] + run - np.repeat(run[first[:-1]], room)
+    first = ragged.offsets_of(most_fixes)
+    elapsed_s = np.cumsum(gap) - gap
+    at = start[owner] + elapsed_s - np.repeat(elapsed_s[first[:-1]], most_fixes)
     keep = at <= stop[owner]
     # Add a last fix at the end, unless there is one.
     ends = np.floor(stop)

@@ -55,13 +55,13 @@ def move(
     arc, stops = arc[kept], (red[arc] & last)[kept]
     xy, owner = streets.xy[vertex], trip[arc]
 
-    most = np.minimum(mps[arc], _corner_mps(xy, owner))
-    most[1:] = np.minimum(most[1:], np.where(owner[1:] == owner[:-1], mps[arc[1:]], np.inf))
+    cap_mps = np.minimum(mps[arc], _corner_mps(xy, owner))
+    cap_mps[1:] = np.minimum(cap_mps[1:], np.where(owner[1:] == owner[:-1], mps[arc[1:]], np.inf))
     ends = np.r_[True, owner[1:] != owner[:-1]] | np.r_[owner[1:] != owner[:-1], True]
-    most[ends | stops] = 0.0
+    cap_mps[ends | stops] = 0.0
     stops &= ~ends
-    xy, most, owner, stops = _cut(xy, most, mps[arc], owner, stops)
-    return _timed(xy, most, owner, np.where(stops, rng.uniform(*_RED_S, len(stops)), 0.0), n)
+    xy, cap_mps, owner, stops = _cut(xy, cap_mps, mps[arc], owner, stops)
+    return _timed(xy, cap_mps, owner, np.where(stops, rng.uniform(*_RED_S, len(stops)), 0.0), n)
 
 
 def _corner_mps(xy: NDArray[np.float64], owner: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -78,7 +78,7 @@ def _corner_mps(xy: NDArray[np.float64], owner: NDArray[np.int64]) -> NDArray[np
 
 def _cut(
     xy: NDArray[np.float64],
-    most: NDArray[np.float64],
+    cap_mps: NDArray[np.float64],
     mps: NDArray[np.float64],
     owner: NDArray[np.int64],
     stops: NDArray[np.bool_],
@@ -92,20 +92,20 @@ def _cut(
     at_vertex = left < 1e-9
     return (
         xy[whole] - left[:, None] * step[whole],
-        np.where(at_vertex, most[whole], mps[whole]),
+        np.where(at_vertex, cap_mps[whole], mps[whole]),
         owner[whole],
         at_vertex & stops[whole],
     )
 
 
 def _timed(
-    xy: NDArray[np.float64], most: NDArray[np.float64], owner: NDArray[np.int64], wait_s: NDArray[np.float64], n: int
+    xy: NDArray[np.float64], cap_mps: NDArray[np.float64], owner: NDArray[np.int64], wait_s: NDArray[np.float64], n: int
 ) -> Drives:
     new_trip = np.r_[True, owner[1:] != owner[:-1]]
     step = np.hypot(*np.diff(xy, axis=0, prepend=xy[:1]).T)
     step[new_trip] = 0.0
     along_m = np.cumsum(step)
-    squared = np.minimum.accumulate(most**2 - 2 * _ACCELERATION * along_m) + 2 * _ACCELERATION * along_m
+    squared = np.minimum.accumulate(cap_mps**2 - 2 * _ACCELERATION * along_m) + 2 * _ACCELERATION * along_m
     squared = np.minimum.accumulate((squared + 2 * _BRAKING * along_m)[::-1])[::-1] - 2 * _BRAKING * along_m
     speed = np.sqrt(np.maximum(squared, 0.0))
     seconds = step / np.maximum((speed + np.r_[0.0, speed[:-1]]) / 2, _SLOWEST_MPS)

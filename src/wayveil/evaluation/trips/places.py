@@ -41,11 +41,11 @@ def _speed_error(real: tuple[Ints, Floats, Floats], other: tuple[Ints, Floats, F
     tables = []
     for at, (_, length_m, time_s) in ((code[:split], real), (code[split:], other)):
         tables.append([np.bincount(at, weight, minlength=len(known)) for weight in (None, length_m, time_s)])
-    (steps_a, way_a, time_a), (steps_b, way_b, time_b) = tables
+    (steps_a, length_a, time_a), (steps_b, length_b, time_b) = tables
     kept = (steps_a >= SETTINGS.fewest_steps) & (steps_b >= SETTINGS.fewest_synthetic_steps)
     if kept.sum() < _FEWEST_BINS:
         return None
-    difference = np.abs(way_a[kept] / time_a[kept] - way_b[kept] / time_b[kept]) * 3.6
+    difference = np.abs(length_a[kept] / time_a[kept] - length_b[kept] / time_b[kept]) * 3.6
     return float(np.average(difference, weights=time_a[kept]))
 
 
