@@ -39,7 +39,7 @@ def shapes(trajectories: Trajectories, scope: Scope) -> Vectors:
 
 
 def nearest(queries: Vectors, targets: Vectors, skip_own: bool = False) -> tuple[NDArray[np.int64], Vectors]:
-    """(index, distance in metres) of each query's nearest target; `skip_own` leaves out the one of the same index."""
+    """(index, distance in metres) of each query's nearest target; `skip_own` leaves out the one with the same index."""
     origin = targets.mean(axis=0)
     a, b = queries - origin, targets - origin
     squares = (b * b).sum(axis=1)

@@ -23,7 +23,7 @@ from wayveil.progress import Progress, quiet
 _NO_EPSILON_SHARE = 0.6
 """Largest share of correct membership guesses that passes if no ε is given; a coin has 0.5."""
 _SAME_BOX_M = 0.5
-"""Metres: a bounding box closer than this to that of the data was probably taken from it."""
+"""Metres: if the two bounding boxes differ by less, the synthetic one was probably taken from the data."""
 _UNNOTICED = 0.05
 """Where this share of copies could go unnoticed, there are too few trajectories to judge: 149 are enough at 99.9 %."""
 _GIVEN_AWAY = 0.1

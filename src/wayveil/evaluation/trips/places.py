@@ -50,7 +50,7 @@ def _speed_error(real: tuple[Ints, Floats, Floats], other: tuple[Ints, Floats, F
 
 
 def inward_error(real: Paths, other: Paths) -> float | None:
-    """RMSE in km of the mean movement towards the centre by part of the day, relative to that of the whole day.
+    """RMSE in km of the mean movement towards the centre by part of the day, minus that of the whole day.
 
     The centre is the median position of the real trips.
     """
