@@ -223,7 +223,7 @@ def test_the_editor_works_by_keyboard_alone(page, tmp_path):
     assert page.ask("document.querySelector('#list small').textContent") == "closed 07:00–24:00"
     page.ask("document.getElementById('map').focus()")
     page.press("Delete", 46)  # the chosen corner, which a triangle needs
-    assert "needs its last corners" in text_of(page, "status")
+    assert "needs these corners" in text_of(page, "status")
     page.press("Escape", 27)
     page.press("Delete", 46)
     assert page.ask("document.querySelectorAll('#list button').length") == 0

@@ -80,7 +80,7 @@ BAD = {
         feature(CLOSED, rule="closed", days=[]),
         "days is an empty list; name at least one value, or leave days out",
     ),
-    "many days": (feature(CLOSED, rule="closed", days=["mon"] * 99), "days is a list of more than 50[.]"),
+    "many days": (feature(CLOSED, rule="closed", days=["mon"] * 99), "days has more than 50 entries[.]"),
     "days as number": (feature(CLOSED, rule="closed", days=5), "days must be a list of words[.]"),
     "days of numbers": (feature(CLOSED, rule="closed", days=[1, 2]), "days must be a list of words[.]"),
     "clock as number": (feature(CLOSED, rule="closed", **{"from": 7}), "from must be text[.]"),

@@ -24,7 +24,7 @@ _BLOCK = 1 << 22
 _COPY_M = 1.0
 """Metres (root mean square): a record this close is counted as a copy; GPS noise alone is larger."""
 _CHANCE = 0.01
-"""Tolerance on the share of outputs that are linked to their position in the file, above twice that by chance."""
+"""Added to the limit on linkage by position, which is otherwise twice the share expected by chance."""
 _NEAR = 0.05
 """Share of the real trajectories that have another one nearby: it defines the distance that counts as near."""
 
@@ -39,7 +39,7 @@ def shapes(trajectories: Trajectories, scope: Scope) -> Vectors:
 
 
 def nearest(queries: Vectors, targets: Vectors, skip_own: bool = False) -> tuple[NDArray[np.int64], Vectors]:
-    """(index, distance in metres) of each query's nearest target; `skip_own` leaves out the one of the same index."""
+    """(index, distance in metres) of each query's nearest target; `skip_own` leaves out the one with the same index."""
     origin = targets.mean(axis=0)
     a, b = queries - origin, targets - origin
     squares = (b * b).sum(axis=1)
@@ -56,7 +56,7 @@ def nearest(queries: Vectors, targets: Vectors, skip_own: bool = False) -> tuple
 
 
 def sample(trajectories: Trajectories, most: int, seed: int = 0) -> NDArray[np.int64]:
-    """Positions of at most `most` trajectories, at random, in order."""
+    """Positions of at most `most` trajectories, chosen at random and sorted."""
     if len(trajectories) <= most:
         return np.arange(len(trajectories))
     return np.sort(np.random.default_rng(seed).choice(len(trajectories), most, replace=False))
@@ -100,7 +100,8 @@ def exact_copies(among_m: Vectors, distance_m: Vectors, confidence: float = CONF
 
 
 def _leave_one_out(real: Vectors, chosen: NDArray[np.int64]) -> Vectors:
-    """Distance of each chosen trajectory to the nearest other real one; reordered for `skip_own`."""
+    """Distance of each chosen trajectory to the nearest other real one."""
+    # `skip_own` compares positions, so the chosen trajectories come first among the targets, too.
     order = np.r_[chosen, np.setdiff1d(np.arange(len(real)), chosen)]
     return nearest(real[chosen], real[order], skip_own=True)[1]
 

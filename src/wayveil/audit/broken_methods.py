@@ -1,8 +1,8 @@
 """Methods with deliberate mistakes, for the audit to find.
 
-A small sound method, and the same method with one mistake: its box, or its count, is taken from the data. It represents
-all methods of the kind 'noisy grid, then sample', and is so simple that only the mistake can cause a conviction. There
-is also a reader that compares ids by subtraction, which can overflow.
+A small sound method, and the same method with one mistake: its box or its count is taken from the data. It stands for
+all methods that sample from a noisy grid, and is so simple that only the mistake can cause a conviction. There is also
+a reader that compares ids by subtraction, which can overflow.
 """
 
 from fractions import Fraction

@@ -45,7 +45,7 @@ def case(
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """A small part of the embedded city, in a frame three times as wide, and canaries."""
+    """A small simulated city, a box three times as wide and high around it, and canaries."""
 
     scope: Scope
     wide: Scope
@@ -64,15 +64,15 @@ class World:
 
 
 def make_world() -> World:
-    """The embedded city at 3 × 3 km, 300 trajectories, 40 for the published method with 40 of other people."""
+    """A city of 3 × 3 km: 300 trajectories, 100 held-out ones, three canaries, and residents with whole days."""
     city = simulate_city(seed=0, size_km=(3, 3))
     scope = city.scope
     data = simulate_trajectories(city, n=300, seed=1)
     data = Trajectories(data.offsets, data.lon, data.lat, data.t_utc)
     others = simulate_trajectories(city, n=100, seed=2)
-    high, wide_east = scope.north - scope.south, scope.east - scope.west
-    wide = scope.model_copy(update={"south": scope.south - high, "north": scope.north + high,
-                                    "west": scope.west - wide_east, "east": scope.east + wide_east})  # fmt: skip
+    height_deg, width_deg = scope.north - scope.south, scope.east - scope.west
+    wide = scope.model_copy(update={"south": scope.south - height_deg, "north": scope.north + height_deg,
+                                    "west": scope.west - width_deg, "east": scope.east + width_deg})  # fmt: skip
     residents = simulate_trajectories(city, 200, seed=1, behaviour=Behaviour(diaries=True))
     person = np.where(np.arange(200) < 40, -1, np.asarray(residents.user, np.int64))
     residents = replace(residents, user=person)

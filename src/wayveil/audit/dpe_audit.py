@@ -54,8 +54,8 @@ def published_scores(
     Privacy: not private (trusted side only).
     """
     last = [_last(part, scope) for part in (data, neighbour)]
-    step = last[1].mean(axis=0) - last[0].mean(axis=0)
-    step = step / max(float(np.linalg.norm(step)), 1e-9)
+    direction = last[1].mean(axis=0) - last[0].mean(axis=0)
+    direction = direction / max(float(np.linalg.norm(direction)), 1e-9)
     scores = np.zeros((2, runs, 2))
     for run in range(runs):
         progress(f"published method, epsilon {epsilon:g}", (run + 1) / runs)
@@ -64,11 +64,12 @@ def published_scores(
             points = synthesize_published(part, scope, options).run.points[:, :, :2]
             centre = points[-1].mean(axis=0)
             nearer = np.linalg.norm(centre - last[0].mean(axis=0)) - np.linalg.norm(centre - last[1].mean(axis=0))
-            scores[side, run] = points.mean(axis=(0, 1)) @ step, nearer
+            scores[side, run] = points.mean(axis=(0, 1)) @ direction, nearer
     return scores[0], scores[1]
 
 
 def _last(data: Trajectories, scope: Scope) -> NDArray[np.float64]:
+    """(points, 2) positions of the last record in metres."""
     begin = data.offsets[-2]
     return np.stack(scope.to_metres(data.lon[begin:], data.lat[begin:]), axis=1)
 

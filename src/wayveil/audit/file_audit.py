@@ -23,7 +23,7 @@ from wayveil.progress import Progress, quiet
 _NO_EPSILON_SHARE = 0.6
 """Largest share of correct membership guesses that passes if no ε is given; a coin has 0.5."""
 _SAME_BOX_M = 0.5
-"""Metres: a bounding box closer than this to that of the data was probably taken from it."""
+"""Metres: if the two bounding boxes differ by less, the synthetic one was probably taken from the data."""
 _UNNOTICED = 0.05
 """Where this share of copies could go unnoticed, there are too few trajectories to judge: 149 are enough at 99.9 %."""
 _GIVEN_AWAY = 0.1
@@ -43,7 +43,7 @@ class Test:
     allowed: float | None
     meaning: str
 
-    __test__ = False  # not one of pytest's
+    __test__ = False  # pytest must not collect this class
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,9 +112,9 @@ class AuditReport:
         return f"AuditReport({word}, {len(self.failed)} of {len(self.tests)} tests failed)"
 
     def __str__(self) -> str:
-        wide = max((len(test.test) for test in self.tests), default=0)
+        width = max((len(test.test) for test in self.tests), default=0)
         words = [self.word(test).replace("failed", "FAILED") for test in self.tests]
-        lines = [f"{word:<7} {test.test:<{wide}}  {test.value:.4g}" for word, test in zip(words, self.tests)]
+        lines = [f"{word:<7} {test.test:<{width}}  {test.value:.4g}" for word, test in zip(words, self.tests)]
         return "\n".join([*lines, self.verdict])
 
     def to_dict(self) -> dict[str, Any]:

@@ -10,12 +10,10 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core.prepare import Prepared
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
-from wayveil.engine.serial import Kept, Serial, prepared_batches
 from wayveil.errors import InputError
-from wayveil.io.source import MemorySource, Source
+from wayveil.io.source import MemorySource
 from wayveil.measurement import measure
 from wayveil.measurement.exact import exact_answers
 from wayveil.privacy.budget import Budget
@@ -24,7 +22,7 @@ from wayveil.privacy.noise import NoiseSource, Noisy, OpenDPNoise
 from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.questions.catalogue import QUESTIONS
-from wayveil.questions.question import Query, Question, exact_sums
+from wayveil.questions.question import Query, Question
 
 _CERTAIN = 1e6
 """Score of a release that only one side can produce; larger than any likelihood ratio here."""
@@ -34,7 +32,7 @@ Scores = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 class HalfNoise:
-    """Noise of half the scale charged at the full price: a deliberate mistake that the audit must find."""
+    """Noise of half the scale at the full price: a deliberate mistake that the audit must find."""
 
     private = False
 
@@ -42,12 +40,12 @@ class HalfNoise:
         self._inner = inner or OpenDPNoise()
 
     def laplace(self, sums: Sums, sensitivity: int, epsilon: Fraction) -> Noisy:
-        """Laplace of scale sensitivity / (2 epsilon), entered as epsilon."""
+        """Laplace noise of scale sensitivity / (2 epsilon), recorded as if it cost epsilon."""
         noisy = self._inner.laplace(sums, sensitivity, 2 * epsilon)
         return replace(noisy, epsilon_spent=epsilon, private=False)
 
     def gaussian(self, sums: Sums, l2_sensitivity: float, rho: Fraction) -> Noisy:
-        """Gaussian of half the sigma, entered as rho."""
+        """Gaussian noise of half the sigma, recorded as if it cost rho."""
         noisy = self._inner.gaussian(sums, l2_sensitivity, 4 * rho)
         return replace(noisy, rho_spent=rho, private=False)
 
@@ -81,7 +79,7 @@ def question_scores(
     questions: Sequence[Query] | None = None,
     progress: Progress = quiet,
 ) -> dict[str, Scores]:
-    """Question -> log likelihood ratios ln P(y | with) / P(y | without) of `runs` runs on each dataset with all of ε.
+    """Question -> log likelihood ratios ln P(y | with) / P(y | without) of `runs` runs on each dataset, with ε each.
 
     The exact sums come from the engine, once per dataset: they do not vary between runs. The noise of each value is
     independent and its scale depends only on the sensitivity and ε, so `runs` copies of the sums sent through the
@@ -116,14 +114,14 @@ def answer_scores(
 
 
 def log_ratio(noisy: Sums, without: Sums, with_canary: Sums, scale: float) -> NDArray[np.float64]:
-    """Σ (|y − s| − |y − s'|) / b: the Laplace's log likelihood ratio of s' against s."""
+    """Σ (|y − s| − |y − s'|) / b: the log likelihood ratio of s' against s under Laplace noise."""
     moved = np.abs(noisy - without) - np.abs(noisy - with_canary)
     return np.asarray(moved.sum(axis=-1) / scale, np.float64)
 
 
 @dataclass
 class _Recorder:
-    """The noise of `inner`, with a record of the exact sums."""
+    """Passes on the noise of `inner`, and records the exact sums and the noisy answers."""
 
     inner: NoiseSource
     sums: list[Sums] = field(default_factory=list)
@@ -144,7 +142,7 @@ class _Recorder:
 
 @dataclass
 class _Replay:
-    """Repeats the answers of an earlier run, and records the exact sums that they would have been answers to."""
+    """Repeats the noisy answers of an earlier run, and records the exact sums of this one."""
 
     noisy: Sequence[Noisy]
     private: bool = False
@@ -160,26 +158,6 @@ class _Replay:
         raise InputError("The audit supports Laplace noise only; audit a release made without delta=.")
 
 
-class _Remembering:
-    """An engine that caches the prepared data and the first sums: runs differ in their noise only."""
-
-    map = Serial.map
-
-    def __init__(self, data: Trajectories, scope: Scope) -> None:
-        self._batches: list[Prepared] = list(prepared_batches(MemorySource(data), scope, None))
-        self._first: list[Sums] | None = None
-
-    def sums(
-        self, source: Source, scope: Scope, queries: Sequence[Query], kept: Kept, progress: Progress = quiet
-    ) -> list[Sums]:
-        """Σ φ(T) for each query; that of origins and destinations comes alone and differs in every run."""
-        if len(queries) == 1:
-            return exact_sums(queries, self._batches)
-        if self._first is None:
-            self._first = exact_sums(queries, self._batches)
-        return [sums.copy() for sums in self._first]
-
-
 def release_scores(
     neighbours: Neighbours,
     *,
@@ -190,22 +168,21 @@ def release_scores(
 ) -> Scores:
     """Log likelihood ratios of whole releases, ln P(release | with) / P(release | without), `runs` on each dataset.
 
-    `measure` runs on one dataset; then again on the other with the same noisy answers, which shows what the exact sums
-    would have been there. Later questions depend on earlier answers only through what was released, so the ratio is the
-    sum over all answers, and ε-DP keeps it within ± ε.
+    `measure` runs on one dataset, and then on the other with the same noisy answers, which shows what the exact
+    sums would have been there. Later questions depend on earlier answers only through what was released, so the ratio
+    is the sum over all answers, and ε-DP keeps it within ± ε.
     """
     scope, both = neighbours.scope, (neighbours.without, neighbours.with_unit)
     datasets = [MemorySource(data) for data in both]
-    engines = [_Remembering(data, scope) for data in both]
     unit = Unit.trajectory()
     scores = np.zeros((2, runs))
     for run in range(runs):
         progress("whole releases", (run + 1) / runs)
         for side in (0, 1):
             recorder = _Recorder(noise)
-            measure(datasets[side], scope, epsilon=epsilon, unit=unit, engine=engines[side], noise=recorder)
+            measure(datasets[side], scope, epsilon=epsilon, unit=unit, noise=recorder)
             replay = _Replay(recorder.noisy)
-            measure(datasets[1 - side], scope, epsilon=epsilon, unit=unit, engine=engines[1 - side], noise=replay)
+            measure(datasets[1 - side], scope, epsilon=epsilon, unit=unit, noise=replay)
             zero, one = (recorder.sums, replay.sums) if side == 0 else (replay.sums, recorder.sums)
             scores[side, run] = _release_ratio(recorder.noisy, zero, one, certain=_CERTAIN if side else -_CERTAIN)
     return scores[0], scores[1]

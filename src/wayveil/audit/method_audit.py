@@ -13,7 +13,7 @@ from wayveil.privacy.noise import NoiseSource
 from wayveil.progress import Progress, quiet
 
 TRAJECTORIES = 60
-"""Trajectories of the smaller dataset; few, so that one of them weighs much and a run is short."""
+"""Trajectories of the smaller dataset; few, so that each of them has a large weight and a run is short."""
 NEAR_M = 1_000.0
 """Radius around the canary within which the points of an output are counted."""
 EPSILON = 1
@@ -30,7 +30,7 @@ def method_cases(
 ) -> Iterator[Case]:
     """The verdict on each method and mode: an attacker knows all trajectories but one, which is far from the others.
 
-    The neighbouring dataset has one trajectory more; in the local model one is replaced, because the number of devices
+    The neighbouring dataset has one more trajectory; in the local model one is replaced, because the number of devices
     is public there.
 
     Privacy: free (simulated data).

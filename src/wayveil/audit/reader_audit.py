@@ -71,8 +71,8 @@ def read_bound(
 ) -> Reading:
     """The largest ‖exact(D) − exact(D without a unit)‖₁ over questions, formats, orders of rows and units.
 
-    1 means that a unit changes as much as it may. More is a proven violation. So is a difference that is not the sum
-    of the unit alone, because then the unit changed how others are read.
+    1 means that a unit changes as much as it may; more is a proven violation. So is a difference that is not the exact
+    sums of the unit alone, because then the unit changed how others are read.
     """
     questions = finest_questions(scope)
     worst, pairs = Reading(0.0, 0, ""), 0
@@ -80,12 +80,12 @@ def read_bound(
         for layout, given in _orders(data):
             for form, write in _FORMS.items():
                 rows = given.owned() if write is _gpx else given
-                of: list[Any] = list(rows.id) if unit == "trajectory" else list(rows.user)
+                unit_of_row: list[Any] = list(rows.id) if unit == "trajectory" else list(rows.user)
                 progress("reading files", min(pairs / 100, 1.0))
-                for one in (of[0], of[-1], of[len(of) // 2]):
-                    most = 1 if unit == "trajectory" else len({k for k, user in zip(rows.id, rows.user) if user == one})
-                    bound = _difference(rows, [value == one for value in of], write, Path(name), (
-                        scope, questions, unit, reader, most))  # fmt: skip
+                for one in (unit_of_row[0], unit_of_row[-1], unit_of_row[len(unit_of_row) // 2]):
+                    own_ids = {k for k, in_unit in zip(rows.id, unit_of_row) if in_unit == one}
+                    bound = _difference(rows, [value == one for value in unit_of_row], write, Path(name), (
+                        scope, questions, unit, reader, len(own_ids)))  # fmt: skip
                     pairs += 1
                     if bound > worst.bound:
                         worst = Reading(bound, pairs, f"{form}, rows {layout}")
@@ -95,7 +95,7 @@ def read_bound(
 def _difference(
     rows: _Rows, in_unit: list[bool], write: Callable[[_Rows, Path], Any], folder: Path, how: tuple[Any, ...]
 ) -> float:
-    scope, questions, unit, reader, most = how
+    scope, questions, unit, reader, per_unit = how
     try:
         whole, without, alone = (
             exact_answers(reader(write(rows.where(keep), folder), unit), scope, questions)
@@ -105,18 +105,18 @@ def _difference(
         return REFUSED
     bound = 0.0
     for question, a, b, c in zip(questions, whole, without, alone):
-        bound = max(bound, float(np.abs(a - b).sum()) / (most * question.resolution))
+        bound = max(bound, float(np.abs(a - b).sum()) / (per_unit * question.resolution))
         if not np.array_equal(a - b, c):
             bound = max(bound, REFUSED if bound <= 1 else bound)
     return bound
 
 
 def _orders(data: Trajectories) -> Iterator[tuple[str, _Rows]]:
-    """A few trajectories with ids from the whole 64-bit range; the last one has unusable rows."""
+    """Trajectories with ids from the whole 64-bit range, in three row orders; the last of many has a bad row."""
     ids = [0, _FAR, -_FAR, 1, 2**63 - 1, -(2**63), 2**53, 2**53 + 1, -1]
     few, many = _rows(data, ids[:3]), _rows(data, ids)
-    turn = np.tile(np.arange(_POINTS), 3) * 3 + np.repeat(np.arange(3), _POINTS)
-    yield "in turn", few.take(np.argsort(turn, kind="stable"))
+    interleaved = np.tile(np.arange(_POINTS), 3) * 3 + np.repeat(np.arange(3), _POINTS)
+    yield "in turn", few.take(np.argsort(interleaved, kind="stable"))
     unsigned = np.argsort(np.array(many.id, np.int64).view(np.uint64), kind="stable")
     yield (
         "in unsigned order, three exports one after the other",

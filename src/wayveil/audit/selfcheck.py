@@ -69,13 +69,13 @@ class Effort:
     samples: int
     published: int
     methods: int = 60
-    """Of each method of the collection in each mode; 60 are the fewest that can convict at ε = 1."""
+    """Runs of each method of `wayveil.baselines` in each mode; with fewer than 49, none could be convicted at ε = 1."""
 
 
 QUICK = Effort(questions=2_500, releases=56, samples=80, published=140)
 """Numbers of runs that take about half a minute of processor time."""
 FULL = Effort(questions=40_000, releases=200, samples=500, published=500, methods=200)
-"""Numbers of runs without `--quick`."""
+"""Numbers of runs by default."""
 
 
 def self_check(
@@ -89,10 +89,8 @@ def self_check(
 ) -> SelfCheck:
     """Audit the readers, the sound method, broken variants and the published method on the simulated city.
 
-    With `every_method`, also each method of `wayveil.baselines` in both modes. With `methods`, nothing but these, by
-    name or as 'module:attribute'.
-
-    `noise` is opendp's unless a test gives another.
+    With `every_method`, each method of `wayveil.baselines` is audited too, in both modes. With `methods`, only these
+    are, given by name or as 'module:attribute'. `noise` is opendp's unless a test replaces it.
 
     Privacy: free (simulated data).
     """

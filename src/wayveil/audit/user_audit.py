@@ -1,4 +1,4 @@
-"""Membership of one user with all trips: the questions about people, each with all of ε on it.
+"""Audit of the questions about people: one user is added with all trips, and each question gets all of ε.
 
 Privacy: not private (trusted side only); it runs on simulated data.
 """
@@ -23,7 +23,7 @@ def user_scores(
 ) -> dict[str, Scores]:
     """Question -> log likelihood ratios ln P(y | with the user) / P(y | without) of `runs` runs on each dataset.
 
-    The two datasets differ by one user with all trips, however many. ε-privacy keeps the ratios within ± ε.
+    The two datasets differ by one user with all trips, however many. ε-DP keeps the ratios within ± ε.
     """
     questions = [question(neighbours.scope) for question, _ in PEOPLE_QUESTIONS]
     queries = [UnitQuery(question, NormBins(1), clipped_resolution(question)) for question in questions]

@@ -29,7 +29,7 @@ class Aligned:
 
     @property
     def own(self) -> NDArray[np.bool_]:
-        """(m, n) whether a point is the trajectory's own and no copy."""
+        """(m, n) whether a point is the trajectory's own and not a copy."""
         position = np.arange(self.points.shape[1])[None, :]
         return (position >= self.front[:, None]) & (position < (self.front + self.counts)[:, None])
 

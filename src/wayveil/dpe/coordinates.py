@@ -68,16 +68,16 @@ def to_trajectories(
 ) -> Trajectories:
     """Trajectories from the original points of an (m, n, 3) array, without the copies that the alignment added.
 
-    Points are clipped to the scope's box (the paper's "T subset of S") and a running maximum makes times grow.
+    Points are clipped to the scope's box (the paper's "T subset of S") and a running maximum makes the times increase.
     """
     flat, offsets = unalign(points, aligned)
     x_m, y_m = np.clip(flat[:, 0], 0, scope.width_m), np.clip(flat[:, 1], 0, scope.height_m)
     lon, lat = scope.to_degrees(x_m, y_m)
     t_utc = original.t_utc if frame.time_scale_mps == 0 else frame.t0_utc + flat[:, 2] / frame.time_scale_mps
-    return Trajectories(offsets, lon, lat, _growing(t_utc, offsets))
+    return Trajectories(offsets, lon, lat, _increasing(t_utc, offsets))
 
 
-def _growing(t_utc: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
+def _increasing(t_utc: NDArray[np.float64], offsets: NDArray[np.int64]) -> NDArray[np.float64]:
     result = np.array(t_utc, np.float64)
     for begin, end in itertools.pairwise(offsets):
         ticks = _TICK_S * np.arange(end - begin)
@@ -117,12 +117,12 @@ def synthesize_published(
     points = to_points(trajectories, scope, frame)
     if not np.isfinite(points).all():
         raise InputError("Some coordinates or times are not finite numbers; run wayveil.check().")
-    put = align if options.extend and options.metric.needs_alignment else pad
-    aligned = put(points, trajectories.offsets)
+    to_equal_lengths = align if options.extend and options.metric.needs_alignment else pad
+    aligned = to_equal_lengths(points, trajectories.offsets)
     largest = options.metric.largest(aligned.points.shape[1], frame.diameter_m, frame.tau_m)
     terms = []
     if rules:
-        from wayveil.rules.motion import motion_of  # here: the kernel needs numpy and jax alone
+        from wayveil.rules.motion import motion_of  # imported only if there are rules
 
         terms = [rules_term(rules, aligned, motion_of(trajectories, scope), frame.time_scale_mps, options.rules_factor)]
     run = dpe(aligned, largest, options, terms, progress)

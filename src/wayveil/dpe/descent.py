@@ -102,7 +102,7 @@ def descend(
         raise InputError("Coordinates and metric sums must be finite numbers; check the file and epsilon=.")
     plan: Plan = default_plan(len(start), settings.precision)
     check_memory(len(start), start.shape[1], plan)
-    # float32 is enough around the centroid, not around Unix time.
+    # float32 is precise enough for differences from the centroid, but not for Unix time.
     origin = start.mean(axis=0)
     with x64(plan):
         if compared is None or compared.metric.distance is None:
@@ -111,18 +111,18 @@ def descend(
             points_of = compared.aligned
             _, objective = compiled_pairs(compared.metric, points_of.points.shape, points_of.counts, settings.loss)
         shift = _device(origin, plan)
-        push = None if penalty is None else jax.value_and_grad(lambda moved: penalty(moved + shift))
+        with_gradient = None if penalty is None else jax.value_and_grad(lambda moved: penalty(moved + shift))
 
-        advance = _advance(objective, None) if push is None else _advance.__wrapped__(objective, push)
+        advance = _advance(objective, None) if with_gradient is None else _advance.__wrapped__(objective, with_gradient)
         first = points = _device(start - origin, plan)
         goal = _device(targets, plan)
-        close = settings.tolerance * float(np.mean(np.abs(targets))) if penalty is None else -1.0
+        tolerance = settings.tolerance * float(np.mean(np.abs(targets))) if penalty is None else -1.0
         losses: list[float] = []
         residuals = np.zeros(len(start))
-        turns = _turns(4.0 * len(start) * start.size)
+        per_call = _iterations_per_call(4.0 * len(start) * start.size)
         while len(losses) < settings.iterations:
-            count = min(turns, settings.iterations - len(losses))
-            points, some, done, stopped, residuals = advance(points, goal, settings.learning_rate, close, count)
+            count = min(per_call, settings.iterations - len(losses))
+            points, some, done, stopped, residuals = advance(points, goal, settings.learning_rate, tolerance, count)
             values = np.asarray(some)[: int(done)]
             losses += [_finite(float(value), len(losses) + k, "loss") for k, value in enumerate(values)]
             progress("descent", len(losses) / settings.iterations)
@@ -153,11 +153,11 @@ def descend_many(
         advance = _advance_many(compiled(*start.shape, settings.loss, plan))
         first = _device(start - origin, plan)
         points = jnp.broadcast_to(first, (len(targets), *first.shape))
-        goals, close = _device(targets, plan), settings.tolerance * np.abs(targets).mean(axis=1)
-        finished = 0
+        goals, tolerance = (_device(x, plan) for x in (targets, settings.tolerance * np.abs(targets).mean(axis=1)))
+        per_call, finished = _iterations_per_call(4.0 * len(targets) * len(start) * start.size), 0
         while finished < settings.iterations:
-            count = min(_turns(4.0 * len(targets) * len(start) * start.size), settings.iterations - finished)
-            points, some, done, stopped, _ = advance(points, goals, settings.learning_rate, _device(close, plan), count)
+            count = min(per_call, settings.iterations - finished)
+            points, some, done, stopped, _ = advance(points, goals, settings.learning_rate, tolerance, count)
             for values, own in zip(np.asarray(some), np.asarray(done)):
                 for k in np.flatnonzero(~np.isfinite(values[:own]))[:1]:
                     _finite(float(values[k]), finished + int(k), "loss")
@@ -170,40 +170,41 @@ def descend_many(
     return list(start + moved)
 
 
-_MOST_TURNS = 64
+_MOST_PER_CALL = 64
 """Maximum number of iterations per call: on a GPU a small iteration takes less time than the call."""
 
 
-def _turns(operations: float) -> int:
+def _iterations_per_call(operations: float) -> int:
     """Number of iterations of `operations` each between two progress reports: about one second of work."""
-    return int(np.clip((5e13 if on_gpu() else 2e10) / operations, 1, _MOST_TURNS))
+    return int(np.clip((5e13 if on_gpu() else 2e10) / operations, 1, _MOST_PER_CALL))
 
 
 @lru_cache(maxsize=64)
-def _advance(objective: Any, push: Any) -> Any:
-    """Jitted (points, goal, learning rate, close, count) -> (points, losses, how many, whether it stopped, r).
+def _advance(objective: Any, penalty: Any) -> Any:
+    """Jitted (points, goal, learning rate, tolerance, count) -> (points, losses, iterations, whether it stopped, r).
 
-    Up to `count` <= 64 iterations per call. The function is cached, because compiling takes a second.
+    Up to `count` <= 64 iterations per call. `penalty` returns a value and its gradient, or is None. The function is
+    cached, because compiling takes a second.
     """
     import jax
     import jax.numpy as jnp
 
-    def turn(points: Any, goal: Any, learning_rate: Any, close: Any) -> tuple[Any, Any, Any, Any]:
+    def iterate(points: Any, goal: Any, learning_rate: Any, tolerance: Any) -> tuple[Any, Any, Any, Any]:
         value, gradient, residuals = objective(points, goal)
-        if push is not None:
-            extra, pull = push(points)
-            value, gradient = value + extra, gradient + pull
-        stop = (abs(residuals).mean() <= close) | ~jnp.isfinite(value)
+        if penalty is not None:
+            extra, extra_gradient = penalty(points)
+            value, gradient = value + extra, gradient + extra_gradient
+        stop = (abs(residuals).mean() <= tolerance) | ~jnp.isfinite(value)
         return jnp.where(stop, points, points - learning_rate * gradient), value, stop, residuals
 
     @jax.jit
-    def advance(points: Any, goal: Any, learning_rate: Any, close: Any, count: Any) -> tuple[Any, ...]:
+    def advance(points: Any, goal: Any, learning_rate: Any, tolerance: Any, count: Any) -> tuple[Any, ...]:
         def body(state: tuple[Any, ...]) -> tuple[Any, ...]:
             points, losses, done, _, _ = state
-            points, value, stop, residuals = turn(points, goal, learning_rate, close)
+            points, value, stop, residuals = iterate(points, goal, learning_rate, tolerance)
             return points, losses.at[done].set(value), done + 1, stop, residuals
 
-        start = (points, jnp.zeros(_MOST_TURNS, points.dtype), jnp.int32(0), jnp.bool_(False), jnp.zeros_like(goal))
+        start = (points, jnp.zeros(_MOST_PER_CALL, points.dtype), jnp.int32(0), jnp.bool_(False), jnp.zeros_like(goal))
         return jax.lax.while_loop(lambda state: (state[2] < count) & ~state[3], body, start)
 
     return advance

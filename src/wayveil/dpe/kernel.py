@@ -5,10 +5,10 @@ With q_i = sum_j d(T_i, T_j), a loss L(q_1..q_m) and slopes c_i = dL/dq_i,
     dL/dT_i = sum_j W_ij (T_i - T_j),   W_ij = (c_i + c_j) / d(T_i, T_j),
 
 so two sweeps are enough: one for q, one for W applied to [T, 1] (the column of ones gives the row sums of W from the
-same rounded numbers). Both see each pair once, because d and W are symmetric. With the rows cut into an odd number
-2h + 1 of blocks, block i meets itself and the next h blocks, cyclically: one strip of fixed shape, whose sums over rows
-go to block i and whose sums over columns go to the others. The block on the diagonal is met from both sides and
-weighs one half. An iteration costs about 4 m^2 D floating-point operations in place of 6.
+same rounded numbers). Both visit each pair once, because d and W are symmetric. With the rows cut into an odd number
+2h + 1 of blocks, block i is paired with itself and the next h blocks, cyclically: one strip of fixed shape, whose sums
+over rows go to block i and whose sums over columns go to the others. The block on the diagonal is counted from both
+sides, each time with weight one half. An iteration costs about 4 m^2 D floating-point operations instead of 6 m^2 D.
 
 Precision. Distances come from |a|^2 + |b|^2 - 2ab of the *centred and already rounded* points. So `tf32` and `bf16`
 lose nothing to cancellation that `float32` keeps: they give the float32 distances of points that were moved by at
@@ -28,7 +28,7 @@ from wayveil.dpe.losses import loss_and_slopes
 from wayveil.errors import InputError
 
 PRECISIONS = ("float64", "float32", "tf32", "bf16")
-_PAD = -1e30  # squared norm of a padding row: its squared distances are negative, which reads as "no pair"
+_PAD = -1e30  # squared norm of a padding row: its squared distances are negative, so it is in no pair
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def x64(plan: Plan) -> Any:
     wide = plan.precision == "float64"
     if hasattr(jax, "enable_x64"):
         return jax.enable_x64(wide)
-    from jax.experimental import enable_x64  # type: ignore[attr-defined, unused-ignore]  # of earlier versions
+    from jax.experimental import enable_x64  # type: ignore[attr-defined, unused-ignore]  # in older versions of jax
 
     return enable_x64(wide)
 
@@ -236,7 +236,7 @@ def _add_at(total: Any, part: Any, begin: Any) -> Any:
 
 
 def _folded(total: Any, strips: _Strips, plan: Plan) -> Any:
-    """The rows that were met cyclically, added to where they belong."""
+    """The rows beyond the last block, added to the first rows, which they repeat."""
     length = strips.blocks * plan.block
     return _add_at(total[:length], total[length:], 0)
 

@@ -1,7 +1,8 @@
 """Metrics between whole trajectories; the paper allows any metric that is differentiable.
 
 A metric's `distance(a, b, count_a, count_b)` works on jax arrays of shape (n, k), of which only the first `count_a` or
-`count_b` points count. It must be symmetric. The Euclidean metric has no function here but a module, `kernel`.
+`count_b` points count. It must be symmetric. The Euclidean metric has a module of its own, `kernel`, and no function
+here.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Metric sums and their gradient for any metric, row by row: the slow, general sibling of `kernel`.
 
-For a symmetric metric dL/dT_i = sum_j (c_i + c_j) d1 d(T_i, T_j), d1 the gradient in the first argument; so two sweeps
-over the pairs are enough here as well, and one row of pairs is alive at a time.
+For a symmetric metric dL/dT_i = sum_j (c_i + c_j) d1 d(T_i, T_j), where d1 is the gradient with respect to the first
+argument. So two sweeps over the pairs are enough here as well, and only one row of pairs is in memory at a time.
 """
 
 from typing import Any

@@ -3,7 +3,7 @@
 The paper writes ReLU(d_e(point, S'_c)) with S'_c the boundary in embedding space. Read literally, the distance to a
 boundary is positive on both sides, and f_t maps from the embedding to the original space, not back. So each penalty has
 two readings: `depth` (default), how far a point is on the wrong side; and `as-printed`, the distance to the boundary.
-Both look at f_t(T').
+Both are evaluated at f_t(T').
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ READINGS = ("depth", "as-printed")
 
 @dataclass(frozen=True)
 class Term:
-    """One penalty: its factor, the value at each point (m, n, k) -> (m, n), and which points are wrong."""
+    """One penalty: its factor, the value at each point (m, n, k) -> (m, n), and which points break it."""
 
     name: str
     factor: float
@@ -48,7 +48,7 @@ def disc(centre: tuple[float, float], radius: float, factor: float, reading: str
 
 
 def box(low: tuple[float, float], high: tuple[float, float], factor: float, reading: str = "depth") -> Term:
-    """A box that must not be left. Depth: what lies outside, in x and y; as printed: distance to the nearest side."""
+    """A box that must not be left. Depth: distance outside in x plus that in y; as printed: to the nearest side."""
     _check(reading)
 
     def outside(points: Any, xp: Any) -> list[Any]:

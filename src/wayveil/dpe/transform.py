@@ -33,6 +33,6 @@ def fit_transform(embedded: NDArray[np.floating], vectors: NDArray[np.floating])
     """
     if len(embedded) != len(vectors):
         raise InputError("The embedding and the originals have different numbers of trajectories.")
-    centre, middle = embedded.mean(axis=0), vectors.mean(axis=0)
-    weights, *_ = np.linalg.lstsq(embedded - centre, vectors - middle, rcond=None)
-    return Transform(weights, middle - centre @ weights)
+    embedded_mean, mean = embedded.mean(axis=0), vectors.mean(axis=0)
+    weights, *_ = np.linalg.lstsq(embedded - embedded_mean, vectors - mean, rcond=None)
+    return Transform(weights, mean - embedded_mean @ weights)

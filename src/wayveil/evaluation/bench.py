@@ -101,7 +101,7 @@ def run_cells(
     """Run the cells that are missing in `folder`/cells, and return the tidy table of all.
 
     The file of a cell appears when the cell is complete, so a run that was killed continues where it stopped. A cell
-    that failed leaves no file and is tried again; one that took more than the limits is tried again if these are
+    that failed leaves no file and is tried again; one that exceeded the limits is tried again if these are
     raised. With limits, each cell has a process of its own. `say` is called with one line per cell and the remaining
     time.
 
@@ -156,7 +156,7 @@ def _stored(path: Path, cell: Cell, metrics: Sequence[str]) -> Row | None:
 
 
 def _gave_up(path: Path, cell: Cell, limits: Limits) -> str | None:
-    """Why the cell failed before, if it took more than limits that are not below these."""
+    """Why the cell failed before, if it exceeded limits that are at least as high as these."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
         same = record["fingerprint"] == cell.dataset.fingerprint and limits.covers(record["limits"])

@@ -25,7 +25,7 @@ _MB = 1024.0
 
 @dataclass(frozen=True)
 class Limits:
-    """What one cell may take; None = anything."""
+    """Limits on the time and memory of one cell; None = no limit."""
 
     seconds: float | None = None
     memory_mb: float | None = None
@@ -39,7 +39,7 @@ class Limits:
         return self.seconds is not None or self.memory_mb is not None
 
     def covers(self, stored: list[float | None]) -> bool:
-        """Whether these limits give a cell no more than the stored ones, under which it failed."""
+        """Whether these limits are no higher than the stored ones, which a cell has exceeded."""
         own = self.seconds, self.memory_mb
         return all((new or math.inf) <= (old or math.inf) for new, old in zip(own, stored))
 
@@ -48,7 +48,7 @@ NO_LIMITS = Limits()
 
 
 class LimitError(WayveilError):
-    """A cell took more than it may."""
+    """A cell exceeded its limits."""
 
 
 def reason_of(error: Exception) -> str:
@@ -104,7 +104,7 @@ def _child(pipe: Connection, work: Callable[[], dict[str, Any]]) -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when the one that watches its limits was killed."""
+    """End this process when the one that watches its limits has ended."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         parent.join()

@@ -41,7 +41,7 @@ def compare_methods(
     if data is None and not quick:
         raise InputError("Give a data folder, or use quick=True for the simulated city.")
     if quick and any(given is not None for given in (data, datasets, scope)):
-        raise InputError("quick=True takes the simulated city; leave out the data folder, datasets= and scope=.")
+        raise InputError("quick=True uses the simulated city; leave out the data folder, datasets= and scope=.")
     chosen_epsilons = _numbers((_QUICK_EPSILONS if quick else _EPSILONS) if epsilons is None else epsilons)
     chosen_methods = list(METHODS) if methods == "all" else _names("methods", methods) or list(DEFAULT)
     repeats = seeds if seeds is not None else (1 if quick else 2)

@@ -58,8 +58,8 @@ NO_VERDICT = "no verdict"
 _LINEAR = {"query_error", "coverage_tau", "pattern_f1", "pattern_support"}
 """Metrics that are not divergences: a distance from the floor is the difference itself."""
 _JUDGED = 2 / 3
-"""Least share of the metrics of a use that must be computed, and of these, whose floors must be low enough to judge;
-with fewer, the rest would decide alone."""
+"""Least share of the metrics of a use that must be computed, and of the computed ones that must have a floor low enough
+to judge; otherwise a few metrics would decide alone."""
 _ALL_METRICS = "evaluate all metrics, times included, for a verdict"
 _SATURATED = 0.5
 """Floor of a divergence, as a share of its largest value, above which the metric cannot distinguish good from bad
@@ -226,7 +226,7 @@ def in_groups(names: Iterable[str]) -> dict[str, list[str]]:
 
 
 def purpose_of(given: str | None) -> Purpose | None:
-    """InputError for an unknown use."""
+    """The use of this name, or None; InputError for an unknown one."""
     if given is None:
         return None
     for purpose in PURPOSES:

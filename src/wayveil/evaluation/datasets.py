@@ -59,7 +59,7 @@ def find_datasets(folder: Path, scope: str | None, wanted: list[str] | None = No
 
 def _dataset(path: Path, scope: str | None) -> Dataset:
     with opened(str(path)):
-        pass  # refuses what is no Parquet file before any cell runs
+        pass  # a file that is not Parquet is refused before any cell runs
     known = next((name for prefix, name in _KNOWN_SCOPES if path.stem.startswith(prefix)), None)
     chosen = known or scope
     if chosen is None:

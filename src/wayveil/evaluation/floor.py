@@ -35,7 +35,7 @@ def similar_sizes(n_real: int, n_synthetic: int) -> bool:
 
 
 def in_samples(real: Paths, size: int) -> Paths | None:
-    """The real paths in groups of `size`, or None if equal groups can be combined to a sample of that size."""
+    """The real paths in groups of `size`, or None if equally large groups can be combined into such a sample."""
     return replace(real, sample_size=size) if 0 < _SMALL * size <= len(real) else None
 
 
@@ -48,8 +48,8 @@ def floor_of(metric: Metric, tally: Tally, n_real: int, n_synthetic: int, sample
     sizes.
 
     If the synthetic data has less than half as many trajectories as the real data, the floor is measured directly:
-    samples of that size are compared with all other real trajectories, and the line only corrects for their number,
-    which is smaller than that of all. `sampled` is the tally of `in_samples`, which a small sample needs.
+    samples of that size are compared with all other real trajectories, and the line only corrects for these being
+    fewer than all. `sampled` is the tally of `in_samples`, which a small sample needs.
 
     If the synthetic data has more trajectories than the real data, the floor cannot be measured: the real data does
     not show how far a saturated loss falls. The best expected value then falls with 1/h from equal sizes on, the

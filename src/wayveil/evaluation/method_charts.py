@@ -74,18 +74,19 @@ def draw_chart(rows: list[Row], metric: str, path: Path, *, private: bool = True
     FigureCanvasAgg(figure)
     panels = figure.subplots(len(shown), len(datasets), squeeze=False, sharex=True, sharey=True)
     average = means(rows)
-    for line, (family, members) in zip(panels, shown.items()):
-        for panel, dataset in zip(line, datasets):
+    for row_of_panels, (family, members) in zip(panels, shown.items()):
+        for panel, dataset in zip(row_of_panels, datasets):
             _lines(panel, dataset, members, methods, average, metric)
             # Most methods generate as many trajectories as the data has, so the floor is drawn for that size.
             here = [row for row in rows if row["dataset"] == dataset]
             floor = max(here, key=lambda row: row["trajectories"])["floor"]
             if floor > LOWEST:
                 panel.axhline(floor, color="0.4", linestyle=(0, (1, 1.5)), linewidth=1.4, label="floor")
-        line[0].set_ylabel(family)
-        named = {label: handle for panel in line for handle, label in zip(*panel.get_legend_handles_labels())}
-        line[-1].legend(named.values(), named.keys(), loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize="small",
-                        frameon=False)  # fmt: skip
+        row_of_panels[0].set_ylabel(family)
+        named = {label: handle for panel in row_of_panels for handle, label in zip(*panel.get_legend_handles_labels())}
+        row_of_panels[-1].legend(
+            named.values(), named.keys(), loc="center left", bbox_to_anchor=(1.02, 0.5), fontsize="small", frameon=False
+        )
     for panel, dataset in zip(panels[0], datasets):
         panel.set_title(dataset, fontsize="medium")
     for panel in panels[-1]:

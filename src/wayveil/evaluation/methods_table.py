@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 AUDIT = "wayveil audit self-check --all"
 VERDICTS = "verdicts.json"
-"""What that command found, made with `--json`; with `--methods` the attack can be run on some methods at a time."""
+"""The result of that command with `--json`; `--methods` runs the attack on chosen methods only."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ _WHOLE_RELEASE = "sound method, whole release"
 def described() -> list[Row]:
     """One row per method and mode.
 
-    Privacy: free: it sees no data.
+    Privacy: free (no data is read).
     """
     ours = (("wayveil", _OURS), ("wayveil-map", _MAPPED), ("wayveil-bayes", _OURS), ("wayveil-bayes-map", _MAPPED))
     return [

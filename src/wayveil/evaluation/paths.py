@@ -18,7 +18,7 @@ PATH_STEP_M = 50.0
 """Metres between the points at which paths are compared: half the finest cell."""
 
 _FEW = 0.05
-"""Share of trajectories with points between their ends up to which data has no routes."""
+"""Data has no routes if at most this share of its trajectories has points between the ends."""
 
 
 @dataclass(frozen=True, eq=False)

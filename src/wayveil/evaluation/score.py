@@ -148,15 +148,15 @@ class Evaluation:
 
         With too few trajectories there are only values.
         """
-        wide = max(map(len, self.scores), default=6)
+        width = max(map(len, self.scores), default=6)
         if self.too_few:
-            header = f"{'metric':<{wide}}    value  (too few trajectories for intervals and floors)"
-            values = [f"{name:<{wide}}  {score.value:7.4f}" for name, score in self.scores.items()]
+            header = f"{'metric':<{width}}    value  (too few trajectories for intervals and floors)"
+            values = [f"{name:<{width}}  {score.value:7.4f}" for name, score in self.scores.items()]
             return "\n".join([self.conclusion, *self.warnings, header, *values])
-        lines = [self.conclusion, *self.warnings, f"{'metric':<{wide}}    value            floor"]
+        lines = [self.conclusion, *self.warnings, f"{'metric':<{width}}    value            floor"]
         for name, score in self.scores.items():
             half = (score.high - score.low) / 2
-            lines.append(f"{name:<{wide}}  {score.value:7.4f} ± {half:.4f}  {score.floor:7.4f}")
+            lines.append(f"{name:<{width}}  {score.value:7.4f} ± {half:.4f}  {score.floor:7.4f}")
         more = [part for part in (self.trips, self.people) if part is not None]
         return "\n".join([*lines, *(line for part in more for line in ("", str(part)))])
 
@@ -196,9 +196,9 @@ def evaluate(
     """Compare synthetic with real trajectories: every metric with its 95 % interval and its floor.
 
     Points of the real data outside the scope are ignored, as in `measure`. The interval is value ± 1.96 standard errors
-    of a delete-one-of-16-groups jackknife over repeated splits of both sides. The floor is the score of a new sample of
-    the same population with this size: see `floor_of`. With fewer than 20 trajectories on one side, intervals and
-    floors are meaningless, and `too_few` is True.
+    of a jackknife that leaves out one of 16 groups of trajectories, on both sides at once. The floor is the score of a
+    new sample of the same population and size: see `floor_of`. With fewer than 20 trajectories on one side, intervals
+    and floors are meaningless, and `too_few` is True.
 
     Parameters
     ----------
@@ -210,8 +210,8 @@ def evaluate(
     columns
         Options of `wayveil.read` for frames and for the real file; a synthetic file has wayveil's own columns.
     metrics
-        Names of `METRICS`; None = all of them; `HEADLINE` = the five that benchmarks need; both without those of
-        routes if the real trips have only two points.
+        Names of `METRICS`; None = all of them; `HEADLINE` = the five that benchmarks need; both leave out
+        those of routes if hardly any real trip has points between its ends.
     with_time
         False leaves out the metrics of time, for synthetic data without meaningful times.
     trips
@@ -271,7 +271,7 @@ def evaluate(
 
 
 def check_trips(trips: bool, roads: Roads) -> None:
-    """InputError if single trips cannot be judged; before the data are read."""
+    """InputError, before any data is read, if single trips cannot be judged."""
     if trips:
         require_sklearn()
     elif roads is not None:

@@ -40,7 +40,7 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Part:
-    """A dataset in its file, how many trajectories of it are taken (None: all), and the settings of its runs."""
+    """A dataset, its file, how many of its trajectories are used (None: all), and the settings of its runs."""
 
     dataset: Dataset
     path: Path

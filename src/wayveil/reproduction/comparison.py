@@ -111,9 +111,9 @@ def _picture(rows: list[Row], metrics: tuple[str, ...], table: dict[str, Method]
     labels = list(dict.fromkeys(row["dataset"] for row in rows))
     figure, axes = new_figure(len(labels), len(metrics), (5.2 * len(metrics), 3.6 * len(labels)))
     colours = dict(zip(table, ("#c1121f", "#f08a24", "#6a4c93", "#1982c4", "#1b7f3b")))
-    for line, label in enumerate(labels):
+    for row_of_axes, label in enumerate(labels):
         for column, metric in enumerate(metrics):
-            axis = axes[line][column]
+            axis = axes[row_of_axes][column]
             own = [row for row in rows if row["dataset"] == label]
             for name, method in table.items():
                 series = [(row["epsilon"], row[metric]) for row in own if row["method"] == name]

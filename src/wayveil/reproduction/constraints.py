@@ -30,7 +30,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Case:
-    """One line of the table."""
+    """One row of the table."""
 
     name: str
     loss: str
@@ -54,7 +54,7 @@ CASES = (
     Case("without penalties", "signed", None, iterations=100),
     Case("printed", "signed", (0.3, 5.0), iterations=100),
 )
-"""The weights of the two penalties as the paper prints them, and variants of weights and steps."""
+"""The factors of the two penalties as the paper prints them, and variants of factors and steps."""
 
 
 def terms_of(case: Case) -> list[Term]:
@@ -119,9 +119,9 @@ def _picture(walks: Aligned, outputs: dict[tuple[str, str], NDArray[np.float64]]
     losses = ("absolute", "mean-square")
     figure, axes = new_figure(len(losses), len(shown), (15, 8))
     share = {(row["case"], row["loss"]): row for row in rows}
-    for line, loss in enumerate(losses):
+    for row_of_axes, loss in enumerate(losses):
         for column, name in enumerate(shown):
-            axis = axes[line][column]
+            axis = axes[row_of_axes][column]
             if (name, loss) not in outputs:
                 axis.set_axis_off()
                 continue

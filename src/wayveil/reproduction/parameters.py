@@ -20,9 +20,9 @@ LEARNING_RATE = 0.005
 HEAT_CELLS = 20
 """Cells of the heat map along each side."""
 TOGETHER = 25
-"""Epsilons whose descents run side by side."""
+"""Number of epsilons whose descents run in one batch."""
 MOST_SHOWN = 9
-"""Values of ε that get a line in the plot."""
+"""Maximum number of values of ε that get a line in the plot."""
 NOTE = (
     "The error is var (1 - D'/(m-1)): what a least-squares fit of the originals on D' independent random columns "
     "leaves over. An untrained random embedding gives the same line (column mse_untrained), so the trend shows the "
@@ -138,13 +138,13 @@ def _picture(rows: list[Row], losses: tuple[str, ...], epsilons: list[float], va
     some = shown(epsilons)
     colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(some)))
     size = 4 if len(some) == len(epsilons) else 2
-    for line, loss in enumerate(losses):
+    for row_of_axes, loss in enumerate(losses):
         own = [row for row in rows if row["loss"] == loss]
         dims = sorted({row["dim"] for row in own})
         for column, (name, title) in enumerate(
             (("mse_trajectories", "MSE of trajectories"), ("mse_heat_map", "MSE of the heat map (points a cell)²"))
         ):
-            axis = axes[line][column]
+            axis = axes[row_of_axes][column]
             for colour, epsilon in zip(colours, some):
                 series = {row["dim"]: row[name] for row in own if row["epsilon"] == epsilon}
                 axis.plot(dims, [series[d] for d in dims], "o-", color=colour, markersize=4, label=f"ε = {epsilon:g}")
@@ -158,7 +158,7 @@ def _picture(rows: list[Row], losses: tuple[str, ...], epsilons: list[float], va
                 axis.set_yscale("log")
             else:
                 axis.set_ylim(bottom=0)
-        axis = axes[line][2]
+        axis = axes[row_of_axes][2]
         for colour, dim in zip(matplotlib.colormaps["plasma"](np.linspace(0, 0.85, len(dims))), dims):
             series = {row["epsilon"]: row["mse_trajectories"] for row in own if row["dim"] == dim}
             axis.plot(epsilons, [series[e] for e in epsilons], "o-", color=colour, markersize=size, label=f"D′ = {dim}")
@@ -166,11 +166,11 @@ def _picture(rows: list[Row], losses: tuple[str, ...], epsilons: list[float], va
         axis.set_title(f"MSE of trajectories, loss {loss}", fontsize=11)
         axis.set_xlabel("ε")
         axis.legend(fontsize=8)
-        if axes[line][0].get_yscale() == "log":
+        if axes[row_of_axes][0].get_yscale() == "log":
             axis.set_yscale("log")
         else:
             axis.set_ylim(bottom=0)
-        axes[line][0].legend(fontsize=8, ncols=2)
+        axes[row_of_axes][0].legend(fontsize=8, ncols=2)
     figure.suptitle(
         "Error against D′. Dashed: var·(1 − D′/(m−1)), what least squares on D′ random columns leaves over;\n"
         "an untrained random embedding (red crosses) gives it as well, so the trend is not evidence for the embedding.",

@@ -14,7 +14,7 @@ from wayveil.rules.motion import Array, array_module, safe_sqrt
 _CHUNK = 64
 """Number of edges that are compared with all points at a time; bounds the memory."""
 _BLOCK = 1 << 15
-"""Number of points computed at a time, so that they stay in the processor's cache."""
+"""Number of points processed at a time, so that they stay in the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)

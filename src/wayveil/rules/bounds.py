@@ -25,7 +25,7 @@ class StayWithin(Rule):
     area: Area
     name: str = "stay_within"
     margin: float = 2.0
-    """Metres by which the penalty stays inside the border."""
+    """Metres inside the border at which the penalty begins."""
     of_scope: bool = False
     """Whether the area is the box of the scope."""
 

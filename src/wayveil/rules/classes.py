@@ -49,10 +49,10 @@ def class_names(words: Sequence[str]) -> tuple[list[str], str]:
         raise RuleError(f"classes must be a list of some of {', '.join(ROAD_CLASSES)}.")
     names = list(dict.fromkeys(name for name in found.values() if name is not None))
     finer = {name: [word for word, own in found.items() if own == name != word] for name in names}
-    return names, ", ".join(name + _counting(finer[name]) for name in names)
+    return names, ", ".join(name + _included(finer[name]) for name in names)
 
 
-def _counting(words: list[str]) -> str:
+def _included(words: list[str]) -> str:
     return f" (which includes {' and '.join(words)})" if words else ""
 
 

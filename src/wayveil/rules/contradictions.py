@@ -29,7 +29,7 @@ SHORTEST_TRIP_M = 100.0
 SHORTEST_TRIP_S = 300.0
 """Seconds without a break that closed hours must leave for a trajectory."""
 OPPOSED_DEPTH = 0.4
-"""How deep in the width of a one-way line, and how much against it, the middle of a piece must be to oppose it."""
+"""A piece opposes a one-way line if `wrong` at its middle (see `OneWay`) is above this share of the line's width."""
 OPPOSED_SHARE = 0.5
 """Share of a line's length that must oppose another line for both to close the street."""
 _MOST_PAIRS = 20_000
@@ -106,7 +106,7 @@ def _refuse_all_closed(rules: list[Rule], free: Any, scope: Scope) -> None:
 
 
 def weekdays(scope: Scope) -> list[int]:
-    """Return the weekdays that the scope has, Monday = 0."""
+    """Return the weekdays that occur in the days of the scope, Monday = 0."""
     if scope.first_day is None or scope.last_day is None:
         return list(range(7))
     days = min((scope.last_day - scope.first_day).days + 1, 7)

@@ -93,13 +93,13 @@ def editor_page(scope: Scope, roads: RoadMap | None = None, features: list[Any] 
         "file": name or "rules.geojson",
     }
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    return environment.from_string(_own("editor.html.j2")).render(
+    return environment.from_string(_web_file("editor.html.j2")).render(
         scope=scope,
         with_roads=roads is not None,
         classes=[name for name in ROAD_CLASSES if name != "unknown"],
         days=DAYS,
-        css=Markup(asset("base.css") + asset("map.css") + _own("editor.css")),
-        js=Markup(asset("map.js") + "".join(_own(script) for script in _SCRIPTS)),
+        css=Markup(asset("base.css") + asset("map.css") + _web_file("editor.css")),
+        js=Markup(asset("map.js") + "".join(_web_file(script) for script in _SCRIPTS)),
         data_json=Markup(script_json(data)),
     )
 
@@ -156,5 +156,5 @@ def _map_facts(roads: RoadMap, scope: Scope) -> dict[str, Any]:
     }
 
 
-def _own(name: str) -> str:
+def _web_file(name: str) -> str:
     return (resources.files("wayveil.rules") / "web" / name).read_text(encoding="utf-8")

@@ -89,7 +89,7 @@ def _polygon(rings: list[np.ndarray], scope: Scope) -> Any:
     """Return a polygon in metres, as drawn; longitudes are not wrapped, so that each ring stays in one piece."""
     import shapely
 
-    metre = _turn_m(scope) / 360.0
+    m_per_deg = _turn_m(scope) / 360.0
     rings_m = []
     shell_middle = None
     for ring in rings:
@@ -101,7 +101,7 @@ def _polygon(rings: list[np.ndarray], scope: Scope) -> Any:
             shell_middle = middle
         lon = lon - 360.0 * np.round((middle - shell_middle) / 360.0)
         y = scope.to_metres(np.zeros(len(ring)), ring[:, 1])[1]
-        rings_m.append(np.column_stack([(lon - scope.west) * metre, y]))
+        rings_m.append(np.column_stack([(lon - scope.west) * m_per_deg, y]))
     return shapely.Polygon(rings_m[0], rings_m[1:])
 
 

@@ -62,9 +62,9 @@ def clock_seconds(text: str) -> float:
 
 
 def hours(start: str | None = None, end: str | None = None, days: str | Sequence[str] | None = None) -> Hours:
-    """Return the hours of a rule: from `start` to `end` on `days`, over midnight if `end` is not after `start`.
+    """Return the hours of a rule: from `start` to `end` on `days`, past midnight if `end` is not after `start`.
 
-    A window that runs over midnight belongs to the day on which it starts.
+    A window that runs past midnight belongs to the day on which it starts.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class MaxDuration(Rule):
     limit_s: float
     name: str = "max_duration"
     margin: float = 1.0
-    """Seconds by which the penalty stays below the limit."""
+    """Seconds below the limit at which the penalty begins."""
 
     def describe(self) -> str:
         """Return the rule in plain words."""

@@ -29,7 +29,7 @@ class MinSpeed(Rule):
     limit_mps: float
     name: str = "min_speed"
     margin: float = 0.01
-    """Share of the limit by which the penalty stays above it."""
+    """Share of the limit above it at which the penalty begins."""
 
     def describe(self) -> str:
         """Return the rule in plain words."""

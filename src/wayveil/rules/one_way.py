@@ -55,8 +55,8 @@ class OneWay(Rule):
 
     that is: some piece within the width is run against, and (for a map) all others within the width are as well, so
     that a two-way street nearby excuses the step. penalty = ReLU(margin + min(length − 10 m, wrong at the ends)); for a
-    map the middle of the step counts as a third position, because a step may turn round a block between two points.
-    Every part is continuous, so the penalty is, and it is about the metres to the nearest legal step.
+    map the middle of the step counts as a third position, because a step may go round a block between two points.
+    Every part is continuous, so the penalty is too; it is about the distance in metres to the nearest legal step.
     """
 
     segments: Segments
@@ -69,7 +69,7 @@ class OneWay(Rule):
     margin: float = 2.0
     """Margin of the penalty in metres."""
     slack: float = 0.0
-    """Metres from a violation that already count as one; see `stricter`."""
+    """A step that is closer to a violation than this (metres) already counts as one; see `stricter`."""
 
     def describe(self) -> str:
         """Return the rule in plain words."""
@@ -150,7 +150,10 @@ class OneWay(Rule):
     def _wrong_numpy(
         self, motion: Motion, dx: np.ndarray, dy: np.ndarray, length: np.ndarray, margin: float
     ) -> np.ndarray:
-        """Return wrong + margin where that is positive and any other value elsewhere; steps are dropped early."""
+        """Return wrong + margin where that is positive, and some value that is not positive elsewhere.
+
+        Positions along a step are looked up only while the step can still be wrong.
+        """
         wrong = np.where(motion.joins, length - SHORTEST_STEP_M, -FAR_M) + margin
         for share in self._positions:
             steps = np.flatnonzero(wrong > 0)

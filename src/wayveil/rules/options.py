@@ -16,9 +16,9 @@ RULE_NAMES = ("closed", "speed_limit", "one_way", "stay_within", "min_speed", "m
 _OPTIONS = ("rule", "name", "from", "to", "days", "kmh", "minutes", "hours", "width_m", "classes")
 _LISTS = ("days", "classes")
 MOST_LETTERS = {"name": 200, "from": 20, "to": 20}
-"""Longest texts."""
+"""Maximum number of letters of each text."""
 MOST_WORDS = 50
-"""Longest lists."""
+"""Maximum number of entries of a list."""
 WIDTHS_M = (1, 1000)
 """Smallest and largest width of a street."""
 
@@ -100,7 +100,7 @@ class MaxDurationOptions(Options):
     hours: Annotated[float, Field(gt=0)] | None = None
 
     @model_validator(mode="after")
-    def _one_of_both(self) -> MaxDurationOptions:
+    def _exactly_one(self) -> MaxDurationOptions:
         if (self.minutes is None) == (self.hours is None):
             raise ValueError("give either minutes or hours")
         return self
@@ -170,7 +170,7 @@ def _fault(rule: str, error: ValidationError) -> str:
     if kind == "too_short":
         return f"{where} is an empty list; name at least one value, or leave {where} out"
     if kind == "too_long" and where in _LISTS:
-        return f"{where} is a list of more than {bounds['max_length']}"
+        return f"{where} has more than {bounds['max_length']} entries"
     if kind in ("too_long", "string_too_long"):
         return f"{where} is longer than {bounds['max_length']} letters"
     if where in _LISTS:

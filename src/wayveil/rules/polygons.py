@@ -92,7 +92,7 @@ def _few_edges(polygon: Any, grow: int) -> Any:
     size = max(east - west, north - south)
     simple, tolerance, moved = polygon, size / 20_000, 0.0
     while tolerance < size / 8:
-        # Simplifying moves the border by at most the tolerances together; the buffer makes the change one-sided.
+        # Simplifying moves the border by at most the sum of the tolerances; the buffer makes the change one-sided.
         simple, moved, tolerance = simple.simplify(tolerance), moved + tolerance, 2 * tolerance
         if _edge_count(simple) > 8 * MAX_EDGES:
             continue

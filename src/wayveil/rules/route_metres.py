@@ -13,7 +13,7 @@ from wayveil.rules.area import Area
 def metres_inside(lines: Polylines, area: Area) -> NDArray[np.float64]:
     """Return how many metres of each line lie inside the area: (lines,).
 
-    Of an area with very many corners the simpler outline counts, because an overlay costs time for every corner.
+    For an area with very many corners the simpler outline is used, because an overlay costs time for every corner.
     """
     import shapely
 

@@ -70,7 +70,7 @@ class Segments:
     """The lists, one after the other, the most important pieces of each cell first."""
 
     def cell_of(self, x: Array, y: Array, xp: ModuleType) -> Array:
-        """Place of each position's cell in `cells`, or their number where the cell has no piece."""
+        """Index in `cells` of the cell of each position; `len(cells)` where the cell has no piece."""
         column = xp.floor((x - self.west_m) / self.cell_m)
         row = xp.floor((y - self.south_m) / self.cell_m)
         on_grid = (column >= 0) & (column < self.columns) & (row >= 0) & (row < self.rows)
@@ -200,7 +200,7 @@ def _cells_along(
     ends: np.ndarray, low: np.ndarray, cell_m: float, columns: int, reach_m: float
 ) -> tuple[np.ndarray, np.ndarray]:
     """(piece, cell) pairs, sorted by cell, such that each cell within the reach of a piece is among them."""
-    # Points on the piece no further apart than half a cell; every cell that touches the square around one of them.
+    # Sample points on the piece, at most half a cell apart; a cell is listed if it is within `around` of one of them.
     length = np.hypot(ends[:, 2] - ends[:, 0], ends[:, 3] - ends[:, 1])
     steps = np.ceil(length / (cell_m / 2)).astype(np.int64) + 1
     if steps.sum() > _MOST_ENTRIES // 9:

@@ -32,7 +32,7 @@ class SpeedLimit(Rule):
     where: Area | Classes | None = None
     name: str = "speed_limit"
     margin: float = 0.01
-    """Share of the limit by which the penalty stays below it."""
+    """Share of the limit below it at which the penalty begins."""
     margin_m: float = 2.0
     """Metres by which the penalty reaches beyond the area or road."""
     slack: float = 0.0

@@ -92,14 +92,14 @@ def _frame(extents: Sequence[Extent], name: str) -> Scope | None:
     if not extents:
         return None
     west, south, east, north = _around(extents)
-    metre_north = 1 / (math.radians(1.0) * EARTH_RADIUS_M)
-    metre_east = metre_north / max(math.cos(math.radians((south + north) / 2)), 0.01)
-    margin_m = max(_LEAST_MARGIN_M, _MARGIN_SHARE * max((east - west) / metre_east, (north - south) / metre_north))
+    lat_per_m = 1 / (math.radians(1.0) * EARTH_RADIUS_M)
+    lon_per_m = lat_per_m / max(math.cos(math.radians((south + north) / 2)), 0.01)
+    margin_m = max(_LEAST_MARGIN_M, _MARGIN_SHARE * max((east - west) / lon_per_m, (north - south) / lat_per_m))
     try:
         return Scope.model_validate({
             "name": name,
-            "south": max(south - margin_m * metre_north, -85.0), "north": min(north + margin_m * metre_north, 85.0),
-            "west": _turned(west - margin_m * metre_east), "east": _turned(east + margin_m * metre_east),
+            "south": max(south - margin_m * lat_per_m, -85.0), "north": min(north + margin_m * lat_per_m, 85.0),
+            "west": _wrapped(west - margin_m * lon_per_m), "east": _wrapped(east + margin_m * lon_per_m),
         })  # fmt: skip
     except ValidationError:
         return None
@@ -126,5 +126,5 @@ def _around(extents: Sequence[Extent]) -> Extent:
     return first_west, min(extent[1] for extent in extents), east, max(extent[3] for extent in extents)
 
 
-def _turned(lon: float) -> float:
+def _wrapped(lon: float) -> float:
     return (lon + 180.0) % 360.0 - 180.0

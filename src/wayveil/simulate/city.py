@@ -25,7 +25,7 @@ _SMALLEST_KM, _LARGEST_KM = 2.0, 60.0
 
 @dataclass(frozen=True, eq=False)
 class Closure:
-    """An area that is closed to traffic on some days from one hour to another (over midnight if `to_h` < `from_h`)."""
+    """An area that is closed to traffic on some days from one hour to another (past midnight if `to_h` < `from_h`)."""
 
     name: str
     polygon: Any
@@ -126,17 +126,17 @@ def _box_of_size(size_km: tuple[float, float]) -> Scope:
     width_km, height_km = size_km
     if not all(_SMALLEST_KM <= side <= _LARGEST_KM for side in size_km):
         raise InputError(f"size_km must be two lengths between {_SMALLEST_KM:g} and {_LARGEST_KM:g} km.")
-    a_degree_km = math.radians(1.0) * EARTH_RADIUS_M / 1000
-    north = round(base.south + height_km / a_degree_km, 5)
+    degree_km = math.radians(1.0) * EARTH_RADIUS_M / 1000
+    north = round(base.south + height_km / degree_km, 5)
     middle = math.radians((base.south + north) / 2)
-    east = round(base.west + width_km / a_degree_km / math.cos(middle), 5)
+    east = round(base.west + width_km / degree_km / math.cos(middle), 5)
     return Scope.model_validate({
         "name": f"demo-city-{width_km:g}x{height_km:g}", "south": base.south, "west": base.west, "north": north,
         "east": east, "timezone": base.timezone, "first_day": base.first_day, "last_day": base.last_day,
     })  # fmt: skip
 
 
-def _bent(plan: Plan, polygon: Any) -> Any:
+def _warped(plan: Plan, polygon: Any) -> Any:
     import shapely
 
     ring = shapely.segmentize(polygon.exterior, 60.0)
@@ -172,7 +172,7 @@ def _closures(plan: Plan) -> tuple[Closure, ...]:
         pieces = [piece for piece in getattr(area, "geoms", [area]) if piece.area > 0]
         if pieces:
             largest = max(pieces, key=lambda piece: piece.area)
-            found.append(Closure(name, _bent(plan, largest), from_h, to_h, tuple(days)))
+            found.append(Closure(name, _warped(plan, largest), from_h, to_h, tuple(days)))
     return tuple(found)
 
 
@@ -213,7 +213,7 @@ def _homes(plan: Plan, streets: Streets, rng: np.random.Generator) -> NDArray[np
                     for d in plan.districts]) / math.hypot(plan.width_m, plan.height_m) * 2  # fmt: skip
     use = np.array([{"green": 0.05, "park": 0.02, "works": 0.2}.get(d.use, 1.0) for d in plan.districts])
     density = use * np.exp(rng.normal(0, 0.6, len(far)) - 0.9 * far)
-    polygons = [_bent(plan, district.polygon) for district in plan.districts]
+    polygons = [_warped(plan, district.polygon) for district in plan.districts]
     node, district = shapely.STRtree(polygons).query_nearest(shapely.points(streets.node_xy), all_matches=False)
     weight = np.zeros(len(streets.node_xy))
     weight[node] = density[district] * rng.gamma(1.5, size=len(node))
@@ -237,13 +237,13 @@ def _rules(closures: tuple[Closure, ...], streets: Streets, scope: Scope) -> dic
     if streets.oneway.any():
         features.append(_feature({"rule": "one_way", "name": "One-way streets of the map"}, None))
     features.append(_feature({"rule": "speed_limit", "name": "Speed limit", "kmh": LIMIT_KMH["motorway"]}, None))
-    small = [name for name in ("tertiary", "residential") if name in _names(streets)]
+    small = [name for name in ("tertiary", "residential") if name in _class_names(streets)]
     limit = {"rule": "speed_limit", "name": "Speed limit in small streets", "kmh": LIMIT_KMH["tertiary"]}
     features.append(_feature({**limit, "classes": small}, None))
     return {"type": "FeatureCollection", "features": features}
 
 
-def _names(streets: Streets) -> set[str]:
+def _class_names(streets: Streets) -> set[str]:
     return {ROAD_CLASSES[index] for index in np.unique(streets.road_class)}
 
 

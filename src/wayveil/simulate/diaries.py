@@ -28,11 +28,11 @@ _DAYS = (
     (0.06, 0.22, "leisure", (19.2, 22.4)),
     (0.03, 0.18, "leisure leisure", (11.2, 14.1, 17.4)),
 )
-"""Kinds of days; on the remaining days somebody stays at home. Round numbers in the range of travel surveys."""
+"""Kinds of days; on the remaining days a person stays at home. Round numbers in the range of travel surveys."""
 _RECORDED_TAIL = 0.9
-"""Exponent of the number of recorded days: half of the people have one or two, a few have all."""
+"""Exponent of the power law of the number of recorded days: half of the people have one or two, a few have all."""
 _PERSON_SD_H, _DEPARTURE_SD_H, _MOST_H = 0.4, 0.2, 0.45
-"""Spread of a person's usual hours, of a single departure around them, and the largest deviation of both."""
+"""Spread of a person's usual hours, of a single departure around them, and the largest deviation of either."""
 
 
 def draw_diaries(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
@@ -63,7 +63,7 @@ def draw_diaries(city: City, anchors: Anchors, batch: int, seed: int) -> Trips:
 
 
 def whole_days(trips: Trips, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The kept trips of days without a lost trip: a day begins and ends at home, so nobody jumps."""
+    """`kept`, without any trip of a day that has lost one: then every trip still starts where the last one ended."""
     if trips.day is None:
         return kept
     key = trips.user * (int(trips.day.max(initial=0)) + 1) + trips.day

@@ -13,8 +13,8 @@ from wayveil.simulate.streets import LIMIT_KMH, Streets
 SHORTEST_M = 400.0
 """Shortest route of a trip."""
 LONGEST_S = 5000.0
-"""Longest duration of a trip; below `people._LONGEST_S`, the time for which a route avoids areas that will close."""
-# Invented, in the range of phones and taxis.
+"""Longest duration of a trip; below `people._LOOKAHEAD_S`, the time for which a route avoids areas that will close."""
+# The numbers below are invented, in the range of phones and taxis.
 MOST_POINTS = 400
 """Maximum number of points of a trajectory."""
 _INTERVALS_S, _INTERVAL_SHARES = (8.0, 20.0, 40.0, 60.0), (0.07, 0.28, 0.38, 0.27)
@@ -65,7 +65,7 @@ def drive(
     mps = free_speed_mps(streets)[edge] * traffic_share(depart_hour, streets.road_class[edge], trip)
     mps *= np.clip(rng.normal(0.98, 0.09, n), 0.75, 1.08)[trip] * np.clip(rng.normal(1, 0.12, len(edge)), 0.6, 1.15)
     mps = np.minimum(mps, 0.93 * limit_mps(streets, edge))
-    # Waiting: at every third junction of main roads, briefly elsewhere.
+    # Waiting: at a quarter of the junctions of main roads, and for two seconds elsewhere.
     main = streets.road_class[edge] <= ROAD_CLASSES.index("tertiary")
     wait = np.where(main & (rng.random(len(edge)) < 0.25), rng.gamma(2.0, 9.0, len(edge)), 2.0)
     wait[streets.road_class[edge] == 0] = 0.0
@@ -106,7 +106,7 @@ def traffic_share(
 def sample(drives: Drives, which: NDArray[np.int64], rng: np.random.Generator, dense: bool = False) -> Fixes:
     """The GPS points of the trips `which`, at whole seconds.
 
-    With `dense`, points are a few seconds apart instead of at the device's own interval.
+    With `dense`, points are about ten seconds apart instead of at the device's own interval.
     """
     begin = drives.at_s[drives.offsets[which]]
     duration = drives.duration_s[which]
@@ -117,15 +117,15 @@ def sample(drives: Drives, which: NDArray[np.int64], rng: np.random.Generator, d
     interval = np.maximum(interval, (stop - start) / (MOST_POINTS - 20))
     if dense:
         interval = np.maximum(8.0, (stop - start) / (MOST_POINTS - 20))
-    room = np.ceil((stop - start) / interval * 1.6).astype(int) + 3
-    owner = ragged.owners(room)
+    most_fixes = np.ceil((stop - start) / interval * 1.6).astype(int) + 3
+    owner = ragged.owners(most_fixes)
     gap = np.exp(rng.normal(0, 0.02 if dense else 0.22, len(owner)))
     if not dense:
         gap *= np.where(rng.random(len(owner)) < 0.03, rng.uniform(1.5, 3.5, len(owner)), 1.0)  # lost fixes
     gap = np.maximum(np.floor(gap * interval[owner]), 1.0)
-    first = ragged.offsets_of(room)
-    run = np.cumsum(gap) - gap
-    at = start[owner] + run - np.repeat(run[first[:-1]], room)
+    first = ragged.offsets_of(most_fixes)
+    elapsed_s = np.cumsum(gap) - gap
+    at = start[owner] + elapsed_s - np.repeat(elapsed_s[first[:-1]], most_fixes)
     keep = at <= stop[owner]
     # Add a last fix at the end, unless there is one.
     ends = np.floor(stop)
@@ -168,6 +168,6 @@ def drift(
     for _ in range(2):
         values = rng.normal(size=place[-1] + 1)
         at_knot = place[owner] + knot
-        drift = values[at_knot] * (1 - share) + values[at_knot + 1] * share
-        result.append(np.clip(sigma[owner] * drift, -_MOST_NOISE_M, _MOST_NOISE_M))
+        error = values[at_knot] * (1 - share) + values[at_knot + 1] * share
+        result.append(np.clip(sigma[owner] * error, -_MOST_NOISE_M, _MOST_NOISE_M))
     return result[0], result[1]

@@ -50,7 +50,7 @@ class Behaviour:
     kinematics: bool = False
     """Trips stop at red lights, slow down in turns, accelerate and brake."""
     recorders: bool = False
-    """People have devices of several kinds: by time or by distance, with gaps and single errors."""
+    """People have devices of several kinds, which record by time or distance, with gaps and errors of single fixes."""
 
 
 USUAL = Behaviour()
@@ -155,9 +155,9 @@ def _batch(traffic: Traffic, batch: int, seed: int, behaviour: Behaviour) -> Tra
     city = traffic.city
     trips = (draw_diaries if behaviour.diaries else draw_trips)(city, traffic.anchors, batch, seed)
     rng = np.random.default_rng([seed, 4, batch])
-    ways = walk(traffic.router, trips.anchor, trips.node, trips.to_anchor, trips.closed, trips.driver_type)
+    routes = walk(traffic.router, trips.anchor, trips.node, trips.to_anchor, trips.closed, trips.driver_type)
     hour = city.scope.local_seconds(trips.depart_utc) / 3600 % 24
-    drives = (move if behaviour.kinematics else drive)(traffic.router, *ways, hour, rng)
+    drives = (move if behaviour.kinematics else drive)(traffic.router, *routes, hour, rng)
     duration = drives.duration_s
     window = city.scope.time_window()
     fits = (duration > _SHORTEST_S) & (duration <= LONGEST_S)
@@ -199,8 +199,8 @@ def _record(
 def _points(city: City, trips: Trips, which: NDArray[np.int64], fixes: Fixes) -> Trajectories:
     offsets, x, y, at_s = fixes
     scope = city.scope
-    inside = 0.5  # margin in metres, so that points rounded to 7 decimals stay in the box
-    x, y = np.clip(x, inside, scope.width_m - inside), np.clip(y, inside, scope.height_m - inside)
+    margin_m = 0.5  # so that points rounded to 7 decimals stay in the box
+    x, y = np.clip(x, margin_m, scope.width_m - margin_m), np.clip(y, margin_m, scope.height_m - margin_m)
     lon, lat = scope.to_degrees(x, y)
     t_utc = at_s + np.repeat(trips.depart_utc[which], np.diff(offsets))
     return Trajectories(offsets, np.round(lon, 7), np.round(lat, 7), np.floor(t_utc), trips.user[which])

@@ -10,14 +10,14 @@ from wayveil.simulate.routes import Router, free_speed_mps
 
 _PIECE_M = 20.0
 """Longest piece of a route with one speed at each end."""
-_ACCELERATION, _BRAKING, _SIDEWAYS = 1.5, 2.0, 2.0
-"""m/s²: what drivers use in towns."""
+_ACCELERATION, _BRAKING, _LATERAL = 1.5, 2.0, 2.0
+"""Accelerations that drivers use in towns, in m/s²."""
 _CORNER_M = 10.0
-"""Distance from a corner at which a turn begins; with the sideways acceleration it gives 16 km/h at a right angle."""
+"""Distance from a corner at which a turn begins; with the lateral acceleration it gives 16 km/h at a right angle."""
 _LIGHT_CHANCE, _RED_S = 0.3, (5.0, 45.0)
 """Chance of a red light at a junction of main roads, and how long it lasts."""
 _SLOWEST_MPS = 0.5
-"""Least mean speed on a piece between two stops."""
+"""Minimum mean speed on a piece, so that the time for one between two stops is finite."""
 
 
 def move(
@@ -55,35 +55,35 @@ def move(
     arc, stops = arc[kept], (red[arc] & last)[kept]
     xy, owner = streets.xy[vertex], trip[arc]
 
-    most = np.minimum(mps[arc], _corner_mps(xy, owner))
-    most[1:] = np.minimum(most[1:], np.where(owner[1:] == owner[:-1], mps[arc[1:]], np.inf))
+    cap_mps = np.minimum(mps[arc], _corner_mps(xy, owner))
+    cap_mps[1:] = np.minimum(cap_mps[1:], np.where(owner[1:] == owner[:-1], mps[arc[1:]], np.inf))
     ends = np.r_[True, owner[1:] != owner[:-1]] | np.r_[owner[1:] != owner[:-1], True]
-    most[ends | stops] = 0.0
+    cap_mps[ends | stops] = 0.0
     stops &= ~ends
-    xy, most, owner, stops = _cut(xy, most, mps[arc], owner, stops)
-    return _timed(xy, most, owner, np.where(stops, rng.uniform(*_RED_S, len(stops)), 0.0), n)
+    xy, cap_mps, owner, stops = _cut(xy, cap_mps, mps[arc], owner, stops)
+    return _timed(xy, cap_mps, owner, np.where(stops, rng.uniform(*_RED_S, len(stops)), 0.0), n)
 
 
 def _corner_mps(xy: NDArray[np.float64], owner: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Speed at each vertex at which a turn of its angle has the usual sideways acceleration."""
+    """The speed at which the turn at each vertex has the lateral acceleration `_LATERAL`; infinite at the ends."""
     speed = np.full(len(xy), np.inf)
     step = np.diff(xy, axis=0)
     heading = np.arctan2(step[:, 1], step[:, 0])
     turn = np.abs((np.diff(heading) + np.pi) % (2 * np.pi) - np.pi)
     inner = owner[2:] == owner[:-2]
     radius_m = _CORNER_M / np.maximum(np.tan(turn / 2), 1e-6)
-    speed[1:-1][inner] = np.sqrt(_SIDEWAYS * np.maximum(radius_m, 0.0))[inner]
+    speed[1:-1][inner] = np.sqrt(_LATERAL * np.maximum(radius_m, 0.0))[inner]
     return speed
 
 
 def _cut(
     xy: NDArray[np.float64],
-    most: NDArray[np.float64],
+    cap_mps: NDArray[np.float64],
     mps: NDArray[np.float64],
     owner: NDArray[np.int64],
     stops: NDArray[np.bool_],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64], NDArray[np.bool_]]:
-    """The same with vertices every `_PIECE_M`; `mps` is the speed on the piece that ends at a vertex."""
+    """The columns with a vertex at least every `_PIECE_M`; `mps` is the speed on the piece that ends at a vertex."""
     step = np.diff(xy, axis=0, prepend=xy[:1])
     step[np.r_[True, owner[1:] != owner[:-1]]] = 0.0
     pieces = np.maximum(np.ceil(np.hypot(*step.T) / _PIECE_M), 1).astype(np.int64)
@@ -92,24 +92,24 @@ def _cut(
     at_vertex = left < 1e-9
     return (
         xy[whole] - left[:, None] * step[whole],
-        np.where(at_vertex, most[whole], mps[whole]),
+        np.where(at_vertex, cap_mps[whole], mps[whole]),
         owner[whole],
         at_vertex & stops[whole],
     )
 
 
 def _timed(
-    xy: NDArray[np.float64], most: NDArray[np.float64], owner: NDArray[np.int64], wait_s: NDArray[np.float64], n: int
+    xy: NDArray[np.float64], cap_mps: NDArray[np.float64], owner: NDArray[np.int64], wait_s: NDArray[np.float64], n: int
 ) -> Drives:
     new_trip = np.r_[True, owner[1:] != owner[:-1]]
     step = np.hypot(*np.diff(xy, axis=0, prepend=xy[:1]).T)
     step[new_trip] = 0.0
     along_m = np.cumsum(step)
-    squared = np.minimum.accumulate(most**2 - 2 * _ACCELERATION * along_m) + 2 * _ACCELERATION * along_m
+    squared = np.minimum.accumulate(cap_mps**2 - 2 * _ACCELERATION * along_m) + 2 * _ACCELERATION * along_m
     squared = np.minimum.accumulate((squared + 2 * _BRAKING * along_m)[::-1])[::-1] - 2 * _BRAKING * along_m
     speed = np.sqrt(np.maximum(squared, 0.0))
     seconds = step / np.maximum((speed + np.r_[0.0, speed[:-1]]) / 2, _SLOWEST_MPS)
-    # A stop is its vertex twice: on arrival and on departure.
+    # The vertex of a stop occurs twice: on arrival and on departure.
     times = 1 + (wait_s > 0)
     source, again = ragged.owners(times), ragged.ranks(times) == 1
     seconds = np.where(again, wait_s[source], seconds[source])

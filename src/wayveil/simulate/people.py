@@ -9,18 +9,18 @@ from wayveil.core import ragged
 from wayveil.core.week import DAY_S, WEEK_S
 from wayveil.simulate.city import City
 
-# All of these are invented.
+# All of the following numbers are invented.
 USERS_PER_BATCH = 2048
 """Residents drawn at a time."""
 MOST_TRIPS_PER_USER = 140
 """Maximum number of trips of a resident."""
-_ANCHORS_AT_MOST = 130
-"""Maximum number of places that residents visit."""
+_ANCHORS = 130
+"""About the number of places that residents visit; a city with many hot spots has more."""
 _TAIL = 1.25
-"""Exponent of the number of trips per resident."""
+"""Exponent of the power law of the number of trips per resident."""
 _REACH_M = 4500.0
 """Distance over which the attraction of a place falls by a factor of e."""
-_LONGEST_S = 5400.0
+_LOOKAHEAD_S = 5400.0
 """Time after departure for which a route avoids areas that will close."""
 
 # Slots of a day: middle and spread of the departure (hours), weight on weekdays and on weekends.
@@ -40,12 +40,13 @@ _HALF_WINDOW_H = np.array([1.1, 0.9, 0.9, 0.9, 1.1, 1.4])
 
 @dataclass(frozen=True, eq=False)
 class Trips:
-    """One row per trip, sorted by user and departure; `anchor` is an index into the anchors."""
+    """One row per trip, sorted by user and departure: between `node` and an anchor, given by its index."""
 
     user: NDArray[np.int64]
     anchor: NDArray[np.int64]
     node: NDArray[np.int64]
     to_anchor: NDArray[np.bool_]
+    """Whether it goes from `node` to the anchor; otherwise it goes back."""
     depart_utc: NDArray[np.float64]
     driver_type: NDArray[np.int64]
     closed: NDArray[np.int64]
@@ -66,7 +67,7 @@ class Anchors:
 def place_anchors(city: City, rng: np.random.Generator) -> Anchors:
     """Junctions around the hot spots, and some in residential areas, with heavy-tailed weights."""
     xy = city.streets.node_xy
-    per_spot = max(2, min(_ANCHORS_AT_MOST * 3 // 4 // len(city.hot_spots), 12))
+    per_spot = max(2, min(_ANCHORS * 3 // 4 // len(city.hot_spots), 12))
     nodes, work, leisure = [], [], []
     for spot in city.hot_spots:
         target = np.array([spot.x_m, spot.y_m]) + rng.normal(0, spot.spread_m, (per_spot, 2))
@@ -75,7 +76,7 @@ def place_anchors(city: City, rng: np.random.Generator) -> Anchors:
             nodes.append(int(np.argmin(((xy - place) ** 2).sum(axis=1))))
             work.append(weight * (1 - spot.leisure))
             leisure.append(weight * spot.leisure)
-    corners = rng.choice(len(xy), max(8, _ANCHORS_AT_MOST // 4), p=city.home_weight)  # shops and friends
+    corners = rng.choice(len(xy), max(8, _ANCHORS // 4), p=city.home_weight)  # shops and friends
     nodes += corners.tolist()
     work += [0.06] * len(corners)
     leisure += (0.2 * rng.gamma(0.7, size=len(corners))).tolist()
@@ -141,7 +142,7 @@ def closed_bits(city: City, depart_utc: NDArray[np.float64]) -> NDArray[np.int64
     """Which closures apply at some time in the 90 minutes after each departure, as bits."""
     bits = np.zeros(len(depart_utc), np.int64)
     base = city.scope.local_seconds(depart_utc)
-    for ahead in np.arange(-300.0, _LONGEST_S + 900, 900.0):
+    for ahead in np.arange(-300.0, _LOOKAHEAD_S + 900, 900.0):
         week_s = (base + ahead) % WEEK_S
         for k, closure in enumerate(city.closures):
             bits |= closure.holds(week_s).astype(np.int64) << k
@@ -157,7 +158,7 @@ def days_of(city: City) -> tuple[int, float]:
 
 
 def weekday_of(city: City, first_s: float, day: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Weekday of each day, Monday is 0."""
+    """Weekday of each day; Monday is 0."""
     noon = first_s + day * DAY_S + 43_200
     return (city.scope.local_seconds(noon) // DAY_S).astype(int)
 
@@ -171,7 +172,7 @@ def _choose(log_weight: NDArray[np.float64], rng: np.random.Generator) -> NDArra
 def _pick_slots(
     count: NDArray[np.int64], roams: NDArray[np.bool_], days: int, first_s: float, rng: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """`count` different slots for each user, popular ones first, so that a user is never on two trips at once."""
+    """`count` different slots for each user, popular ones more often, so that a user's trips seldom overlap."""
     day = np.repeat(np.arange(days), len(_SLOTS))
     weekend = ((day + int(first_s // DAY_S) + 3) % 7) >= 5
     weight = np.where(weekend, np.tile(_SLOTS[:, 3], days), np.tile(_SLOTS[:, 2], days))

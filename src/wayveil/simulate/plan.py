@@ -135,7 +135,7 @@ def _bends(width_m: float, height_m: float, style: Style, rng: np.random.Generat
 
 
 def _river(width_m: float, height_m: float, centre: tuple[float, float], rng: np.random.Generator) -> Any:
-    """A winding line from the west to the east that passes below the centre."""
+    """A winding line from west to east that passes south of the centre."""
     import shapely
 
     x = np.linspace(-50, width_m + 50, 200)
@@ -149,7 +149,7 @@ def _river(width_m: float, height_m: float, centre: tuple[float, float], rng: np
 
 
 def _ring(width_m: float, height_m: float, centre: tuple[float, float]) -> Any:
-    """A ring around the inner city, open to two sides where the motorway leaves the box."""
+    """A ring around the inner city, with two branches on which the motorway leaves the box."""
     import shapely
 
     turn = np.linspace(0, 2 * math.pi, 121)

@@ -56,7 +56,7 @@ def record(drives: Drives, which: NDArray[np.int64], user: NDArray[np.int64], rn
         for name in ("interval_s", "distance_m", "jitter_m", "gap_chance")
     )
     duration_s = np.floor(drives.duration_s[which])
-    offsets, clock, metres, length_m = _ways(drives, which)
+    offsets, clock, metres, length_m = _corners(drives, which)
     by_distance = distance_m > 0
     # Numbers of fixes: the first, one per interval of time or distance, and one at the end.
     wanted = np.where(by_distance, length_m / np.maximum(distance_m, 1), duration_s / np.maximum(interval_s, 1))
@@ -82,7 +82,7 @@ def record(drives: Drives, which: NDArray[np.int64], user: NDArray[np.int64], rn
     return found, x + drift_x + jitter[0], y + drift_y + jitter[1], at
 
 
-def _ways(
+def _corners(
     drives: Drives, which: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """(offsets, seconds and metres since departure at the corners, length of each trip) of the trips `which`."""

@@ -36,7 +36,7 @@ class Arcs:
 
 
 def arcs_of(streets: Streets) -> Arcs:
-    """Both directions of each street, one of a one-way street."""
+    """Both directions of each street, but only one of a one-way street."""
     edges = np.arange(len(streets))
     both = edges[~streets.oneway]
     start, end = np.r_[streets.start, streets.end[both]], np.r_[streets.end, streets.start[both]]
@@ -49,7 +49,7 @@ def arcs_of(streets: Streets) -> Arcs:
 
 @dataclass(frozen=True, eq=False)
 class Router:
-    """Shortest-path trees to and from the anchors (homes and destinations), by closed areas and driver type.
+    """Shortest-path trees to and from the anchors, by closed areas and driver type.
 
     A tree is computed at first use.
     """
@@ -98,7 +98,7 @@ def make_router(city: City, anchors: NDArray[np.int64], rng: np.random.Generator
         [shapely.intersects(lines, closure.polygon.buffer(KEEP_AWAY_M)) for closure in city.closures], dtype=bool
     ).reshape(len(city.closures), len(streets))
     seconds = streets.length_m / free_speed_mps(streets)
-    # 8 s per junction, so that routes do not turn through many small streets; ramps and detours cost more
+    # 8 s per junction, so that routes do not zigzag through small streets; 25 s on a motorway, for its ramps
     junction = np.where(streets.road_class == 0, 25.0, 8.0)
     cost = np.array([(seconds + junction) * np.exp(rng.normal(0, 0.22, len(streets))) for _ in range(DRIVER_TYPES)])
     return Router(city, arcs_of(streets), anchors, blocked, cost)
@@ -119,7 +119,6 @@ def walk(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Routes between an anchor (by its number) and a node for many trips: (offsets, arcs); no arcs if unreachable."""
     n = len(anchor)
-    step = np.full((n, 0), -1, np.int64)
     here = node.astype(np.int64).copy()
     goal = router.anchors[anchor]
     columns = [here.copy()]
@@ -130,20 +129,20 @@ def walk(
     ]
     active = np.ones(n, bool)
     while active.any():
-        beyond = np.full(n, -1, np.int64)
+        onward = np.full(n, -1, np.int64)
         for rows, tree in groups:
             walking = rows[active[rows]]
-            beyond[walking] = tree[anchor[walking], here[walking]]
-        beyond[here == goal] = -1
-        active &= beyond >= 0
-        here = np.where(active, beyond, here)
+            onward[walking] = tree[anchor[walking], here[walking]]
+        onward[here == goal] = -1
+        active &= onward >= 0
+        here = np.where(active, onward, here)
         columns.append(np.where(active, here, -1))
-    step = np.column_stack(columns[:-1]) if len(columns) > 1 else np.column_stack(columns)
+    visited = np.column_stack(columns[:-1]) if len(columns) > 1 else np.column_stack(columns)
     arrived = here == goal
-    count = np.where(arrived, (step >= 0).sum(axis=1) - 1, 0)
+    count = np.where(arrived, (visited >= 0).sum(axis=1) - 1, 0)
     # routes from an anchor were followed backwards
     row, k, offsets = ragged.owners(count), ragged.ranks(count), ragged.offsets_of(count)
     backwards = ~to_anchor[row]
-    first = np.where(backwards, step[row, count[row] - k], step[row, k])
-    second = np.where(backwards, step[row, count[row] - k - 1], step[row, k + 1])
+    first = np.where(backwards, visited[row, count[row] - k], visited[row, k])
+    second = np.where(backwards, visited[row, count[row] - k - 1], visited[row, k + 1])
     return offsets, router.arcs.find(first, second)

@@ -51,18 +51,22 @@ def draw_streets(plan: Plan, style: Style, rng: np.random.Generator) -> Streets:
     box = shapely.box(0, 0, plan.width_m, plan.height_m)
     ring = None
     if plan.motorway is not None:
-        kept_free = plan.motorway.buffer(70)
-        lines = [(cut, name, way) for line, name, way in lines if not (cut := line.difference(kept_free)).is_empty]
+        lines = _outside(plan.motorway.buffer(70), lines)
         ring = plan.motorway.buffer(_CARRIAGEWAYS_M / 2, join_style="mitre").boundary.intersection(box)
     if plan.river is not None:
-        water = plan.river.buffer(_RIVER_M / 2 + 2)
-        lines = [(cut, name, way) for line, name, way in lines if not (cut := line.difference(water)).is_empty]
+        lines = _outside(plan.river.buffer(_RIVER_M / 2 + 2), lines)
         for side in (-_QUAY_M, _QUAY_M):
             lines.append((plan.river.offset_curve(side).intersection(box.buffer(-20)), "tertiary", False))
     lines += [(plan.primary, "primary", False), (_with_bridges(plan), "secondary", False)]
     if ring is not None:
         lines.append((ring, "motorway", True))
     return _finish(*_cut(lines), plan, rng)
+
+
+def _outside(area: Any, lines: list[tuple[Any, str, bool]]) -> list[tuple[Any, str, bool]]:
+    """The parts of the lines outside an area."""
+    cut = ((line.difference(area), name, one_way) for line, name, one_way in lines)
+    return [part for part in cut if not part[0].is_empty]
 
 
 def _with_bridges(plan: Plan) -> Any:
@@ -121,13 +125,13 @@ def _cut(lines: list[tuple[Any, str, bool]]) -> tuple[list[NDArray[np.float64]],
     """Cut all lines at their crossings; a piece takes the class and direction of the line it lies on."""
     import shapely
 
-    parts, names, ways = [], [], []
-    for geometry, name, way in lines:
+    parts, names, one_ways = [], [], []
+    for geometry, name, one_way in lines:
         for part in getattr(geometry, "geoms", [geometry]):
             if part.geom_type == "LineString" and part.length > 1:
                 parts.append(part)
                 names.append(name)
-                ways.append(way)
+                one_ways.append(one_way)
     noded = shapely.union_all(parts)
     pieces = np.array([piece for piece in noded.geoms if piece.length > 0.5], dtype=object)
     middles = shapely.line_interpolate_point(pieces, 0.5, normalized=True)
@@ -139,21 +143,22 @@ def _cut(lines: list[tuple[Any, str, bool]]) -> tuple[list[NDArray[np.float64]],
         line = np.asarray(piece.coords)
         source_line = parts[which]
         # the union may reverse a piece; a one-way street keeps the direction in which it was drawn
-        if ways[which] and source_line.project(shapely.Point(line[0])) > source_line.project(shapely.Point(line[-1])):
+        begin, end = (source_line.project(shapely.Point(line[at])) for at in (0, -1))
+        if one_ways[which] and begin > end:
             line = line[::-1]
         found.append(line)
-    return found, [names[which] for which in owner], [ways[which] for which in owner]
+    return found, [names[which] for which in owner], [one_ways[which] for which in owner]
 
 
 def _finish(
-    lines: list[NDArray[np.float64]], names: list[str], ways: list[bool], plan: Plan, rng: np.random.Generator
+    lines: list[NDArray[np.float64]], names: list[str], one_ways: list[bool], plan: Plan, rng: np.random.Generator
 ) -> Streets:
     """Join close ends to nodes, drop lanes of irregular districts at random, warp, and keep the connected part."""
     ends = np.array([[line[0], line[-1]] for line in lines])
     node_xy, code = _join(ends.reshape(-1, 2))
     start, end = code.reshape(-1, 2).T
     road_class = np.array([ROAD_CLASSES.index(name) for name in names], np.int8)
-    oneway = np.array(ways)
+    oneway = np.array(one_ways)
     keep = (start != end) & (rng.random(len(lines)) > _gaps(lines, road_class, plan))
     # Keep the widest of several streets between the same two junctions.
     order = np.argsort(road_class, kind="stable")
@@ -173,7 +178,7 @@ def _finish(
 
 
 def _join(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Ends nearer than a few metres are one junction, at their mean."""
+    """Ends within `_JOIN_M` of each other become one junction, at their mean."""
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
     from scipy.spatial import cKDTree
@@ -208,7 +213,7 @@ def _connected(
     from scipy.sparse import coo_matrix
     from scipy.sparse.csgraph import connected_components
 
-    motorway_like = oneway.copy()
+    drawn_oneway = oneway.copy()
     for attempt in range(2):
         both = keep & ~oneway
         a, b = np.r_[start[keep], end[both]], np.r_[end[keep], start[both]]
@@ -217,7 +222,7 @@ def _connected(
         largest = label == np.bincount(label).argmax()
         inside = largest[start] & largest[end]
         if attempt == 0:
-            oneway = motorway_like & inside
+            oneway = drawn_oneway & inside
     return keep & inside, oneway
 
 

@@ -63,11 +63,11 @@ def match_trips(
     usable = (on.link[begin] >= 0) & (on.link[begin + 1] >= 0) & (straight <= SETTINGS.longest_m)
     steps = begin[usable]
     step, link, forward, distance = find_paths(links, on, steps, straight[usable], progress)
-    whole = np.bincount(step, distance, minlength=max(len(x_m), 1))
-    duration = (t_utc[step + 1] - t_utc[step]) * distance / np.maximum(whole[step], 1e-9)
-    done = np.zeros(len(x_m), bool)
-    done[step] = True
-    share = float(straight[done[begin]].sum() / max(float(straight.sum()), 1e-9)) if len(begin) else 0.0
+    path_m = np.bincount(step, distance, minlength=max(len(x_m), 1))
+    duration = (t_utc[step + 1] - t_utc[step]) * distance / np.maximum(path_m[step], 1e-9)
+    matched = np.zeros(len(x_m), bool)
+    matched[step] = True
+    share = float(straight[matched[begin]].sum() / max(float(straight.sum()), 1e-9)) if len(begin) else 0.0
     return Drives(owner[step], link, forward, distance, duration, t_utc[step], share)
 
 

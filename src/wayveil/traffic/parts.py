@@ -11,7 +11,7 @@ from wayveil.core.week import DAY_S
 from wayveil.errors import InputError
 
 USUAL = (0, 6, 10, 16, 20)
-"""Night, morning peak, midday, afternoon peak, evening: most releases measure place and hour jointly by these."""
+"""Night, morning peak, midday, afternoon peak, evening: most releases measure place and hour jointly by these parts."""
 ALL_DAY = "all day"
 
 

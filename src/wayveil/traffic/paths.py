@@ -51,7 +51,7 @@ class OnLinks:
 class _Steps:
     """Steps from a place on one link to a place on another."""
 
-    number: Ints
+    point: Ints
     """Index of the point at which each begins."""
     from_link: Ints
     to_link: Ints
@@ -65,7 +65,7 @@ class _Steps:
     """Longest path that is accepted."""
 
     def __len__(self) -> int:
-        return len(self.number)
+        return len(self.point)
 
     def take(self, index: NDArray[np.generic]) -> "_Steps":
         """Some of the steps."""
@@ -74,7 +74,7 @@ class _Steps:
 
 @dataclass(frozen=True, eq=False)
 class _Network:
-    """The graph of the junctions; of links between the same two, the shortest."""
+    """The graph of the junctions; of several links between the same two, it keeps the shortest."""
 
     links: Links
     length_m: Floats
@@ -113,13 +113,14 @@ class _Network:
 
 @dataclass(frozen=True, eq=False)
 class _Labels:
-    """What is known of pairs of a step and a junction; made once, because clearing it costs more than a search."""
+    """What is known of pairs of a step and a junction; allocated once, because that costs more than a search."""
 
     metres: Floats
     """Infinite between two searches."""
     previous: NDArray[np.int32]
     """The junction before; -1 and -2 mean the two ends of the first link."""
     slot: NDArray[np.int32]
+    """Index of the edge that won, where several reach the same pair in one round."""
 
     @classmethod
     def of(cls, size: int) -> "_Labels":
@@ -131,19 +132,19 @@ Found = tuple[Ints, Ints, NDArray[np.bool_], Floats]
 """(step, link, forward, metres)."""
 
 
-def find_paths(links: Links, on: OnLinks, number: Ints, straight: Floats, progress: Progress) -> Found:
+def find_paths(links: Links, on: OnLinks, point: Ints, straight: Floats, progress: Progress) -> Found:
     """All links on the path of each step that has one."""
     network, labels = _Network.of(links), _Labels.of(max(SETTINGS.labels_at_once, links.junctions))
     rest = _Steps(
-        number, on.link[number], on.link[number + 1], on.along_m[number], on.along_m[number + 1], on.place[number + 1],
+        point, on.link[point], on.link[point + 1], on.along_m[point], on.along_m[point + 1], on.place[point + 1],
         SETTINGS.detour * straight + SETTINGS.slack_m,
     )  # fmt: skip
     ahead = rest.to_m - rest.from_m
     direct = (rest.from_link == rest.to_link) & ((ahead >= 0) | ~links.oneway[rest.from_link])
-    found = [(number[direct], rest.from_link[direct], ahead[direct] >= 0, np.abs(ahead[direct]))]
+    found = [(point[direct], rest.from_link[direct], ahead[direct] >= 0, np.abs(ahead[direct]))]
     rest, straight = rest.take(~direct), straight[~direct]
     limits = (*SETTINGS.first, (SETTINGS.detour, SETTINGS.slack_m))
-    for turn, (detour, slack_m) in enumerate(limits):
+    for stage, (detour, slack_m) in enumerate(limits):
         limited = replace(rest, limit_m=np.minimum(detour * straight + slack_m, rest.limit_m))
         missed, done = [np.zeros(0, np.int64)], 0
         for index, batch in _batches(network, limited):
@@ -153,7 +154,7 @@ def find_paths(links: Links, on: OnLinks, number: Ints, straight: Floats, progre
                 good[part] = True
             missed.append(index[~good])
             done += len(batch)
-            progress("matching trips to streets", (turn + done / len(limited)) / len(limits))
+            progress("matching trips to streets", (stage + done / len(limited)) / len(limits))
         again = np.concatenate(missed)
         rest, straight = rest.take(again), straight[again]
     step, link, forward, metres = (np.concatenate(column) for column in zip(*found))
@@ -162,7 +163,7 @@ def find_paths(links: Links, on: OnLinks, number: Ints, straight: Floats, progre
 
 
 def _batches(network: _Network, steps: _Steps) -> Iterator[tuple[Ints, _Steps]]:
-    """Steps of similar length from the same square, with their positions: a search then needs a part of the network."""
+    """Steps of similar length from the same square, and their indices: a search then needs only part of the network."""
     if len(steps) == 0:
         return
     size = np.rint(np.log2(steps.limit_m))
@@ -216,7 +217,7 @@ def _search(network: _Network, steps: _Steps, labels: _Labels) -> Iterator[tuple
         good = np.flatnonzero(total <= chosen.limit_m)
         left, (at, before, after) = _walk_back(previous, good, end.node[entry[good], good])
         code = network.link_between(near[before], near[after])
-        step = chosen.number[good]
+        step = chosen.point[good]
         yield part[good], [
             (step, chosen.from_link[good], left == 0, begin.metres[left, good]),
             (step, chosen.to_link[good], entry[good] == 0, end.metres[entry[good], good]),

@@ -37,17 +37,17 @@ def street_table(basis: Basis, roads: RoadMap, progress: Progress = quiet) -> tu
     progress("matching trips to streets", 0.0)
     drives = match_trips(links, prepared.offsets, prepared.x_m, prepared.y_m, prepared.t_utc, progress)
     # 2·link forwards, 2·link + 1 backwards.
-    way = 2 * drives.link + ~drives.forward
-    used = np.unique(way)
-    row = np.searchsorted(used, way)
+    directed_link = 2 * drives.link + ~drives.forward
+    used = np.unique(directed_link)
+    row = np.searchsorted(used, directed_link)
     part = basis.parts.index(local_hour(scope, drives.t_utc))
-    ways = _Ways(used, row, links.length_m[used // 2], drives)
+    directed = _DirectedLinks(used, row, links.length_m[used // 2], drives)
     traffic, pace = (errors[used // 2] for errors in _errors(basis, links))
     speed = np.hypot(np.hypot(pace, basis.uncertainty.scale(MeanSpeed)), MODEL.speed)
     tables = []
     for period in basis.periods():
         figures, speeds = _figures(
-            basis, ways, period.of(part),
+            basis, directed, period.of(part),
             np.hypot(np.hypot(traffic, MODEL.street), period.relative), speed,
         )  # fmt: skip
         tables.append({
@@ -59,7 +59,7 @@ def street_table(basis: Basis, roads: RoadMap, progress: Progress = quiet) -> tu
 
 
 @dataclass(frozen=True, eq=False)
-class _Ways:
+class _DirectedLinks:
     """Links by direction (2·link, or 2·link + 1 backwards) that trips use."""
 
     used: Ints
@@ -81,18 +81,18 @@ def _rows(links: Links, roads: RoadMap, used: Ints) -> dict[str, NDArray[np.gene
 
 
 def _figures(
-    basis: Basis, ways: "_Ways", inside: NDArray[np.bool_] | slice, traffic: Floats, pace: Floats
+    basis: Basis, directed: "_DirectedLinks", inside: NDArray[np.bool_] | slice, traffic: Floats, pace: Floats
 ) -> tuple[Figures, Figures]:
-    """Traffic and mean speed of each way, with the relative errors of the traffic and of the speed.
+    """Traffic and mean speed of each directed link, with the relative errors of the traffic and of the speed.
 
     Few trips may all have been slow, for example at a red light, so their speed is at least as uncertain as that of as
     many trips at the mean speed of all streets.
     """
     distance, time = (
-        np.bincount(ways.row[inside], column[inside], minlength=len(ways.used))
-        for column in (ways.drives.distance_m, ways.drives.duration_s)
+        np.bincount(directed.row[inside], column[inside], minlength=len(directed.used))
+        for column in (directed.drives.distance_m, directed.drives.duration_s)
     )
-    trips = distance / np.maximum(ways.length_m, 1e-6)
+    trips = distance / np.maximum(directed.length_m, 1e-6)
     speed = 3.6 * np.divide(distance, time, out=np.full(len(trips), np.nan), where=time > 0)
     usual = 3.6 * distance.sum() / max(time.sum(), 1e-9)
     chance = (MODEL.trip_speed * np.maximum(speed, usual)) ** 2 / np.maximum(trips, 1.0)

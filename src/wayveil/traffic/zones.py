@@ -25,12 +25,12 @@ from wayveil.release import Release
 OUTSIDE = "outside"
 """Name of everything outside the zones."""
 MOST_ZONES = 1_000
-"""A matrix of a thousand zones has a million pairs; almost all of them would be noise."""
+"""Maximum number of zones: a matrix of a thousand has a million pairs, almost all of which would be noise."""
 _MOST_BYTES = 200 << 20
 """Maximum size of a file of zones, which is parsed in memory."""
 _NAMES = ("name", "zone", "zone_id", "id", "code", "label")
 """Columns that name a zone, in order of preference; case is ignored."""
-_BEGINNINGS = {".gpkg": b"SQLite format 3\0", ".fgb": b"fgb\x03", ".shp": b"\x00\x00\x27\x0a"}
+_SIGNATURES = {".gpkg": b"SQLite format 3\0", ".fgb": b"fgb\x03", ".shp": b"\x00\x00\x27\x0a"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +117,7 @@ def read_zones(path: Path) -> Zones:
     ending = path.suffix.lower()
     if ending in (".geojson", ".json"):
         return _of_geojson(path)
-    if ending in _BEGINNINGS:
+    if ending in _SIGNATURES:
         return _of_vector(path)
     raise InputError(f"Zones cannot be read from '{path.name}'; give a .geojson, .gpkg, .fgb or .shp file.")
 
@@ -145,7 +145,7 @@ def _of_vector(path: Path) -> Zones:
 
     pyogrio = gis()
     with open(path, "rb") as stream:
-        if not stream.read(16).startswith(_BEGINNINGS[path.suffix.lower()]):
+        if not stream.read(16).startswith(_SIGNATURES[path.suffix.lower()]):
             raise InputError(f"'{path.name}' is damaged, or is not in the expected format.")
     try:
         meta, _, shapes, values = pyogrio.raw.read(str(path.resolve()))

@@ -93,8 +93,8 @@ class PeopleReport:
         rows += [("overlapping trips", "", f"{self.overlaps:d}", ""), ("jumps", "", f"{self.jumps:d}", "")]
         if self.classifier is not None:
             rows += [("classifier (0.5 is best)", "", f"{self.classifier:.2f}", "")]
-        wide = max(len(row[0]) for row in rows)
-        lines = [f"{title:<{wide}}" + "".join(f"{cell:>11}" for cell in cells) for title, *cells in rows]
+        width = max(len(row[0]) for row in rows)
+        lines = [f"{title:<{width}}" + "".join(f"{cell:>11}" for cell in cells) for title, *cells in rows]
         return "\n".join([self.verdict, "", *(line.rstrip() for line in lines)])
 
 

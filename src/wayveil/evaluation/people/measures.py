@@ -93,6 +93,7 @@ def _visit_rank(trips: PeopleTrips) -> tuple[NDArray[np.int64], Floats]:
 
 
 def _continuous(trips: PeopleTrips) -> tuple[NDArray[np.int64], Floats]:
+    """1 for a trip that starts within `CONTINUOUS_M` of the end of the one before, otherwise 0."""
     return trips.person[trips.later], (trips.apart_m <= CONTINUOUS_M).astype(np.float64)
 
 

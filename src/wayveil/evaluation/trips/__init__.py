@@ -1,4 +1,4 @@
-"""How natural single trips are, and what a model learns from them. Trusted side: this reads the private data.
+"""How realistic single trips are, and what a model learns from them. Trusted side: this reads the private data.
 
 `evaluate_trips(real, synthetic, scope)` distinguishes real from synthetic trips with a classifier, compares features of
 trips, trains models on the synthetic trips and tests them on real ones, and compares street flows, speeds and stays.

@@ -27,7 +27,7 @@ from wayveil.evaluation.trips.tasks import next_cell_accuracy, travel_time_error
 from wayveil.progress import Progress, quiet
 
 Pair = tuple[float | None, float | None]
-"""A score and its floor; None where the data do not allow it."""
+"""A score and its floor; None where the data does not allow it."""
 Pairs = dict[str, Pair]
 
 
@@ -44,7 +44,7 @@ def evaluate_trips(
 
     The real trips are split into two random halves. The first is the reference; the synthetic trips and, as the floor,
     the second half are compared with it, with as many trips each (at most 10,000; 3,000 for the classifier). The split
-    is fixed, so equal data give equal scores.
+    is fixed, so equal data gives equal scores.
 
     Parameters
     ----------

@@ -16,10 +16,10 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Features = dict[str, Floats]
 """Feature -> one value per trip."""
-_WAY_STEP_M = 100.0
+_PATH_STEP_M = 100.0
 """Metres between points along a path, and the side of a cell."""
 _MOVED_M = 2.0
-"""The direction of a shorter step is that of the measurement error."""
+"""Metres: the direction of a shorter step is that of the measurement error."""
 _SAME_PLACE_M = 1.5
 """Metres: shorter steps count as standing still; coordinates are rounded to about a metre."""
 _STRAIGHT_DEG, _SHARP_DEG, _REVERSAL_DEG = 3, 45, 150
@@ -39,7 +39,7 @@ def features(paths: Paths, rest: Paths, matched: Matched | None, with_time: bool
     `rest` are real trips for the number of starts and ends around a place; `matched` are the roads at the points.
     """
     steps = steps_of(paths)
-    groups = {"shape": {**_extent(paths, steps), **_way(paths), **_points(steps)}}
+    groups = {"shape": {**_extent(paths, steps), **_path(paths), **_points(steps)}}
     if with_time:
         groups["speed"] = {**_speed(paths, steps), **_standing(paths, steps), **_rhythm(paths, steps)}
         groups["recording"] = _recording(paths, steps)
@@ -78,9 +78,9 @@ def _variation(column: Floats, offsets: Ints) -> Floats:
     return rows.divided(rows.deviation(column, offsets), np.maximum(rows.mean(column, offsets), 0.1))
 
 
-def _way(paths: Paths) -> Features:
+def _path(paths: Paths) -> Features:
     """The path itself, at steps of 100 m, however the device recorded it."""
-    line = every_metres(paths, _WAY_STEP_M)
+    line = every_metres(paths, _PATH_STEP_M)
     dx, dy, offsets = segments(line)
     heading = np.arctan2(dy, dx)
     turn, turn_offsets = turns(heading, offsets)
@@ -107,7 +107,7 @@ def _way(paths: Paths) -> Features:
 def _returns(x_m: Floats, y_m: Floats, offsets: Ints) -> Features:
     """Shares of 100 m cells that a trip enters again, and of moves between cells that it also makes backwards."""
     count = len(offsets) - 1
-    owner, cell = ragged.owners(np.diff(offsets)), cell_codes(x_m, y_m, _WAY_STEP_M)
+    owner, cell = ragged.owners(np.diff(offsets)), cell_codes(x_m, y_m, _PATH_STEP_M)
     _, cell = np.unique(cell, return_inverse=True)
     new = np.r_[True, (cell[1:] != cell[:-1]) | (owner[1:] != owner[:-1])][: len(cell)]
     owner, cell = owner[new], cell[new]

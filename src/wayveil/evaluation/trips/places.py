@@ -41,16 +41,16 @@ def _speed_error(real: tuple[Ints, Floats, Floats], other: tuple[Ints, Floats, F
     tables = []
     for at, (_, length_m, time_s) in ((code[:split], real), (code[split:], other)):
         tables.append([np.bincount(at, weight, minlength=len(known)) for weight in (None, length_m, time_s)])
-    (steps_a, way_a, time_a), (steps_b, way_b, time_b) = tables
+    (steps_a, length_a, time_a), (steps_b, length_b, time_b) = tables
     kept = (steps_a >= SETTINGS.fewest_steps) & (steps_b >= SETTINGS.fewest_synthetic_steps)
     if kept.sum() < _FEWEST_BINS:
         return None
-    difference = np.abs(way_a[kept] / time_a[kept] - way_b[kept] / time_b[kept]) * 3.6
+    difference = np.abs(length_a[kept] / time_a[kept] - length_b[kept] / time_b[kept]) * 3.6
     return float(np.average(difference, weights=time_a[kept]))
 
 
 def inward_error(real: Paths, other: Paths) -> float | None:
-    """RMSE in km of the mean movement towards the centre by part of the day, relative to that of the whole day.
+    """RMSE in km of the mean movement towards the centre by part of the day, minus that of the whole day.
 
     The centre is the median position of the real trips.
     """
@@ -65,7 +65,7 @@ def inward_error(real: Paths, other: Paths) -> float | None:
 
 
 def _inward(paths: Paths, centre: tuple[float, float]) -> tuple[Floats, Floats]:
-    """Sum of the kilometres that trips come closer to the centre, and their number, by part of the day."""
+    """Sum of the kilometres by which trips come closer to the centre, and the number of trips, by part of the day."""
     distance_m = np.hypot(paths.x_m - centre[0], paths.y_m - centre[1])
     closer_km = (distance_m[paths.first] - distance_m[paths.last]) / 1000
     part = np.digitize(paths.start_clock_s / 3600, DAY_PARTS_H)
@@ -90,7 +90,7 @@ def stays_per_100(paths: Paths) -> float:
 
 
 def _may_stay(paths: Paths) -> Ints:
-    """Points whose trip is within reach of them when the time of a stay has passed: only these can begin one."""
+    """Points that a trip has not left by more than `stay_m` after `stay_s`: only these can begin a stay."""
     # One sorted axis for all trips: each begins a day after the one before has ended.
     owner = paths.owner
     elapsed = np.maximum(paths.t_utc - paths.t_utc[paths.first][owner], 0.0)

@@ -44,14 +44,14 @@ class TripEvaluation:
     trips: int
     """Trips of each side that were compared."""
     left_out: tuple[str, ...] = ()
-    """Scores that these data do not allow."""
+    """Scores that this data does not allow."""
 
     def __str__(self) -> str:
         """One line per score with its floor and conclusion, then one per telling feature."""
-        wide = max(map(len, self.scores), default=6)
-        lines = [f"{'score':<{wide}}    value    floor"]
+        width = max(map(len, self.scores), default=6)
+        lines = [f"{'score':<{width}}    value    floor"]
         for name, score in self.scores.items():
-            lines.append(f"{name:<{wide}}  {score.value:7.3f}  {score.floor:7.3f}  {score.conclusion}")
+            lines.append(f"{name:<{width}}  {score.value:7.3f}  {score.floor:7.3f}  {score.conclusion}")
         if self.telling:
             lines.append("features that differ most (median real, median synthetic, distance):")
         for feature in self.telling:

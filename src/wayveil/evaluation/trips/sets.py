@@ -19,7 +19,7 @@ them."""
 
 @dataclass(frozen=True, eq=False)
 class Sets:
-    """As many trips in each set, so that every sampling error is that of the floor.
+    """Equally many trips in each set, so that every score has the sampling error of its floor.
 
     Privacy: not private (trusted side only).
     """
@@ -46,7 +46,7 @@ def make_sets(real: Paths, synthetic: Paths, scope: Scope, seed: int = 0) -> Set
     half = len(real) // 2
     dense = max(len(paths.x_m) / max(len(paths), 1) for paths in (real, synthetic))
     size = min(half, len(synthetic), SETTINGS.most_trips, max(int(SETTINGS.most_points / dense), SETTINGS.fewest))
-    # A third of each half at least remains to count the starts and ends around a place.
+    # At least a third of each half remains to count the starts and ends around a place.
     classified = min(size, SETTINGS.most_classified, int(half * 2 / 3))
     one, other = order[:half], order[half : 2 * half]
     rest = np.r_[one[classified:], other[classified:]]

@@ -14,7 +14,7 @@ class Settings:
     most_classified: int = 3_000
     """Trips of each side for the classifier and the comparison of features."""
     fewest: int = 20
-    """Fewer trips of a side than this say nothing about a population."""
+    """With fewer trips than this on one side, nothing can be said about a population."""
     folds: int = 5
     """Folds of the cross-validation of the classifier."""
     cell_m: float = 500.0
@@ -34,7 +34,7 @@ class Settings:
     fewest_steps: int = 30
     """Steps that a cell or an hour needs for a mean speed of the real trips."""
     fewest_synthetic_steps: int = 5
-    """Steps that it needs of the compared trips."""
+    """Steps that a cell or an hour needs for a mean speed of the compared trips."""
     stay_m: float = 100.0
     """Radius of a stay around its first point."""
     stay_s: float = 300.0
@@ -42,7 +42,7 @@ class Settings:
     telling: int = 8
     """Number of features listed as those that differ most."""
     alike: float = 0.9
-    """Features with a higher rank correlation say the same; only the more telling one is listed."""
+    """Features with a higher rank correlation carry the same information; only the one that differs more is listed."""
 
 
 SETTINGS = Settings()

@@ -15,14 +15,14 @@ FLOWS = ("link_flow", "street_flow", "directed_street_flow")
 def flow_codes(paths: Paths, matched: Matched) -> dict[str, tuple[Ints, Ints]]:
     """For each kind of flow: the trip and the street of every point on a street.
 
-    A link is a road of the map. A street is one of four directions in a cell of 250 m: two lanes that a map draws
-    apart, or two halves of a link, are one street.
+    A link is a road of the map. A street is one of four directions in a cell of 250 m: carriageways that a
+    map draws separately, or two halves of a link, are one street.
     """
     on = (matched.road >= 0) & (matched.distance_m < SETTINGS.on_road_m)
     trip, heading = paths.owner[on], matched.heading[on]
     axis = np.floor((heading % np.pi) / (np.pi / 4) + 0.5).astype(np.int64) % 4
     stretch = cell_codes(paths.x_m[on], paths.y_m[on], SETTINGS.stretch_m) * 4 + axis
-    # A road's polyline may run either way: the direction of travel itself says which of the two it is.
+    # A road's polyline may run either way, so the direction of travel itself decides which way is forward.
     flipped = np.floor((heading % (2 * np.pi)) / (np.pi / 4) + 0.5).astype(np.int64) % 8 >= 4
     forward = (matched.angle[on] <= np.pi / 2) != flipped
     return {

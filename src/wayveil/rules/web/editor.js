@@ -108,7 +108,7 @@
     const feature = { type: "Feature", properties, geometry: drawnShape(tool, draft) };
     setTool("select");
     selected = features.length;
-    commit([...features, feature], "Added. The form sets its name, hours or speed.");
+    commit([...features, feature], "Added. Set its name, hours or speed in the form.");
   }
 
   // ---- Selecting and moving corners
@@ -130,7 +130,7 @@
 
   function deleteCorner() {
     const { path, k } = corner, places = pathsOf(shape())[path].places.filter((_, i) => i !== k), geometry = withPath(shape(), path, places);
-    if (!geometry) { say("A shape needs its last corners; delete the rule instead.", true); return; }
+    if (!geometry) { say("A shape needs these corners; delete the rule instead.", true); return; }
     corner = null;
     replaceSelected({ ...features[selected], geometry }, "Corner removed.");
   }
@@ -327,7 +327,7 @@
     for (const key of ["name", "from", "to", "kmh", "width_m"]) element("field-" + key).value = properties[key] ?? "";
     element("field-width_m").placeholder = String(properties.rule === "one_way" ? page.definition.one_way_width_m : page.definition.class_width_m);
     element("field-rule").value = properties.rule;
-    element("kmh-text").textContent = properties.rule === "min_speed" ? "Least mean speed, km/h" : "Speed limit, km/h";
+    element("kmh-text").textContent = properties.rule === "min_speed" ? "Minimum mean speed, km/h" : "Speed limit, km/h";
     let days = [];
     try { days = properties.days ? daysOf(listOf("days", properties.days, 50), page.definition) : []; } catch { /* the error is shown below */ }
     page.definition.days.forEach((_, k) => { element("day-" + k).checked = days.includes(k); });
@@ -367,7 +367,7 @@
     }[kind];
     if (draws()) setTool("select");
     selected = features.length;
-    commit([...features, { type: "Feature", properties, geometry: null }], "Added. The form sets its values.");
+    commit([...features, { type: "Feature", properties, geometry: null }], "Added. Set its values in the form.");
     element("field-name").focus();
   }
 
@@ -395,7 +395,7 @@
     history.markSaved();
     refresh();
     const count = check.problems.length;
-    if (count) say(`Saved ${fileName} with ${count} problem${count > 1 ? "s" : ""}: synthesize refuses the file until ${count > 1 ? "they are" : "it is"} mended.`, true);
+    if (count) say(`Saved ${fileName} with ${count} problem${count > 1 ? "s" : ""}: synthesize refuses the file until ${count > 1 ? "they are" : "it is"} fixed.`, true);
     else say(`Saved ${fileName}. Next: wayveil synthesize RELEASE --rules ${fileName}`);
   }
 

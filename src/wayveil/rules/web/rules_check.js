@@ -62,7 +62,7 @@ function listOf(key, value, most) {
   if (typeof words === "string") words = words.replace(/^[[\] ]+|[[\] ]+$/g, "").replace(/["']/g, "").split(",");
   if (!Array.isArray(words)) throw new Fault(`${key} must be a list of words`);
   if (words.length === 0) throw new Fault(`${key} is an empty list; name at least one value, or leave ${key} out`);
-  if (words.length > most) throw new Fault(`${key} is a list of more than ${most}`);
+  if (words.length > most) throw new Fault(`${key} has more than ${most} entries`);
   if (words.some((word) => typeof word !== "string" || word.length > 50)) throw new Fault(`${key} must be a list of words`);
   return words.map((word) => word.trim().toLowerCase());
 }
@@ -313,7 +313,7 @@ function shareAgainst(pieces, others, width, definition) {
 
 // ---- All rules
 
-// Problems of a list of features: [{ feature: its place from 0, or null for all together, text }]. `note` says what was
+// Problems of a list of features: [{ feature: its index from 0, or null for all together, text }]. `note` says what was
 // not checked.
 function checkRules(features, page) {
   const problems = [], rules = [], areas = { list: [], place: new Map() };

@@ -21,7 +21,7 @@ const round7 = (value) => Math.round(value * 1e7) / 1e7;
 
 // The areas inside the box of every combination of shapes, as a list of [set of shapes as booleans, square metres].
 // A shape is a list of parts, a part is a list of rings, and a part covers what its rings enclose an odd number of times.
-// The plane is cut into upright strips at every corner and every crossing; in a strip, edges do not cross, so they bound
+// The plane is cut into vertical strips at every corner and every crossing; in a strip, edges do not cross, so they bound
 // trapezoids.
 function overlapAreas(shapes, widthM, heightM) {
   const parts = [[[[0, 0], [widthM, 0], [widthM, heightM], [0, heightM]]]], owner = [-1];
@@ -52,7 +52,7 @@ function overlapAreas(shapes, widthM, heightM) {
   return [...areas.values()];
 }
 
-// The edges of a ring from left to right; upright ones bound no trapezoid.
+// The edges of a ring from left to right; vertical ones bound no trapezoid.
 function ringEdges(ring, part) {
   return ring.map((a, k) => [a, ring[(k + 1) % ring.length]]).filter(([a, b]) => a[0] !== b[0])
     .map(([a, b]) => (a[0] < b[0] ? { ax: a[0], ay: a[1], bx: b[0], by: b[1], part } : { ax: b[0], ay: b[1], bx: a[0], by: a[1], part }));
