@@ -32,7 +32,7 @@ def demo(tmp_path_factory):
 
 def test_the_demo_writes_every_file(demo):
     files = demo[0].files
-    assert all(file.stat().st_size > 0 for file in (*files.every, files.ledger))
+    assert all(file.stat().st_size > 0 for file in (*files.all_files, files.ledger))
     assert [step.name for step in demo[0].steps] == [
         "simulate", "check", "measure", "synthesize", "evaluate", "audit", "report", "report --internal",
     ]  # fmt: skip

@@ -106,10 +106,10 @@ def test_walks_of_dpt_prefer_the_direction_of_the_move_before():
     east, west, ways = 5, 3, np.array([0, 1, 2, 3, 5, 6, 7, 8])
     level = make_level(np.zeros(8, np.int64), ways, np.ones(8), np.array([8.0]), SYMBOLS)
     weight = dpt._table(level, 1)[np.zeros(40_000, np.int64)]
-    drawn = dpt._straight(weight, np.full(40_000, east), np.random.default_rng(0))
+    drawn = dpt._draw_symbols(weight, np.full(40_000, east), np.random.default_rng(0))
     times = np.bincount(drawn, minlength=9)
     assert times.argmax() == east
     assert times[east] / times[west] == pytest.approx(np.exp(2 * dpt.STRAIGHT), rel=0.1)
-    fresh = np.bincount(dpt._straight(weight, np.full(40_000, 4), np.random.default_rng(0)))
+    fresh = np.bincount(dpt._draw_symbols(weight, np.full(40_000, 4), np.random.default_rng(0)))
     assert fresh[ways] == pytest.approx(5_000, rel=0.1)
-    assert dpt._straight(weight[:3] * 0.0, np.full(3, 4), np.random.default_rng(0)).tolist() == [END] * 3
+    assert dpt._draw_symbols(weight[:3] * 0.0, np.full(3, 4), np.random.default_rng(0)).tolist() == [END] * 3

@@ -22,23 +22,23 @@ class Chain:
     probability: Floats
 
 
-def bridge(chain: Chain, start: Ints, end: Ints, cells: Ints, longest: int, rng: np.random.Generator) -> Ints:
-    """(walks, longest) states of all walks at once; -1 after `cells` states."""
+def bridge(chain: Chain, start: Ints, end: Ints, sizes: Ints, longest: int, rng: np.random.Generator) -> Ints:
+    """(walks, longest) states of all walks at once, `sizes` of them in each walk; -1 after the end."""
     target, probability = chain.target, chain.probability
     states = len(target)
-    steps = np.zeros((states, states))
-    np.add.at(steps, (np.repeat(np.arange(states), target.shape[1]), target.ravel()), probability.ravel())
+    transition = np.zeros((states, states))
+    np.add.at(transition, (np.repeat(np.arange(states), target.shape[1]), target.ravel()), probability.ravel())
     reach = [np.eye(states)]
     for _ in range(longest):
-        reach.append(reach[-1] @ steps)
+        reach.append(reach[-1] @ transition)
     reached = np.stack(reach)
     visited = np.full((len(start), longest), -1, np.int64)
     visited[:, 0] = current = start.copy()
-    for step in range(1, int(cells.max(initial=1))):
-        who = np.flatnonzero(cells > step)
-        ways = target[current[who]]
-        left = (cells[who] - 1 - step)[:, None]
-        weight = probability[current[who]] * reached[left, ways, end[who][:, None]]
-        current[who] = ways[np.arange(len(who)), draw_rows(weight, rng)]
-        visited[who, step] = current[who]
+    for step in range(1, int(sizes.max(initial=1))):
+        walking = np.flatnonzero(sizes > step)
+        next_states = target[current[walking]]
+        left = (sizes[walking] - 1 - step)[:, None]
+        weight = probability[current[walking]] * reached[left, next_states, end[walking][:, None]]
+        current[walking] = next_states[np.arange(len(walking)), draw_rows(weight, rng)]
+        visited[walking, step] = current[walking]
     return visited

@@ -17,7 +17,7 @@ Ints = NDArray[np.int64]
 LONGEST = 60
 """Cells of the longest walk."""
 _SCALINGS = 10
-"""Rounds in which the probabilities of ending are scaled to a given mean; they are cut at 1, so one is not enough."""
+"""Rounds that scale the probabilities of ending to a given mean; they are capped at 1, so one round is not enough."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,8 +32,8 @@ class Walks:
     def draw(self, n: int, rng: np.random.Generator, lengths: Floats | None = None) -> Ints:
         """(n, LONGEST) cells, NOTHING after the end.
 
-        With `lengths`, the weights of 1, 2, … cells, the lengths of walks have these proportions, and a walk is more
-        likely to end in a cell where many end.
+        `lengths` are weights of walks of 1, 2, … cells. If they are given, the lengths of walks have these proportions,
+        and a walk is more likely to end in a cell where many end.
         """
         target, exists = neighbour_table(self.across)
         exists = exists.copy()
@@ -50,11 +50,11 @@ class Walks:
             here = weight[at]
             if lengths is not None:
                 here[:, 4] = _weight_of_end(here, lengths[step - 1 :])
-            way = draw_rows(here, rng)
-            walking, at, way = walking[way != 4], at[way != 4], way[way != 4]
+            heading = draw_rows(here, rng)
+            walking, at, heading = walking[heading != 4], at[heading != 4], heading[heading != 4]
             if len(walking) == 0:
                 break
-            path[walking, step] = target[at, way]
+            path[walking, step] = target[at, heading]
         return path
 
 

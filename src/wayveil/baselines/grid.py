@@ -138,18 +138,18 @@ class Routes:
 
 
 def trace(offsets: Ints, x_m: Floats, y_m: Floats, grid: TwoLevelGrid, spacing_m: float) -> Routes:
-    """The leaves along each polyline, looked up at most `spacing_m` apart; in batches, so that memory stays flat."""
+    """The leaves along each polyline, looked up at most `spacing_m` apart; in batches, which bounds the memory."""
     sizes, leaves = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
     for begin in range(0, len(offsets) - 1, _TRACED_AT_ONCE):
-        some = offsets[begin : begin + _TRACED_AT_ONCE + 1]
-        points = slice(some[0], some[-1])
-        size, leaf = _trace_some(some - some[0], x_m[points], y_m[points], grid, spacing_m)
+        batch = offsets[begin : begin + _TRACED_AT_ONCE + 1]
+        points = slice(batch[0], batch[-1])
+        size, leaf = _trace_batch(batch - batch[0], x_m[points], y_m[points], grid, spacing_m)
         sizes.append(size)
         leaves.append(leaf)
     return Routes(ragged.offsets_of(np.concatenate(sizes)), np.concatenate(leaves))
 
 
-def _trace_some(offsets: Ints, x_m: Floats, y_m: Floats, grid: TwoLevelGrid, spacing_m: float) -> tuple[Ints, Ints]:
+def _trace_batch(offsets: Ints, x_m: Floats, y_m: Floats, grid: TwoLevelGrid, spacing_m: float) -> tuple[Ints, Ints]:
     """How many leaves each polyline passes, and which."""
     leaf, owner = grid.locate(x_m, y_m), ragged.owners(np.diff(offsets))
     moving = (owner[1:] == owner[:-1]) & (leaf[1:] != leaf[:-1])
@@ -179,7 +179,7 @@ def norm_sub(noisy: Floats, total: float) -> Floats:
 
 
 def draw_rows(weights: Floats, rng: np.random.Generator, count: int | None = None) -> Ints:
-    """One column of each row, in proportion to its weights; a row without weight draws evenly.
+    """One column of each row, in proportion to its weights; uniform for a row without weight.
 
     With `count`, that many columns of the one row.
     """

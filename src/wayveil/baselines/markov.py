@@ -22,7 +22,7 @@ _WALKERS_AT_ONCE = 50_000
 _RAKING_ROUNDS = 50
 """Rounds of raking that fit trips to the noisy numbers of starts and ends."""
 _TEMPER = 0.7
-"""Power of the chain's own distribution of (start, end) from which the fit begins: 0 = independent, 1 = the chain's."""
+"""Exponent of the chain's own P(end | start), from which the fit begins: 0 = independent, 1 = as in the chain."""
 _DIRECTNESS = 0.5
 """Factor on the weight of a route for each of its steps: a walk prefers short routes, as the authors' trips do."""
 
@@ -174,26 +174,26 @@ def walk(chain: Chain, second: SecondOrder, trips: Floats, n: int, rng: np.rando
     pair = draw_systematic(trips, n, rng)
     sizes, visited = [], []
     for begin in range(0, n, _WALKERS_AT_ONCE):
-        some = pair[begin : begin + _WALKERS_AT_ONCE]
-        size, state = _walk_some(chain, second, some // states, some % states, rng)
+        batch = pair[begin : begin + _WALKERS_AT_ONCE]
+        size, state = _walk_batch(chain, second, batch // states, batch % states, rng)
         sizes.append(size)
         visited.append(state)
     return ragged.offsets_of(np.concatenate(sizes)), np.concatenate(visited)
 
 
-def _walk_some(
+def _walk_batch(
     chain: Chain, second: SecondOrder, current: Ints, end: Ints, rng: np.random.Generator
 ) -> tuple[Ints, Ints]:
     n = len(current)
     target, step, exists = _padded(chain)
     slots = np.arange(target.shape[1])
-    before, who = np.full(n, -1), np.arange(n)
-    walkers, visited = [who], [current.copy()]
+    before, walking = np.full(n, -1), np.arange(n)
+    walkers, visited = [walking], [current.copy()]
     for _ in range(_LONGEST - 2):
-        at, goal = current[who], end[who]
-        weight = np.zeros((len(who), len(slots) + 1))
+        at, goal = current[walking], end[walking]
+        weight = np.zeros((len(walking), len(slots) + 1))
         weight[:, :-1] = step[at]
-        row = np.where(before[who] >= 0, second.row(np.maximum(before[who], 0), at), -1)
+        row = np.where(before[walking] >= 0, second.row(np.maximum(before[walking], 0), at), -1)
         known = np.flatnonzero(row >= 0)
         if len(known):
             index = np.minimum(row[known, None] + slots, second.size - 1)
@@ -201,16 +201,16 @@ def _walk_some(
         weight[:, :-1] *= chain.reach[target[at], goal[:, None]]
         arrived = at == goal
         weight[:, -1] = np.where(arrived, chain.stop[at] * chain.reach[at, at], 0.0)
-        weight[:, :-1][arrived & (before[who] >= 0)] = 0.0
+        weight[:, :-1][arrived & (before[walking] >= 0)] = 0.0
         choice = draw_rows(weight, rng)
-        # A walker without any way to its end stays where it is.
+        # A walker without any path to its end stays where it is.
         going = (choice < len(slots)) & (weight.sum(1) > 0)
-        who, at, choice = who[going], at[going], choice[going]
-        if len(who) == 0:
+        walking, at, choice = walking[going], at[going], choice[going]
+        if len(walking) == 0:
             break
-        before[who], current[who] = at, target[at, choice]
-        walkers.append(who)
-        visited.append(current[who])
+        before[walking], current[walking] = at, target[at, choice]
+        walkers.append(walking)
+        visited.append(current[walking])
     return _in_order(np.concatenate(walkers), np.concatenate(visited), n)
 
 
@@ -225,7 +225,7 @@ def _padded(chain: Chain) -> tuple[Ints, Floats, NDArray[np.bool_]]:
 
 
 def _in_order(walker: Ints, state: Ints, n: int) -> tuple[Ints, Ints]:
-    """States by walker, steps in order, and how many; a walk of one state gets it twice, as its start and its end."""
+    """How many states each walk has, and its states in order; a walk of one state gets it twice, as start and end."""
     alone = np.bincount(walker, minlength=n) == 1
     walker, state = np.concatenate([walker, walker[alone[walker]]]), np.concatenate([state, state[alone[walker]]])
     order = np.argsort(walker, kind="stable")

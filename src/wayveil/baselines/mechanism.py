@@ -25,7 +25,7 @@ from wayveil.privacy.noise import NoiseSource, OpenDPNoise
 from wayveil.privacy.unit import Unit
 
 RESOLUTION = 1 << 20
-"""Integer units per trajectory of the sums: rounding towards zero costs a share of one in a million."""
+"""Integer units per trajectory in the sums: rounding towards zero costs a share of one in a million."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ class SoundMechanism:
     budget: Budget
     source: NoiseSource = field(default_factory=OpenDPNoise)
     rng: np.random.Generator = field(default_factory=np.random.default_rng)
-    """Draws everything but the noise, and the random bits of local reports if `source` is not private."""
+    """Draws everything except the noise, including the random bits of local reports if `source` is not private."""
     lines: list[LedgerLine] = field(default_factory=list)
     _used: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     """Norm of each trajectory's features so far, for each share. Privacy: not private (trusted side only)."""
@@ -103,7 +103,7 @@ class SoundMechanism:
     def _within_norm(
         self, name: str, owner: NDArray[np.int64], whole: NDArray[np.int64], rows: int
     ) -> NDArray[np.int64]:
-        """The features, without those of trajectories that would use more than a norm of 1 in all."""
+        """The features, without those of trajectories that would use a norm of more than 1 in total."""
         earlier = self._used.get(name, np.zeros(0, np.int64))
         used = np.zeros(max(rows, len(earlier)), np.int64)
         used[: len(earlier)] = earlier

@@ -35,8 +35,8 @@ def noisy_records(run: Run, values: Floats, weights: Floats, count: float, name:
     """Noisy copies of the records: as many as the (noisy) count says, each protected against replacement.
 
     Published: one for each record. Otherwise a random choice of records in a secret order; if there are fewer than the
-    count, records of middle values are added. Lemma: with one record more or less, the chosen records can
-    be coupled so that at most one of them is replaced, and `rows` covers the replacement of one.
+    count, records with all values 0.5 are added. Lemma: with one record more or less, the chosen records can be coupled
+    so that at most one of them is replaced, and `rows` covers the replacement of one.
 
     Privacy: spends the share of `name`; with `published`, not private.
     """

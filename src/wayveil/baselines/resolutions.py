@@ -12,9 +12,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 RESOLUTIONS = (6, 12, 24)
-"""Cells in each direction, the grid of the fastest steps first."""
+"""Cells in each direction; the coarsest grid, for the longest steps, comes first."""
 POINTS = 13
-"""Points at equal arc length that a trajectory is reduced to."""
+"""Number of points, at equal arc length, to which a trajectory is reduced."""
 END = 9 + len(RESOLUTIONS)
 """The end symbol, the last one."""
 SYMBOLS = END + 1
@@ -67,13 +67,13 @@ def symbols_of(grids: list[TwoLevelGrid], x_m: Floats, y_m: Floats, use: NDArray
         symbols.append(9 + now[changed])
         at = now
         before, after = cells[at, everyone, step], cells[at, everyone, step + 1]
-        way = np.full(m, -1)
+        heading = np.full(m, -1)
         for r in np.flatnonzero(use):
-            way = np.where(at == r, direction(before, after, RESOLUTIONS[r]), way)
-        moved = (way >= 0) & (way != 4)
+            heading = np.where(at == r, direction(before, after, RESOLUTIONS[r]), heading)
+        moved = (heading >= 0) & (heading != 4)
         owners.append(everyone[moved])
         states.append((FIRST[at] + before)[moved])
-        symbols.append(way[moved])
+        symbols.append(heading[moved])
     owners.append(everyone)
     states.append(FIRST[at] + cells[at, everyone, -1])
     symbols.append(np.full(m, END))

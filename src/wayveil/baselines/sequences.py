@@ -56,8 +56,8 @@ def at_least_two(cells: Ints, leaves: int, rng: np.random.Generator) -> Ints:
 
 def neighbour_table(across: int) -> tuple[Ints, NDArray[np.bool_]]:
     """(cells, 9): the cell in each direction (4 = stay), and whether it is inside the grid. Row 0 is in the south."""
-    cell, way = np.arange(across**2)[:, None], np.arange(9)[None]
-    row, column = cell // across + way // 3 - 1, cell % across + way % 3 - 1
+    cell, heading = np.arange(across**2)[:, None], np.arange(9)[None]
+    row, column = cell // across + heading // 3 - 1, cell % across + heading % 3 - 1
     exists = (row >= 0) & (row < across) & (column >= 0) & (column < across)
     return np.where(exists, row * across + column, 0), exists
 

@@ -9,7 +9,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 LONGEST = 12
-"""Points that one segment may replace; bounds the time of long trajectories."""
+"""Points that one segment may replace; bounds the running time for long trajectories."""
 
 
 def characteristic(offsets: Ints, x_m: Floats, y_m: Floats) -> tuple[Ints, Floats, Floats]:

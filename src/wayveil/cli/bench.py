@@ -45,7 +45,9 @@ def utility(
     scope: Annotated[
         str | None, typer.Option("--scope", help="Scope of datasets that wayveil does not know by name.")
     ] = None,
-    all_metrics: Annotated[bool, typer.Option("--all-metrics", help="Every metric, not only five.")] = False,
+    all_metrics: Annotated[
+        bool, typer.Option("--all-metrics", help="Every metric, not only the five main ones.")
+    ] = False,
     time_limit: Annotated[
         float, typer.Option("--time-limit", help="Maximum duration of one run in seconds; 0 = no limit.")
     ] = 900.0,
@@ -88,7 +90,7 @@ def utility(
 
 @bench_app.command(name="methods", epilog="Example: wayveil bench methods --json")
 def list_methods(as_json: opt.Json = False) -> None:
-    """List every method: its reference, what it protects and why, and whether it uses times, rules or a map."""
+    """List every method: reference, what it protects, why epsilon holds, and whether it uses times, rules or a map."""
     from wayveil.evaluation.methods_table import described, methods_table
 
     if as_json:

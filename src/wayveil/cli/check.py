@@ -38,11 +38,11 @@ def check(
     from wayveil.io.check import check as check_data
     from wayveil.io.scope_files import read_scope
 
-    frame = None if scope is None else read_scope(scope)
-    if frame is not None:
-        note_missing_zone(frame)
+    limits = None if scope is None else read_scope(scope)
+    if limits is not None:
+        note_missing_zone(limits)
     with progress_bar() as progress:
-        report = check_data(file, frame, progress=progress, **columns)
+        report = check_data(file, limits, progress=progress, **columns)
     if as_json:
         advice = {name: as_options(text) for name, text in report.advice.items()}
         print_json({"notice": NOT_FOR_PUBLICATION, **report.to_dict(), "advice": advice})
@@ -65,8 +65,8 @@ def _print_tables(report: "CheckReport", advice: dict[str, str], notice: str) ->
     found = Table(title="What was found", title_justify="left", show_header=False)
     found.add_row("points", f"{report.rows:,}")
     found.add_row("trajectories", f"{report.trajectories:,}")
-    nobody = "no user column recognised; if there is one, name it with --user-column"
-    found.add_row("users", nobody if report.users is None else f"{report.users:,}")
+    no_users = "no user column recognized; if there is one, name it with --user-column"
+    found.add_row("users", no_users if report.users is None else f"{report.users:,}")
     found.add_row("first time", report.moment(report.first_utc))
     found.add_row("last time", report.moment(report.last_utc))
     if report.south is not None:

@@ -74,7 +74,7 @@ def allow(
         str,
         typer.Option(
             "--total",
-            help="The new total epsilon, including what is already spent; `none` removes it and promises nothing.",
+            help="The new total epsilon, including what is already spent; with `none`, nothing is promised.",
         ),
     ],
     reason: Reason,

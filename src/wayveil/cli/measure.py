@@ -51,8 +51,8 @@ def measure(
     """Compute a fixed set of statistics on the private data, add noise, and write a release that may be published.
 
     Epsilon is charged to the ledger, which refuses (exit code 3) if the dataset's total would be exceeded. A dataset
-    that is not on the ledger yet is opened with this epsilon as its total. With --expected-trips N,
-    nothing is read or spent without --yes if the noise would hide N trips.
+    that is not on the ledger yet is opened with this epsilon as its total. With --expected-trips N, the command stops
+    before it reads or spends anything if the noise would hide N trips; --yes measures anyway.
 
     Run `wayveil check` first: rows that cannot be used contribute nothing here, without a message, because whether
     there are any is private.

@@ -35,7 +35,7 @@ def synthesize(
     epsilon: Annotated[float, typer.Option("--epsilon", help="The paper's epsilon; it promises nothing.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="File to write.")],
     dim: Annotated[
-        int | None, typer.Option("--dim", help="Dimension D' of the embedding; by default D, from the originals.")
+        int | None, typer.Option("--dim", help="Dimension D' of the embedding; by default D, that of the data.")
     ] = None,
     rules: Annotated[Path | None, typer.Option("--rules", help="Traffic rules (GeoJSON) as penalty terms.")] = None,
     rules_factor: Annotated[float, typer.Option("--rules-factor", help="Factor of the penalty terms.")] = 1.0,

@@ -47,7 +47,7 @@ def synthesize(
         ),
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="Without -n: use the noisy count even if it is inexact or very large.")
+        bool, typer.Option("--yes", help="Without -n: use the noisy count even if it is unreliable or very large.")
     ] = False,
     as_json: opt.Json = False,
     engine: opt.EngineName = "serial",

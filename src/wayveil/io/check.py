@@ -23,15 +23,15 @@ from wayveil.io.source import open_source
 from wayveil.progress import Progress, quiet
 
 _SLACK = 1.001
-"""Metres on the sphere and on the scope's map differ by less than this; synthetic steps may be exactly at the cap."""
+"""Factor by which lengths on the sphere and on the scope's map may differ; synthetic steps may be just at the cap."""
 _EDGE_M = 1e-3
-"""Metres: synthetic points may lie on the edge of the box."""
+"""Tolerance in metres, because synthetic points may lie on the edge of the box."""
 _STILL_SHARE, _FEWEST_STEPS = 0.9, 3
 """If this share of the steps takes no time, the times are useless; with fewer steps nothing is concluded."""
 _MOST_MIDNIGHTS = 2
 """Dates are read as midnight: one time of day in UTC, or two if daylight saving time changed."""
 _YEAR_1970_S = 365 * DAY_S
-"""Unix times below this are probably seconds since a start, not since 1970."""
+"""Unix times below this are probably seconds since the start of a recording, not since 1970."""
 
 
 class _Tally:
@@ -49,7 +49,7 @@ class _Tally:
         self.piece_times: list[NDArray[np.float64]] = []
         self.piece_metres: list[NDArray[np.float64]] = []
         self.steps = 0
-        self.clocks: set[float] = set()
+        self.times_of_day: set[float] = set()
         self.users: list[NDArray[np.generic]] | None = None
         self.owners: dict[int | str, int | str] = {}
         self.shared: set[int | str] = set()
@@ -74,12 +74,12 @@ class _Tally:
         if good.user is not None:
             self.users = [*(self.users or []), _distinct(good.user)]
             self._note_owners(good.label, good.user)
-        if len(self.clocks) <= _MOST_MIDNIGHTS:
-            self.clocks.update(np.unique(good.t_utc % DAY_S)[: _MOST_MIDNIGHTS + 1].tolist())
+        if len(self.times_of_day) <= _MOST_MIDNIGHTS:
+            self.times_of_day.update(np.unique(good.t_utc % DAY_S)[: _MOST_MIDNIGHTS + 1].tolist())
         inside = np.ones(len(good), bool) if self.scope is None else _inside(good.lon, good.lat, self.scope)
         self._compare(good, inside)
         if self.scope is not None:
-            self._place(good, inside, self.scope)
+            self._count_outside(good, inside, self.scope)
 
     def _note_owners(self, label: Labels, user: Labels) -> None:
         """Note trajectories that have several users."""
@@ -123,7 +123,7 @@ class _Tally:
             self.piece_sizes.append(sizes)
             self.piece_metres.append(np.add.reduceat(within_m, begins))
 
-    def _place(self, good: Points, inside: NDArray[np.bool_], scope: Scope) -> None:
+    def _count_outside(self, good: Points, inside: NDArray[np.bool_], scope: Scope) -> None:
         self.problems["outside the scope's box"] += int((~inside).sum())
         swapped = ~inside & _inside(good.lat, good.lon, scope)
         self.problems["inside it if latitude and longitude are swapped"] += int(swapped.sum())
@@ -138,7 +138,7 @@ class _Tally:
     def report(self) -> CheckReport:
         trajectories = 0
         if self.pieces:
-            names, where, pieces = np.unique(_all(self.pieces), return_inverse=True, return_counts=True)
+            names, where, pieces = np.unique(_concatenated(self.pieces), return_inverse=True, return_counts=True)
             points = np.bincount(where, np.concatenate(self.piece_sizes))
             trajectories = len(names)
             self.problems["trajectory in several pieces"] = int((pieces > 1).sum())
@@ -155,12 +155,12 @@ class _Tally:
                     (self._duration_s(where) > 3600 * caps.duration_h).sum()
                 )
         self._check_times()
-        users = None if self.users is None else len(np.unique(_all(self.users))) if self.users else 0
+        users = None if self.users is None else len(np.unique(_concatenated(self.users))) if self.users else 0
         problems = {name: count for name, count in self.problems.items() if count}
         zone = "UTC" if self.scope is None else self.scope.timezone
         if not self.pieces:
-            nowhere = (None, None, None, None, None, None)
-            return CheckReport(self.rows, 0, users, *nowhere, problems, zone, self.already_split)
+            nothing = (None, None, None, None, None, None)
+            return CheckReport(self.rows, 0, users, *nothing, problems, zone, self.already_split)
         (south, west, first), (north, east, last) = self.low.tolist(), self.high.tolist()
         return CheckReport(
             self.rows, trajectories, users, first, last, south, west, north, east, problems, zone, self.already_split
@@ -171,14 +171,14 @@ class _Tally:
         rows = sum(int(sizes.sum()) for sizes in self.piece_sizes)
         still = self.problems["same time as the row above"]
         if self.steps >= _FEWEST_STEPS and still >= _STILL_SHARE * self.steps:
-            if len(self.clocks) <= _MOST_MIDNIGHTS:
+            if len(self.times_of_day) <= _MOST_MIDNIGHTS:
                 self.problems["date without a time of day"] = rows
             else:
                 self.problems["time that does not advance"] = still
             self.problems["same time as the row above"] = 0
         window = None if self.scope is None else self.scope.time_window()
-        meant = window is not None and window[0] < _YEAR_1970_S
-        if self.pieces and self.low[2] >= 0.0 and self.high[2] < _YEAR_1970_S and not meant:
+        scope_in_1970 = window is not None and window[0] < _YEAR_1970_S
+        if self.pieces and self.low[2] >= 0.0 and self.high[2] < _YEAR_1970_S and not scope_in_1970:
             self.problems["time in the year 1970"] = rows
 
     def _duration_s(self, where: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -202,7 +202,7 @@ def _distinct(labels: Labels) -> NDArray[np.generic]:
     return codes if labels.names is None else labels.names[codes]
 
 
-def _all(parts: list[NDArray[np.generic]]) -> NDArray[np.generic]:
+def _concatenated(parts: list[NDArray[np.generic]]) -> NDArray[np.generic]:
     """One array; if part files disagree on whether labels are numbers, all become text."""
     if len({part.dtype.kind for part in parts}) > 1:
         parts = [part.astype(np.str_) for part in parts]

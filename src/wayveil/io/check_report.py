@@ -70,8 +70,8 @@ ADVICE = {
     "put date and time into one column",
     "time that does not advance": "speeds and hours are unknown; check time= (the column may hold the time of the "
     "trip, or rounded times)",
-    "time in the year 1970": "all rows; the values may be seconds since a start, or spreadsheet dates; write "
-    "Unix seconds, or dates with times",
+    "time in the year 1970": "all rows; the values may be seconds since the start of a recording, or spreadsheet "
+    "dates; write Unix seconds, or dates with times",
     "trajectory in several pieces": "nothing; the pieces are joined (make sure that no id is used for two trips)",
     "several users in one trajectory": 'left out with unit="trajectory"; with unit="user", each user\'s rows '
     "form a separate trajectory. Make trajectory ids unique across users",
@@ -144,7 +144,7 @@ class CheckReport:
     """
 
     rows: int
-    """Points, also those that cannot be used; a row of a table of trips has two."""
+    """Points, including those that cannot be used; a row of a trip table counts as two."""
     trajectories: int
     users: int | None
     first_utc: float | None
@@ -228,7 +228,7 @@ class CheckReport:
         moment = dt.datetime(1970, 1, 1, tzinfo=dt.UTC) + dt.timedelta(seconds=round(seconds))
         try:
             moment = moment.astimezone(ZoneInfo(self.timezone))
-        except OverflowError:  # a time zone may lead out of the first or last year
+        except OverflowError:  # the local time is before the year 1 or after the year 9999
             return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
         return f"{moment:%Y-%m-%d %H:%M:%S} {self.timezone}"
 

@@ -36,8 +36,8 @@ def convert(
 
     Parquet is converted to Parquet batch by batch, in two passes; the first one finds out whether every time is a whole
     second. With `split_minutes` each recording (named by `traj_id`) is split into trips at longer gaps, in memory. The
-    output is readable by its owner alone (0600). An existing file is overwritten only with `force`, and the source
-    never.
+    output is readable by its owner alone (0600). An existing file is overwritten only with `force`; the source
+    is never overwritten.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def convert(
     to
         One of `wayveil.io.options.WRITABLE`, if the extension does not name it.
     times
-        "iso" for ISO 8601 text or timestamps, "unix" for seconds; by default that of the format.
+        "iso" for ISO 8601 text or timestamps, "unix" for seconds; the default depends on the format.
     mode
         The mode of travel in MATSim plans, such as "bike"; by default "car".
     split_minutes

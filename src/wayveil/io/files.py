@@ -1,7 +1,7 @@
 """Files in and out: `read` and `write`.
 
-CSV, Parquet, GeoParquet, GPX, GeoJSON, GeoPackage, FlatGeobuf and trip tables both ways; more formats one way only;
-frames through Arrow. docs/reference/formats.md has the table.
+CSV, Parquet, GeoParquet, GPX, GeoJSON, GeoPackage, FlatGeobuf and trip tables can be read and written; other formats
+can only be read or only be written. Data frames are read through Arrow. docs/reference/formats.md has the table.
 """
 
 import os
@@ -104,7 +104,7 @@ def write(
     force: bool = False,
     **columns: Any,
 ) -> None:
-    """Write trajectories to a file, so that `read` gives back the same.
+    """Write trajectories to a file; `read` returns them unchanged.
 
     If the input is the result of `wayveil.synthesize`, the file also records that it is synthetic and from which
     release; `wayveil report` needs that. A pandas, polars or pyarrow frame, such as `Synthesizer.sample` returns, has
@@ -124,7 +124,7 @@ def write(
     format
         The format, if the extension does not name it.
     times
-        "iso" or "unix"; by default that of the format.
+        "iso" or "unix"; the default depends on the format.
     mode
         The mode of travel in MATSim plans, such as "bike"; by default "car".
     force

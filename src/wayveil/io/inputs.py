@@ -55,5 +55,5 @@ def holds_only_words(path: str | os.PathLike[str]) -> bool:
 
 
 def read_text(path: str | os.PathLike[str], most_bytes: int, encoding: str = "utf-8") -> str:
-    """The text of a regular file, every kind of line end made a newline; UnicodeDecodeError where it is not text."""
+    """The text of a regular file with all line endings converted to LF; UnicodeDecodeError if it is not text."""
     return read_bytes(path, most_bytes).decode(encoding).replace("\r\n", "\n").replace("\r", "\n")

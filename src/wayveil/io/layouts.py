@@ -89,7 +89,7 @@ def resolve_layout(
         return line_roles(names, options, origin, line)
     lowered = [name.strip().lower() for name in names]
     if geometry is not None:
-        # What a file declares may follow from its rows, so a list of times means lines whatever it declares.
+        # The declared geometry type may depend on the rows, so a list of times means lines, whatever is declared.
         timed = options.interval_s is not None or (options.time is None and _first(lowered, TIMES_NAMES) is not None)
         if lines or timed:
             return line_roles(names, options, origin, geometry)
@@ -115,7 +115,7 @@ def line_roles(names: Sequence[str], options: ReadOptions, origin: str, line: in
         time = find_column("time", names, options.time, origin)
     else:
         time = _first(lowered, (*TIMES_NAMES, *KNOWN_NAMES["time"], *SECOND_NAMES["time"], *_START_NAMES))
-    # A whole number would be taken for the position of a column.
+    # An int would be taken for the position of a column (`Columns.positions`).
     interval_s = None if options.interval_s is None else float(options.interval_s)
     if interval_s is None and lowered[line] == "polyline":
         interval_s = PORTO_INTERVAL_S

@@ -41,7 +41,7 @@ def companion(ledger_path: Path, suffix: str) -> Path:
 
 
 SUFFIXES = (".witness", ".lock", "-journal", "-wal", "-shm")
-"""What the names of the ledger's companions in its own folder end with."""
+"""Suffixes of the names of the ledger's companions in its own folder."""
 
 
 def near_witness(ledger_path: Path) -> Path:

@@ -138,7 +138,7 @@ class WriteOptions:
     times: str | None = None
     """"iso" or "unix"; None: the default of the format."""
     timezone: str | None = None
-    """The clock on which simulators count time; None: that of the note `timezone`, else UTC."""
+    """The time zone in which simulators count time; None: that of the note `timezone`, else UTC."""
     mode: str | None = None
     """The mode of travel in MATSim plans; None: "car"."""
 
@@ -287,7 +287,7 @@ def writing_format(path: Path, wanted: str | None = None, argument: str | None =
             + ("." if argument is None else f", or choose the format with {argument}=.")
         )
     kind = format_of(path, wanted)
-    named = next((of for ending, of in ENDINGS if path.name.lower().endswith(ending)), kind)
+    named = next((of_ending for ending, of_ending in ENDINGS if path.name.lower().endswith(ending)), kind)
     if kind in WRITABLE and _family(named) != _family(kind):
         raise InputError(
             f"The extension of '{path.name}' means {named}, not {kind}; choose another extension, or leave "

@@ -1,6 +1,6 @@
 """What an output may replace: never an input, a ledger, another output of the same call, or a special file.
 
-Files are compared by device and inode, so hard links and symbolic links to them are recognised; a file that does not
+Files are compared by device and inode, so hard links and symbolic links to them are recognized; a file that does not
 exist yet is compared by its resolved path. `force` overrides none of this. A symbolic link is refused as
 an output: replacing the link would leave the data where nobody expects it, and writing through it could replace a
 file elsewhere.

@@ -79,7 +79,7 @@ def values_in(file: str, name: str, origin: str) -> int:
 def refuse_large_pages(file: str, names: Collection[str], origin: str) -> None:
     """Refuse pages of the named columns that decompress to more than a safe amount of memory.
 
-    Every page header of a local file is checked; at an address, where each check is a request, only those of column
+    Every page header of a local file is checked; of a remote file, where each check is a request, only those of column
     chunks that claim to be large.
     """
     chunks = chunks_of(file, names, origin)

@@ -37,9 +37,9 @@ def check_keeps_trajectories(output: Path, expected: Callable[[Path], bool]) -> 
 
 
 def may_hold_trajectories(path: Path) -> bool:
-    """Whether a file has rows that can be read, or has content that cannot be and is more than words.
+    """Whether a file has readable rows, or content that is unreadable and more than words.
 
-    Files with columns that are not recognised, and damaged ones, cannot be read; they may still be the private data.
+    Files with columns that are not recognized, and damaged ones, cannot be read; they may still be the private data.
     """
     try:
         rows = open_source(path, ReadOptions(on_bad_rows="drop")).points()

@@ -19,7 +19,7 @@ _MOST_BYTES = 10 << 20  # a result has a few kilobytes; a much larger file is no
 def check_result(output: Path, inputs: Iterable[str | None], keys: frozenset[str]) -> None:
     """InputError unless the result can be written and overwrites nothing but an earlier result of the same kind.
 
-    It is checked before the work, which takes minutes, and cannot be overridden, because the inputs are private data.
+    The check comes before the work, which takes minutes, and cannot be overridden, because the inputs are private data.
     """
     check_outputs([output], inputs=inputs)
     check_output(output, force=True)

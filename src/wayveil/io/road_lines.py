@@ -18,7 +18,7 @@ MOST_VERTICES = 50_000_000
 MOST_TEXT_BYTES = 512 << 20
 """GeoJSON is parsed in memory, so larger files are refused."""
 _LONGEST_NAME = 100
-"""Letters of a street name that are kept."""
+"""Maximum length of a street name in characters; the rest is cut."""
 _MPH = 1.609344
 """Kilometres per mile."""
 
@@ -95,8 +95,8 @@ def roads_from_lines(lines: Iterable[tuple[Any, Any, Any, Any, Any]], origin: st
             continue
         if line.ndim != 2 or line.shape[1] != 2:
             raise InputError(f"Road map '{origin}' has a line whose coordinates are not pairs.")
-        flag, turned = direction(oneway)
-        parts.append(line[::-1] if turned else line)
+        flag, reverse = direction(oneway)
+        parts.append(line[::-1] if reverse else line)
         classes.append(road_class_index(highway))
         oneways.append(flag)
         speeds.append(speed_kmh(maxspeed))

@@ -128,8 +128,8 @@ def _read_parquet(path: Path) -> RoadMap:
     kinds = (table.schema.field("lon").type, table.schema.field("lat").type)
     if not all(pa.types.is_list(kind) or pa.types.is_large_list(kind) for kind in kinds):
         raise InputError(f"Road map '{path.name}': lon and lat must be lists, one list of degrees for each road.")
-    counts, same = (pc.fill_null(pc.list_value_length(table[name]), 0).to_numpy() for name in ("lon", "lat"))
-    if not np.array_equal(counts, same):
+    counts, lat_counts = (pc.fill_null(pc.list_value_length(table[name]), 0).to_numpy() for name in ("lon", "lat"))
+    if not np.array_equal(counts, lat_counts):
         raise InputError(f"Road map '{path.name}' has a road with different numbers of longitudes and latitudes.")
     keep = counts >= 2
     if not keep.any():
@@ -144,15 +144,15 @@ def _read_parquet(path: Path) -> RoadMap:
     road_class = _by_distinct(table, "highway", road_class_index, len(ROAD_CLASSES) - 1).astype(np.int8)
     flags = _by_distinct(table, "oneway", lambda value: 2 if direction(value)[1] else direction(value)[0], -1)
     speeds = _by_distinct(table, "maxspeed_kmh", speed_kmh, math.nan)
-    if (turned := flags == 2).any():
-        lon, lat = (_turned(column, offsets, turned) for column in (lon, lat))
-        flags = np.where(turned, 1, flags)
+    if (reverse := flags == 2).any():
+        lon, lat = (_reversed_lines(column, offsets, reverse) for column in (lon, lat))
+        flags = np.where(reverse, 1, flags)
     named = names_or_none(_names_of(table)) if "name" in table.column_names else None
     return RoadMap(offsets, lon, lat, road_class, flags.astype(np.int8), speeds, named)
 
 
 def _names_of(table: Any) -> list[str]:
-    return [street_name(value) for value in _python(table["name"], "name")]
+    return [street_name(value) for value in _python_values(table["name"], "name")]
 
 
 def _by_distinct(table: Any, name: str, convert: Any, absent: float) -> NDArray[np.float64]:
@@ -165,22 +165,25 @@ def _by_distinct(table: Any, name: str, convert: Any, absent: float) -> NDArray[
     try:
         coded = column.dictionary_encode()
     except pa.ArrowException:  # lists, such as merged tags, and other nested values
-        return np.array([absent if value is None else float(convert(value)) for value in _python(column, name)], float)
-    values = np.array([float(convert(value)) for value in _python(coded.dictionary, name)] + [absent], float)
+        nested = _python_values(column, name)
+        return np.array([absent if value is None else float(convert(value)) for value in nested], float)
+    values = np.array([float(convert(value)) for value in _python_values(coded.dictionary, name)] + [absent], float)
     result: NDArray[np.float64] = values[
         coded.indices.fill_null(len(values) - 1).to_numpy(zero_copy_only=False).astype(np.int64)
     ]
     return result
 
 
-def _python(column: Any, name: str) -> list[Any]:
+def _python_values(column: Any, name: str) -> list[Any]:
     try:
         return list(column.to_pylist())
     except (OverflowError, ValueError):  # for example dates outside Python's calendar
         raise InputError(f"The type of the road map's column '{name}' cannot be read; remove the column.") from None
 
 
-def _turned(column: NDArray[np.float64], offsets: NDArray[np.int64], which: NDArray[np.bool_]) -> NDArray[np.float64]:
+def _reversed_lines(
+    column: NDArray[np.float64], offsets: NDArray[np.int64], which: NDArray[np.bool_]
+) -> NDArray[np.float64]:
     road = ragged.owners(np.diff(offsets))
     place = np.arange(len(column))
     mirrored = offsets[road] + offsets[road + 1] - 1 - place
@@ -243,13 +246,13 @@ def _to_table(roads: RoadMap) -> Any:
 
     offsets = pa.array(np.asarray(roads.offsets, np.int32))
     unknown_way, unknown_speed = np.asarray(roads.oneway) < 0, np.isnan(roads.maxspeed_kmh)
-    unnamed = np.asarray(roads.road_class) == len(ROAD_CLASSES) - 1
+    unknown_class = np.asarray(roads.road_class) == len(ROAD_CLASSES) - 1
     names = {} if roads.name is None else {"name": pa.array([name or None for name in roads.name], pa.string())}
     return pa.table(
         {
             "edge_id": pa.array(np.arange(len(roads), dtype=np.int32)),
             "oneway": pa.array(np.asarray(roads.oneway) == 1, mask=unknown_way),
-            "highway": pa.array(np.array(ROAD_CLASSES, object)[roads.road_class], pa.string(), mask=unnamed),
+            "highway": pa.array(np.array(ROAD_CLASSES, object)[roads.road_class], pa.string(), mask=unknown_class),
             "maxspeed_kmh": pa.array(np.asarray(roads.maxspeed_kmh, float), mask=unknown_speed),
             "lon": pa.ListArray.from_arrays(offsets, pa.array(np.asarray(roads.lon, float))),
             "lat": pa.ListArray.from_arrays(offsets, pa.array(np.asarray(roads.lat, float))),
@@ -260,12 +263,12 @@ def _to_table(roads: RoadMap) -> Any:
 
 def _to_geojson(roads: RoadMap) -> dict[str, Any]:
     features = []
-    way = {1: "yes", 0: "no"}
+    oneway_tag = {1: "yes", 0: "no"}
     for i in range(len(roads)):
         at = slice(roads.offsets[i], roads.offsets[i + 1])
         tags: dict[str, Any] = {"highway": ROAD_CLASSES[roads.road_class[i]]}
-        if int(roads.oneway[i]) in way:
-            tags["oneway"] = way[int(roads.oneway[i])]
+        if int(roads.oneway[i]) in oneway_tag:
+            tags["oneway"] = oneway_tag[int(roads.oneway[i])]
         if not math.isnan(roads.maxspeed_kmh[i]):
             tags["maxspeed"] = float(roads.maxspeed_kmh[i])
         if roads.name is not None and roads.name[i]:

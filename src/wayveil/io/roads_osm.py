@@ -57,10 +57,10 @@ def _edges(graph: Any, places: dict[Any, tuple[float, float]]) -> Iterator[tuple
         line = _line(data.get("geometry")) or [places[start], places[end]]
         oneway = data.get("oneway", "no" if not graph.is_directed() else None)
         if str(oneway).lower() not in ("true", "yes", "1"):
-            ways = frozenset([tuple(line), tuple(reversed(line))])
-            if ways in seen:
+            directions = frozenset([tuple(line), tuple(reversed(line))])
+            if directions in seen:
                 continue
-            seen.add(ways)
+            seen.add(directions)
         yield line, _listed(data.get("highway")), oneway, _listed(data.get("maxspeed")), _listed(data.get("name"))
 
 

@@ -142,7 +142,7 @@ def filled_scope(
     days: tuple[str, str] | None = None,
     hours: str | None = None,
 ) -> str:
-    """The TOML text of a scope; `bbox` is south, west, north, east, and `days` are the first and the last one."""
+    """The TOML text of a scope; `bbox` is south, west, north, east; `days` is the first and the last day."""
     lines = [f"name = {json.dumps(name, ensure_ascii=False)}"]
     lines += [f"{side} = {degrees!r}" for side, degrees in zip(("south", "west", "north", "east"), map(float, bbox))]
     lines.append(f"timezone = {json.dumps(timezone)}")

@@ -210,7 +210,7 @@ def open_source(
 ) -> Source:
     """A source from a path, trajectories or a frame; read as `options` say.
 
-    Privacy: not private (trusted side only); nothing is read before it is needed, except a Parquet file's columns.
+    Privacy: not private (trusted side only); nothing is read before it is needed, except a Parquet file's schema.
     """
     if isinstance(data, Trajectories):
         return MemorySource(data)
@@ -237,7 +237,7 @@ def measured_source(data: Any, unit: Literal["trajectory", "user"], options: Rea
     Only the structure of a file is refused (an unreadable file, a missing column, a column of a wrong type). Single
     rows, trajectories or users that cannot be used contribute nothing, and `on_bad_rows` has no effect.
 
-    Privacy: not private (trusted side only); nothing is read before it is needed, except a Parquet file's columns.
+    Privacy: not private (trusted side only); nothing is read before it is needed, except a Parquet file's schema.
     """
     source = open_source(data, options)
     if isinstance(source, WholeSource | ParquetSource):

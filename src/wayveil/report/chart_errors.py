@@ -18,14 +18,14 @@ from wayveil.synthesis.uncertainty.verdict import scale_error, verdicts
 
 Floats = NDArray[np.float64]
 
-_SECONDS = 60.0
+_SECONDS_PER_MINUTE = 60.0
 """Seconds in a minute: durations are measured in seconds and shown in minutes."""
-_LIKELY = 1.96
+_STANDARD_ERRORS = 1.96
 """Standard errors on each side of an interval that contains the truth in 95 % of cases."""
-_MOST_LOG = 3.0
-"""A range never goes beyond a factor of 20."""
-_LEAST = 1e-4
-"""Smaller shares are raised to this value if the error shifts a whole distribution."""
+_LARGEST_LOG_FACTOR = 3.0
+"""A range reaches at most a factor of e³ ≈ 20 from its bar."""
+_SMALLEST_SHARE = 1e-4
+"""If the error shifts a whole distribution, smaller shares are raised to this value."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,13 +50,13 @@ class ChartErrors:
         return cls(found, {verdict.kind: verdict.word for verdict in verdicts(found)})
 
     def bars(self, quantity: str, edges: Floats, shares: Floats, trips: int) -> Bars:
-        """The bars of a quantity of `figures.Quantities`; `trips` synthetic trips have these shares.
+        """Error bars of the `shares` of `trips` synthetic trips in the bins of one field of `figures.Quantities`.
 
         The number of synthetic trips adds an error of its own, 1/√k for a bar of k trips.
         """
         error, word = self._errors(quantity, edges, shares)
         least = np.maximum(shares, 1 / max(trips, 1))
-        reach = np.exp(np.minimum(_LIKELY * np.hypot(error, 1 / np.sqrt(least * trips)), _MOST_LOG))
+        reach = np.exp(np.minimum(_STANDARD_ERRORS * np.hypot(error, 1 / np.sqrt(least * trips)), _LARGEST_LOG_FACTOR))
         return Bars(shares / reach, np.minimum(least * reach, 1.0), word)
 
     def _errors(self, quantity: str, edges: Floats, shares: Floats) -> tuple[Floats, str]:
@@ -71,8 +71,9 @@ class ChartErrors:
             return found.speeds(edges), self.words["speeds"]
         duration = found.scale(Duration)
         if quantity == "duration_min":
-            return found.durations(_SECONDS * edges), KINDS["lengths"].word(scale_error(duration))
+            return found.durations(_SECONDS_PER_MINUTE * edges), KINDS["lengths"].word(scale_error(duration))
         # The number of points follows from the duration and the sampling interval: both shift the whole distribution.
         scale = math.hypot(duration, found.scale(MeanInterval))
-        return moved_errors(Ranges(edges, shares), edges, scale, _LEAST), KINDS["lengths"].word(scale_error(scale))
+        errors = moved_errors(Ranges(edges, shares), edges, scale, _SMALLEST_SHARE)
+        return errors, KINDS["lengths"].word(scale_error(scale))
 

@@ -43,7 +43,7 @@ class RuleLine:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Everything on the public page; no number in it comes from the private data.
+    """Everything on the public page: computed from the release, the synthetic data and public inputs alone.
 
     Privacy: free (post-processing).
     """

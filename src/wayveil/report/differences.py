@@ -42,7 +42,7 @@ class Differences:
 
     map: str
     legend: tuple[tuple[str, str], ...]
-    """Class and words of each colour."""
+    """CSS class and label of each colour."""
     cell_km: float
     wrong_percent: float
     """Share of the synthetic points that would have to be in another cell."""

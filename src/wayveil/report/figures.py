@@ -71,10 +71,10 @@ class Axis:
     name: Callable[[int], str]
     """Name of a bin, shown when the pointer is on its bar."""
     ticks: tuple[float, ...] = ()
-    """Where the axis has labels; about every fifth of it if empty."""
+    """Where the axis has labels; if empty, about five at equal distances."""
     tick_names: tuple[str, ...] = ()
     tail: bool = False
-    """Whether the last bar includes all larger values and is labelled so."""
+    """Whether the last bar includes all larger values and is labelled accordingly."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -54,7 +54,7 @@ def write_report(
     path
         The HTML file to write.
     roads, rules
-        A public road map to draw, and traffic rules to draw and to count, or their files.
+        A public road map and traffic rules, or their files; both are drawn, and violations are counted.
     internal
         True for the report that compares with the private data; its file is readable by its owner alone.
     real

@@ -65,7 +65,7 @@ class TripRow:
 
 @dataclass(frozen=True)
 class FeatureRow:
-    """One telling feature as text."""
+    """One feature that tells synthetic from real trips, as text."""
 
     name: str
     real: str

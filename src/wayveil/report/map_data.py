@@ -20,7 +20,7 @@ _MOST_CELLS = 14_000
 _MOST_SAMPLES = 4_000
 """Trips in the sample of each panel, which is drawn and animated."""
 _MOST_SAMPLE_POINTS = 120_000
-"""Their points, in all panels together."""
+"""Points of these trips, in all panels together."""
 _LOG_SCALE = 2e5
 """Shades follow log(1 + scale × share), so that small shares stay visible."""
 _TICK_S = 2
@@ -68,8 +68,8 @@ def map_data(
             {
                 "name": name,
                 "trips": len(data),
-                "day": encoded(_ink(shares[name].sum(axis=0), largest_day)),
-                "hours": encoded(_ink(shares[name], largest_hour)),
+                "day": encoded(_shade_levels(shares[name].sum(axis=0), largest_day)),
+                "hours": encoded(_shade_levels(shares[name], largest_hour)),
                 "sample": _sample(data, scope, most_points),
                 "flows": flows(data, scope),
             }
@@ -107,7 +107,7 @@ def _shares(trajectories: Trajectories, scope: Scope, cell_m: float, columns: in
     return shares
 
 
-def _ink(share: NDArray[np.float64], largest: float) -> NDArray[np.uint8]:
+def _shade_levels(share: NDArray[np.float64], largest: float) -> NDArray[np.uint8]:
     """0 for empty cells, 1 to 255 on a logarithmic scale up to the largest share."""
     top = math.log1p(_LOG_SCALE * largest) or 1.0
     level = np.ceil(255 * np.log1p(_LOG_SCALE * share) / top)
@@ -140,23 +140,23 @@ def _areas(rules: Iterable[Any], scope: Scope) -> list[dict[str, Any]]:
         found.append(
             {
                 "name": rule.name,
-                "hours": [2 if hours is None else _meets(hours.windows, hour) for hour in range(24)],
-                "rings": [_flat(np.asarray(ring.coords), scope) for ring in rings],
+                "hours": [2 if hours is None else _closed_level(hours.windows, hour) for hour in range(24)],
+                "rings": [_page_positions(np.asarray(ring.coords), scope) for ring in rings],
             }
         )
     return found
 
 
-def _meets(windows: tuple[tuple[float, float], ...], hour: int) -> int:
+def _closed_level(windows: tuple[tuple[float, float], ...], hour: int) -> int:
     week_s = 7 * 86_400.0
     days = 0
     for day in range(7):
         start = (day * 24 + hour) * 3600.0
-        turns = (start - week_s, start, start + week_s)  # a window may run past Sunday's midnight
-        days += any(begin < turn + 3600 and end > turn for begin, end in windows for turn in turns)
+        starts = (start - week_s, start, start + week_s)  # a window may run past Sunday's midnight
+        days += any(begin < hour_start + 3600 and end > hour_start for begin, end in windows for hour_start in starts)
     return 0 if days == 0 else 1 + (days == 7)
 
 
-def _flat(xy_m: NDArray[np.float64], scope: Scope) -> list[int]:
+def _page_positions(xy_m: NDArray[np.float64], scope: Scope) -> list[int]:
     share = xy_m[:, :2] / [scope.width_m, scope.height_m]
     return np.round(np.clip(share, 0, 1) * UNITS).astype(int).ravel().tolist()

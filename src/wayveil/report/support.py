@@ -39,7 +39,7 @@ class Support:
 
 
 def make_support(release: Release) -> Support | None:
-    """λ² / (λ² + 2·noise²) on a map, where λ is the estimated count; None for a release without places.
+    """λ² / (λ² + 2·noise²) on a map, where λ is the estimated count; None if the release does not count places.
 
     λ is estimated from the noisy counts alone: a road map or the neural network would add prior knowledge, which must
     not count as data.
@@ -61,7 +61,7 @@ def make_support(release: Release) -> Support | None:
     shown = np.divide(pool(share * estimate, block), weight, out=np.zeros_like(weight), where=weight > 0)
     return Support(
         figure=_drawing(shown),
-        legend=tuple(_words(step) for step in range(len(_EDGES))),
+        legend=tuple(_percent_range(step) for step in range(len(_EDGES))),
         cell_m=levels[-1].side * unit * grid.cell_m,
         percent=100 * float((share * estimate).sum() / max(estimate.sum(), 1e-300)),
     )
@@ -78,7 +78,7 @@ def _drawing(share: NDArray[np.float64]) -> str:
         for start, end in zip(starts.tolist(), [*starts[1:].tolist(), columns]):
             paths[line[start]].append(f"M{start} {rows - 1 - row}h{end - start}v1h-{end - start}z")
     drawn = "".join(
-        f'<path class="rests-{k}" d="{"".join(path)}"><title>{_words(k)}</title></path>'
+        f'<path class="rests-{k}" d="{"".join(path)}"><title>{_percent_range(k)}</title></path>'
         for k, path in enumerate(paths)
         if path
     )
@@ -89,6 +89,6 @@ def _drawing(share: NDArray[np.float64]) -> str:
     )
 
 
-def _words(step: int) -> str:
+def _percent_range(step: int) -> str:
     low, high = 100 * _EDGES[step], 100 * (*_EDGES, 1.0)[step + 1]
     return f"{low:.0f}–{high:.0f} %"

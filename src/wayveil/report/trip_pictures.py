@@ -8,7 +8,7 @@ from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 
 SHOWN = 12
-"""Trips of each side."""
+"""Number of trips shown on each side."""
 _COLUMNS, _CELL, _MARGIN, _TEXT, _GAP = 4, 96.0, 8.0, 14.0, 28.0
 """Columns of trips, and lengths in units of the SVG."""
 _MOST_POINTS = 150

@@ -16,13 +16,13 @@ _MOST_CELLS = 14_000
 
 
 def uncertain_layer(found: Uncertainty) -> Overlay:
-    """The variance of each cell as a share of its prior variance, where it is more than half of it; zero elsewhere.
+    """Variance divided by prior variance of each cell, where the ratio is above 0.5; zero elsewhere.
 
     Privacy: free (post-processing).
     """
     grid = found.estimates.grid
-    run = max(1, math.ceil(math.sqrt(grid.cells / _MOST_CELLS)))
-    cells = square_cells(grid, run * grid.cell_m)
+    cells_across = max(1, math.ceil(math.sqrt(grid.cells / _MOST_CELLS)))
+    cells = square_cells(grid, cells_across * grid.cell_m)
     share = found.traffic(cells) ** 2 / SPREADS.place**2
-    shape = (-(-grid.rows // run), -(-grid.columns // run))
-    return Overlay(np.where(share > 0.5, share, 0.0).reshape(shape), run * grid.cell_m)
+    shape = (-(-grid.rows // cells_across), -(-grid.columns // cells_across))
+    return Overlay(np.where(share > 0.5, share, 0.0).reshape(shape), cells_across * grid.cell_m)

@@ -38,7 +38,7 @@ class VerdictSection:
     """Whether streets (or, where no routes were recorded, trips between zones) are noise. The page then begins
     without sample trips and with fewer highlights."""
     limit: str = ""
-    """What was not measured at all: routes of trips with two points, and further trips of each person."""
+    """What was not measured at all: routes of trips with two points, and trips of a person beyond the limit."""
 
 
 def verdict_section(found: Uncertainty) -> VerdictSection:
@@ -47,7 +47,7 @@ def verdict_section(found: Uncertainty) -> VerdictSection:
     Privacy: free (post-processing).
     """
     all_verdicts = verdicts(found)
-    words = {one.kind: one.word for one in all_verdicts}
+    words = {verdict.kind: verdict.word for verdict in all_verdicts}
     poor = words.get("streets", words.get("zones", "noise")) == "noise"
     limits = (_NO_ROUTES if "streets" not in words else "", _limit(found))
     return VerdictSection(sentence(all_verdicts), tuple(map(_line, all_verdicts)), poor, " ".join(filter(None, limits)))
@@ -67,10 +67,10 @@ def _limit(found: Uncertainty) -> str:
     return f"At most {most} trips of each person were measured; further trips are missing from all counts."
 
 
-def _line(one: Verdict) -> VerdictLine:
-    percent = round(100 * one.error)
-    error = "less than 1 %" if one.error < 0.01 else f"about {min(percent, 100)} %"
+def _line(verdict: Verdict) -> VerdictLine:
+    percent = round(100 * verdict.error)
+    error = "less than 1 %" if verdict.error < 0.01 else f"about {min(percent, 100)} %"
     if percent > 100:
         error = "more than 100 %"
-    title = one.about.title[0].upper() + one.about.title[1:]
-    return VerdictLine(title, one.word, error, min(percent, 100), one.about.meaning, _ADVICE[one.word])
+    title = verdict.about.title[0].upper() + verdict.about.title[1:]
+    return VerdictLine(title, verdict.word, error, min(percent, 100), verdict.about.meaning, _ADVICE[verdict.word])

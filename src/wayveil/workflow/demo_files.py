@@ -71,7 +71,7 @@ class Files:
         return self.folder / "ledger" / "ledger.sqlite"
 
     @property
-    def every(self) -> tuple[Path, ...]:
+    def all_files(self) -> tuple[Path, ...]:
         """All files except those of the ledger."""
         return (self.real, self.evaluation, self.audit, self.report, self.release, self.synthetic, self.sheet,
                 self.scope, self.roads, self.rules)  # fmt: skip
@@ -88,7 +88,7 @@ def make_room(files: Files, force: bool) -> None:
                 raise InputError(
                     f"'{folder.name}' contains an earlier demo; choose another folder, or overwrite it with force=True."
                 )
-            for file in files.every:
+            for file in files.all_files:
                 file.unlink(missing_ok=True)
             shutil.rmtree(folder / "ledger")
         for part in ("public", "private", "city", "ledger"):

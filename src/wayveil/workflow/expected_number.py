@@ -1,7 +1,7 @@
 """The expected error of the number of trips, from the noise of the answers from which it will be estimated.
 
-What `measure` will draw is drawn here from a made-up dataset: without noise, where only the sizes of the answers are
-needed, and with noise for a count whose clipping bound and its corrections follow from noisy answers themselves.
+The mechanism of `measure` runs on a made-up dataset: without noise where only the sizes of the answers matter, and with
+simulated noise for a clipped count, because its clipping bound and correction follow from noisy answers.
 
 Privacy: free (public values only).
 """
@@ -35,24 +35,24 @@ DRAWS = 200
 
 @dataclass(frozen=True)
 class People:
-    """Users whose numbers of trips have a geometric distribution, of which at most `most` of each are used."""
+    """Users whose numbers of trips are geometrically distributed; at most `most` trips of each user are used."""
 
     users: float
     trips: float
     most: int
 
     @property
-    def _further(self) -> float:
+    def _p_another(self) -> float:
         """Probability that a user has another trip."""
         return max(1 - self.users / self.trips, 0.0)
 
     def used(self, most: float) -> float:
         """The number of trips, with at most `most` of each user: the sum of P(K > k) over k below `most`."""
-        return self.users * float((self._further ** np.arange(math.floor(most))).sum())
+        return self.users * float((self._p_another ** np.arange(math.floor(most))).sum())
 
     def histogram(self, bins: NormBins) -> Sums:
         """The number of users in each bin of their number of trips."""
-        above = self._further ** np.floor(bins.edges)
+        above = self._p_another ** np.floor(bins.edges)
         above[-1] = 0.0  # nobody has more than `most`
         return np.rint(self.users * -np.diff(above)).astype(np.int64)
 
@@ -75,7 +75,7 @@ def expected_number_error(cost: Cost, unit: Unit, scope: Scope, trips: float, pe
 
 
 def _error_of_clipped(cost: Cost, unit: Unit, people: People) -> float:
-    """With clipped users nothing but the count tells the number: other answers are scaled to it."""
+    """The error with clipped users: only the count estimates the number of trips; other answers are scaled to it."""
     mechanism = Mechanism(cost, unit, SeededNoise(0))
     counted = _Counted(people)
     (first,) = counted.sums([first_query(unit)])
@@ -86,7 +86,7 @@ def _error_of_clipped(cost: Cost, unit: Unit, people: People) -> float:
 
 @dataclass(frozen=True)
 class _Counted:
-    """The made-up users, of whom only the count is asked."""
+    """The made-up users, for whom only the count is queried."""
 
     people: People
 
@@ -112,7 +112,7 @@ class _MadeUp:
         return _spread(self.trips * question.resolution, size_of(question))
 
     def sums(self, queries: Sequence[UnitQuery], progress: Progress = quiet) -> list[Sums]:
-        """With Gaussian noise at trajectory level; every norm is as guessed."""
+        """The sums for Gaussian noise at trajectory level, where every norm equals its public guess."""
         return [self._sum(query) for query in queries]
 
     def _sum(self, query: UnitQuery) -> Sums:
@@ -128,7 +128,7 @@ def _spread(total: int, size: int) -> Sums:
 
 
 class _NoNoise:
-    """The scales of the noise without the noise. It makes nothing private, and nothing private comes near it."""
+    """The scales of the noise without the noise. Its output is not private; it sees made-up data only."""
 
     private: ClassVar[bool] = False
 

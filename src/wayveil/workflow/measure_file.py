@@ -22,13 +22,13 @@ from wayveil.release import Release, write_release
 from wayveil.release.document import check_release_output
 
 _ROOM_BYTES = 32 << 20
-"""Free disk space that is required. A release has a few megabytes; if the disk were full after the spend, it would be
-lost."""
+"""Free disk space that is required. A release has a few megabytes; if the disk were full after the budget was spent,
+the release would be lost."""
 
 
 @dataclass(frozen=True)
 class FileMeasurement:
-    """What is measured, what it promises, and which account pays; the arguments are those of `measure`."""
+    """What is measured, with which guarantee, and which account is charged; the arguments are those of `measure`."""
 
     file: str | os.PathLike[str]
     scope: str
@@ -75,6 +75,6 @@ def measure_file(
             **wanted.columns,
         )
         with deferred_signals():
-            write_release(release, output, force=True)  # an existing file was checked before the spend
+            write_release(release, output, force=True)  # an existing file was checked before the budget was spent
             record(f"The release '{output.name}' is complete.")
     return release

@@ -54,7 +54,7 @@ class ExpectedError:
 
     @property
     def percent(self) -> str:
-        """The error in per cent, such as '20 %'."""
+        """The error in percent, such as '20 %'."""
         if self.error > 1:
             return "over 100 %"
         return f"{100 * self.error:.0f} %" if self.error >= 0.01 else "1 %"
@@ -69,7 +69,7 @@ class Setting:
     unit: str
     max_per_user: int | None
     trips_used: int
-    """At user level, trips beyond the limit of a user are not used."""
+    """At user level, trips of a user beyond the limit are not used."""
     results: tuple[ExpectedError, ...]
 
     def __getitem__(self, kind: str) -> ExpectedError:
@@ -161,7 +161,7 @@ def plan(
     -------
     Free (nothing is read or spent).
     """
-    frame = scope_of(scope)
+    area = scope_of(scope)
     promised = parse_unit(unit, max_per_user)
     count = as_whole_number(trips, "trips=", 1, MOST_TRIPS)
     people = None if users is None else as_whole_number(users, "users=", 1, MOST_TRIPS)
@@ -170,8 +170,8 @@ def plan(
     if people is not None and people > count:
         raise InputError("users= is larger than trips=; every user has at least one trip.")
     given = _Promise(exact_epsilon(epsilon), exact_delta(delta), promised)
-    found = _setting(given, count, people, frame)
-    others = tuple(_setting(other, count, people, frame) for other in _others(given, count, people))
+    found = _setting(given, count, people, area)
+    others = tuple(_setting(other, count, people, area) for other in _others(given, count, people))
     return Plan(**{**vars(found), "others": others})
 
 
@@ -183,7 +183,7 @@ class _Promise:
 
 
 def _others(given: _Promise, trips: int, users: int | None) -> list[_Promise]:
-    """More ε, a δ, and at user level another number of trips per user."""
+    """The alternatives: three times ε; a δ, if there is none; at user level, another limit on trips per user."""
     delta = exact_delta(OTHER_DELTA)
     others = [_Promise(given.epsilon * 3, given.delta, given.unit)] if given.epsilon <= 300 else []
     if not given.delta:
@@ -191,8 +191,8 @@ def _others(given: _Promise, trips: int, users: int | None) -> list[_Promise]:
     if given.unit.kind == "user" and users is not None:
         most = given.unit.sensitivity
         # With a δ the noise grows more slowly than the number of trips used; without one, a low limit is usually best.
-        usual = max(round((2 if given.delta else 0.5) * trips / users), 1)
-        other = usual if usual != most else max(most // 2, 1) if most > 1 else 2
+        suggested = max(round((2 if given.delta else 0.5) * trips / users), 1)
+        other = suggested if suggested != most else max(most // 2, 1) if most > 1 else 2
         others.append(_Promise(given.epsilon, given.delta, Unit.user(other)))
     return others
 
@@ -202,25 +202,25 @@ def _setting(promise: _Promise, trips: int, users: int | None, scope: Scope) -> 
     unit = promise.unit
     people = None if unit.kind == "trajectory" or users is None else People(users, trips, unit.sensitivity)
     used = float(trips) if people is None else people.used(unit.sensitivity)
-    each = 1.0 if people is None else used / people.users
+    used_per_user = 1.0 if people is None else used / people.users
     side_km = math.sqrt(scope.width_m * scope.height_m) / 1000
     results = [ExpectedError("number", expected_number_error(cost, unit, scope, used, people))]
     for name, kind in KINDS.items():
         if not kind.questions:
             continue
-        noises = [_noise(cost, question, unit, each) * float(SHARES[question]) for question in kind.questions]
+        noises = [_noise(cost, question, unit, used_per_user) * float(SHARES[question]) for question in kind.questions]
         signal = used / math.exp(sum(map(math.log, noises)) / len(noises))
         results.append(ExpectedError(name, _error(name, side_km, used, signal)))
     most = unit.max_per_user if unit.kind == "user" else None
     return Setting(decimal_text(promise.epsilon), float(promise.delta), unit.kind, most, round(used), tuple(results))
 
 
-def _noise(cost: Cost, name: str, unit: Unit, each: float) -> float:
+def _noise(cost: Cost, name: str, unit: Unit, used_per_user: float) -> float:
     """Scale of the noise of a question, in trajectories, with the shares before the noisy count adjusts them."""
     if cost.rho is None:
         return cost.noise(name, unit)
     question = QUESTIONS[name]
-    return cost.gaussian_noise(name, guessed_norm(question, each), 1 - norms_part(question, unit))
+    return cost.gaussian_noise(name, guessed_norm(question, used_per_user), 1 - norms_part(question, unit))
 
 
 @cache
@@ -230,7 +230,7 @@ def _table() -> dict[str, Any]:
 
 
 def _error(kind: str, side_km: float, trips: float, signal: float) -> float:
-    """The table's error, interpolated in the logarithms; outside the table that of its edge."""
+    """The error from the table, interpolated on logarithmic axes; outside the table, the value at its edge."""
     table = _table()
     errors = np.asarray(table["errors"][kind], float)
     for axis, value in (("side_km", side_km), ("trips", trips), ("signal", signal)):

@@ -64,7 +64,7 @@ class Columns(_Strict):
 
 
 class Measure(_Strict):
-    """The step that spends."""
+    """The step that spends privacy budget."""
 
     file: _Name
     dataset: _Name
@@ -129,7 +129,7 @@ def read_run(path: Path) -> RunFile:
 
 
 def _with_paths(run: RunFile, folder: Path) -> RunFile:
-    def whole(name: str | None) -> str | None:
+    def absolute(name: str | None) -> str | None:
         if name is None or "://" in name:
             return name
         if max(map(len, map(os.fsencode, name.split("/")))) > _LONGEST_PART:
@@ -139,10 +139,10 @@ def _with_paths(run: RunFile, folder: Path) -> RunFile:
         except RuntimeError:
             raise InputError(f"'{in_short(name)}' begins with ~ and the name of an unknown user.") from None
 
-    scope = run.measure.scope if run.measure.scope in shipped_scopes() else whole(run.measure.scope)
-    measure = {"file": whole(run.measure.file), "scope": scope, "ledger": whole(run.measure.ledger)}
-    synthesize = {"roads": whole(run.synthesize.roads), "rules": whole(run.synthesize.rules)}
-    output = {name: whole(value) for name, value in run.output.model_dump().items()}
+    scope = run.measure.scope if run.measure.scope in shipped_scopes() else absolute(run.measure.scope)
+    measure = {"file": absolute(run.measure.file), "scope": scope, "ledger": absolute(run.measure.ledger)}
+    synthesize = {"roads": absolute(run.synthesize.roads), "rules": absolute(run.synthesize.rules)}
+    output = {name: absolute(value) for name, value in run.output.model_dump().items()}
     return RunFile(
         measure=run.measure.model_copy(update=measure),
         synthesize=run.synthesize.model_copy(update=synthesize),
@@ -198,7 +198,7 @@ def do_run(
     release, synthetic = Path(output.release), Path(output.synthetic)
     roads, rules = (None if name is None else Path(name) for name in (synthesize.roads, synthesize.rules))
     _check_all(run)
-    spent, others = not release.exists(), synthetic.exists() and synthesize.seed is None
+    spent, other_trips = not release.exists(), synthetic.exists() and synthesize.seed is None
     if spent:
         _check_signal(measure)
         ledger = None if measure.ledger is None else Path(measure.ledger)
@@ -215,7 +215,7 @@ def do_run(
     )  # fmt: skip
     if output.report is not None:
         write_report(release, synthetic, Path(output.report), roads=roads, rules=rules, progress=progress)
-    return {"release": str(release), "report": output.report, "spent": spent, "other_trips": others, **summary}
+    return {"release": str(release), "report": output.report, "spent": spent, "other_trips": other_trips, **summary}
 
 
 def _check_all(run: RunFile) -> None:

@@ -62,7 +62,7 @@ def synthesize_file(
         As for `wayveil.synthesize`. If the noisy count of the release is unreliable or very large, `n` or `yes` is
         needed.
     times
-        "iso" or "unix"; by default that of the format.
+        "iso" or "unix"; the default depends on the format.
     mode
         The mode of travel in MATSim plans, such as "bike"; by default "car".
     yes

@@ -1,4 +1,4 @@
-"""Synthesizer: data frames in, data frames out, with `fit` and `sample`, as other synthesizers have them."""
+"""Synthesizer: data frames in, data frames out, with the usual methods `fit` and `sample`."""
 
 import inspect
 import os
@@ -25,7 +25,7 @@ from wayveil.synthesis.request import Request
 
 
 class Synthesizer:
-    """Make synthetic trajectories from a data frame, with `fit` and `sample`, as other synthesizers have them.
+    """Make synthetic trajectories from a data frame, with `fit` and `sample` as in other synthesizers.
 
     `fit` measures the data once; `sample` returns a frame of the same kind with the same column names.
 
@@ -148,7 +148,7 @@ class Synthesizer:
             "unix" for seconds since 1970 in UTC, as in the files that wayveil writes, or "datetime" for timestamps.
             Nothing is copied from the private time column: one record could change its type or time zone.
         timezone
-            The time zone of timestamps, such as "Europe/Paris"; UTC where it is not given.
+            The time zone of timestamps, such as "Europe/Paris"; UTC by default.
 
         Privacy
         -------

@@ -57,7 +57,7 @@ class _Model:
     grid: TwoLevelGrid
     leaf_weight: Floats
     move: Floats
-    """(36, 9) probability of each step, by direction; 4 = stay has none."""
+    """(36, 9) probability of each step, by direction; 0 for direction 4 (stay)."""
     trips: Floats
     """(36 · 36,) weights of (start, end)."""
     excess: Floats
@@ -113,9 +113,9 @@ def _neighbours() -> tuple[Ints, NDArray[np.bool_]]:
 
 def _mobility(routes: Routes, mechanism: Mechanism) -> Floats:
     owner, source, target = routes.moves()
-    way = direction(source, target, ACROSS)
-    near = way >= 0
-    noisy = mechanism.sums("mobility", by_trajectory(owner[near], source[near] * 9 + way[near]), ACROSS**2 * 9)
+    heading = direction(source, target, ACROSS)
+    near = heading >= 0
+    noisy = mechanism.sums("mobility", by_trajectory(owner[near], source[near] * 9 + heading[near]), ACROSS**2 * 9)
     _, exists = _neighbours()
     # A little weight everywhere keeps every end reachable.
     weight = np.where(exists, np.maximum(noisy.reshape(-1, 9), 0.0) + 1e-6, 0.0)
@@ -126,8 +126,8 @@ def _mobility(routes: Routes, mechanism: Mechanism) -> Floats:
 def _shortest(pair: Ints) -> Ints:
     """Cells of the shortest route: Chebyshev distance + 1."""
     start, end = pair // ACROSS**2, pair % ACROSS**2
-    down, right = end // ACROSS - start // ACROSS, end % ACROSS - start % ACROSS
-    cells: Ints = np.maximum(np.abs(down), np.abs(right)) + 1
+    up, right = end // ACROSS - start // ACROSS, end % ACROSS - start % ACROSS
+    cells: Ints = np.maximum(np.abs(up), np.abs(right)) + 1
     return cells
 
 
@@ -182,7 +182,7 @@ def _walk(model: _Model, run: Run) -> Trajectories:
     end = pair % ACROSS**2
     current = pair // ACROSS**2
     cells = np.minimum(_shortest(pair) + draw_rows(model.excess[pair], rng), LONGEST)
-    # Leaving a cell and coming back takes three cells; a trip of two inside one cell is a trip of one.
+    # A walk that leaves a cell and returns has three cells; a trip of two cells with equal ends is shortened to one.
     cells = np.where((current == end) & (cells == 2), 1, cells)
     target, exists = _neighbours()
     visited = bridge(Chain(target, model.move * exists), current, end, cells, LONGEST, rng)

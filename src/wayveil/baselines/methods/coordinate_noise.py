@@ -112,7 +112,7 @@ def _candidates(run: Run) -> Trajectories:
         pool_x, pool_y = (pair[0][:, None] * (1 - along) + pair[1][:, None] * along for pair in ends)
         size = run.size(count)
         kept = run.mechanism.order(m)[:size]
-        middle = np.full((size - len(kept), POINTS), 0.5)  # records at the centre of the map fill up the number
+        middle = np.full((size - len(kept), POINTS), 0.5)  # records at the centre make up the number
         x_m, y_m = np.concatenate([x_m[kept], middle * box.width_m]), np.concatenate([y_m[kept], middle * box.height_m])
     # Mean distance of a point in metres, clipped at the diameter of the map, which is then the sensitivity.
     score = -np.minimum(_warping(x_m, y_m, pool_x, pool_y), diameter_m).astype(np.int64)

@@ -1,13 +1,13 @@
 """DP-Star (Gursoy, Liu, Truex, Yu: IEEE TMC 2019), reimplemented from the paper.
 
-Trajectories are reduced to characteristic points by minimum description length. Then: an adaptive grid, the
-distribution of trips over its leaves, a first-order Markov chain, and for each trip the median number of cells by the
-exponential mechanism. Each walk gets a trip and a length from the exponential distribution with that median; its steps
-are drawn by P(next | current) · P(end in the remaining steps).
+Trajectories are reduced to characteristic points by minimum description length. The model consists of an adaptive grid,
+the distribution of trips over its leaves, a first-order Markov chain, and for each trip the median number of cells by
+the exponential mechanism. Each walk gets a trip and a length from the exponential distribution with that median; its
+steps are drawn by P(next | current) · P(end in the remaining steps).
 
 The authors choose a median for each pair of leaves; here there is one for each pair of coarse cells, because most pairs
-of leaves have no trajectory. Negative trip counts are cut at zero in the published mode, which comes nearest to the
-scores of the authors' own code.
+of leaves have no trajectory. Negative trip counts are cut at zero in the published mode, because the scores are then
+closest to those of the authors' own code.
 """
 
 import numpy as np
@@ -29,7 +29,7 @@ Ints = NDArray[np.int64]
 ACROSS = 6
 """Cells of the coarse grid in each direction."""
 MOST_SPLITS = 4
-"""Fine cells along the side of a coarse one, at most."""
+"""Maximum number of fine cells along the side of a coarse one."""
 VISITS_PER_LEAF = 10.0
 """Constant c of adaptive grids (Qardaji, Yang, Li: ICDE 2013): a coarse cell of noisy count N is split into
 sqrt(N ε / c) in each direction."""
@@ -79,7 +79,7 @@ def _mobility(run: Run, routes: Routes, edges: Edges) -> Floats:
 
 
 def _medians(run: Run, routes: Routes, grid: TwoLevelGrid) -> Floats:
-    """(coarse pairs,) median number of cells: the score of k is −|trajectories shorter − trajectories longer|.
+    """(coarse pairs,) median number of cells: the score of k is −|number of shorter − number of longer trajectories|.
 
     One trajectory changes the scores of its own pair, each by at most 1.
     """

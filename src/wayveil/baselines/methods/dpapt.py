@@ -1,12 +1,12 @@
 """DPAPT: adaptive cells at each time step and a tree of counts over the steps, reimplemented from its description.
 
-Each trajectory is reduced to T points at equal arc length (T = 2: start and end). Each step has ε/T. Half of it counts
-coarse cells; dense ones are split (adaptive grids, Qardaji, Yang, Li: ICDE 2013). The other half counts, below each
-kept node of the step before, the leaves of this step; nodes below twice the standard deviation of the noise are cut.
-Paths are drawn from the tree.
+Each trajectory is reduced to T points at equal arc length (T = 2: start and end). Each step has ε/T. Half of it is
+spent on counts of coarse cells; dense ones are split (adaptive grids, Qardaji, Yang, Li: ICDE 2013). The other half is
+spent on counts of the leaves of this step below each kept node of the previous step; nodes below twice the standard
+deviation of the noise are cut. Paths are drawn from the tree.
 
-The division in halves, and that the tree counts leaves, are our reading. It was settled by comparing with the scores of
-a program by others: a tree over the coarse cells has only half of that program's error `trip_1000` at ε = 1.
+That ε is halved and that the tree counts leaves is our reading. It was settled by comparison with the scores of an
+independent implementation: a tree over the coarse cells has only half of that program's error `trip_1000` at ε = 1.
 """
 
 from functools import partial
@@ -29,7 +29,7 @@ SMALLEST_ACROSS, LARGEST_ACROSS = 10, 32
 POINTS_PER_LEAF = 5.0
 """Constant c₂ of adaptive grids: a coarse cell of noisy count N is split into sqrt(N ε / c₂) in each direction."""
 MOST_SPLITS = 16
-"""Fine cells along the side of a coarse one, at most."""
+"""Maximum number of fine cells along the side of a coarse one."""
 
 
 def _make(run: Run, steps: int) -> Trajectories:
@@ -90,7 +90,7 @@ def _shares(steps: int, **others: str) -> dict[str, str]:
 
 
 def dpapt_with(steps: int) -> Method:
-    """DPAPT with this many points of a trajectory."""
+    """DPAPT with this many points per trajectory."""
     return Method(
         name="dpapt" if steps == 2 else f"dpapt-{steps}",
         reference="DPAPT (adaptive partition of trajectories at T time steps)",

@@ -112,22 +112,22 @@ def _walk(run: Run, grids: list[TwoLevelGrid], tree: tuple[Level, Level], state:
         here, before = (FIRST[grid] + cell)[walking], node[walking]
         deep = after_move[np.maximum(before, 0)]
         known = (before >= 0) & (deep.sum(1) > 0)
-        symbol = _straight(np.where(known[:, None], deep, after_place[here]), last[walking], run.rng)
+        symbol = _draw_symbols(np.where(known[:, None], deep, after_place[here]), last[walking], run.rng)
         node[walking] = first.find(here, symbol)
         go = symbol < END
         walking, symbol = walking[go], symbol[go]
         if len(walking) == 0:
             break
         change = symbol >= 9
-        who = walking[change]
-        x_m, y_m = points_in(grids, grid[who], cell[who], run.rng)
-        grid[who] = symbol[change] - 9
-        cell[who] = locate_in(grids, grid[who], x_m, y_m)
+        walkers = walking[change]
+        x_m, y_m = points_in(grids, grid[walkers], cell[walkers], run.rng)
+        grid[walkers] = symbol[change] - 9
+        cell[walkers] = locate_in(grids, grid[walkers], x_m, y_m)
         for r in range(len(grids)):
-            who, way = (part[~change & (grid[walking] == r)] for part in (walking, symbol))
-            possible = inside[r][cell[who], way]
-            cell[who] = np.where(possible, targets[r][cell[who], way], cell[who])
-            last[who] = way
+            walkers, heading = (part[~change & (grid[walking] == r)] for part in (walking, symbol))
+            possible = inside[r][cell[walkers], heading]
+            cell[walkers] = np.where(possible, targets[r][cell[walkers], heading], cell[walkers])
+            last[walkers] = heading
         moved = walking[~change]
         owners.append(moved)
         points.append(points_in(grids, grid[moved], cell[moved], run.rng))
@@ -135,8 +135,8 @@ def _walk(run: Run, grids: list[TwoLevelGrid], tree: tuple[Level, Level], state:
     x_m, y_m = (np.concatenate(column) for column in zip(*points))
     order = np.argsort(owner, kind="stable")
     size = np.bincount(owner, minlength=n)
-    again = np.repeat(order, 1 + (size == 1)[owner[order]])  # a walk without a move gets two points
-    return run.made(ragged.offsets_of(np.maximum(size, 2)), x_m[again], y_m[again])
+    rows = np.repeat(order, 1 + (size == 1)[owner[order]])  # a walk without a move gets two points
+    return run.made(ragged.offsets_of(np.maximum(size, 2)), x_m[rows], y_m[rows])
 
 
 def _table(level: Level, nodes: int) -> Floats:
@@ -146,8 +146,8 @@ def _table(level: Level, nodes: int) -> Floats:
     return table
 
 
-def _straight(weight: Floats, last: Ints, rng: np.random.Generator) -> Ints:
-    """A symbol of each row of weights, weighted by the direction of the move before; END where the row has none."""
+def _draw_symbols(weight: Floats, last: Ints, rng: np.random.Generator) -> Ints:
+    """A symbol for each row of weights, favouring the direction of the previous move; END for a row without weight."""
     north, east = np.arange(9) // 3 - 1.0, np.arange(9) % 3 - 1.0
     norm = np.maximum(np.hypot(north, east), 1e-9)
     cosine = (north[last, None] * north + east[last, None] * east) / (norm[last, None] * norm)

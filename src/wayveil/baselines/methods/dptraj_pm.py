@@ -58,12 +58,14 @@ def _noisy(run: Run, name: str, features: Features, size: int) -> Floats:
     if not run.published:
         return noisy
     exact = np.bincount(features.bin, features.value, minlength=size)
-    spent: Floats = exact + (noisy - exact) / OVERSPENT
-    return spent
+    published_noisy: Floats = exact + (noisy - exact) / OVERSPENT
+    return published_noisy
 
 
 def _segments(run: Run, rows: Ints, count: float) -> list[Level]:
-    """The prefix tree; a trajectory is in one node of each level. Nodes below twice the noise are cut.
+    """The prefix tree; a trajectory is in one node of each level.
+
+    Nodes below twice the standard deviation of the noise are cut.
 
     Privacy: spends the shares "segments of k".
     """
@@ -114,11 +116,11 @@ def _walk(run: Run, first: Ints, moves: Floats) -> Ints:
         unknown = weight.sum(1) <= 0
         weight[unknown] = moves[at[unknown]].sum(1)  # first order where the second is not known
         weight[weight.sum(1) <= 0, STAY] = 1.0
-        way = draw_rows(weight, run.rng)
-        walking, at, way = walking[way != STAY], at[way != STAY], way[way != STAY]
+        heading = draw_rows(weight, run.rng)
+        walking, at, heading = walking[heading != STAY], at[heading != STAY], heading[heading != STAY]
         if len(walking) == 0:
             break
-        cells[walking, step] = target[at, way]
+        cells[walking, step] = target[at, heading]
     return cells
 
 

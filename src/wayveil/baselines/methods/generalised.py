@@ -118,7 +118,7 @@ def _places(run: Run, drawn: Ints, centres: list[tuple[Floats, Floats]]) -> Traj
 
 
 _PLACE_SHARES = {f"places {step + 1}": "0.1" for step in range(STEPS)}
-"""Shares of ε of the steps that choose places, all alike."""
+"""Equal shares of ε for the choices of places."""
 
 generalised = Method(
     name="generalised",

@@ -54,8 +54,8 @@ def _moves(run: Run, routes: Routes, lengths: np.ndarray, reporter: Reporter) ->
     cumulative = np.cumsum(lengths) / max(lengths.sum(), 1e-12)
     reports = int(np.clip(np.searchsorted(cumulative, QUANTILE), 1, LENGTHS - 1))
     owner, source, target = routes.moves()
-    way = direction(source, target, ACROSS)
-    owner, code = owner[way >= 0], (source * 9 + way)[way >= 0]
+    heading = direction(source, target, ACROSS)
+    owner, code = owner[heading >= 0], (source * 9 + heading)[heading >= 0]
     order = np.lexsort((run.mechanism.order(len(owner)), owner))
     owner, code = owner[order], code[order]
     rank = ragged.ranks(np.bincount(owner, minlength=len(routes))) if len(owner) else owner

@@ -4,9 +4,10 @@ Trajectories are sequences of cells, cut at a public length, with an end symbol.
 cells; nodes below the threshold are cut; children are made to add up to their parent. Sequences grow from the longest
 gram that matches their last cells.
 
-What is left of ε at a node is shared equally among the levels of its predicted height: the number of levels after which
-its noisy count, multiplied on each by the share of the most frequent cell, is below the threshold. All levels together
-are one share of ε, because a trajectory's weights along each path of the tree add up to at most 1.
+The ε that is left at a node is shared equally among the levels of its predicted height. This is the number of levels
+after which its noisy count falls below the threshold if each level multiplies the count by the share of the most
+frequent cell. All levels together spend one share of ε, because a trajectory's weights along each path of the tree add
+up to at most 1.
 """
 
 import math
@@ -49,15 +50,15 @@ def _grow(run: Run, rows: Ints) -> list[Level]:
 
     Privacy: spends the share "grams".
     """
-    who, place = np.nonzero(rows >= 0)
-    node, above, levels = np.zeros(len(who), np.int64), np.zeros(1), []
+    owner, place = np.nonzero(rows >= 0)
+    node, above, levels = np.zeros(len(owner), np.int64), np.zeros(1), []
     left, heights = np.ones(1), np.full(1, float(ORDERS))
     for depth in range(ORDERS):
         part = left / heights
-        symbol = np.where(place + depth < LONGEST, rows[who, np.minimum(place + depth, LONGEST - 1)], -1)
+        symbol = np.where(place + depth < LONGEST, rows[owner, np.minimum(place + depth, LONGEST - 1)], -1)
         here = np.flatnonzero((node >= 0) & (symbol >= 0))
         here = here[part[node[here]] > 0]
-        features = Features(who[here], node[here] * (END + 1) + symbol[here], part[node[here]] / LONGEST)
+        features = Features(owner[here], node[here] * (END + 1) + symbol[here], part[node[here]] / LONGEST)
         size = len(above) * (END + 1)
         noisy = run.mechanism.sums("grams", features, max(size, 1))[:size]
         one = np.repeat(part, END + 1) / LONGEST  # the weight of one gram; 0 below nodes that have nothing left
@@ -81,7 +82,7 @@ def _threshold(run: Run, part: Floats) -> Floats:
 
 
 def _heights(count: Floats, likeliest: float, most: int) -> Floats:
-    """Number of further levels below nodes of these counts (in thresholds), if each child has this share of its node.
+    """Number of levels below nodes of these counts (in thresholds) if each child has the share `likeliest` of it.
 
     Privacy: free (post-processing).
     """

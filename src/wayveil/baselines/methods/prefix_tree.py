@@ -1,9 +1,9 @@
 """The prefix tree (Chen, Fung, Desai, Sossou: KDD 2012), reimplemented from the paper.
 
 Trajectories are sequences of cells. Below each node of the tree, the next place is counted twice: first general (one of
-4 × 4 districts), then specific (the 2 × 2 cells of the kept districts). Each of the 2h counts has the same share of ε;
-nodes below 2√2/ε are cut; constrained inference makes cells consistent with their district and children with their
-parent; paths are drawn from the tree.
+4 × 4 districts), then specific (the 2 × 2 cells of the kept districts). With height h, each of the 2h counts has the
+same share of ε; nodes below 2√2/ε are cut; constrained inference makes cells consistent with their district and
+children with their parent; paths are drawn from the tree.
 
 The authors take the height from the longest trajectory. Here it is a public constant in both modes, because with a
 height of a hundred nothing but noise would be left; longer trajectories are cut.

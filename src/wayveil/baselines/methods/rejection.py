@@ -27,7 +27,7 @@ ACROSS = 12
 MOST_ROUNDS = 50_000
 """Rounds after which the authors give up."""
 MOST_DRAWN = 5_000_000
-"""Maximum number of walks drawn in all, so that the method also ends with rules that no walk obeys."""
+"""Maximum number of walks drawn in total, so that the method ends even if no walk obeys the rules."""
 STUCK_ROUNDS = 300
 """Rounds in a row without one accepted walk, after which more rounds are hopeless."""
 
@@ -76,11 +76,11 @@ def model(run: Run, count: float) -> tuple[Walks, NDArray[np.bool_]]:
     grid = uniform_grid(run.box, ACROSS)
     routes = trace(*run.data, grid, min(run.box.width_m, run.box.height_m) / (4 * ACROSS))
     owner, source, target = routes.moves()
-    way, everyone, cells = direction(source, target, ACROSS), np.arange(len(routes)), ACROSS**2
-    near = way >= 0
+    heading, everyone, cells = direction(source, target, ACROSS), np.arange(len(routes)), ACROSS**2
+    near = heading >= 0
     features = by_trajectory(
         np.concatenate([everyone, everyone, owner[near]]),
-        np.concatenate([routes.start, cells + routes.end, 2 * cells + (source * 9 + way)[near]]),
+        np.concatenate([routes.start, cells + routes.end, 2 * cells + (source * 9 + heading)[near]]),
     )
     noisy = run.mechanism.sums("moves", features, 11 * cells)
     # Twice the standard deviation of the noise: what is below may be noise alone.

@@ -47,7 +47,7 @@ def read_points(path: Path, options: ReadOptions) -> Points:
         raise InputError(
             f"'{origin}' is not a CSV file; check its header and delimiter, or name the format with format=."
         ) from None
-    table = pa.concat_tables(tables) if tables else _empty(keep)
+    table = pa.concat_tables(tables) if tables else _empty_table(keep)
     place_of = {int(name[1:]): place for place, name in enumerate(keep)}
     points = points_of_table(table, roles.moved(place_of), options, origin, shortest_first=True)
     return replace(points, lost={**points.lost, MALFORMED: malformed})
@@ -71,7 +71,7 @@ def read_lines(
         )
 
     if re.search(rb"[^\r\n]", lines) is None:
-        return _empty(keep)
+        return _empty_table(keep)
     try:
         return table_with(keep)
     except pa.ArrowInvalid:  # a value of a numeric column is not a number, and Arrow refuses the whole column
@@ -82,7 +82,7 @@ def read_lines(
     return table
 
 
-def _empty(keep: dict[str, pa.DataType]) -> pa.Table:
+def _empty_table(keep: dict[str, pa.DataType]) -> pa.Table:
     return pa.table({name: pa.array([], kind) for name, kind in keep.items()})
 
 

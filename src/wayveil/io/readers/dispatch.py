@@ -31,7 +31,7 @@ def reading_format(path: str | os.PathLike[str], wanted: str | None) -> str:
     """The format of a path: as given, or by the folder's layout, the extension, or the first bytes."""
     if is_uri(str(path)):
         if wanted not in (None, "parquet", "geoparquet"):
-            raise InputError("Only Parquet is read from an address; copy other files to a local folder first.")
+            raise InputError("Only Parquet can be read from a URL; copy other files to a local folder first.")
         return wanted or "parquet"
     local = Path(path)
     try:
@@ -52,7 +52,7 @@ def reading_format(path: str | os.PathLike[str], wanted: str | None) -> str:
 
 
 def _format_of_file(path: Path) -> str:
-    """The format by the extension, also of a packed file, or by the first bytes."""
+    """The format by the extension (of the inner file, if it is packed), or by the first bytes."""
     name = inner_name(path)
     with open_regular(path) as stream:
         start = stream.read(64).lstrip(b"\xef\xbb\xbf \r\n\t")

@@ -177,8 +177,8 @@ def read_folder(folder: Path, options: ReadOptions, progress: Progress = quiet) 
 
 def _points(files: list[_Tracks], people: Sequence[str | None], options: ReadOptions) -> Points:
     """The points of all files; the user is the folder's name, or else the user that the file names, if any."""
-    after = np.cumsum([0, *(tracks.segment + 1 for tracks in files)])
-    label = [np.array(tracks.label, np.int64) + first for tracks, first in zip(files, after)]
+    first_labels = np.cumsum([0, *(tracks.segment + 1 for tracks in files)])
+    label = [np.array(tracks.label, np.int64) + first for tracks, first in zip(files, first_labels)]
     lon, lat = (np.array([x for tracks in files for x in getattr(tracks, name)], float) for name in ("lon", "lat"))
     users = [user if person is None else person for tracks, person in zip(files, people) for user in tracks.users]
     # Whether there are users depends on the tracks, so a measurement of users always gets a user column.

@@ -148,7 +148,7 @@ def _of_text(text: str) -> tuple[list[Any], bool] | None:
 
 
 def _degree(value: Any) -> Any:
-    """A number, also one written as text."""
+    """A number, or text that represents one, as a number; None for anything else."""
     if isinstance(value, str):
         try:
             return float(value) if re.fullmatch(r"\s*[-+]?[0-9.]+([eE][-+]?[0-9]+)?\s*", value) else None

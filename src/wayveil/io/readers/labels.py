@@ -58,7 +58,7 @@ def labels_of(column: pa.ChunkedArray, role: str, origin: str, *, shortest_first
     """A column of integers, whole floats, decimals or text as labels; any other column type is refused.
 
     Texts are sorted alphabetically, or with `shortest_first` by length and then alphabetically, so that numbers written
-    as text come in the order of the numbers.
+    as text are in numerical order.
     """
     kind = column.type
     if pa.types.is_integer(kind) and not pa.types.is_uint64(kind) and not column.null_count:

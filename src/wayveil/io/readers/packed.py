@@ -160,7 +160,7 @@ def _data_file(archive: zipfile.ZipFile, origin: str) -> str:
     if len(names) > _MAX_MEMBERS:
         raise InputError(f"'{origin}' holds more than {_MAX_MEMBERS:,} files; unpack it first.")
     parts = {name: PurePosixPath(name).parts for name in names if not name.endswith("/")}
-    files = [name for name, way in parts.items() if not any(part.startswith((".", "__MACOSX")) for part in way)]
+    files = [name for name, path in parts.items() if not any(part.startswith((".", "__MACOSX")) for part in path)]
     shapefiles = [name for name in files if name.lower().endswith(".shp")]
     if len(shapefiles) == 1:
         return shapefiles[0]

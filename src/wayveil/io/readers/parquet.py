@@ -61,11 +61,11 @@ def _remote_files(uri: str) -> list[str]:
             return [uri]
         found = system.get_file_info(fs.FileSelector(inner, recursive=True))
     except (OSError, ValueError, pa.ArrowException):
-        raise InputError("Cannot reach the address of the data; check it and your permissions.") from None
+        raise InputError("Cannot reach the URL of the data; check it and your permissions.") from None
     base = uri[: len(uri) - len(inner)] if uri.endswith(inner) else uri.partition("://")[0] + "://"
     files = sorted(f.path for f in found if f.path.lower().endswith((".parquet", ".pq")))
     if not files:
-        raise InputError("There are no Parquet files at the address of the data.")
+        raise InputError("There are no Parquet files at the URL of the data.")
     return [base + f for f in files]
 
 

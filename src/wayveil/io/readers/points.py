@@ -48,7 +48,7 @@ class Points:
 
 
 def bad_rows(points: Points, *, users: bool = True) -> dict[str, NDArray[np.bool_]]:
-    """Masks of rows that cannot be used, by kind; kinds without a row may be left out.
+    """Masks of rows that cannot be used, by kind; kinds that do not occur may be missing.
 
     A row is judged by its own values alone. `users` says whether a row needs a user.
     """

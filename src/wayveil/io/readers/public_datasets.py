@@ -45,7 +45,7 @@ def format_of_folder(folder: Path) -> str:
         "tdrive": any(file.stem.isdecimal() for file in texts),
         "gpx": bool(files_under(folder, ".gpx")),
     }
-    kinds = [kind for kind, there in found.items() if there]
+    kinds = [kind for kind, present in found.items() if present]
     everything = [*kinds, *_single_formats(folder)]
     if kinds and len(everything) > 1:
         raise InputError(
@@ -65,7 +65,7 @@ def _single_formats(folder: Path) -> list[str]:
     kinds = set()
     for file in every_file(folder):
         if any(part.startswith("_") for part in file.relative_to(folder).parts):
-            continue  # the notes that programs keep next to Parquet files
+            continue  # metadata that programs write next to Parquet files
         packed = file.suffix.lower() in PACKED_ENDINGS
         name = (file.stem if packed else file.name).lower()
         kind = next((READ_AS.get(kind, kind) for ending, kind in ENDINGS if name.endswith(ending)), "")
@@ -75,7 +75,7 @@ def _single_formats(folder: Path) -> list[str]:
 
 
 def read_points(folder: Path, kind: str, options: ReadOptions, progress: Progress = quiet) -> Points:
-    """All points of the folder of a public dataset, from its files of the format, at any depth.
+    """All points of a public dataset, from all files of its format in the folder, at any depth.
 
     Geolife: one trajectory per file, GMT. T-Drive: one trajectory per taxi, Beijing time. Cabspotting: one trajectory
     per ride with a passenger. A file that cannot be parsed contributes nothing.
@@ -85,24 +85,24 @@ def read_points(folder: Path, kind: str, options: ReadOptions, progress: Progres
     if kind == "geolife":
         files = files_under(folder, ".plt")
         users = [file.parent.parent.name if file.parent.name == "Trajectory" else None for file in files]
-        return _together(files, _geolife_file, users, progress)
+        return _points_of_files(files, _geolife_file, users, progress)
     files = files_under(folder, ".txt")
     if kind == "cabspotting":
         files = [file for file in files if _is_cab(file)]
-        return _together(files, _cabspotting_file, [file.stem for file in files], progress)
+        return _points_of_files(files, _cabspotting_file, [file.stem for file in files], progress)
     zone = options.timezone or _TDRIVE_ZONE
 
     def tdrive(lines: bytes) -> tuple[Part, int]:
         return _tdrive_file(lines, zone)
 
-    return _together(files, tdrive, [file.stem for file in files], progress)
+    return _points_of_files(files, tdrive, [file.stem for file in files], progress)
 
 
 def _is_cab(file: Path) -> bool:
     return file.name.startswith("new_") and file.suffix == ".txt"
 
 
-def _together(
+def _points_of_files(
     files: list[Path], read: Callable[[bytes], tuple[Part, int]], users: Sequence[str | None], progress: Progress
 ) -> Points:
     columns: list[Part] = [(np.zeros(0, np.int64), np.empty(0), np.empty(0), np.empty(0))]

@@ -101,7 +101,7 @@ def _arrow(column: Any) -> pa.ChunkedArray:
 
 
 def _texts_of(column: Any) -> pa.ChunkedArray:
-    """Objects as CSV text: numbers, dates and text, and lists as JSON; others are missing."""
+    """Objects as CSV text: numbers, dates and text as they are, lists as JSON; other values become missing."""
     texts = [_list_text(value) if isinstance(value, list | tuple | np.ndarray) else text_of_value(value)
              for value in column.astype(object)]  # fmt: skip
     return pa.chunked_array([pa.array(texts, pa.large_string())])

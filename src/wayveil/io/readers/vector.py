@@ -26,7 +26,7 @@ def read_points(path: Path, kind: str, options: ReadOptions) -> Points:
     """The rows of the only layer with geometries; the types of its columns are those that the file declares."""
     origin = path.name
     pyogrio = gis()
-    place = _place(path, kind)
+    place = _gdal_path(path, kind)
     try:
         layer = _layer(pyogrio, place, origin)
         info = pyogrio.read_info(place, layer=layer)
@@ -40,8 +40,8 @@ def read_points(path: Path, kind: str, options: ReadOptions) -> Points:
     return points_of_table(table, layout, options, origin, known=Known(crs=info["crs"]))
 
 
-def _place(path: Path, kind: str) -> str:
-    """The path for GDAL, after a look at the first bytes."""
+def _gdal_path(path: Path, kind: str) -> str:
+    """The path for GDAL, after a check of the first bytes."""
     if is_packed(path):
         if kind != "shp" or not path.name.lower().endswith(".zip"):
             raise InputError(f"'{path.name}' must be unpacked first.")

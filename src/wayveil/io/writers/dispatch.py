@@ -43,7 +43,7 @@ def write_trajectories(trajectories: Trajectories, path: Path, options: WriteOpt
 
 
 def check_writable(kind: str, times: str | None = None, mode: str | None = None) -> None:
-    """InputError unless wayveil writes the format, with such times and such a mode of travel."""
+    """InputError unless wayveil writes the format with these times and this mode of travel."""
     if kind not in WRITABLE:
         raise InputError(f"wayveil does not write '{kind}'; choose one of {', '.join(WRITABLE)}.")
     if times not in (None, *TIMES):

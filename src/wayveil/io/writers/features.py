@@ -91,7 +91,8 @@ def write_vector(
         texts = any(isinstance(user, str) for user in users)
         columns["user_id"] = np.array(users, object if texts else np.int64)
     columns["times"] = np.array(lists, object)
-    # GDAL sets the permissions of its file and writes others next to it, so it works in a folder of the owner alone.
+    # GDAL sets the permissions of its file and writes others next to it, so it works in a folder that only the owner
+    # can read.
     with atomic_path(path, private=private) as part, TemporaryDirectory(prefix=".", dir=path.parent) as folder:
         written = Path(folder) / f"trips.{kind}"
         pyogrio.raw.write(

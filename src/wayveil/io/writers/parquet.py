@@ -53,7 +53,7 @@ def tables_of(
 def write_parts(parts: Iterable[Trajectories], path: Path, options: WriteOptions, *, whole: bool) -> None:
     """Write one Parquet file from parts, one after the other; `whole` says that every time is a whole second.
 
-    Times "iso" are timestamps in UTC; otherwise they are Unix seconds.
+    Times are written as timestamps in UTC if `options.times` is "iso", otherwise as Unix seconds.
     """
     tables = _numbered_tables(parts, whole, options.format == "geoparquet")
     if options.times == "iso":

@@ -28,7 +28,7 @@ _SQUARE_DEG = 0.005
 """Side of the squares, about 500 m; a user's home is in the one with the most starts and ends."""
 _HOME_DEG = 0.003
 """Largest distance from a user's home, on each axis, at which an activity counts as at home: about 300 m."""
-_USUAL_MODE = "car"
+_DEFAULT_MODE = "car"
 _ROUTES = "http://sumo.dlr.de/xsd/routes_file.xsd"
 _POPULATION = "http://www.matsim.org/files/dtd/population_v6.dtd"
 
@@ -87,56 +87,56 @@ def write_sumo(
     The user is written as a parameter of the trip.
     """
     clock = _Clock.of(trajectories, notes, timezone)
-    leaves = clock.seconds(trajectories.t_utc[trajectories.offsets[:-1]])
+    departures_s = clock.seconds(trajectories.t_utc[trajectories.offsets[:-1]])
     users = None if trajectories.user is None else user_column(trajectories.user).to_pylist()
     with atomic_path(path, private=private) as part, open(part, "w", encoding="utf-8") as out:
         out.write('<?xml version="1.0" encoding="UTF-8"?>\n')
         out.writelines(_comments(notes, f"Departures are seconds after {clock}."))
         out.write('<routes xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance" ')
         out.write(f'xsi:noNamespaceSchemaLocation="{_ROUTES}">\n')
-        for i in np.argsort(leaves, kind="stable").tolist():
+        for i in np.argsort(departures_s, kind="stable").tolist():
             first, last = trajectories.offsets[i], trajectories.offsets[i + 1] - 1
-            depart = f"{leaves[i]:.2f}"
+            depart = f"{departures_s[i]:.2f}"
             places = [f"{_digits(trajectories.lon[k])},{_digits(trajectories.lat[k])}" for k in (first, last)]
             out.write(f'  <trip id="{i}" depart="{depart}" fromLonLat="{places[0]}" toLonLat="{places[1]}"')
-            whose = "" if users is None else f'<param key="user_id" value={quoteattr(str(users[i]))}/>'
-            out.write(f">{whose}</trip>\n" if whose else "/>\n")
+            parameter = "" if users is None else f'<param key="user_id" value={quoteattr(str(users[i]))}/>'
+            out.write(f">{parameter}</trip>\n" if parameter else "/>\n")
         out.write("</routes>\n")
 
 
 def write_matsim(trajectories: Trajectories, path: Path, options: WriteOptions) -> None:
     """Write a MATSim population: one person per trajectory, who travels from an origin to a destination.
 
-    With users it is one person per user, with an activity before, between and after the trips: `home` where most of the
-    user's trips start or end, `other` elsewhere.
+    With users, there is one person per user, with an activity before, between and after the trips: `home` where most
+    of the user's trips start or end, `other` elsewhere.
 
     Coordinates are degrees, as the attribute `coordinateReferenceSystem` says; MATSim reprojects them.
     """
-    clock, mode = _Clock.of(trajectories, options.notes, options.timezone), options.mode or _USUAL_MODE
-    leaves_s = clock.seconds(trajectories.t_utc[trajectories.offsets[:-1]])
-    order = np.argsort(leaves_s, kind="stable")
+    clock, mode = _Clock.of(trajectories, options.notes, options.timezone), options.mode or _DEFAULT_MODE
+    departures_s = clock.seconds(trajectories.t_utc[trajectories.offsets[:-1]])
+    order = np.argsort(departures_s, kind="stable")
     with atomic_path(path, private=options.private) as part, open(part, "w", encoding="utf-8") as out:
         out.write(f'<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE population SYSTEM "{_POPULATION}">\n')
         out.writelines(_comments(options.notes, f"Hours count from {clock}."))
         out.write('<population>\n<attributes>\n<attribute name="coordinateReferenceSystem" class="java.lang.String">')
         out.write("EPSG:4326</attribute>\n</attributes>\n")
         if trajectories.user is not None:
-            out.writelines(_plans(trajectories, leaves_s, mode))
+            out.writelines(_plans(trajectories, departures_s, mode))
         for i in order.tolist() if trajectories.user is None else ():
             first, last = trajectories.offsets[i], trajectories.offsets[i + 1] - 1
-            leaves = _hms(leaves_s[i])
-            takes = _hms(trajectories.t_utc[last] - trajectories.t_utc[first])
+            departure = _hms(departures_s[i])
+            duration = _hms(trajectories.t_utc[last] - trajectories.t_utc[first])
             (x, y), (x_to, y_to) = ((_digits(trajectories.lon[k]), _digits(trajectories.lat[k])) for k in (first, last))
             out.write(
                 f'<person id={quoteattr(str(i))}><plan selected="yes">'
-                f'<activity type="origin" x="{x}" y="{y}" end_time="{leaves}"/>'
-                f'<leg mode="{mode}" dep_time="{leaves}" trav_time="{takes}"/>'
+                f'<activity type="origin" x="{x}" y="{y}" end_time="{departure}"/>'
+                f'<leg mode="{mode}" dep_time="{departure}" trav_time="{duration}"/>'
                 f'<activity type="destination" x="{x_to}" y="{y_to}"/></plan></person>\n'
             )
         out.write("</population>\n")
 
 
-def _plans(trajectories: Trajectories, leaves_s: NDArray[np.float64], mode: str) -> Iterator[str]:
+def _plans(trajectories: Trajectories, departures_s: NDArray[np.float64], mode: str) -> Iterator[str]:
     """One person per user.
 
     An activity takes place where the next trip starts, and the last one where the last trip ends. If a trip starts away
@@ -155,8 +155,9 @@ def _plans(trajectories: Trajectories, leaves_s: NDArray[np.float64], mode: str)
             if i is None:
                 yield activity + "/>"
             else:
-                leaves, takes = _hms(leaves_s[i]), _hms(t_utc[last[i]] - t_utc[first[i]])
-                yield f'{activity} end_time="{leaves}"/><leg mode="{mode}" dep_time="{leaves}" trav_time="{takes}"/>'
+                departure, duration = _hms(departures_s[i]), _hms(t_utc[last[i]] - t_utc[first[i]])
+                yield f'{activity} end_time="{departure}"/>'
+                yield f'<leg mode="{mode}" dep_time="{departure}" trav_time="{duration}"/>'
         yield "</plan></person>\n"
 
 

@@ -39,7 +39,7 @@
 
   const plane = (panel) => (hour < 0 || !panel.hours ? panel.day : panel.hours.subarray(hour * cells, (hour + 1) * cells));
 
-  // The level between the middles of cells is interpolated, and then coloured; faint levels are transparent.
+  // The level is interpolated between cell centres and then coloured; faint levels are transparent.
   function densityImage(panel) {
     const key = themeName() + hour;
     if (panel.imageKey === key) return panel.image;
@@ -55,9 +55,9 @@
         const x = (px + 0.5) / FINE - 0.5, column = Math.floor(x), right = x - column;
         const low = level(column, row) * (1 - right) + level(column + 1, row) * right;
         const top = level(column, row + 1) * (1 - right) + level(column + 1, row + 1) * right;
-        const ink = low * (1 - up) + top * up;
-        if (ink < 1) continue;
-        pixels.data.set([...table[Math.round(ink)], Math.min(255, 40 + 2.2 * ink)], 4 * (py * wide + px));
+        const shade = low * (1 - up) + top * up;
+        if (shade < 1) continue;
+        pixels.data.set([...table[Math.round(shade)], Math.min(255, 40 + 2.2 * shade)], 4 * (py * wide + px));
       }
     }
     context.putImageData(pixels, 0, 0);
@@ -99,7 +99,7 @@
 
   // ---- Where the estimate rests on the prior: hatched
 
-  const HATCH_PX = 12; // from line to line along an axis, at every zoom
+  const HATCH_PX = 12; // distance between lines along an axis, the same at every zoom
   const uncertain = data.uncertain && {
     mask: levelImage(data.uncertain, 0.45),
     fade: levelImage(data.uncertain, 0.6),
@@ -121,7 +121,8 @@
     return image;
   }
 
-  // The density fades, and lines in the pixels of the screen, which move with the map, are cut out by the mask.
+  // The density fades, and a hatching is cut out by the mask. Its lines have a fixed distance on the screen but move
+  // with the map.
   function paintUncertain(context, to) {
     const size = [data.uncertain.columns * data.uncertain.cell_m, data.uncertain.rows * data.uncertain.cell_m];
     context.globalCompositeOperation = "destination-out";
@@ -196,7 +197,7 @@
 
   let clock = -1; // minutes since midnight; -1: no animation
   let playing = false, lastFrame = 0;
-  const TAIL_TICKS = 240 / data.tick_s; // a moving trip shows the last four minutes of its way
+  const TAIL_TICKS = 240 / data.tick_s; // a moving trip shows the last four minutes of its path
   const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
   function paintMoving(context, panel, to, ink) {
@@ -259,7 +260,7 @@
 
   function advance(now) {
     if (!playing) return;
-    // For those who prefer reduced motion, a new picture each second.
+    // With reduced motion, one frame per second.
     if (!calm.matches || now - lastFrame > 1000) {
       const minutes = (Math.min(now - lastFrame, 1000) / 1000) * Number(element("speed").value);
       lastFrame = now;
@@ -340,7 +341,7 @@
     }
   }
 
-  // ---- One panel: what depends on the view is kept, what moves is painted over it
+  // ---- One panel: a cached image of what depends on the view alone, with moving things painted over it
 
   function paintBase(panel, to, ink) {
     const key = JSON.stringify([to.wide, to.high, view.x, view.y, view.zoom, hour, clock < 0, themeName(), layers, devicePixelRatio]);
@@ -373,7 +374,7 @@
     showTip(panel, to);
   }
 
-  // ---- What is at the place pointed at
+  // ---- What is under the pointer
 
   function describe(to) {
     const { u, v } = probe, lines = [];
@@ -471,7 +472,7 @@
     const { trips } = panels[0], count = shownTrips(trips).length;
     element("tracks-text").textContent = count + " of " + data.panels[0].trips.toLocaleString("en") + " trips" + (hour < 0 ? "" : ", those that start at this hour");
     element("moving-text").textContent = panels.map((panel) => panel.under ?? 0).join(" and ") + " trips under way, of a sample of " + trips.count.toLocaleString("en");
-    element("flows-text").textContent = "widest: " + percentText(Math.max(...panels.map((panel) => Math.max(0, ...panel.flows.percent)))) + " of trips; point at a zone for its own";
+    element("flows-text").textContent = "widest: " + percentText(Math.max(...panels.map((panel) => Math.max(0, ...panel.flows.percent)))) + " of trips; point at a zone to see its flows";
   }
 
   const two = (k) => String(k).padStart(2, "0");
