@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from zones import GRID, zone_of
 
+from wayveil.core.grid import Grid
 from wayveil.synthesis.trips.draw import apportioned
 from wayveil.synthesis.trips.pairs import integer_trips, zone_pairs
 from wayveil.synthesis.trips.settings import TRIPS
@@ -53,6 +54,20 @@ def test_of_unlikely_neighbours_the_likeliest_get_the_trips():
     wanted = np.tile([0.1, 0.4, 0.2, 0.3], 160)
     whole = integer_trips(np.arange(640), wanted, 160, rng())
     assert whole.reshape(-1, 4).sum(axis=0).tolist() == [0, 160, 0, 0]
+
+
+def test_rounding_keeps_the_mean_displacement_of_trips_that_are_spread_over_a_city():
+    """With many more pairs than trips, pairs with short displacements are likelier, but must not get all the trips."""
+    side, count = 400, 4_000
+    grid = Grid(GRID.cell_m, side, side, side * GRID.cell_m, side * GRID.cell_m)
+    spots = [rng(seed).normal(side / 2, side / 6, (2, 16 * count)) for seed in (2, 3)]
+    places = [np.clip(spot, 0, side - 1).astype(int) for spot in spots]
+    apart = np.hypot(*(places[0] - places[1]))
+    weight = np.exp(-apart / 60)
+    pair = zone_pairs(*(down * side + right for down, right in places), grid)
+    whole = integer_trips(pair, weight, count, rng())
+    rounded = np.average(apart, weights=weight * (whole / np.bincount(pair, weight))[pair])
+    assert rounded == pytest.approx(np.average(apart, weights=weight), rel=0.06)
 
 
 def test_a_pair_with_most_of_the_trips_gets_them():

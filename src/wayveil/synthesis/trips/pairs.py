@@ -2,8 +2,9 @@
 
 Twenty thousand trips drawn from an estimate have a larger error than the estimate itself: by chance, some pairs of
 zones get two trips and others with the same expectation get none. So numbers are rounded instead of drawn: among pairs
-with neighbouring starts and ends, those with the largest remainders get a trip, and the sum over the neighbours is
-kept.
+with similar starts, ends and displacements, those with the largest remainders get a trip, and the sum over similar
+pairs is kept. Without similar displacements, most of the trips would go to short displacements, whose pairs have the
+larger expectations.
 
 Privacy: free (post-processing).
 """
@@ -17,9 +18,16 @@ from wayveil.synthesis.trips.settings import TRIPS
 
 
 def zone_pairs(origin: NDArray[np.int64], destination: NDArray[np.int64], grid: Grid) -> NDArray[np.int64]:
-    """Index of each trip's pair of zones, among those that occur; close indices have close starts and close ends."""
+    """Index of each trip's pair of zones, among those that occur; pairs with close indices are similar.
+
+    They have similar starts, ends and displacements.
+    """
     axes = (*np.divmod(origin, grid.columns), *np.divmod(destination, grid.columns))
-    return np.unique(_morton([axis // TRIPS.zone_cells for axis in axes]), return_inverse=True)[1]
+    zones = [axis // TRIPS.zone_cells for axis in axes]
+    apart = np.hypot(zones[0] - zones[2], zones[1] - zones[3])
+    distance = np.rint(TRIPS.displacement_classes * np.log2(1 + apart)).astype(np.int64)
+    code = _morton(zones)
+    return np.unique(distance * (code.max(initial=0) + 1) + code, return_inverse=True)[1]
 
 
 def integer_trips(

@@ -13,6 +13,8 @@ class TripSettings:
 
     zone_cells: int = 10
     """Side of a zone in base cells: a kilometre in a city. Each pair of zones gets a whole number of trips."""
+    displacement_classes: int = 4
+    """Classes of the displacement of a pair of zones within a factor of two."""
     run_trips: float = 16.0
     """Trips in a run of neighbouring pairs of zones, whose sum is kept. Chosen on the trial data; longer runs make
     relations between trajectories worse."""
