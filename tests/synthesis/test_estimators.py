@@ -1,6 +1,7 @@
 """From noisy counts to distributions, one module after the other, against closed forms and known truths."""
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -15,11 +16,13 @@ from wayveil.core.nonnegative import nonnegative_fit
 from wayveil.core.posterior import Noisy, posterior_mean
 from wayveil.core.pyramid import interpolate, pool, shifted, spread
 from wayveil.core.regions import cut_regions, label_regions
+from wayveil.questions.answer import Answer
 from wayveil.questions.catalogue import QUESTIONS
 from wayveil.questions.displacement_length import DisplacementLength
 from wayveil.questions.histogram import Histogram
 from wayveil.questions.length import Length
 from wayveil.questions.levels import noisy_levels
+from wayveil.questions.start_minus_end import StartMinusEnd
 from wayveil.questions.table import Table
 from wayveil.release.number import estimate_number
 from wayveil.synthesis.estimate import mapped_density as mapped
@@ -27,7 +30,14 @@ from wayveil.synthesis.estimate import weekly
 from wayveil.synthesis.estimate.curves import Total
 from wayveil.synthesis.estimate.estimate import estimate
 from wayveil.synthesis.estimate.estimates import Distribution, JointDistribution
-from wayveil.synthesis.estimate.fields import OCCUPANCY, cell_area, on_a_map, pool_estimates, with_blocks_of
+from wayveil.synthesis.estimate.fields import (
+    OCCUPANCY,
+    cell_area,
+    on_a_map,
+    pool_estimates,
+    split_ends,
+    with_blocks_of,
+)
 from wayveil.synthesis.estimate.histogram import estimate_histogram, estimate_table, spread_bins
 from wayveil.synthesis.estimate.mapped_density import estimate_mapped_field
 from wayveil.synthesis.estimate.settings import MAPPED_DENSITY
@@ -385,6 +395,36 @@ def test_blocks_get_the_sums_and_cells_keep_their_shares():
     moved = with_blocks_of(empty, theirs, 4)
     assert np.isfinite(moved).all() and (moved[:4, :4] == 0).all()
     assert moved.sum() == pytest.approx(900)
+
+
+def differences(difference, seed=0):
+    """A noisy answer about starts minus ends in 64 blocks with 1,000 ends each, and starts − ends as estimated."""
+    grid = Grid(100.0, 64, 64, 6400.0, 6400.0)
+    question = StartMinusEnd(grid, 8)
+    noisy = np.rint((difference + np.random.default_rng(seed).laplace(0, 30, (8, 8))) * question.resolution)
+    answer = Answer(question, "laplace", 30.0 * question.resolution, Fraction(1), noisy.astype(np.int64).ravel())
+    starts, ends = split_ends(answer, np.full((64, 64), 1000 / 64))
+    return pool(starts - ends, 8) / 2
+
+
+def test_where_starts_and_ends_differ_nowhere_most_of_the_noise_is_removed():
+    found = [differences(np.zeros((8, 8)), seed) for seed in range(8)]
+    assert np.sqrt(np.mean(np.square(found))) < 0.5 * 30 * np.sqrt(2)
+
+
+def test_a_clear_difference_in_one_block_stays_and_the_others_remain_even():
+    truth = np.zeros((8, 8))
+    truth[2, 5] = 400
+    found = np.mean([differences(truth, seed) for seed in range(8)], axis=0)
+    assert found[2, 5] == pytest.approx(400, rel=0.1)
+    assert np.abs(np.delete(found.ravel(), 21)).max() < 30
+
+
+def test_without_a_clear_difference_in_a_block_many_small_ones_are_shrunk_by_their_spread():
+    truth = np.random.default_rng(1).normal(0, 60, (8, 8))
+    found = differences(truth)
+    noisy = truth + np.random.default_rng(0).laplace(0, 30, (8, 8))
+    assert np.square(found - truth).mean() < 0.85 * np.square(noisy - truth).mean()
 
 
 def test_pooled_estimates_are_a_geometric_mean_with_the_sum_of_the_first():

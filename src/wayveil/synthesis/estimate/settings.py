@@ -275,6 +275,13 @@ class FieldSettings:
     end_point_power: float = 1.5
     """Exponent of the occupancy in the prior of end points inside a block: they concentrate in its busiest cells. The
     network was trained with this value."""
+    tilt_spreads: tuple[float, float] = (0.01, 1.0)
+    """Smallest and largest standard deviation of the difference of starts and ends in a block, as a share of their
+    sum."""
+    tilt_sizes: int = 12
+    """Number of such standard deviations."""
+    tilt_rounds: int = 30
+    """Rounds of expectation maximisation of their distribution."""
     most_tilt: float = 0.9
     """Largest difference between starts and ends in a block, as a share of their sum."""
 
