@@ -39,7 +39,8 @@ def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random
     of that round; then a sample of trips is routed along all trees so far. Travel becomes more expensive for the next
     round in blocks with too many routes, and cheaper in blocks with too few. The trees of all rounds stay in use, so
     the density is an average over rounds, which does not oscillate, and trips between neighbouring places take
-    different routes. Only the first trees, whose costs were not balanced, are made again at the end.
+    different routes. Only the first trees, whose costs were not balanced, are made again at the end. Detours follow the
+    same rule: a hub in a block with too many routes attracts fewer of them.
     """
     grid = estimates.grid
     side = max(1, round(BALANCE.block_m / grid.cell_m))
@@ -47,20 +48,28 @@ def balance_routes(estimates: Estimates, graph: RouteGraph, trips: Trips, random
     target = target / target.sum()
     node, mass = _hub_nodes(graph, grid, estimates.passage, estimates.starts + estimates.ends)
     rounds = min(ROUTES.rounds, len(node))
-    crowding, detour = np.ones_like(target), BALANCE.usual_detour
+    crowding, attraction, detour = np.ones_like(target), mass, BALANCE.usual_detour
+    cell_of_node = grid.index(graph.x_m[node], graph.y_m[node])
     made: list[Hubs] = []
     for number in range(rounds + 1):
         if made:
-            router = Router(graph, reduce(Hubs.followed_by, made), detour)
+            router = Router(graph, _joined(made, node, attraction), detour)
             sample = take_trips(trips, random.permutation(len(trips))[: BALANCE.sample_trips])
             lines, vias, _ = _routes(router, sample, random)
             detour = _detour(lines, vias, sample)
             change = _crowding(pool(_route_shares(lines, grid), side), target)
             crowding = np.clip(crowding * change, *BALANCE.factor_bounds)
-        costs = graph.reweighted(grid, interpolate(crowding, side, estimates.passage.shape))
+        factor = interpolate(crowding, side, estimates.passage.shape)
+        attraction = mass / factor.ravel()[cell_of_node] ** BALANCE.hub_power
         some_hubs = slice(number % rounds, None, rounds)
-        made.append(_hubs_with_trees(costs, node[some_hubs], mass[some_hubs], random))
-    return Router(graph, reduce(Hubs.followed_by, made[1:]), detour)
+        made.append(_hubs_with_trees(graph.reweighted(grid, factor), node[some_hubs], mass[some_hubs], random))
+    return Router(graph, _joined(made[1:], node, attraction), detour)
+
+
+def _joined(parts: list[Hubs], node: NDArray[np.int64], attraction: NDArray[np.float64]) -> Hubs:
+    """All hubs, with the attraction of their nodes as mass; `node` is sorted."""
+    hubs = reduce(Hubs.followed_by, parts)
+    return replace(hubs, mass=attraction[np.searchsorted(node, hubs.node)])
 
 
 def _hub_nodes(

@@ -78,6 +78,9 @@ class BalanceSettings:
     power: float = 0.5
     """Exponent of realised / target density of blocks in each update of the costs. For districts it is 1, because their
     density changes less with their costs: routes cannot avoid them."""
+    hub_power: float = 2.0
+    """Exponent of the factors on costs in the attraction of hubs: with the exponent ½ above, a hub's attraction changes
+    by target / realised density."""
     factor_bounds: tuple[float, float] = (1 / 3, 3.0)
     """Minimum and maximum factor on a cost. With wider bounds, noise in the passage can double the length of routes."""
     soft: float = 0.1
