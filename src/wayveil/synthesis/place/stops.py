@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from wayveil.core import ragged
-from wayveil.questions.rest_share import RestShare
+from wayveil.questions.rest_share import REST_MPS, RestShare
 from wayveil.questions.top_speed import TopSpeed
 from wayveil.synthesis.estimate.estimate import Estimates
 from wayveil.synthesis.place.settings import STOPS
@@ -74,6 +74,30 @@ def moving_times(
     moving_s[resting] = 0.0
     still = ragged.sums(moving_s, offsets) <= np.maximum(least_moving, STOPS.least_moving) * duration_s
     return np.where(np.repeat(still, counts), gap_s, moving_s)
+
+
+def with_short_moves(
+    offsets: NDArray[np.int64],
+    moving_s: NDArray[np.float64],
+    gap_s: NDArray[np.float64],
+    mean_mps: NDArray[np.float64],
+    random: np.random.Generator,
+) -> NDArray[np.float64]:
+    """The moving times, with a short one in some of the first and last gaps of rests: the trip arrives or departs.
+
+    A step counts as a rest if it is slower than REST_MPS, so at an interval of minutes the trip can move for a while.
+    In a rest of a single gap it does so unless its wait, which is exponential, is that much longer. A rest of several
+    gaps begins and ends at a random time of a gap, and the gap counts if the trip moves for no longer than that.
+    """
+    slow_s = np.repeat(np.minimum(REST_MPS / np.maximum(mean_mps, REST_MPS), 1.0), np.diff(offsets)) * gap_s
+    resting = (moving_s == 0) & (gap_s > 0)
+    after, before = np.r_[False, resting[:-1]], np.r_[resting[1:], False]
+    moves = np.where(after | before, slow_s / np.maximum(gap_s, 1e-9), 1 - np.exp(-slow_s / STOPS.wait_s))
+    some = np.flatnonzero(resting & ~(after & before))
+    some = some[random.random(len(some)) < moves[some]]
+    result = moving_s.copy()
+    result[some] = random.random(len(some)) * slow_s[some]
+    return result
 
 
 def _long_gaps(

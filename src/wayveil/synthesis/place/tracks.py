@@ -31,7 +31,7 @@ from wayveil.synthesis.place.points import (
 from wayveil.synthesis.place.sampling import is_steady, shortest_interval_s
 from wayveil.synthesis.place.settings import TRACKS
 from wayveil.synthesis.place.spread_points import places_along, places_around, spread_points
-from wayveil.synthesis.place.stops import draw_rest_shares, moving_times
+from wayveil.synthesis.place.stops import draw_rest_shares, moving_times, with_short_moves
 from wayveil.synthesis.place.track_columns import Tracks
 from wayveil.synthesis.routes.prior import Prior
 from wayveil.synthesis.trips.candidates import Trips
@@ -143,6 +143,7 @@ def timed_tracks(
         mean_mps = ragged.sums(course.step_m, course.lines.offsets) / duration_s
         least = TRACKS.least_top_speed * mean_mps / fastest_mps(scope)
         step_s = moving_times(fixes.offsets, time_s, rest_share[rows], interval_s[rows], random, least)
+        step_s = with_short_moves(fixes.offsets, step_s, np.diff(time_s, prepend=0.0), mean_mps, random)
         moving_share = running_shares(fixes.offsets, step_s)
         weight = slowness_weight(course, slowness)
         placed = place(course.lines, weight, fixes.offsets, moving_share)
