@@ -11,7 +11,8 @@ from wayveil.questions.rest_share import RestShare
 from wayveil.synthesis.place.errors import with_errors
 from wayveil.synthesis.place.physics import whole_times
 from wayveil.synthesis.place.points import course_of, slowness_weight, with_speeds
-from wayveil.synthesis.place.stops import draw_rest_shares, moving_times
+from wayveil.synthesis.place.settings import STOPS
+from wayveil.synthesis.place.stops import draw_rest_shares, moving_times, with_short_moves
 
 GRID = Grid(100.0, 40, 30, 4000.0, 3000.0)
 
@@ -30,18 +31,31 @@ def test_rest_shares_follow_their_distribution_and_slow_trips_rest_more(small_es
     shares[[0, 5]] = 0.5
     estimates = changed(small_estimates, rest_share=shares)
     speed = rng(1).uniform(0.5, 3.0, 4000)
-    rest = draw_rest_shares(estimates, speed, rng(2))
+    length_m, duration_s = np.full(4000, 1800.0), 1800.0 / speed
+    rest = draw_rest_shares(estimates, length_m, duration_s, rng(2))
     assert (rest == 0).mean() == pytest.approx(0.5, abs=0.05)
     edges = estimates.distribution(RestShare).bins.edges
     assert rest.max() <= edges[6] and rest[rest > 0].mean() == pytest.approx(0.25, abs=0.04)
     assert rest[speed < 1.5].mean() > 1.5 * rest[speed > 2.0].mean()
-    assert len(draw_rest_shares(estimates, np.zeros(0), rng(2))) == 0
+    assert len(draw_rest_shares(estimates, np.zeros(0), np.zeros(0), rng(2))) == 0
+
+
+def test_trips_that_are_slow_for_their_length_rest_more_whatever_their_length(small_estimates):
+    shares = np.zeros(10)
+    shares[[0, 5]] = 0.5
+    length_m = np.geomspace(500, 50_000, 4000)
+    slow = rng(3).random(4000) < 0.5
+    duration_s = 6 * length_m**0.7 * np.where(slow, 1.5, 1.0)  # long trips are faster
+    rest = draw_rest_shares(changed(small_estimates, rest_share=shares), length_m, duration_s, rng(2))
+    for some in np.split(np.arange(4000), 4):
+        assert rest[some].mean() == pytest.approx(0.125, abs=0.03)
+        assert rest[some][slow[some]].mean() > 1.5 * rest[some][~slow[some]].mean()
 
 
 def test_trips_at_the_highest_speed_do_not_rest(small_estimates):
     shares = np.zeros(10)
     shares[-1] = 1.0
-    rest = draw_rest_shares(changed(small_estimates, rest_share=shares), np.full(50, 200.0), rng(2))
+    rest = draw_rest_shares(changed(small_estimates, rest_share=shares), np.full(50, 2e6), np.full(50, 1e4), rng(2))
     assert (rest == 0).all()
 
 
@@ -139,3 +153,18 @@ def test_gaps_of_whole_seconds_stay_and_the_others_are_rounded_together():
     assert (whole == np.rint(whole)).all()
     assert (np.diff(whole[:8])[gaps == 60] == 60).all()
     assert np.abs(whole - time_s).max() <= 0.5 + 1e-9
+
+
+def test_rests_of_one_long_gap_hide_short_moves_and_the_middle_of_a_rest_hides_none():
+    offsets = np.array([0, 8, 16])
+    gap_s = np.tile([0.0] + [300.0] * 7, 2)
+    moving_s = gap_s.copy()
+    moving_s[3:6] = moving_s[12] = 0.0  # a rest of three gaps, and one of a single gap
+    mean_mps = np.array([8.0, 8.0])
+    moves = np.array([with_short_moves(offsets, moving_s, gap_s, mean_mps, rng(seed)) for seed in range(400)])
+    kept = moving_s > 0
+    np.testing.assert_array_equal(moves[:, kept], np.broadcast_to(moving_s[kept], (400, kept.sum())))
+    assert (moves[:, [0, 8, 4]] == 0).all()
+    assert moves.max(where=~kept, initial=0.0) < 300 / 8
+    assert (moves[:, [3, 5]] > 0).mean() == pytest.approx(1 / 8, abs=0.04)
+    assert (moves[:, 12] > 0).mean() == pytest.approx(1 - np.exp(-300 / 8 / STOPS.wait_s), abs=0.08)

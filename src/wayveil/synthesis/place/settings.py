@@ -86,6 +86,8 @@ class StopSettings:
     by_chance: float = 0.5
     """Weight of chance in the order in which trips get the largest shares of rest; the other weight is that of low mean
     speed. The rank correlation of rest and speed is then about −.7."""
+    of_one_length: int = 100
+    """Number of trips of about the same length whose mean speeds are compared."""
     longest_share: float = 0.95
     """Largest share of a trip's time at rest."""
     least_moving: float = 0.02

@@ -18,13 +18,15 @@ from wayveil.synthesis.trips.draw import stratified
 
 
 def draw_rest_shares(
-    estimates: Estimates, mean_mps: NDArray[np.float64], random: np.random.Generator
+    estimates: Estimates, length_m: NDArray[np.float64], duration_s: NDArray[np.float64], random: np.random.Generator
 ) -> NDArray[np.float64]:
-    """The share of each trip's time at rest, from the estimated distribution; slow trips rest more than fast ones.
+    """The share of each trip's time at rest, from the estimated distribution.
+
+    Trips that are slow for their length rest more than others: rests are part of what makes them slow.
 
     No trip rests so long that it would have to exceed the top speed of trips with a similar mean speed.
     """
-    count = len(mean_mps)
+    count, mean_mps = len(length_m), length_m / np.maximum(duration_s, 1.0)
     if count == 0:
         return np.zeros(0)
     rest, top = estimates.distribution(RestShare), estimates.distribution(TopSpeed)
@@ -34,13 +36,23 @@ def draw_rest_shares(
     share[bins == 0] = 0.0
     rank = np.empty(count)
     rank[np.argsort(mean_mps, kind="stable")] = np.arange(count) / count
-    key = (1 - STOPS.by_chance) * rank + STOPS.by_chance * random.random(count)
+    key = (1 - STOPS.by_chance) * _rank_within(length_m, mean_mps) + STOPS.by_chance * random.random(count)
     result = np.empty(count)
     result[np.argsort(-key, kind="stable")] = np.sort(share)
     running = np.r_[0.0, np.cumsum(top.shares)] / top.shares.sum()
     top_mps = np.interp(rank, running, np.asarray(top.bins.edges)) / 3.6
     most: NDArray[np.float64] = np.clip(1 - mean_mps / np.maximum(top_mps, 1e-9), 0.0, STOPS.longest_share)
     return np.minimum(result, most)
+
+
+def _rank_within(length_m: NDArray[np.float64], mean_mps: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The rank of each trip's mean speed among the trips of about its length, from 0 to 1."""
+    by_length = np.argsort(np.argsort(length_m, kind="stable"), kind="stable")
+    group = by_length // STOPS.of_one_length
+    size = np.bincount(group)
+    rank = np.empty(len(length_m))
+    rank[np.lexsort((mean_mps, group))] = (ragged.ranks(size) + 0.5) / np.repeat(size, size)
+    return rank
 
 
 def moving_times(

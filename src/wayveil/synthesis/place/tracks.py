@@ -126,7 +126,8 @@ def timed_tracks(
     interval_s = _intervals_s(pool.trips, chosen)
     # Where intervals are exact or routes follow streets, places depend on the top speed, and times do not change later.
     times_fixed = prior.roads is not None or is_steady(estimates.distribution(GapRatio))
-    rest_share = draw_rest_shares(estimates, _mean_speeds(pool, chosen), random)
+    length_m = ragged.sums(pool.course.step_m, pool.course.lines.offsets)[chosen]
+    rest_share = draw_rest_shares(estimates, length_m, pool.trips.duration_s[chosen], random)
     shortest_s = shortest_interval_s(estimates)
     choices = []
     for first, last in ragged.runs(offsets):
@@ -180,12 +181,6 @@ def _intervals_s(trips: Trips, chosen: NDArray[np.int64]) -> NDArray[np.float64]
     mean_gap_s = trips.duration_s[chosen] / np.maximum(trips.points[chosen] - 1, 1)
     result: NDArray[np.float64] = trips.interval[chosen] * mean_gap_s
     return result
-
-
-def _mean_speeds(pool: Pool, chosen: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Length over duration of each chosen trip."""
-    length_m: NDArray[np.float64] = ragged.sums(pool.course.step_m, pool.course.lines.offsets)
-    return length_m[chosen] / np.maximum(pool.trips.duration_s[chosen], 1.0)
 
 
 def _speed_ratios(course: Course, moving_s: NDArray[np.float64], limit_mps: NDArray[np.float64]) -> NDArray[np.float64]:
