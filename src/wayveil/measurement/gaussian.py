@@ -48,6 +48,9 @@ from wayveil.questions.shares import PEOPLE_SHARES_OF_RHO, divided, with_people
 from wayveil.questions.value_weights import value_weights
 from wayveil.release import Release
 
+READ_PER_COUNTED = 8
+"""Trajectories of a user that are read, at most, for each one that counts. They are averaged, so that what a user adds
+depends less on chance; more of them would take memory and change little."""
 FINER = 1.5
 """Factor on the signal when the cell sizes of a field are chosen; 3 was no better on simulated cities."""
 LEAST_CENTRED = 30.0

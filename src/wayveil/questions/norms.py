@@ -212,8 +212,9 @@ class Centre:
 class UnitQuery:
     """What is added up over units for one question: clipped vectors, or without a bound a histogram of norms.
 
-    With a centre, the vector of a unit with k trajectories is Σ φ(T) minus k times what one is expected to add, with
-    each value times its weight.
+    A unit with more than c trajectories counts as c of them: its Σ φ(T) is multiplied by c/k. With a centre, the vector
+    of a unit that counts as k trajectories is that minus k times what one is expected to add, with each value times its
+    weight.
     """
 
     question: Question
@@ -231,6 +232,9 @@ class UnitQuery:
 
         Privacy: not private (trusted side only). One unit moves it by at most `bound` in L2, or by one count.
         """
+        if not self.question.about_people:
+            vectors = vectors.counted_as(self.bins.most, trajectories)
+            trajectories = np.minimum(trajectories, self.bins.most)
         if self.centre is not None:
             vectors = self.centre.difference(vectors, trajectories)
         if self.bound is None:
