@@ -57,8 +57,8 @@ FINER = 1.5
 LEAST_CENTRED = 30.0
 """Least number of units times the square root of ρ for which questions are drawn around a centre. The noise of the
 first draw goes into the centre and from there into every unit's difference: its square, relative to what units share,
-is x = 2·K / (ρ_q·units²) for K values, of which at most x / (1 + x) is left. A quarter of ρ for it pays while
-1/8 + x / (1 + x) < 3/4. This is the limit for 64 values with 9 % of ρ, a coarse field."""
+is x = 4·K / (3·ρ_q·units²) for K values, of which at most x / (1 + x) is left. Three eighths of ρ pay while
+1/8 + x / (1 + x) < 5/8. This is the limit for 64 values with 9 % of ρ, a coarse field."""
 _KEPT_SD = 0.15
 """Relative standard deviation of the share that clipping keeps, as estimated from the norms."""
 

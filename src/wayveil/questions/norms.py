@@ -41,9 +41,9 @@ class NormSettings:
     """The same for the count, whose norms are the numbers of trajectories a user has: all guesses follow from them."""
     bias: float = 0.2
     """Error due to clipping, as a share of the clipped amount; for the count it is 1."""
-    first: Fraction = Fraction(1, 4)
+    first: Fraction = Fraction(3, 8)
     """Share of a centred question's ρ for the first draw and its norms. Noise in the centre adds to the norms of the
-    second draw, so it must not be small."""
+    second draw, so it must not be small. Where the first draw has a centre, too, little of it is lost."""
     left: float = 1 / 8
     """Part of `shared_norm` that remains with a centre: between drivers who serve the same city (less) and people with
     places of their own (more), both simulated."""

@@ -25,9 +25,7 @@ def check_release(release: Release) -> None:
     Privacy: free (post-processing).
     """
     # With one trajectory per user the noise is that of a trajectory: only the text states which unit was protected.
-    unit = Unit(release.unit, release.max_per_user)
-    # Releases with a δ of older versions have the text without averages.
-    if release.neighbours not in {unit.describe(), unit.describe(averaged=release.delta > 0)}:
+    if release.neighbours != Unit(release.unit, release.max_per_user).describe(averaged=release.delta > 0):
         raise ReleaseError("The unit does not match the neighbouring relation; the release was altered.")
     _check_noise(release)
 
