@@ -9,6 +9,8 @@ from functools import cache
 from unittest import mock
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.special import log_ndtr
 
@@ -327,3 +329,22 @@ def test_the_description_explains_delta():
     text = " ".join(describe(quiet(DATA, epsilon=1, noise=OpenDPNoise(), **UNITS["user"])).split())
     assert "δ = 1e-06" in text or "0.000001" in text
     assert "one in 1,000,000" in text
+
+
+@pytest.mark.parametrize(("most", "weighted"), [(40, True), (100_000, False)])
+def test_values_are_weighed_from_a_file_where_no_user_can_cause_an_overflow(tmp_path, most, weighted):
+    """With a user whose trajectories all lie in one cell; above 65,536 trajectories that count there are no weights."""
+    still = np.repeat([DATA.lon[0], DATA.lat[0]], 120).reshape(2, -1)
+    seconds = DATA.t_utc[0] + 3600 * np.arange(60).repeat(2) + np.tile([0, 300], 60)
+    one = Trajectories(2 * np.arange(61), *still, seconds, np.full(60, 99))
+    data = concatenate([DATA, one])
+    owner = np.repeat(np.arange(len(data)), np.diff(data.offsets))
+    columns = {"traj_id": owner, "user_id": data.user[owner], "lat": data.lat, "lon": data.lon, "t": data.t_utc}
+    pq.write_table(pa.table(columns), tmp_path / "rides.parquet")
+    with mock.patch("wayveil.measurement.gaussian.LEAST_CENTRED", 0.0):
+        release = quiet(tmp_path / "rides.parquet", epsilon=20, noise=SeededNoise(1), unit="user", max_per_user=most)
+    centres = {answer.name: answer.centred.centre for answer in release.answers if answer.centred is not None}
+    blocks = [centres[name] for name in ("occupancy/coarse", "end_points/coarse")]
+    assert [centre.weights is not None for centre in blocks] == [weighted] * 2
+    again = release_from_json(release_to_json(release))
+    assert [answer.name for answer in again.answers] == [answer.name for answer in release.answers]
