@@ -9,6 +9,8 @@ from functools import cache
 from unittest import mock
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from scipy.special import log_ndtr
 
@@ -21,6 +23,8 @@ from wayveil.measurement.gaussian import centre_is_clear
 from wayveil.privacy.noise import OpenDPNoise, SeededNoise
 from wayveil.privacy.unit import Unit
 from wayveil.privacy.zcdp import LATTICE_VARIANCE, rho_for
+from wayveil.questions.centre import guessed_shares
+from wayveil.questions.question import size_of
 from wayveil.questions.shares import measurement_cost
 from wayveil.release import release_to_json
 from wayveil.release.describe import describe
@@ -60,7 +64,12 @@ def quiet(data, **options):
 @cache
 def seeded(unit):
     """One release with second draws at user level."""
-    return quiet(DATA, epsilon=20, noise=SeededNoise(1), **UNITS[unit])
+    return with_second_draws(unit)
+
+
+def with_second_draws(unit):
+    with mock.patch("wayveil.measurement.gaussian.LEAST_CENTRED", 0.0):
+        return quiet(DATA, epsilon=20, noise=SeededNoise(1), **UNITS[unit])
 
 
 def moved_too_far(data, extra, unit, epsilon="1"):
@@ -273,10 +282,10 @@ def test_an_altered_second_draw_is_refused(change):
         release_from_json(json.dumps(document))
 
 
-@pytest.mark.parametrize(("units", "clear"), [(141, False), (400, True)])
-def test_few_units_get_no_centre_because_it_would_be_noise(units, clear):
+@pytest.mark.parametrize(("units", "fewest", "clear"), [(141, 141, False), (300, 66, False), (400, 340, True)])
+def test_few_units_get_no_centre_because_it_would_be_noise(units, fewest, clear):
     cost = measurement_cost(Fraction(1), Fraction("1e-6"), Unit.user(50))
-    assert centre_is_clear(cost, units) == clear
+    assert centre_is_clear(cost, units, fewest) == clear
     assert not any(answer.centred for answer in quiet(DATA, epsilon=1, noise=SeededNoise(1), **UNITS["user"]).answers)
 
 
@@ -293,7 +302,49 @@ def test_a_second_draw_has_less_noise_and_the_total_of_the_count():
         assert one.noise == pytest.approx(answer.noise) and one.counts == pytest.approx(answer.counts, abs=1e-4)
 
 
+def test_a_first_draw_around_a_guess_has_less_noise_and_the_same_total(monkeypatch):
+    guessed = seeded("user")
+    monkeypatch.setattr("wayveil.measurement.gaussian.guessed_shares", lambda question, count, earlier: None)
+    plain = with_second_draws("user")
+    for name in ("end_points/detail", "occupancy/coarse", "occupancy/detail", "passage"):
+        one, other = (replace(release[name], centred=None) for release in (guessed, plain))
+        assert one.noise < other.noise, name
+        assert one.counts.sum() == pytest.approx(guessed["count"].counts[0], rel=0.02), name
+
+
+def test_guesses_come_from_answers_that_a_question_needs_and_add_up():
+    release, guessed = seeded("user"), set()
+    for answer in release.answers:
+        needed = {name: release[name] for name in answer.question.needs}
+        shares = guessed_shares(answer.question, 1000.0, needed)
+        if shares is not None:
+            guessed.add(answer.name)
+            assert shares.shape == (size_of(answer.question),) and (shares >= 0).all()
+            assert shares.sum() == pytest.approx(1.0)
+    of_fields = {"end_points/detail", "occupancy/coarse", "occupancy/detail", "passage"}
+    assert guessed == of_fields | {"origin_destination/coarse", "origin_destination/fine"}
+
+
 def test_the_description_explains_delta():
     text = " ".join(describe(quiet(DATA, epsilon=1, noise=OpenDPNoise(), **UNITS["user"])).split())
     assert "δ = 1e-06" in text or "0.000001" in text
     assert "one in 1,000,000" in text
+
+
+@pytest.mark.parametrize(("most", "weighted"), [(40, True), (100_000, False)])
+def test_values_are_weighed_from_a_file_where_no_user_can_cause_an_overflow(tmp_path, most, weighted):
+    """With a user whose trajectories all lie in one cell; above 65,536 trajectories that count there are no weights."""
+    still = np.repeat([DATA.lon[0], DATA.lat[0]], 120).reshape(2, -1)
+    seconds = DATA.t_utc[0] + 3600 * np.arange(60).repeat(2) + np.tile([0, 300], 60)
+    one = Trajectories(2 * np.arange(61), *still, seconds, np.full(60, 99))
+    data = concatenate([DATA, one])
+    owner = np.repeat(np.arange(len(data)), np.diff(data.offsets))
+    columns = {"traj_id": owner, "user_id": data.user[owner], "lat": data.lat, "lon": data.lon, "t": data.t_utc}
+    pq.write_table(pa.table(columns), tmp_path / "rides.parquet")
+    with mock.patch("wayveil.measurement.gaussian.LEAST_CENTRED", 0.0):
+        release = quiet(tmp_path / "rides.parquet", epsilon=20, noise=SeededNoise(1), unit="user", max_per_user=most)
+    centres = {answer.name: answer.centred.centre for answer in release.answers if answer.centred is not None}
+    blocks = [centres[name] for name in ("occupancy/coarse", "end_points/coarse")]
+    assert [centre.weights is not None for centre in blocks] == [weighted] * 2
+    again = release_from_json(release_to_json(release))
+    assert [answer.name for answer in again.answers] == [answer.name for answer in release.answers]

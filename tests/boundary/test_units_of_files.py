@@ -75,6 +75,8 @@ def exact(data, unit, by_parts=False, **options):
     return totals
 
 
+UNITS = {"trajectory": Unit.trajectory(), "user": Unit.user(2)}
+"""Users count as two trajectories; all of theirs are read."""
 CLIPPED_NAMES = ("count", "occupancy/coarse", "length", "gap_ratio", "people/continuity", "people/anchors")
 CLIPPED = [QUESTIONS_BY_NAME[name].example(SCOPE) for name in CLIPPED_NAMES]
 
@@ -94,9 +96,9 @@ def clipped_queries(unit):
 
 def clipped(data, kind, **options):
     """The sums of the Gaussian mode, from the same file."""
-    unit = Unit.trajectory() if kind == "trajectory" else Unit.user(1000)
+    unit = UNITS[kind]
     passes = Passes(measured_source(data, kind, ReadOptions(**options)), Serial())
-    with read_units(passes, SCOPE, draw_kept(passes, unit), unit) as (units, _, _):
+    with read_units(passes, SCOPE, draw_kept(passes, unit, 1000), unit) as (units, _, _):
         return units.sums(clipped_queries(unit))
 
 
@@ -114,7 +116,7 @@ def check_units(rows, unit, write, by_parts=False, **options):
         for view, a, b, c in zip(QUESTIONS, whole, without, alone):
             assert np.array_equal(a - b, c), view.name
             assert unit == "user" or np.abs(c).sum() <= view.resolution
-        queries = clipped_queries(Unit.trajectory() if unit == "trajectory" else Unit.user(1000))
+        queries = clipped_queries(UNITS[unit])
         for query, a, b, c in zip(queries, whole_clipped, without_clipped, alone_clipped):
             assert np.array_equal(a - b, c), query.question.name
             most = 1 if query.bound is None else query.bound

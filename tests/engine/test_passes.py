@@ -99,8 +99,8 @@ def test_a_parquet_file_that_is_replaced_between_the_passes(tmp_path, monkeypatc
 
     draw = wayveil.measure.__globals__["draw_kept"]
 
-    def replaced(passes, unit):
-        kept = draw(passes, unit)
+    def replaced(passes, unit, times):
+        kept = draw(passes, unit, times)
         write(np.zeros(100, np.int64))
         return kept
 

@@ -3,6 +3,7 @@
 import errno
 import os
 import tempfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from wayveil.io.source import MemorySource
 from wayveil.privacy.clipping import clip_l2, squared_norms
 from wayveil.privacy.unit import Unit
 from wayveil.questions.catalogue import QUESTIONS
+from wayveil.questions.count import Count
 from wayveil.questions.norms import CENTRE_PARTS, Centre, NormBins, UnitQuery, clipped_resolution
 from wayveil.questions.question import size_of
 from wayveil.simulate import simulate_city, simulate_trajectories
@@ -67,17 +69,30 @@ def check_neighbours(sums, data, unit):
         for query, total, rest in zip(asked, whole, sums(select(data, ~mine), asked), strict=True):
             moved = [int(value) for value in total - rest]
             vectors = unit_vectors(query.question, own, np.zeros(len(own), np.int64), 1)
+            counted = len(own) if query.question.about_people else min(len(own), unit.sensitivity)
+            if counted < len(own):
+                value = np.array([abs(v) * counted // len(own) * (1 if v > 0 else -1) for v in vectors.value.tolist()])
+                some = value != 0
+                vectors = replace(vectors, unit=vectors.unit[some], column=vectors.column[some], value=value[some])
             if query.bound is None:
                 assert sorted(moved)[:-1] == [0] * (len(moved) - 1) and 0 <= max(moved) <= 1
             else:
                 if query.centre is not None:
-                    vectors = vectors.minus(query.centre.values, np.array([CENTRE_PARTS * len(own)]))
+                    vectors = vectors.minus(query.centre.values, np.array([CENTRE_PARTS * counted]))
                 assert sum(value * value for value in moved) <= query.bound**2, query.question.name
                 assert moved == clip_l2(vectors, query.bound).sums(size_of(query.question)).tolist()
 
 
 def test_a_user_moves_each_sum_by_its_clipped_vector():
     check_neighbours(user_sums, DATA, MOST)
+
+
+@pytest.mark.parametrize("most", [1, 5, 16])
+def test_a_user_of_many_trajectories_counts_as_the_most_that_count(most):
+    check_neighbours(user_sums, DATA, Unit.user(most))
+    assert np.bincount(DATA.user).min() < 16 < np.bincount(DATA.user).max()
+    (count,) = user_sums(DATA, [UnitQuery(Count(), NormBins.of(Count, Unit.user(most)), 1 << 30)])
+    assert count[0] == np.minimum(np.bincount(DATA.user), most).sum() * clipped_resolution(Count())
 
 
 def test_a_clip_by_batch_is_caught():

@@ -87,6 +87,8 @@ def test_units():
     assert Unit.user(10).sensitivity == 10
     assert "one trajectory" in Unit.trajectory().describe()
     assert "one user" in Unit.user(10).describe() and "at most 10" in Unit.user(10).describe()
+    assert "together count as at most 10" in Unit.user(10).describe(averaged=True)
+    assert Unit.trajectory().describe(averaged=True) == Unit.trajectory().describe()
     assert parse_unit("user", 3) == Unit.user(3) and parse_unit("trajectory") == Unit.trajectory()
     for wrong in (
         lambda: parse_unit("user"),

@@ -58,6 +58,18 @@ def test_squared_norms_are_exact(vectors):
     assert squared_norms(unit_vectors(vectors)).tolist() == [sum(v * v for v in one.values()) for one in vectors]
 
 
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.tuples(VECTOR, st.integers(1, 2**23)), min_size=1, max_size=4), st.integers(1, 2**20))
+def test_units_with_too_many_trajectories_count_as_the_most_that_count(units, most):
+    numbers = np.array([number for _, number in units])
+    vectors = unit_vectors([vector for vector, _ in units])
+    found = as_dicts(vectors.counted_as(most, numbers))
+    for (before, number), after in zip(units, found, strict=True):
+        times = min(most, number)  # of `number`; towards zero
+        wanted = {column: abs(v) * times // number * (1 if v > 0 else -1) for column, v in before.items()}
+        assert after == {column: v for column, v in wanted.items() if v}
+
+
 CENTRE = st.lists(st.integers(0, 2**20), min_size=12, max_size=12)
 MULTIPLE = st.one_of(st.integers(0, 40), st.integers(0, 2**30))
 

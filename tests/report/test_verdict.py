@@ -64,7 +64,7 @@ def test_a_clear_release_looks_clear(sheets):
 
 
 def test_at_user_level_the_sheet_says_that_further_trips_are_missing(sheets):
-    limit = "At most 20 trips of each person were measured; further trips are missing from all counts."
+    limit = "At most 20 trips of each person count; further trips are missing from all counts."
     assert limit in sheets["poor"]
     assert "trips of each person" not in sheets["clear"]
 

@@ -20,7 +20,7 @@ MaxPerUser = Annotated[
         "--max-per-user",
         parser=whole_number,
         metavar="C",
-        help="Maximum number of trajectories used per user (with --unit user).",
+        help="Maximum number of trajectories that count per user (with --unit user).",
     ),
 ]
 LedgerFile = Annotated[

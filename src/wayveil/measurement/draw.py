@@ -72,7 +72,7 @@ def release_of(scope: Scope, answers: tuple[Answer, ...], mechanism: Mechanism) 
         delta=float(cost.delta),
         unit=unit.kind,
         max_per_user=unit.max_per_user,
-        neighbours=unit.describe(),
+        neighbours=unit.describe(averaged=cost.rho is not None),
         private=mechanism.noise.private,
         software=_software(),
     )

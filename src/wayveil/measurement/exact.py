@@ -145,8 +145,8 @@ def _sums(shared: tuple[Scope, list[Question]], part: Part, progress: Progress) 
     return exact_sums(questions, part_batches(part, scope, progress))
 
 
-def draw_kept(passes: Passes, unit: Unit) -> Kept:
-    """At most c trajectories of each user, drawn at random and independently of everybody else's.
+def draw_kept(passes: Passes, unit: Unit, times: int = 1) -> Kept:
+    """At most `times` · c trajectories of each user, drawn at random and independently of everybody else's.
 
     At user level this reads the data once; the next pass must find the same content.
 
@@ -165,7 +165,7 @@ def draw_kept(passes: Passes, unit: Unit) -> Kept:
     first = np.flatnonzero(np.r_[True, users[order][1:] != users[order][:-1]])[: len(users)]
     rank = np.arange(len(users)) - np.repeat(first, np.diff(np.r_[first, len(users)]))
     kept = np.zeros(len(users), bool)
-    kept[order[rank < unit.max_per_user]] = True
+    kept[order[rank < times * unit.max_per_user]] = True
     kept[users < 0] = False  # without a user, no cap would limit these trajectories
     return kept
 

@@ -3,7 +3,8 @@
 Each question goes through the same steps. Its size follows from earlier noisy answers. Its bound is public, or follows
 from a noisy histogram of the units' norms at that size. Then the clipped contributions are added up and get Gaussian
 noise. Where units have much in common, this is done twice: the second time for what they add beyond a centre, which
-follows from the first noisy sums. One pass over the units serves all questions that are ready for their next step.
+follows from the first noisy sums. The first time is around a centre, too, where other answers give one. One pass over
+the units serves all questions that are ready for their next step.
 """
 
 import math
@@ -27,7 +28,7 @@ from wayveil.privacy.unit import Unit
 from wayveil.progress import Progress, quiet
 from wayveil.questions.answer import Answer, Centred, Clipping
 from wayveil.questions.catalogue import QUESTIONS
-from wayveil.questions.centre import expected_shares
+from wayveil.questions.centre import expected_shares, guessed_shares
 from wayveil.questions.count import Count
 from wayveil.questions.norm_estimates import Noisy, Norms, estimate_norms, one_trajectory_each, trajectories_per_unit
 from wayveil.questions.norms import (
@@ -48,14 +49,17 @@ from wayveil.questions.shares import PEOPLE_SHARES_OF_RHO, divided, with_people
 from wayveil.questions.value_weights import value_weights
 from wayveil.release import Release
 
+READ_PER_COUNTED = 8
+"""Trajectories of a user that are read, at most, for each one that counts. They are averaged, so that what a user adds
+depends less on chance; more of them would take memory and change little."""
 FINER = 1.5
 """Factor on the signal when the cell sizes of a field are chosen; 3 was no better on simulated cities."""
 LEAST_CENTRED = 30.0
 """Least number of units times the square root of ρ for which questions are drawn around a centre. The noise of the
 first draw goes into the centre and from there into every unit's difference: its square, relative to what units share,
-is x = 2·K / (ρ_q·units²) for K values, which the posterior mean (`expected_shares`) reduces to at most x / (1 + x).
-Spending a quarter of ρ on the first draw pays while 1/8 + x / (1 + x) < 3/4. This is the limit for 64 values with 9 %
-of ρ, a coarse field."""
+is x = 4·K / (3·ρ_q·units²) for K values, which the posterior mean (`expected_shares`) reduces to at most x / (1 + x).
+Spending three eighths of ρ on the first draw pays while 1/8 + x / (1 + x) < 5/8. This is the limit for 64 values with
+9 % of ρ, a coarse field."""
 _KEPT_SD = 0.15
 """Relative standard deviation of the share that clipping keeps, as estimated from the norms."""
 
@@ -95,7 +99,7 @@ def draw_clipped_release(
     counted, per_unit = draw_count(mechanism, units, first)
     count = max(float(counted.counts[0]), 1.0)
     usual = per_unit.quantile(0.5)
-    clear = centre_is_clear(mechanism.cost, float(per_unit.units.sum()))
+    clear = centre_is_clear(mechanism.cost, float(per_unit.units.sum()), count / unit.sensitivity)
     centred = {name for name, question in QUESTIONS.items() if clear and is_centred(question, unit, usual)}
     guesses = {name: guessed_norm(question, usual, name in centred) for name, question in QUESTIONS.items()}
     mechanism = _with_people(mechanism, float(per_unit.units.sum()))
@@ -125,13 +129,16 @@ def draw_clipped_release(
     return release_of(scope, answers, replace(mechanism, cost=cost))
 
 
-def centre_is_clear(cost: Cost, units: float) -> bool:
+def centre_is_clear(cost: Cost, units: float, fewest: float) -> bool:
     """Whether so many units give a first draw that is clear enough to be a centre.
 
-    Privacy: free (post-processing of the noisy number of units).
+    `units` comes from the histogram of the count, whose noise may be larger than itself if they are few; `fewest` is
+    the noisy count divided by c, which is much less noisy. Their geometric mean decides.
+
+    Privacy: free (post-processing of the noisy number of units and of the noisy count).
     """
     assert cost.rho is not None
-    return math.sqrt(cost.rho) * units >= LEAST_CENTRED
+    return math.sqrt(cost.rho * units * fewest) >= LEAST_CENTRED
 
 
 def _with_people(mechanism: Mechanism, people: float) -> Mechanism:
@@ -165,6 +172,7 @@ class _OpenQuestions:
         self._mechanism, self._unit, self._count, self._count_sd = mechanism, mechanism.unit, count, count_sd
         self._centred = centred
         self._clipping: dict[str, Clipping] = {}
+        self._guesses: dict[str, Centre | None] = {}
         self._first: dict[str, tuple[Answer, Centre]] = {}
         self.per_unit = per_unit
         self.pending: dict[str, Question] = {}
@@ -179,7 +187,7 @@ class _OpenQuestions:
         for query, exact in sums.items():
             if query.bound is None:
                 self._clipping[query.question.name] = self._bounded(query.question, exact, query.centre)
-            elif query.centre is not None:
+            elif query.question.name in self._first:
                 self._second(query.question, query.bound, exact)
             else:
                 self._answer(query.question, query.bound, exact)
@@ -189,23 +197,31 @@ class _OpenQuestions:
         if known is None and public is not None:
             resolution = clipped_resolution(question)
             known = self._clipping[question.name] = Clipping(resolution, round(public * resolution), 1.0)
-        centre = self._first[question.name][1] if question.name in self._first else None
+        centre = self._first[question.name][1] if question.name in self._first else self._guess(question)
         return UnitQuery(question, NormBins.of(question, self._unit), None if known is None else known.bound, centre)
 
+    def _guess(self, question: Question) -> Centre | None:
+        """The centre of the first draw."""
+        if question.name not in self._centred:
+            return None
+        if question.name not in self._guesses:
+            shares = guessed_shares(question, self._count, self.answers)
+            self._guesses[question.name] = None if shares is None else Centre.of(shares, question)
+        return self._guesses[question.name]
+
     def _bounded(self, question: Question, exact: NDArray[np.int64], centre: Centre | None) -> Clipping:
-        second = centre is not None
         part, bins = norms_part(question, self._unit), NormBins.of(question, self._unit)
         drawn = self._mechanism.clipped_answer(question.name, exact, 1, part)
         noisy = Noisy(drawn.values, drawn.scale)
         # The Laplace noise of the same variance has a standard deviation of sqrt(2) times its scale.
         noise = math.sqrt(2 * size_of(question)) * self._mechanism.cost.gaussian_noise(
-            question.name, 1.0, self._sums_part(question, second)
+            question.name, 1.0, self._sums_part(question, second=question.name in self._first)
         )
         if question.name == Count.name:
             norms = self.per_unit = trajectories_per_unit(bins, noisy)
             bound = norms.best_bound(noise / float(norms.mass.sum()), bias=1.0)
         else:
-            norms = estimate_norms(question, bins, noisy, self.per_unit, second)
+            norms = estimate_norms(question, bins, noisy, self.per_unit, centre is not None)
             bound = norms.best_bound(noise / self._count, SETTINGS.bias)
         resolution = clipped_resolution(question) if centre is None else centre.resolution(question)
         return Clipping(resolution, max(int(bound * resolution), 1), norms.kept(bound), drawn.values, drawn.scale)
@@ -214,7 +230,10 @@ class _OpenQuestions:
         self._query(question)  # stores a public bound in `_clipping`
         noisy = self._mechanism.clipped_answer(question.name, exact, bound, self._sums_part(question))
         clipping = self._clipping.pop(question.name)
-        if clipping.norms is not None and question.adds_up and question.name != Count.name:
+        guess = self._guess(question)
+        if guess is not None:
+            noisy = replace(noisy, values=_added_back(noisy.values, guess.shares(question), self._count, clipping))
+        elif clipping.norms is not None and question.adds_up and question.name != Count.name:
             clipping = replace(clipping, kept=_kept(clipping, noisy, self._count, self._count_sd))
         answer = Answer(question, noisy.mechanism, noisy.scale, noisy.epsilon, noisy.values, clipping)
         if question.name in self._centred:
@@ -236,6 +255,16 @@ class _OpenQuestions:
 
     def _sums_part(self, question: Question, second: bool = False) -> Fraction:
         return sums_part(question, self._unit, question.name in self._centred, second)
+
+
+def _added_back(
+    differences: NDArray[np.int64], shares: NDArray[np.float64], count: float, clipping: Clipping
+) -> NDArray[np.int64]:
+    """What a draw without a centre would have given, with the total of the count: that of the differences is noise."""
+    unit = clipping.resolution * clipping.kept
+    plain = count * unit * shares + differences
+    result: NDArray[np.int64] = np.rint(plain - (plain.sum() - count * unit) / len(plain)).astype(np.int64)
+    return result
 
 
 def _kept(clipping: Clipping, noisy: NoisySums, count: float, count_sd: float) -> float:

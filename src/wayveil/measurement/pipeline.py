@@ -24,7 +24,7 @@ from wayveil.io.scope_files import scope_of
 from wayveil.io.source import measured_source
 from wayveil.measurement.draw import draw_release
 from wayveil.measurement.exact import draw_kept, read_exact, read_people
-from wayveil.measurement.gaussian import draw_clipped_release, read_units
+from wayveil.measurement.gaussian import READ_PER_COUNTED, draw_clipped_release, read_units
 from wayveil.measurement.signal_check import check_signal
 from wayveil.privacy.budget import Number, exact_delta, exact_epsilon
 from wayveil.privacy.ledger import Ledger, Spend, clean_name
@@ -140,7 +140,7 @@ def measure(
     # Read before the data: a ledger that is locked, lost or rolled back is known at once.
     secret = None if account is None else account.secret
     passes = Passes(source, engine or Serial())
-    kept = draw_kept(passes, unit)
+    kept = draw_kept(passes, unit, 1 if cost.rho is None else READ_PER_COUNTED)
     mechanism = Mechanism(cost, unit, noise or OpenDPNoise())
 
     def pay(digest: str | None) -> None:

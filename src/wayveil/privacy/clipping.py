@@ -62,6 +62,16 @@ class UnitVectors:
             raise OverflowError("the weighted values do not fit in int64")
         return replace(self, value=self.value * weights[self.column])
 
+    def counted_as(self, most: int, trajectories: NDArray[np.int64]) -> "UnitVectors":
+        """Each unit's vector times `most` / `trajectories` where it has more, with values rounded towards zero."""
+        if not (trajectories > most).any():
+            return self
+        number = np.maximum(trajectories, most)[self.unit]
+        whole, rest = np.divmod(np.abs(self.value), number)
+        value = np.sign(self.value) * (whole * most + rest * most // number)  # no product exceeds the value or 2^63
+        some = value != 0
+        return replace(self, unit=self.unit[some], column=self.column[some], value=value[some])
+
     def minus(self, centre: NDArray[np.int64], multiple: NDArray[np.int64]) -> "UnitVectors":
         """Each unit's vector minus its multiple of the centre."""
         if int(np.abs(centre).max(initial=0)) > _LARGEST_CENTRE or int(multiple.max(initial=0)) > _LARGEST_MULTIPLE:

@@ -19,7 +19,7 @@ class Unit:
     kind
         "trajectory" or "user".
     max_per_user
-        How many trajectories of one user are used at most (with "user").
+        How many trajectories of one user count at most (with "user").
 
     Examples
     --------
@@ -52,22 +52,25 @@ class Unit:
 
     @classmethod
     def user(cls, max_per_user: int) -> "Unit":
-        """One user with all their trajectories, of which at most `max_per_user` are used."""
+        """One user with all their trajectories, which count as at most `max_per_user`."""
         return cls("user", max_per_user)
 
     @property
     def sensitivity(self) -> int:
-        """How many trajectories one unit can add to the measured data: 1, or c."""
+        """As how many trajectories one unit can count: 1, or c."""
         return 1 if self.kind == "trajectory" else self.max_per_user
 
-    def describe(self) -> str:
-        """The neighbouring relation in plain words."""
+    def describe(self, averaged: bool = False) -> str:
+        """The neighbouring relation in plain words; with `averaged`, trajectories beyond the cap share its weight."""
         if self.kind == "trajectory":
             return "Two datasets are neighbours if one is the other with one trajectory added or removed."
         used = "1 is used" if self.max_per_user == 1 else f"{self.max_per_user} are used"
+        rule = f"of each user's trajectories at most {used}, drawn at random"
+        if averaged:
+            rule = f"the trajectories of each user together count as at most {self.max_per_user}"
         return (
             "Two datasets are neighbours if one is the other with one user and all trajectories of that user added "
-            f"or removed; of each user's trajectories at most {used}, drawn at random."
+            f"or removed; {rule}."
         )
 
 

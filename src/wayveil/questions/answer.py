@@ -71,6 +71,8 @@ class Centred:
 class Answer:
     """The noisy answer to one question: Σ φ(T) + integer noise of the given scale.
 
+    Where contributions were clipped around a centre, what it expects has been added back.
+
     Privacy: free (it has been paid for).
     """
 

@@ -41,9 +41,9 @@ class NormSettings:
     """The same for the count, whose norms are the numbers of trajectories a user has: all guesses follow from them."""
     bias: float = 0.2
     """Error due to clipping, as a share of the clipped amount; for the count it is 1."""
-    first: Fraction = Fraction(1, 4)
+    first: Fraction = Fraction(3, 8)
     """Share of a centred question's ρ for the first draw and its norms. Noise in the centre adds to the norms of the
-    second draw, so it must not be small."""
+    second draw, so it must not be small. Where the first draw has a centre, too, little of it is lost."""
     left: float = 1 / 8
     """Part of `shared_norm` that remains with a centre: between drivers who serve the same city (less) and people with
     places of their own (more), both simulated."""
@@ -215,8 +215,9 @@ class Centre:
 class UnitQuery:
     """What is added up over units for one question: clipped vectors, or without a bound a histogram of norms.
 
-    With a centre, the vector of a unit with k trajectories is Σ φ(T) minus k times what one is expected to add, with
-    each value times its weight.
+    A unit with more than c trajectories counts as c of them: its Σ φ(T) is multiplied by c/k. With a centre, the vector
+    of a unit that counts as k trajectories is that minus k times what one is expected to add, with each value times its
+    weight.
     """
 
     question: Question
@@ -234,6 +235,9 @@ class UnitQuery:
 
         Privacy: not private (trusted side only). One unit moves it by at most `bound` in L2, or by one count.
         """
+        if not self.question.about_people:
+            vectors = vectors.counted_as(self.bins.most, trajectories)
+            trajectories = np.minimum(trajectories, self.bins.most)
         if self.centre is not None:
             vectors = self.centre.difference(vectors, trajectories)
         if self.bound is None:

@@ -45,7 +45,7 @@ class Passage(Blocks):
     resolution: ClassVar[int] = PASSAGE_RESOLUTION
     own_norm: ClassVar[float] = 0.45
     shared_norm: ClassVar[float] = 0.17
-    needs: ClassVar[tuple[str, ...]] = ("count", "end_points/coarse")
+    needs: ClassVar[tuple[str, ...]] = ("count", "end_points/coarse", "occupancy/coarse")
     prior: ClassVar[Any] = priors.Way(time="occupancy", ends="end_points")
 
     def cell_features(self, batch: "Prepared") -> Features:

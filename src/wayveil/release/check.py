@@ -25,7 +25,7 @@ def check_release(release: Release) -> None:
     Privacy: free (post-processing).
     """
     # With one trajectory per user the noise is that of a trajectory: only the text states which unit was protected.
-    if release.neighbours != Unit(release.unit, release.max_per_user).describe():
+    if release.neighbours != Unit(release.unit, release.max_per_user).describe(averaged=release.delta > 0):
         raise ReleaseError("The unit does not match the neighbouring relation; the release was altered.")
     _check_noise(release)
 

@@ -33,7 +33,8 @@ def decimal(value: Fraction | float, places: int = 6) -> str:
 def protected(release: Release) -> str:
     """Who or what is protected."""
     if release.unit == "user":
-        return f"one person with all their trajectories (at most {release.max_per_user} of each person were used)"
+        limit = f"at most {release.max_per_user} of each person {'count' if release.delta else 'were used'}"
+        return f"one person with all their trajectories ({limit})"
     return "one trajectory"
 
 

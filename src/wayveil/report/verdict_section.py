@@ -64,7 +64,7 @@ def _limit(found: Uncertainty) -> str:
     if release.unit != "user":
         return ""
     most = release.max_per_user
-    return f"At most {most} trips of each person were measured; further trips are missing from all counts."
+    return f"At most {most} trips of each person count; further trips are missing from all counts."
 
 
 def _line(verdict: Verdict) -> VerdictLine:
