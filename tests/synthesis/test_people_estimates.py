@@ -12,7 +12,7 @@ from wayveil.questions.people.trips_of_people import PLACE_M
 from wayveil.synthesis.people.ends import NEAR_M, exchanged
 from wayveil.synthesis.people.estimate import coupled
 from wayveil.synthesis.people.numbers import draw_numbers, trip_numbers
-from wayveil.synthesis.people.posterior import models_around, projected, shapes
+from wayveil.synthesis.people.posterior import Observed, jointly, posterior_mean, projected, shapes
 
 UNRELATED = np.array([5.0, 40.0, 120.0, 90.0, 30.0, 10.0, 5.0])
 
@@ -21,12 +21,17 @@ def error(estimate, truth):
     return np.abs(estimate - truth).sum()
 
 
+def estimate(noisy, sd, ordered):
+    (counts,) = jointly([Observed(noisy, sd, UNRELATED[None], ordered)], np.ones(1))
+    return counts
+
+
 @pytest.mark.parametrize("ordered", [False, True])
 def test_an_answer_of_noise_leaves_the_expected_table_nearly_as_it_is(ordered):
     rng = np.random.default_rng(0)
-    models, sd = models_around(UNRELATED, ordered), 60.0
+    sd = 60.0
     noisy = UNRELATED + rng.normal(0, sd, (40, len(UNRELATED)))
-    errors = [error(models.estimate(one, sd, UNRELATED.sum()), UNRELATED) for one in noisy]
+    errors = [error(estimate(one, sd, ordered), UNRELATED) for one in noisy]
     assert np.mean(errors) < 0.35 * np.mean([error(one, UNRELATED) for one in noisy])
 
 
@@ -35,9 +40,31 @@ def test_a_clear_answer_is_followed(ordered):
     rng = np.random.default_rng(0)
     truth, sd = UNRELATED[::-1], 3.0
     noisy = truth + rng.normal(0, sd, len(UNRELATED))
-    counts = models_around(UNRELATED, ordered).estimate(noisy, sd, truth.sum())
+    counts = estimate(noisy, sd, ordered)
     assert error(counts, truth) < error(noisy, truth) + 6 < error(UNRELATED, truth) / 10
     assert counts.min() >= 0 and counts.sum() == pytest.approx(truth.sum())
+
+
+def test_tables_that_share_a_hypothesis_are_nearer_together_than_alone():
+    rng, sd, tables, errors = np.random.default_rng(0), 30.0, 4, []
+    other = UNRELATED[::-1]
+    for truth in (UNRELATED, other):
+        for _ in range(20):
+            noisy = truth + rng.normal(0, sd, (tables, len(truth)))
+            observed = [Observed(one, sd, np.array([UNRELATED, other])) for one in noisy]
+            prior = np.array([0.5, 0.5])
+            alone = [jointly([one], prior)[0] for one in observed]
+            errors.append([sum(error(one, truth) for one in found) for found in (jointly(observed, prior), alone)])
+    together, alone = np.mean(errors, axis=0)
+    assert together < 0.8 * alone
+
+
+def test_a_small_share_needs_evidence_and_a_large_one_is_followed():
+    expected = np.array([[2.0] * 8, [40.0] * 8])
+    rng = np.random.default_rng(0)
+    for truth, prior, sd in ((expected[0], 0.95, 40.0), (expected[1], 0.95, 5.0)):
+        found = np.mean([posterior_mean(expected, truth + rng.normal(0, sd, 8), sd, prior) for _ in range(40)], axis=0)
+        assert found == pytest.approx(truth, abs=4)
 
 
 class Released:
