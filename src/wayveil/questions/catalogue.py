@@ -80,12 +80,12 @@ CATALOGUE = (
 Questions of one `budget_group` divide its ε again once the noisy count is known (`shares.divided`)."""
 
 PEOPLE_QUESTIONS: tuple[tuple[type[PersonQuestion], int], ...] = (
-    (TripsPerPerson, 16),
+    (TripsPerPerson, 14),
     (ActiveDays, 6),
     (TripsPerDay, 4),
     (Dates, 4),
     (Continuity, 6),
-    (Stays, 6),
+    (Stays, 10),
     (Anchors, 3),
     (AnchorDistance, 1),
     (Places, 4),
