@@ -1,10 +1,12 @@
 """Estimates about people: noise alone changes nothing, a clear answer is followed, and ends exchange positions."""
 
+import datetime as dt
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from wayveil.core.scope import Scope
 from wayveil.questions.answer import Clipping
 from wayveil.questions.norms import NormBins
 from wayveil.questions.people.rhythm import TRIPS
@@ -12,8 +14,15 @@ from wayveil.questions.people.trips_of_people import PLACE_M
 from wayveil.synthesis.people.ends import NEAR_M, exchanged
 from wayveil.synthesis.people.estimate import coupled
 from wayveil.synthesis.people.numbers import draw_numbers, trip_numbers
+from wayveil.synthesis.people.plan import Calendar
 from wayveil.synthesis.people.posterior import Observed, jointly, posterior_mean, projected, shapes
+from wayveil.synthesis.people.rhythms import Deal
+from wayveil.synthesis.people.state import TripTable
 
+SCOPE = Scope(
+    name="small", south=0.0, west=0.0, north=0.05, east=0.05, timezone="UTC",
+    first_day=dt.date(2024, 1, 1), last_day=dt.date(2024, 1, 28),
+)  # fmt: skip
 UNRELATED = np.array([5.0, 40.0, 120.0, 90.0, 30.0, 10.0, 5.0])
 
 
@@ -164,3 +173,27 @@ def test_values_of_a_row_get_its_wanted_shares_and_as_few_as_possible_change():
         assert np.bincount(new[row == k], minlength=3) / 5000 == pytest.approx(wanted[k], abs=0.03)
     assert (new != bins).mean() == pytest.approx(0.35, abs=0.02)
     assert np.array_equal(coupled(np.eye(2), np.array([0, 1]), np.array([0, 1]), rng), [0, 1])
+
+
+def test_people_with_a_rhythm_travel_on_fewer_days_and_at_hours_of_their_own():
+    rng, calendar = np.random.default_rng(0), Calendar.of(SCOPE)
+    count, people = 20_000, 500
+    day = rng.integers(0, len(calendar.midnight), count)
+    table = TripTable(
+        rng.uniform(0, 5_000, (count, 2)), rng.uniform(0, 5_000, (count, 2)), rng.uniform(0, 80_000, count),
+        np.full(count, 600.0), calendar.weekend[day].astype(float),
+    )  # fmt: skip
+    deal, numbers = Deal.of(table, day, SCOPE), np.full(people, 20)
+    usual, days, hours = (deal.people(numbers, *rhythm, rng) for rhythm in ((1.0, 1.0), (0.5, 1.0), (1.0, 0.35)))
+    assert all(len(one) == 20 * people for one in (usual, days, hours))
+    assert days.days.mean() < 0.75 * usual.days.mean() == pytest.approx(0.75 * hours.days.mean(), rel=0.05)
+
+    def spread(trips):
+        angle = 2 * np.pi * (trips.local0_s % 86_400) / 86_400
+        return 1 - np.abs(np.bincount(trips.person, weights=np.cos(angle)) + 1j * np.bincount(
+            trips.person, weights=np.sin(angle))).mean() / 20  # fmt: skip
+
+    assert spread(hours) < 0.5 * spread(usual) and spread(days) == pytest.approx(spread(usual), rel=0.05)
+    for one in (days, hours):  # all trips together keep their hours
+        quartiles = np.quantile(one.local0_s % 86_400, [0.25, 0.5, 0.75])
+        assert quartiles == pytest.approx([20_000, 40_000, 60_000], abs=1_500)

@@ -41,7 +41,7 @@ def expected_tables(
     count = len(trips)
     numbers = draw_numbers(model.trips, count, model.people_of(count), random)
     questions = model.questions(scope)
-    deal = _Deal.of(trips, day, scope)
+    deal = Deal.of(trips, day, scope)
     found: list[Tables] = []
     for share_of_days in DAYS:
         for share_of_hours in HOURS:
@@ -56,7 +56,7 @@ def expected_tables(
 
 
 @dataclass(frozen=True, eq=False)
-class _Deal:
+class Deal:
     """Trips that are dealt to people."""
 
     trips: TripTable
@@ -68,7 +68,7 @@ class _Deal:
     """Trips on working days and on weekends, each sorted by hour; all trips where there are none."""
 
     @classmethod
-    def of(cls, trips: TripTable, day: Integers, scope: Scope) -> "_Deal":
+    def of(cls, trips: TripTable, day: Integers, scope: Scope) -> "Deal":
         calendar, order = Calendar.of(scope), np.argsort(trips.tod_s, kind="stable")
         kinds = [order[trips.weekend[order] == kind] for kind in (False, True)]
         working, weekend = (some if len(some) else order for some in kinds)
