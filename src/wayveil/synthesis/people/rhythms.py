@@ -19,7 +19,7 @@ from wayveil.synthesis.people.estimate import PeopleModel
 from wayveil.synthesis.people.numbers import draw_numbers
 from wayveil.synthesis.people.plan import Calendar
 from wayveil.synthesis.people.state import Integers, TripTable
-from wayveil.synthesis.people.tables import OF_TIMES, Tables
+from wayveil.synthesis.people.tables import OF_TIMES, USED, Tables
 
 DAYS = (1.0, 0.7, 0.5)
 """Shares of the days on which a person may travel."""
@@ -50,7 +50,7 @@ def expected_tables(
             some = numbers[:MOST_PEOPLE] if found else numbers
             people = deal.people(some, share_of_days, share_of_hours, random)
             scale = model.number / len(some) if model.measured else 1.0
-            asked = OF_TIMES if found else tuple(questions)
+            asked = OF_TIMES if found else USED
             found.append({name: questions[name].table(people) * scale for name in asked})
     return found
 

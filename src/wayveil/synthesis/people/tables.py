@@ -25,10 +25,12 @@ Tables = Mapping[str, Floats]
 
 BY_CLASS = ("days", "places", "anchors")
 """Tables whose rows are classes of people by number of trips."""
-ORDERED = ("days", "day_trips", "places", "gyration", "anchor_distance")
+ORDERED = ("days", "day_trips", "places", "gyration")
 """Tables whose columns are bins of one quantity, in order."""
 OF_TIMES = ("days", "day_trips", "stays", "continuity")
 """Tables about times."""
+USED = (*OF_TIMES, "dates", "places", "gyration", "anchors")
+"""Tables that decide how people travel; numbers of trips are estimated elsewhere (`numbers`)."""
 AT_RANDOM = 0.25
 """Prior probability of the first of several hypotheses, that trips belong to people at random."""
 WIDTHS = (0.7, 1.2, 2.0)
@@ -59,10 +61,10 @@ class NoisyTables:
     of_class: Floats
 
     def estimates(self, expected: Sequence[Tables]) -> dict[str, Floats]:
-        """The estimated table of each answer; `expected` are the tables of each rhythm, first those without one."""
+        """The estimated tables that are used; `expected` are the tables of each rhythm, first those without one."""
         unrelated = expected[0]
         found = self._of_times([{name: self._parts(name, one[name]) for name in self._times()} for one in expected])
-        for name in self.answers.keys() - found.keys() - {"trips", "continuity"}:
+        for name in (name for name in USED if name in self.answers and name not in found):
             parts = self._parts(name, unrelated[name])
             tables = [self._observed(name, row, _hypotheses(name, part)) for row, part in enumerate(parts)]
             rows = [jointly([table], _prior(len(table.expected))) for table in tables]
