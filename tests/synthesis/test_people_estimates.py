@@ -1,10 +1,12 @@
 """Estimates about people: noise alone changes nothing, a clear answer is followed, and ends exchange positions."""
 
+import datetime as dt
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from wayveil.core.scope import Scope
 from wayveil.questions.answer import Clipping
 from wayveil.questions.norms import NormBins
 from wayveil.questions.people.rhythm import TRIPS
@@ -12,8 +14,15 @@ from wayveil.questions.people.trips_of_people import PLACE_M
 from wayveil.synthesis.people.ends import NEAR_M, exchanged
 from wayveil.synthesis.people.estimate import coupled
 from wayveil.synthesis.people.numbers import draw_numbers, trip_numbers
-from wayveil.synthesis.people.posterior import models_around, projected, shapes
+from wayveil.synthesis.people.plan import Calendar
+from wayveil.synthesis.people.posterior import Observed, jointly, posterior_mean, projected, shapes
+from wayveil.synthesis.people.rhythms import Deal
+from wayveil.synthesis.people.state import TripTable
 
+SCOPE = Scope(
+    name="small", south=0.0, west=0.0, north=0.05, east=0.05, timezone="UTC",
+    first_day=dt.date(2024, 1, 1), last_day=dt.date(2024, 1, 28),
+)  # fmt: skip
 UNRELATED = np.array([5.0, 40.0, 120.0, 90.0, 30.0, 10.0, 5.0])
 
 
@@ -21,12 +30,17 @@ def error(estimate, truth):
     return np.abs(estimate - truth).sum()
 
 
+def estimate(noisy, sd, ordered):
+    (counts,) = jointly([Observed(noisy, sd, UNRELATED[None], ordered)], np.ones(1))
+    return counts
+
+
 @pytest.mark.parametrize("ordered", [False, True])
 def test_an_answer_of_noise_leaves_the_expected_table_nearly_as_it_is(ordered):
     rng = np.random.default_rng(0)
-    models, sd = models_around(UNRELATED, ordered), 60.0
+    sd = 60.0
     noisy = UNRELATED + rng.normal(0, sd, (40, len(UNRELATED)))
-    errors = [error(models.estimate(one, sd, UNRELATED.sum()), UNRELATED) for one in noisy]
+    errors = [error(estimate(one, sd, ordered), UNRELATED) for one in noisy]
     assert np.mean(errors) < 0.35 * np.mean([error(one, UNRELATED) for one in noisy])
 
 
@@ -35,9 +49,31 @@ def test_a_clear_answer_is_followed(ordered):
     rng = np.random.default_rng(0)
     truth, sd = UNRELATED[::-1], 3.0
     noisy = truth + rng.normal(0, sd, len(UNRELATED))
-    counts = models_around(UNRELATED, ordered).estimate(noisy, sd, truth.sum())
+    counts = estimate(noisy, sd, ordered)
     assert error(counts, truth) < error(noisy, truth) + 6 < error(UNRELATED, truth) / 10
     assert counts.min() >= 0 and counts.sum() == pytest.approx(truth.sum())
+
+
+def test_tables_that_share_a_hypothesis_are_nearer_together_than_alone():
+    rng, sd, tables, errors = np.random.default_rng(0), 30.0, 4, []
+    other = UNRELATED[::-1]
+    for truth in (UNRELATED, other):
+        for _ in range(20):
+            noisy = truth + rng.normal(0, sd, (tables, len(truth)))
+            observed = [Observed(one, sd, np.array([UNRELATED, other])) for one in noisy]
+            prior = np.array([0.5, 0.5])
+            alone = [jointly([one], prior)[0] for one in observed]
+            errors.append([sum(error(one, truth) for one in found) for found in (jointly(observed, prior), alone)])
+    together, alone = np.mean(errors, axis=0)
+    assert together < 0.8 * alone
+
+
+def test_a_small_share_needs_evidence_and_a_large_one_is_followed():
+    expected = np.array([[2.0] * 8, [40.0] * 8])
+    rng = np.random.default_rng(0)
+    for truth, prior, sd in ((expected[0], 0.95, 40.0), (expected[1], 0.95, 5.0)):
+        found = np.mean([posterior_mean(expected, truth + rng.normal(0, sd, 8), sd, prior) for _ in range(40)], axis=0)
+        assert found == pytest.approx(truth, abs=4)
 
 
 class Released:
@@ -137,3 +173,27 @@ def test_values_of_a_row_get_its_wanted_shares_and_as_few_as_possible_change():
         assert np.bincount(new[row == k], minlength=3) / 5000 == pytest.approx(wanted[k], abs=0.03)
     assert (new != bins).mean() == pytest.approx(0.35, abs=0.02)
     assert np.array_equal(coupled(np.eye(2), np.array([0, 1]), np.array([0, 1]), rng), [0, 1])
+
+
+def test_people_with_a_rhythm_travel_on_fewer_days_and_at_hours_of_their_own():
+    rng, calendar = np.random.default_rng(0), Calendar.of(SCOPE)
+    count, people = 20_000, 500
+    day = rng.integers(0, len(calendar.midnight), count)
+    table = TripTable(
+        rng.uniform(0, 5_000, (count, 2)), rng.uniform(0, 5_000, (count, 2)), rng.uniform(0, 80_000, count),
+        np.full(count, 600.0), calendar.weekend[day].astype(float),
+    )  # fmt: skip
+    deal, numbers = Deal.of(table, day, SCOPE), np.full(people, 20)
+    usual, days, hours = (deal.people(numbers, *rhythm, rng) for rhythm in ((1.0, 1.0), (0.5, 1.0), (1.0, 0.35)))
+    assert all(len(one) == 20 * people for one in (usual, days, hours))
+    assert days.days.mean() < 0.75 * usual.days.mean() == pytest.approx(0.75 * hours.days.mean(), rel=0.05)
+
+    def spread(trips):
+        angle = 2 * np.pi * (trips.local0_s % 86_400) / 86_400
+        return 1 - np.abs(np.bincount(trips.person, weights=np.cos(angle)) + 1j * np.bincount(
+            trips.person, weights=np.sin(angle))).mean() / 20  # fmt: skip
+
+    assert spread(hours) < 0.5 * spread(usual) and spread(days) == pytest.approx(spread(usual), rel=0.05)
+    for one in (days, hours):  # all trips together keep their hours
+        quartiles = np.quantile(one.local0_s % 86_400, [0.25, 0.5, 0.75])
+        assert quartiles == pytest.approx([20_000, 40_000, 60_000], abs=1_500)

@@ -116,7 +116,7 @@ def draw_clipped_release(
     run.answers[Count.name] = counted
     # The norm of a unit shrinks with the cells, which can therefore be finer than with Laplace noise.
     finer = {group: FINER * signal for group, signal in signals.items()}
-    context = Context(scope, noise, finer, run.answers)
+    context = Context(scope, noise, finer, run.answers, gaussian=True)
     waiting = [question for question in questions if question.name not in run.answers]
     while waiting or run.pending:
         for question in list(waiting):

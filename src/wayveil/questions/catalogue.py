@@ -31,7 +31,7 @@ from wayveil.questions.passage import Passage
 from wayveil.questions.people import PersonQuestion
 from wayveil.questions.people.chains import Continuity, Repetition, Stays
 from wayveil.questions.people.places import AnchorDistance, Anchors, Gyration, Places
-from wayveil.questions.people.rhythm import ActiveDays, TripsPerDay, TripsPerPerson
+from wayveil.questions.people.rhythm import ActiveDays, Dates, TripsPerDay, TripsPerPerson
 from wayveil.questions.question import Question
 from wayveil.questions.rest_share import RestShare
 from wayveil.questions.start_minus_end import StartMinusEnd
@@ -80,19 +80,21 @@ CATALOGUE = (
 Questions of one `budget_group` divide its ε again once the noisy count is known (`shares.divided`)."""
 
 PEOPLE_QUESTIONS: tuple[tuple[type[PersonQuestion], int], ...] = (
-    (TripsPerPerson, 4),
-    (ActiveDays, 3),
-    (TripsPerDay, 3),
-    (Continuity, 4),
-    (Stays, 3),
+    (TripsPerPerson, 14),
+    (ActiveDays, 6),
+    (TripsPerDay, 4),
+    (Dates, 4),
+    (Continuity, 6),
+    (Stays, 10),
     (Anchors, 3),
     (AnchorDistance, 1),
     (Places, 4),
-    (Gyration, 3),
-    (Repetition, 2),
+    (Gyration, 8),
+    (Repetition, 1),
 )
 """The questions about people, asked at user level, each with its relative share of their part of the budget
-(`shares.PEOPLE_SHARE`). The shares were set by hand and are larger for questions that concern every person."""
+(`shares.PEOPLE_SHARE`). The shares were set by hand on simulated people, where the optimum is flat. They are smallest
+for what the synthesis does not use."""
 
 QUESTIONS: Mapping[str, type[Question]] = {
     **{entry.question.name: entry.question for entry in CATALOGUE},

@@ -71,6 +71,8 @@ class Context:
     """Signal of each budget group as a whole, in noise units, before its share is divided."""
     answers: Mapping[str, "Answer"]
     """The noisy answers so far, by question."""
+    gaussian: bool = False
+    """Whether the noise is Gaussian, so that L2 norms count instead of L1 norms."""
     grid: Grid = field(init=False)
     _results: dict[Callable[["Context"], Any], Any] = field(init=False, default_factory=dict)
 

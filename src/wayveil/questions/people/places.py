@@ -62,6 +62,7 @@ class Places(PersonQuestion):
     name: ClassVar[str] = "people/places"
     meaning: ClassVar[str] = "how many different places people visit, by their number of trips"
     of_everybody: ClassVar[bool] = True
+    one_hot: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -80,6 +81,7 @@ class Gyration(PersonQuestion):
     name: ClassVar[str] = "people/gyration"
     meaning: ClassVar[str] = "how far people get around (radius of gyration)"
     of_everybody: ClassVar[bool] = True
+    one_hot: ClassVar[bool] = True
 
     @property
     def shape(self) -> tuple[int, ...]:

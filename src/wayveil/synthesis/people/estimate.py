@@ -1,4 +1,4 @@
-"""Estimates about people from the noisy answers; public guesses where nothing was asked.
+"""What a release says about people: estimates from the noisy answers; public guesses where nothing was asked.
 
 Each table is an average over models (`posterior`), the first of which is that trips belong to people at random. So
 noise alone does not make people with unrelated trips return to places.
@@ -7,28 +7,22 @@ Privacy: free (post-processing).
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from wayveil.core.scope import Scope
 from wayveil.questions.answer import Answer
 from wayveil.questions.people import PEOPLE_PREFIX, PersonQuestion
 from wayveil.questions.people.question import TRIP_CLASSES
 from wayveil.release import Release
 from wayveil.synthesis.people.numbers import trip_numbers
-from wayveil.synthesis.people.posterior import models_around
+from wayveil.synthesis.people.tables import NoisyTables, Tables, questions_asked
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
-Tables = Mapping[str, Floats]
-"""Tables of the questions about people, by the name of the question."""
-
-BY_CLASS = ("days", "places", "anchors")
-"""Tables whose rows are classes of people by number of trips, so that the sum of each row is known."""
-ORDERED = ("days", "day_trips", "places", "gyration", "anchor_distance")
-"""Tables whose columns are bins of one quantity, in order."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,11 +49,22 @@ class PeopleModel:
         """Expected number of trips of a person."""
         return float(self.trips @ np.arange(1, len(self.trips) + 1))
 
-    def habits(self, unrelated: Tables) -> "Habits":
-        """How people travel; `unrelated` are the tables of trips assigned to people at random."""
-        found = {name: self._table(name, unrelated[name]) for name in self.answers if name != "trips"}
+    def people_of(self, trips: int) -> int:
+        """How many people make so many trips."""
+        return int(np.clip(round(trips / self.mean_trips), 1, trips))
+
+    def questions(self, scope: Scope) -> dict[str, PersonQuestion]:
+        """The questions about people, by name, in the form in which tables are estimated."""
+        return questions_asked(self.answers, scope)
+
+    def habits(self, expected: Sequence[Tables]) -> "Habits":
+        """How people travel; `expected` are the tables of each rhythm, first those of trips assigned at random."""
+        unrelated = expected[0]
         if self.measured:
-            asked = {**unrelated, **found}
+            number = np.arange(1.0, len(self.trips) + 1)
+            of_class = np.bincount(TRIP_CLASSES.index(number), weights=self.trips, minlength=len(TRIP_CLASSES))
+            noisy = NoisyTables(self.answers, np.asarray(self.number * of_class, np.float64))
+            asked = {**unrelated, **noisy.estimates(expected)}
             near, at_first = _share_of_second(asked["continuity"]), _share_of_ends_at_first(asked["anchors"])
         else:
             asked = {**unrelated, **{name: np.array(table) for name, table in GUESSED_TABLES.items()}}
@@ -74,22 +79,8 @@ class PeopleModel:
             places=_rows(asked["places"]),
             ranges=_rows(asked["gyration"][None]),
             ends_at_first=float(_share_to_arrange(at_first, _share_of_ends_at_first(unrelated["anchors"]))),
-            tables=asked,
+            dates=_ratios(asked["dates"], unrelated["dates"]),
         )
-
-    def _table(self, name: str, unrelated: Floats) -> Floats:
-        """The estimated table of a question; rows of classes are estimated one by one."""
-        answer = self.answers[name]
-        sd, shape = answer.noise * np.sqrt(2), answer.shape
-        if name not in BY_CLASS:
-            expected = unrelated.ravel()
-            counts = models_around(expected, name in ORDERED).estimate(answer.counts.ravel(), sd, float(expected.sum()))
-            return counts.reshape(shape)
-        number = np.arange(1.0, len(self.trips) + 1)
-        people = self.number * np.bincount(TRIP_CLASSES.index(number), weights=self.trips, minlength=shape[0])
-        pairs = zip(unrelated.reshape(shape[0], -1), answer.counts.reshape(shape[0], -1), people.tolist())
-        rows = [models_around(expected, name in ORDERED).estimate(noisy, sd, total) for expected, noisy, total in pairs]
-        return np.array(rows).reshape(shape)
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +139,8 @@ class Habits:
     """(1, `GYRATION_KM`) radii of gyration."""
     ends_at_first: float
     """Share of trips that are made to end at the person's first place, which stands for the most frequent one."""
-    tables: Tables
-    """The table of every question about people, by name: estimated from its answer, or else that of unrelated trips."""
+    dates: Floats
+    """Factor on the number of trips in each column of the question about dates."""
 
 
 GUESSED_DAYS = (
@@ -202,16 +193,21 @@ def without_people(release: Release) -> Release:
 
 
 def _numbers_of_people(answers: Mapping[str, Answer]) -> list[tuple[float, float]]:
-    """(number, standard deviation) of each answer to which everybody adds one, other than that about trips."""
-    asked = [(answer, answer.question) for name, answer in answers.items() if name != "trips"]
-    everybody = [answer for answer, question in asked if isinstance(question, PersonQuestion) and question.of_everybody]
-    return [(float(answer.counts.sum()), answer.noise * math.sqrt(2 * answer.counts.size)) for answer in everybody]
+    """(number, standard deviation) of each answer in which everybody is in one bin, other than that about trips."""
+    asked = [answer for name, answer in answers.items() if name != "trips" and answer.question.one_hot]
+    return [(float(answer.counts.sum()), answer.noise * math.sqrt(2 * answer.counts.size)) for answer in asked]
 
 
 def _rows(counts: Floats) -> Floats:
     """Shares within each row; an empty row gets those of all rows together."""
     whole = counts.sum(axis=1, keepdims=True)
     return np.asarray(np.where(whole > 0, counts / np.maximum(whole, 1e-300), _shares(counts.sum(axis=0))))
+
+
+def _ratios(asked: Floats, unrelated: Floats) -> Floats:
+    """The first by the second, as shares; one where both are zero."""
+    wanted, expected = _shares(asked), _shares(unrelated)
+    return np.asarray(np.divide(wanted, expected, out=np.ones_like(wanted), where=expected > 0))
 
 
 def _share_of_second(counts: Floats) -> Floats:

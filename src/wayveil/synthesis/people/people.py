@@ -13,14 +13,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from wayveil.core import ragged
 from wayveil.core.scope import Scope
 from wayveil.core.trajectories import Trajectories
 from wayveil.progress import Progress, quiet
-from wayveil.questions.catalogue import PEOPLE_QUESTIONS
-from wayveil.questions.people import PEOPLE_PREFIX
-from wayveil.questions.people.trips_of_people import PeopleTrips
-from wayveil.questions.question import size_of
+from wayveil.questions.people.rhythm import days_per_column
 from wayveil.rules import with_scope_bounds
 from wayveil.rules.counting import violating_trajectories
 from wayveil.rules.rule import Rule
@@ -29,6 +25,7 @@ from wayveil.synthesis.people.ends import exchanged
 from wayveil.synthesis.people.estimate import PeopleModel
 from wayveil.synthesis.people.numbers import draw_numbers
 from wayveil.synthesis.people.plan import Calendar, draw_plans
+from wayveil.synthesis.people.rhythms import expected_tables
 from wayveil.synthesis.people.state import AssignedTrips, Task, TripTable
 from wayveil.synthesis.people.ways import moved_routes, possible_sequence
 from wayveil.synthesis.place.caps import beyond_caps, fastest_mps
@@ -86,10 +83,10 @@ def _assigned(
         np.column_stack([tracks.x_m[first], tracks.y_m[first]]), np.column_stack([tracks.x_m[last], tracks.y_m[last]]),
         depart - calendar.midnight[day], tracks.t_utc[last] - depart, calendar.weekend[day].astype(np.float64),
     )  # fmt: skip
-    habits = model.habits(_unrelated(tracks, model, scope, random))
-    number = _people_of(model, len(table)) if wanted is None else wanted
+    habits = model.habits(expected_tables(table, day, model, scope, random))
+    number = model.people_of(len(table)) if wanted is None else wanted
     trips = draw_numbers(model.trips, len(table), min(number, len(table)), random)
-    weight = np.bincount(day, minlength=len(calendar.midnight)).astype(np.float64)
+    weight = _date_weights(day, calendar, habits.dates[np.arange(len(calendar.midnight)) // days_per_column(scope)])
     plans = draw_plans(trips, habits, weight, random)
     found = assign(Task(table, plans, habits, calendar, fastest_mps(scope)), random, progress)
     return replace(
@@ -99,9 +96,13 @@ def _assigned(
     )
 
 
-def _people_of(model: PeopleModel, trips: int) -> int:
-    """The number of people who make this many trips if each makes the mean number of the model."""
-    return int(np.clip(round(trips / model.mean_trips), 1, trips))
+def _date_weights(day: NDArray[np.int64], calendar: Calendar, factor: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers of trips by day, times the factors; the numbers on working days and on weekends stay."""
+    before = np.bincount(day, minlength=len(calendar.midnight)).astype(np.float64)
+    after = before * factor
+    for kind in (calendar.weekend, ~calendar.weekend):
+        after[kind] *= before[kind].sum() / max(float(after[kind].sum()), 1e-300)
+    return after
 
 
 def _exchanged(
@@ -111,27 +112,6 @@ def _exchanged(
     result = place.copy()
     result[moves] = exchanged(place[moves], before[moves])
     return result
-
-
-def _unrelated(
-    tracks: Tracks, model: PeopleModel, scope: Scope, random: np.random.Generator
-) -> dict[str, NDArray[np.float64]]:
-    """The table of each question about people, if the trips belonged to people at random."""
-    count = len(tracks)
-    trips = draw_numbers(model.trips, count, _people_of(model, count), random)
-    person = random.permutation(ragged.owners(trips))
-    first, last = tracks.offsets[:-1], tracks.offsets[1:] - 1
-    ends = (tracks.x_m[first], tracks.y_m[first], tracks.x_m[last], tracks.y_m[last])
-    shuffled = PeopleTrips.sorted(len(trips), person, *ends, tracks.t_utc[first], tracks.t_utc[last], scope)
-    found = {}
-    for question, _ in PEOPLE_QUESTIONS:
-        asked = question(scope)
-        who, column = asked.entries(shuffled)
-        weight = 1 / np.bincount(who, minlength=len(trips))[who]
-        table = np.bincount(column, weights=weight, minlength=size_of(asked)).reshape(asked.shape)
-        scale = model.number / len(trips) if model.measured else 1.0
-        found[question.name.removeprefix(PEOPLE_PREFIX)] = np.asarray(table * scale, np.float64)
-    return found
 
 
 def _feasible(tracks: Tracks, person: NDArray[np.int64], obeys: NDArray[np.bool_], max_mps: float) -> NDArray[np.int64]:

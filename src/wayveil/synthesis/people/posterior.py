@@ -7,6 +7,7 @@ well as any other leaves the expected counts of random trips nearly as they are.
 Privacy: free (post-processing).
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,43 +18,77 @@ Floats = NDArray[np.float64]
 SPREADS = (0.0, 0.1, 0.3, 1.0, 3.0)
 """Standard deviations of true counts around those of a model, relative to the mean count. The variance is proportional
 to the expected count plus the mean count."""
-AT_RANDOM = 0.5
-"""Prior probability that the trips of a person have nothing in common, so that the first model holds exactly."""
+AS_EXPECTED = 0.5
+"""Prior probability that a table is exactly as expected."""
 SCALES = (0.15, 0.5, 1.5, 4.0)
 """Scales, in bins, on either side of the centre of a shape."""
 
 
 @dataclass(frozen=True, eq=False)
-class Models:
-    """Expected shares, a row per model, with their prior probabilities."""
+class Observed:
+    """A noisy table, and what each of several hypotheses expects."""
 
-    shares: Floats
-    prior: Floats
-
-    def estimate(self, noisy: Floats, sd: float, total: float) -> Floats:
-        """The posterior mean of the counts, which add up to `total`."""
-        mean = (max(total, 0.0) * self.shares)[:, None, :]
-        average = mean.mean(axis=2, keepdims=True)
-        noise, variance = np.square(sd), np.square(SPREADS)[None, :, None] * (mean + average) * average
-        whole = noise + variance
-        fit = -0.5 * ((noisy - mean) ** 2 / whole + np.log(whole)).sum(axis=2)
-        chance = np.repeat(self.prior[:, None] / len(SPREADS), len(SPREADS), axis=1)
-        chance *= (1 - AT_RANDOM) / (1 - chance[0, 0])
-        chance[0, 0] = AT_RANDOM
-        log_weight = fit + np.log(chance)
-        weight = np.exp(log_weight - log_weight.max())
-        counts = np.einsum("sg,sgk->k", weight, mean + (noisy - mean) * variance / whole) / weight.sum()
-        return projected(counts, max(total, 0.0))
+    noisy: Floats
+    sd: float
+    expected: Floats
+    """(hypotheses, bins) counts."""
+    ordered: bool = False
+    """Whether bins are in order, so that shapes with one peak are models, too."""
 
 
-def models_around(expected: Floats, ordered: bool) -> Models:
-    """The model that trips belong to people at random; where bins are ordered, also shapes with one peak."""
-    first = (expected / max(float(expected.sum()), 1e-300))[None]
-    if not ordered:
-        return Models(first, np.ones(1))
-    bins = float(len(expected))
-    others = shapes(np.arange(bins + 1) - 0.5, np.arange(-0.5, bins, 0.5), SCALES)
-    return Models(np.vstack([first, others]), np.r_[0.5, np.full(len(others), 0.5 / len(others))])
+def jointly(tables: Sequence[Observed], prior: Floats) -> list[Floats]:
+    """The posterior mean of the counts of each table, if the same hypothesis holds for all of them.
+
+    Given a hypothesis, a table is as expected with probability one half. Otherwise it differs from what is expected, or
+    where bins are ordered from a shape, by independent amounts. Every table has the sum that is expected.
+    """
+    found = [_given(table) for table in tables]
+    log_weight = np.log(prior) + sum(log_evidence for log_evidence, _ in found)
+    weight = np.exp(log_weight - log_weight.max())
+    weight /= weight.sum()
+    totals = [max(float(weight @ table.expected.sum(axis=1)), 0.0) for table in tables]
+    return [projected(weight @ mean, total) for (_, mean), total in zip(found, totals)]
+
+
+def posterior_mean(expected: Floats, noisy: Floats, sd: float, first: float) -> Floats:
+    """The mean of the counts over models that expect these counts (a row per model).
+
+    `first` is the prior probability that they are exactly as the first model expects.
+    """
+    fit, mean = _fits(expected, noisy, sd)
+    prior = np.full(fit.shape, (1 - first) / (fit.size - 1))
+    prior[0, 0] = first
+    weight = prior * np.exp(fit - fit.max())
+    return np.asarray(np.einsum("ms,msk->k", weight, mean) / weight.sum())
+
+
+def _given(table: Observed) -> tuple[Floats, Floats]:
+    """Of each hypothesis: the log evidence of the table, and the posterior mean of its counts."""
+    expected, bins = table.expected, table.expected.shape[1]
+    fit, mean = _fits(expected, table.noisy, table.sd)
+    others = (1 - AS_EXPECTED) / (2 if table.ordered else 1)
+    fit = fit + np.log(np.r_[AS_EXPECTED, np.full(len(SPREADS) - 1, others / (len(SPREADS) - 1))])
+    of_shapes, mean_of_shapes = np.zeros((0, len(SPREADS))), np.zeros((0, len(SPREADS), bins))
+    if table.ordered:
+        bank = shapes(np.arange(bins + 1.0) - 0.5, np.arange(-0.5, bins, 0.5), SCALES)
+        of_shapes, mean_of_shapes = _fits(bank * max(float(expected.sum(axis=1).mean()), 0.0), table.noisy, table.sd)
+        of_shapes = of_shapes + np.log(others / of_shapes.size)
+    fit = np.hstack([fit, np.broadcast_to(of_shapes.ravel(), (len(fit), of_shapes.size))])
+    most = fit.max(axis=1, keepdims=True)
+    weight = np.exp(fit - most)
+    whole = weight.sum(axis=1, keepdims=True)
+    own, of_bank = np.split(weight / whole, [len(SPREADS)], axis=1)
+    result = np.einsum("ms,msk->mk", own, mean) + of_bank @ mean_of_shapes.reshape(-1, bins)
+    return np.asarray((most + np.log(whole))[:, 0]), np.asarray(result)
+
+
+def _fits(expected: Floats, noisy: Floats, sd: float) -> tuple[Floats, Floats]:
+    """The log likelihood (models, spreads) of each model with each spread, and the posterior mean of the counts."""
+    mean = expected[:, None, :]
+    average = mean.mean(axis=2, keepdims=True)
+    variance = np.square(SPREADS)[None, :, None] * (mean + average) * average
+    whole, left = np.square(sd) + variance, noisy - mean
+    return -0.5 * (left**2 / whole + np.log(whole)).sum(axis=2), mean + left * variance / whole
 
 
 def shapes(edges: Floats, centres: Floats, scales: tuple[float, ...]) -> Floats:

@@ -80,6 +80,7 @@ class Search:
         if kind in AT_END:
             apart = np.maximum(apart, _distance(trips.end[trip], wishes.there[:, None]))
         near = apart <= SETTINGS.snap_m
+        feasible &= trips.tod_s[trip] >= wishes.first_s[:, None]
         repeats = (wishes.earlier[:, None] >= 0) & (apart <= SETTINGS.repeat_m) & (kind == "both")
         return feasible & (trips.weekend[trip] == wishes.weekend[:, None]) & (near | repeats), near
 

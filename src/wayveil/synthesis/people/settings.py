@@ -11,13 +11,13 @@ class PeopleSettings:
     """Maximum distance by which a start or end is moved, to the place where the person is or goes."""
     repeat_m: float = 900.0
     """A leg that the person has travelled before may replace a trip whose start and end are at most this far away."""
-    hour_m: float = 1_000.0
+    hour_m: float = 700.0
     """Distance that counts as much as a departure one hour too early or too late."""
     other_kind_of_day_m: float = 30_000.0
     """Distance between working days and weekends in a search: so large that trips stay on their kind of day."""
-    nearest: int = 24
+    nearest: int = 16
     """Candidate trips for each leg."""
-    tolerance: float = 0.5
+    tolerance: float = 0.3
     """How much farther than the true k-th nearest trip the k-th candidate may be, as a share; makes searches faster."""
     least_unassigned: float = 0.7
     """A search tree is rebuilt when a smaller share of its trips than this is still unassigned."""

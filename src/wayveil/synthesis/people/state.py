@@ -4,7 +4,8 @@ Privacy: free (post-processing).
 """
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,7 +58,7 @@ class Task:
 
     def least_gap_s(self, end: Floats, start: Floats) -> Floats:
         """Minimum time between the end of one trip and the start of the next; (…, 2) positions, NaN for no trip."""
-        apart = np.nan_to_num(np.hypot(start[..., 0] - end[..., 0], start[..., 1] - end[..., 1]))
+        apart = np.fmax(np.hypot(start[..., 0] - end[..., 0], start[..., 1] - end[..., 1]), 0.0)  # NaN counts as 0
         return np.asarray(SETTINGS.least_stay_s + SETTINGS.travel_reserve * apart / self.fastest_mps)
 
     def in_time(self, trip: Integers, midnight: Floats, free_utc: Floats, here: Floats) -> Flags:
@@ -149,9 +150,16 @@ class AssignedTrips:
     @classmethod
     def of(cls, legs: list[Leg]) -> "AssignedTrips":
         """The columns of legs that may be in any order."""
-        columns = [np.array(column) for column in zip(*legs)]
+        columns = [_column(column, len(legs)) for column in zip(*legs)]
         order = np.lexsort((columns[-1], columns[0]))
         return cls(*(column[order] for column in columns))
+
+
+def _column(values: tuple[Any, ...], count: int) -> NDArray[Any]:
+    """The values as an array; positions as rows of it."""
+    if isinstance(values[0], tuple):
+        return np.fromiter(chain.from_iterable(values), np.float64, 2 * count).reshape(-1, 2)
+    return np.fromiter(values, type(values[0]), count)
 
 
 class Chains:

@@ -27,6 +27,8 @@ class Wishes:
     midnight: Floats
     tod_s: Floats
     """Wanted departure, in seconds after midnight."""
+    first_s: Floats
+    """Earliest departure with which the stay before the trip is in the wanted bin or a longer one."""
     weekend: Floats
     free_utc: Floats
     here: Floats
@@ -93,7 +95,7 @@ def next_wishes(task: Task, aims: Aims, chains: Chains, slot: Integers, random: 
     here, free = np.array([person.here for person in people]), np.array([person.free_utc for person in people])
     midnight = task.calendar.midnight[plans.date[slot]]
     arrived = Arrived(midnight, free, here, plans.size[slot] - plans.rank[slot])
-    tod_s, on_time, gap = _departures(task, aims, chains.trip_of[slot], arrived, random)
+    tod_s, first_s, on_time, gap = _departures(task, aims, chains.trip_of[slot], arrived, random)
     begun = np.isfinite(free)
     continues = begun & (random.random(len(who)) < task.habits.continuous[gap])
     new = aims.places[who] - np.array([len(person.places) for person in people])
@@ -115,7 +117,7 @@ def next_wishes(task: Task, aims: Aims, chains: Chains, slot: Integers, random: 
             legs, between = person.legs, (person.at, int(target[k]))
             earlier[k] = legs.get(between, legs.get(between[::-1], -1))
     weekend = task.calendar.weekend[plans.date[slot]].astype(np.float64)
-    return Wishes(who, slot, midnight, tod_s, weekend, free, here, continues, target, there, earlier, on_time)
+    return Wishes(who, slot, midnight, tod_s, first_s, weekend, free, here, continues, target, there, earlier, on_time)
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,8 +133,8 @@ class Arrived:
 
 def _departures(
     task: Task, aims: Aims, trip: Integers, arrived: Arrived, random: np.random.Generator
-) -> tuple[Floats, Flags, Integers]:
-    """Times of the next departures, whether they are those of the trips held, and the bins of the stays before them."""
+) -> tuple[Floats, Floats, Flags, Integers]:
+    """Times of the next departures, the earliest with stays as long, whether they are those held, and bins of stays."""
     tod_s, begun, midnight = task.trips.tod_s[trip], np.isfinite(arrived.free_utc), arrived.midnight
     since = np.where(begun, arrived.free_utc - midnight, 0.0)
     supply = aims.departures_before(since[:, None] + np.asarray(GAPS_H.edges) * 3600)
@@ -147,4 +149,5 @@ def _departures(
     first = inside[at, drawn] + random.random(len(trip)) * (inside[at, drawn + 1] - inside[at, drawn])
     rank = ((1 - (1 - first) ** (1 / left)) * len(aims.sorted_tod_s)).astype(np.int64)
     tod_s = np.where(new, aims.sorted_tod_s[np.minimum(rank, len(aims.sorted_tod_s) - 1)], tod_s)
-    return tod_s, ~new, np.where(begun, drawn, 0)
+    first_s = np.where(begun, since + np.asarray(GAPS_H.edges)[drawn] * 3600, -np.inf)
+    return tod_s, first_s, ~new, np.where(begun, drawn, 0)
