@@ -1,4 +1,4 @@
-"""Audit of the readers: a file with one more unit may differ from the other by that unit alone.
+"""Audit of the readers: one more unit in a file may add its own sums to the answers and change nothing else.
 
 Privacy: free (simulated data).
 """
@@ -26,7 +26,7 @@ REFUSED = 1e6
 _FAR = 6_100_000_000_000_000_000
 """An id whose difference from its negative overflows 64 bits."""
 _POINTS, _TRAJECTORIES, _USERS = 8, 9, 3
-"""Rows per trajectory, trajectories and users: few, so that all layouts are read within seconds."""
+"""Numbers of rows per trajectory, of trajectories and of users: small, so that all layouts are read within seconds."""
 _ROW_GROUP = 7
 """Rows per Parquet row group: fewer than a trajectory has, so that each trajectory is cut."""
 
@@ -71,8 +71,9 @@ def read_bound(
 ) -> Reading:
     """The largest ‖exact(D) − exact(D without a unit)‖₁ over questions, formats, orders of rows and units.
 
-    1 means that a unit changes as much as it may; more is a proven violation. So is a difference that is not the exact
-    sums of the unit alone, because then the unit changed how others are read.
+    It is given as a multiple of what the unit may change: its number of trajectories times the question's resolution.
+    More than 1 is a proven violation. Two other violations count as `REFUSED`: a refused file, and a smaller difference
+    that is not the exact answer for the unit alone, because then the unit changed how others are read.
     """
     questions = finest_questions(scope)
     worst, pairs = Reading(0.0, 0, ""), 0
@@ -112,7 +113,7 @@ def _difference(
 
 
 def _orders(data: Trajectories) -> Iterator[tuple[str, _Rows]]:
-    """Trajectories with ids from the whole 64-bit range, in three row orders; the last of many has a bad row."""
+    """Three or nine trajectories with ids from the whole 64-bit range, in three row orders; the ninth has bad rows."""
     ids = [0, _FAR, -_FAR, 1, 2**63 - 1, -(2**63), 2**53, 2**53 + 1, -1]
     few, many = _rows(data, ids[:3]), _rows(data, ids)
     interleaved = np.tile(np.arange(_POINTS), 3) * 3 + np.repeat(np.arange(3), _POINTS)

@@ -1,4 +1,4 @@
-"""`wayveil measure`: the only command that spends privacy budget."""
+"""`wayveil measure`: write a release of private data; this spends privacy budget."""
 
 from pathlib import Path
 from shlex import quote

@@ -104,7 +104,7 @@ def write(
     force: bool = False,
     **columns: Any,
 ) -> None:
-    """Write trajectories to a file; `read` returns them unchanged.
+    """Write trajectories to a file; `read` returns them unchanged, except from trip tables, SUMO and MATSim files.
 
     If the input is the result of `wayveil.synthesize`, the file also records that it is synthetic and from which
     release; `wayveil report` needs that. A pandas, polars or pyarrow frame, such as `Synthesizer.sample` returns, has
@@ -128,8 +128,8 @@ def write(
     mode
         The mode of travel in MATSim plans, such as "bike"; by default "car".
     force
-        An existing file is replaced only if it is synthetic, or with `force`. Synthetic trajectories never replace
-        a file with other trajectories.
+        An existing file is replaced only if it is synthetic, or with `force`. The result of `wayveil.synthesize` never
+        replaces a file that may hold other trajectories, even with `force`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""A keyed digest of what a dataset contains, to notice the same content under another name."""
+"""Keyed digests of data: one notices the same content under another name, one a change between two passes."""
 
 import hashlib
 import hmac
@@ -13,7 +13,7 @@ from wayveil.core.trajectories import Trajectories
 _MODULUS = 2**64
 """Digests of rows are added, so that their order does not matter."""
 _KEYS = 6
-"""64-bit keys that follow from the secret, one per column or mixing step."""
+"""Number of 64-bit keys that follow from the secret: three for columns, one to add, two for mixing steps."""
 
 
 class ContentDigest:
@@ -23,8 +23,8 @@ class ContentDigest:
     Coordinates count to 1e-7 degrees and times to milliseconds, so that a change of file format changes nothing; users
     are ignored. A dataset in which a single trajectory differs has another digest.
 
-    h multiplies and shifts whole arrays, because a cryptographic hash of each short trajectory would cost half as much
-    again as measuring it. It need not resist an adversary: the digest only warns the owner, who holds its secret.
+    h multiplies and shifts whole arrays, because a cryptographic hash of each short trajectory would add half the
+    time that measuring takes. It need not resist an adversary: the digest only warns the owner, who holds its secret.
     Points carry their times, so the digest need not contain their order within a trajectory.
 
     Privacy
@@ -84,7 +84,7 @@ def _whole(values: NDArray[np.float64], unit: float) -> NDArray[np.uint64]:
 
 
 def _mixed(values: NDArray[np.uint64], key: np.uint64) -> NDArray[np.uint64]:
-    """Shift, multiply, shift: every bit of the result depends on every bit of the value."""
+    """Shift, multiply, shift: so low bits of the result depend on high bits of the value, too."""
     values ^= values >> np.uint64(32)
     values *= key
     values ^= values >> np.uint64(29)

@@ -1,8 +1,8 @@
 """Gaussian accounting for the optional delta mode: from the sum of rho = B²/2σ² to (epsilon, delta) and back.
 
-rho is the zero-concentrated cost of one noisy sum. It adds up, also where later questions depend on earlier answers.
-The total is converted with the exact curve of the Gaussian mechanism, not with the bound for any zCDP mechanism
-(docs/explanation/method.md, Lemma 8).
+rho is the zero-concentrated cost of one sum with L2 bound B and noise of standard deviation σ. Costs add up, even where
+later questions depend on earlier answers. The total is converted with the exact curve of the Gaussian mechanism, not
+with the bound for any zCDP mechanism (docs/explanation/method.md, Lemma 8).
 """
 
 import math

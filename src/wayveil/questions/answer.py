@@ -71,7 +71,7 @@ class Centred:
 class Answer:
     """The noisy answer to one question: Σ φ(T) + integer noise of the given scale.
 
-    Where contributions were clipped around a centre, what it expects has been added back.
+    Where contributions were clipped around a centre, `counts` has the centre added back.
 
     Privacy: free (it has been paid for).
     """
@@ -82,7 +82,7 @@ class Answer:
     scale: float
     """Scale of the noise on `noisy`, in the same integer units: b of a Laplace, σ of a Gaussian."""
     epsilon: Fraction
-    """Its part of ε; with Gaussian noise its part of ρ, in proportion."""
+    """The question's part of ε; with Gaussian noise, ρ is divided in the same proportions."""
     noisy: NDArray[np.int64]
     clipping: Clipping | None = None
     """None with Laplace noise."""
@@ -101,7 +101,7 @@ class Answer:
 
     @property
     def resolution(self) -> float:
-        """Integer units per trajectory; with clipping, those of the part that clipping keeps on average."""
+        """Integer units per trajectory, times the share that clipping keeps, so that `counts` is not too small."""
         if self.clipping is None:
             return self.question.resolution
         return self.clipping.resolution * self.clipping.kept
@@ -112,7 +112,7 @@ class Answer:
         first = self.noisy / self.resolution
         if self.centred is None:
             return first.reshape(self.shape)
-        # The second draw has the total of the count, so the first one is given the same total.
+        # The second draw adds up to the noisy count, so the first one is made to add up to it, too.
         shares = self.centred.centre.shares(self.question)
         second = self.centred.count * shares + self.centred.beyond()
         first = first + (self.centred.count - first.sum()) * shares / max(float(shares.sum()), 1e-9)

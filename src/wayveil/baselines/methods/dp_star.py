@@ -1,13 +1,13 @@
 """DP-Star (Gursoy, Liu, Truex, Yu: IEEE TMC 2019), reimplemented from the paper.
 
 Trajectories are reduced to characteristic points by minimum description length. The model consists of an adaptive grid,
-the distribution of trips over its leaves, a first-order Markov chain, and for each trip the median number of cells by
-the exponential mechanism. Each walk gets a trip and a length from the exponential distribution with that median; its
-steps are drawn by P(next | current) · P(end in the remaining steps).
+the distribution of trips (pairs of start leaf and end leaf), a first-order Markov chain, and for each trip the median
+number of cells by the exponential mechanism. Each walk gets a trip and a length from the exponential distribution with
+that median; its steps are drawn by P(next | current) · P(end in the remaining steps).
 
 The authors choose a median for each pair of leaves; here there is one for each pair of coarse cells, because most pairs
-of leaves have no trajectory. Negative trip counts are cut at zero in the published mode, because the scores are then
-closest to those of the authors' own code.
+of leaves have no trajectory. Negative trip counts are cut at zero in the published mode, because its utility scores
+are then closest to those of the authors' own code.
 """
 
 import numpy as np

@@ -15,8 +15,8 @@ FLOWS = ("link_flow", "street_flow", "directed_street_flow")
 def flow_codes(paths: Paths, matched: Matched) -> dict[str, tuple[Ints, Ints]]:
     """For each kind of flow: the trip and the street of every point on a street.
 
-    A link is a road of the map. A street is one of four directions in a cell of 250 m: carriageways that a
-    map draws separately, or two halves of a link, are one street.
+    A link is a road of the map. A street is everything in a cell of 250 m that runs in one of four directions, so two
+    carriageways that a map draws separately, or a road cut in two there, are one street.
     """
     on = (matched.road >= 0) & (matched.distance_m < SETTINGS.on_road_m)
     trip, heading = paths.owner[on], matched.heading[on]

@@ -31,7 +31,8 @@ class RouteSettings:
     """Rounds of balancing. Each has its own part of the hubs and its own costs, so that trips between the same places
     take several routes."""
     cost_spread: float = 0.2
-    """Standard deviation of the logarithm of the random factors on costs (research/log.md)."""
+    """Standard deviation of the logarithm of the random factors on costs; research/log.md reports trials of such
+    factors."""
     turn_m: float = 200.0
     """Cost of a right angle on a map, in metres at the median cost: about twenty seconds in a car. Chosen on the trial
     data, where values from 100 to 400 were about as good; on two simulated cities, so was 0."""
@@ -43,11 +44,11 @@ class RouteSettings:
     """Weight of the distance from the start to its hub, relative to that from the hub to the end: above 1, so that of
     two hubs on the way the one nearer to the start is chosen."""
     node_m: float = 500.0
-    """Length in metres of the first and the last part of a path in which it may overshoot the start or end of the trip:
-    a little more than the distance between nodes."""
+    """A path begins and ends at nodes, so it may first lead past the trip's start, or at last past its end. Such
+    pieces are cut off within this many metres of its ends: a little more than the distance between nodes."""
     around_hub: float = 3.0
-    """Length of the first part of a path in which it may pass the start again, as a multiple of the distance from the
-    start to the hub."""
+    """The same limit for the first piece, which may lead to a hub and back, as a multiple of the distance from the
+    start to the hub; the larger limit applies."""
     beside_m: float = 100.0
     """Distance in metres within which a path counts as passing a place: about a block."""
     detour_from: float = 1.12
@@ -79,8 +80,8 @@ class BalanceSettings:
     """Exponent of realised / target density of blocks in each update of the costs. For districts it is 1, because their
     density changes less with their costs: routes cannot avoid them."""
     hub_power: float = 2.0
-    """Exponent of the factors on costs in the attraction of hubs: with the exponent ½ above, a hub's attraction changes
-    by target / realised density."""
+    """A hub's attraction is its mass divided by the factor on costs to this power: with the exponent ½ above, it
+    changes by target / realised density."""
     factor_bounds: tuple[float, float] = (1 / 3, 3.0)
     """Minimum and maximum factor on a cost. With wider bounds, noise in the passage can double the length of routes."""
     soft: float = 0.1
