@@ -28,7 +28,7 @@ def state_folder() -> Path | None:
 
 
 def resolved(path: str | os.PathLike[str] | None) -> Path:
-    """The ledger file itself, with `~` and symbolic links followed; without a path, the default ledger."""
+    """The ledger file itself, with `~` expanded and symbolic links followed; without a path, the default ledger."""
     try:
         return Path(os.path.realpath(default_path() if path is None else Path(path).expanduser()))
     except (RuntimeError, ValueError):  # no home folder for `~`; a null byte
@@ -41,7 +41,7 @@ def companion(ledger_path: Path, suffix: str) -> Path:
 
 
 SUFFIXES = (".witness", ".lock", "-journal", "-wal", "-shm")
-"""Suffixes of the names of the ledger's companions in its own folder."""
+"""Suffixes of the ledger's companions in its own folder, and of the other names that SQLite reserves there."""
 
 
 def near_witness(ledger_path: Path) -> Path:
@@ -50,7 +50,7 @@ def near_witness(ledger_path: Path) -> Path:
 
 
 def far_witness(ledger_id: str) -> Path | None:
-    """The witness in the state folder, if there is one."""
+    """The witness in the state folder; None for an account without a state folder."""
     folder = state_folder()
     return None if folder is None else folder / "ledgers" / f"{ledger_id}.witness"
 

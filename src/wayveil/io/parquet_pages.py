@@ -84,7 +84,10 @@ def page_sizes(stream: BinaryIO, start: int, stop: int) -> Iterator[int]:
 
 
 def page_values(stream: BinaryIO, start: int, stop: int) -> Iterator[int]:
-    """Number of values in each page; a run of equal values takes a few bytes, however long it is."""
+    """Number of values in each page, 0 for a dictionary.
+
+    The size of a page does not bound it: a run of equal values takes a few bytes, however long it is.
+    """
     for fields in _headers(stream, start, stop):
         try:
             yield max([_whole(fields[kind][1]) for kind in _DATA_PAGES if kind in fields], default=0)

@@ -132,8 +132,8 @@ def draw_clipped_release(
 def centre_is_clear(cost: Cost, units: float, fewest: float) -> bool:
     """Whether so many units give a first draw that is clear enough to be a centre.
 
-    `units` comes from the histogram of the count, whose noise may be larger than itself if they are few; `fewest` is
-    the noisy count divided by c, which is much less noisy. Their geometric mean decides.
+    `units` comes from the histogram of the count, which may be mostly noise if there are few units; `fewest` is the
+    noisy count divided by c, which is much less noisy. Their geometric mean decides.
 
     Privacy: free (post-processing of the noisy number of units and of the noisy count).
     """
@@ -201,7 +201,7 @@ class _OpenQuestions:
         return UnitQuery(question, NormBins.of(question, self._unit), None if known is None else known.bound, centre)
 
     def _guess(self, question: Question) -> Centre | None:
-        """The centre of the first draw."""
+        """The guessed centre around which the first draw is made; None if there is none."""
         if question.name not in self._centred:
             return None
         if question.name not in self._guesses:
@@ -260,7 +260,7 @@ class _OpenQuestions:
 def _added_back(
     differences: NDArray[np.int64], shares: NDArray[np.float64], count: float, clipping: Clipping
 ) -> NDArray[np.int64]:
-    """What a draw without a centre would have given, with the total of the count: that of the differences is noise."""
+    """What a draw without a centre would have given, with the count as total: the sum of the differences is noise."""
     unit = clipping.resolution * clipping.kept
     plain = count * unit * shares + differences
     result: NDArray[np.int64] = np.rint(plain - (plain.sum() - count * unit) / len(plain)).astype(np.int64)

@@ -1,7 +1,7 @@
 """What one trajectory is expected to add to each value of an answer, from noisy answers.
 
-At user level the second draw of a question measures the difference between contributions and this expectation. A poor
-expectation costs accuracy, never privacy.
+At user level the second draw of a question measures the difference between contributions and this expectation; so does
+the first draw, if other answers allow a guess of it. A poor expectation costs accuracy, never privacy.
 
 Privacy: free (post-processing of noisy answers).
 """
@@ -52,7 +52,7 @@ def expected_shares(first: Answer, count: float, earlier: Mapping[str, Answer]) 
 def guessed_shares(question: Question, count: float, earlier: Mapping[str, Answer]) -> Floats | None:
     """The mean of φ(T)/R over all trajectories, guessed from answers to other questions; None if they say nothing.
 
-    The coarse blocks tell where the detail is, ends tell where points are, and these tell which way trips take. From
+    The coarse blocks tell where the detail is, ends tell where points are, and points tell where routes pass. From
     region to region, trips are guessed to go in proportion to the ends in both.
     """
     if isinstance(question, OriginDestination):
@@ -75,7 +75,7 @@ def guessed_shares(question: Question, count: float, earlier: Mapping[str, Answe
 def _density(
     names: tuple[str, ...], grid: Grid, count: float, earlier: Mapping[str, Answer], base: Floats | None = None
 ) -> Floats:
-    """Shares of the base cells, from those of the named answers that there are."""
+    """Shares of the base cells, estimated from the named answers, as far as they exist."""
     flat = np.ones((grid.rows, grid.columns))
     levels = noisy_levels([earlier[name] for name in names if name in earlier])
     density = estimate_field(levels, count, flat, base=base)
@@ -83,7 +83,7 @@ def _density(
 
 
 def _of_field(first: Answer, question: Blocks | Detail, count: float, earlier: Mapping[str, Answer]) -> Floats:
-    """The field on its own cells, from coarse to fine: smoothed by the levels and the neighbours of each cell."""
+    """The mean that the estimated field implies; in it, cells borrow from coarser levels and from their neighbours."""
     coarser = [earlier[question.coarse.name]] if isinstance(question, Detail) else []
     flat = np.ones((question.grid.rows, question.grid.columns))
     density = estimate_field(noisy_levels([*coarser, first]), count, flat)

@@ -24,7 +24,8 @@ Floats = NDArray[np.float64]
 LEAST_RESOLUTION = 1 << 16
 """Least number of integer units per trajectory: rounding towards zero then removes little of a clipped vector."""
 CENTRE_PARTS = 16
-"""A centre is what 1/16 of a trajectory is expected to add; clipping rounds multiples of it to whole sixteenths."""
+"""A centre is what 1/16 of a trajectory is expected to add: a clipped vector has a whole multiple of it, so clipping
+rounds the number of trajectories that is subtracted to sixteenths."""
 WEIGHT_PARTS = 16
 """Weights of values are whole sixteenths."""
 LARGEST_WEIGHT = 1 << 9
@@ -42,11 +43,11 @@ class NormSettings:
     bias: float = 0.2
     """Error due to clipping, as a share of the clipped amount; for the count it is 1."""
     first: Fraction = Fraction(3, 8)
-    """Share of a centred question's ρ for the first draw and its norms. Noise in the centre adds to the norms of the
-    second draw, so it must not be small. Where the first draw has a centre, too, little of it is lost."""
+    """Share of a centred question's ρ for the first draw and its norms. It must not be small, because noise in the
+    centre adds to the norms of the second draw. Where the first draw has a centre, too, little of this ρ is lost."""
     left: float = 1 / 8
-    """Part of `shared_norm` that remains with a centre: between drivers who serve the same city (less) and people with
-    places of their own (more), both simulated."""
+    """Part of `shared_norm` that remains with a centre: less remained for simulated drivers who serve the same city,
+    more for simulated people with places of their own."""
 
 
 SETTINGS = NormSettings()
@@ -215,9 +216,9 @@ class Centre:
 class UnitQuery:
     """What is added up over units for one question: clipped vectors, or without a bound a histogram of norms.
 
-    A unit with more than c trajectories counts as c of them: its Σ φ(T) is multiplied by c/k. With a centre, the vector
-    of a unit that counts as k trajectories is that minus k times what one is expected to add, with each value times its
-    weight.
+    A unit with n > c trajectories counts as c of them: its Σ φ(T) is multiplied by c/n. With a centre, what k
+    trajectories are expected to add is subtracted from the vector of a unit that counts as k, and each difference is
+    multiplied by the weight of its value.
     """
 
     question: Question

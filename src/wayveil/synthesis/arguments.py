@@ -6,7 +6,7 @@ from wayveil.release import Release
 from wayveil.release.number import estimate_number
 
 _MOST_TRAJECTORIES = 100_000_000
-"""More would take about six hours and is probably a mistake."""
+"""This many take almost six hours; a larger number is probably a mistake."""
 _QUICK = 25_000
 """Up to this many trajectories are made in seconds."""
 _LARGE = 10_000_000
@@ -14,7 +14,8 @@ _LARGE = 10_000_000
 _NOISE_SHARE = 0.1
 """The noisy count is used as the default number if the scale of its noise is at most this share of it."""
 _PER_SECOND = 5_000
-"""Trajectories per second on one core: 9,300 without a map, 2,300 with a map and rules (docs/explanation/speed.md)."""
+"""Assumed trajectories per second on one core. Measured were 9,300 without a map (docs/explanation/speed.md) and 2,300
+with a map and rules."""
 
 
 def wanted_count(release: Release, n: int | None) -> int:

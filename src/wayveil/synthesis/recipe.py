@@ -125,7 +125,7 @@ def synthesize(request: Request, engine: Pieces | None = None, progress: Progres
 def draw_shards(
     model: Model, request: Request, engine: Pieces | None = None, progress: Progress = quiet, first: int = 0
 ) -> Iterator[Shard]:
-    """Shards of the output from number `first` on; each depends on the model, its number and the seed only.
+    """Shards of the output from number `first` on; each depends only on the model, the request and its own number.
 
     A shard holds all trips of its people.
     """

@@ -50,7 +50,7 @@ def weekend_affinity(
 def _fitted(
     strength: float, counts: Hours, variance: Hours, hours: Hours, weekend: float, count: float
 ) -> tuple[Hours, float]:
-    """The log ratio of maximum posterior for a strength (Gauss–Newton), and its log evidence (Laplace)."""
+    """The most probable log ratio for a strength (Gauss–Newton), and the log evidence of the strength (Laplace)."""
     waves = _waves(len(hours))
     spread = strength / np.sqrt(_WAVES)
     size = np.zeros(len(waves))
@@ -70,7 +70,7 @@ def _fitted(
 
 
 def _expected(log_ratio: Hours, hours: Hours, weekend: float, count: float) -> Hours:
-    """Expected trips at each hour of the weekend, then of the other days; both sum to those of all days."""
+    """Expected trips at each hour of the weekend, then of the other days; the two add up to those of all days."""
     at_weekend = hours * np.exp(np.clip(log_ratio, -WEEKEND_HOURS.most_log_ratio, WEEKEND_HOURS.most_log_ratio))
     at_weekend = np.minimum(weekend * at_weekend / at_weekend.sum(), WEEKEND_HOURS.most_share * hours)
     return count * np.concatenate([at_weekend, hours - at_weekend])

@@ -97,9 +97,10 @@ def with_short_moves(
 ) -> NDArray[np.float64]:
     """The moving times, with a short one in some of the first and last gaps of rests: the trip arrives or departs.
 
-    A step counts as a rest if it is slower than REST_MPS, so at an interval of minutes the trip can move for a while.
-    In a rest of a single gap it does so unless its wait, which is exponential, is that much longer. A rest of several
-    gaps begins and ends at a random time of a gap, and the gap counts if the trip moves for no longer than that.
+    A step counts as a rest if it is slower than REST_MPS, so the trip can move for up to `slow_s` seconds of it: at an
+    interval of minutes, for a while. A rest of several gaps begins and ends at random times: its first gap, and
+    likewise its last, contains such a move with the probability `slow_s` / gap. A rest of a single gap contains one
+    unless its wait, which is exponential, goes on through the last `slow_s` seconds of the gap.
     """
     slow_s = np.repeat(np.minimum(REST_MPS / np.maximum(mean_mps, REST_MPS), 1.0), np.diff(offsets)) * gap_s
     resting = (moving_s == 0) & (gap_s > 0)
@@ -168,7 +169,7 @@ def _rests(
 def _waits(
     gap_s: NDArray[np.float64], interval_s: NDArray[np.float64], random: np.random.Generator
 ) -> NDArray[np.float64]:
-    """Seconds of waits in each gap: those of exponential length that are shorter than the sampling interval."""
+    """Seconds of waits in each gap; waits are exponential, and only those below the sampling interval count."""
     relative = interval_s / STOPS.wait_s
     hidden = STOPS.wait_share * (1 - (1 + relative) * np.exp(-relative))
     wait_s = np.zeros(len(gap_s))

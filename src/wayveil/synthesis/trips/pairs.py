@@ -3,8 +3,8 @@
 Twenty thousand trips drawn from an estimate have a larger error than the estimate itself: by chance, some pairs of
 zones get two trips and others with the same expectation get none. So numbers are rounded instead of drawn: among pairs
 with similar starts, ends and displacements, those with the largest remainders get a trip, and the sum over similar
-pairs is kept. Without similar displacements, most of the trips would go to short displacements, whose pairs have the
-larger expectations.
+pairs is kept. If short and long displacements competed, too many trips would get a short one, because such pairs have
+the larger expectations.
 
 Privacy: free (post-processing).
 """
@@ -37,7 +37,7 @@ def integer_trips(
     expected = np.asarray(np.bincount(pair, weight), np.float64)
     expected *= count / expected.sum()
     run = ((np.cumsum(expected) - expected / 2) / TRIPS.run_trips).astype(np.int64)
-    run = np.unique(run, return_inverse=True)[1]  # removes runs without a pair, next to a pair with very many trips
+    run = np.unique(run, return_inverse=True)[1]  # a pair with more trips than a run leaves empty runs: skip them
     total = np.diff(np.rint(np.cumsum(np.bincount(run, expected))), prepend=0).astype(np.int64)
     return apportioned(expected, run, total, random)
 
