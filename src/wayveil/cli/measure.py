@@ -118,7 +118,10 @@ def _weak_signal(noise: float, expected_trips: int | None) -> list[str]:
     if expected_trips is None or noise < _WEAK_SHARE * expected_trips:
         return []
     share = 100 * noise / expected_trips
-    return [f"That is {share:.0f} % of the {expected_trips:,} that you expect: much of the release will be noise."]
+    return [
+        f"This noise is {share:.0f} % of the {expected_trips:,} trajectories that you expect: much of the release will "
+        "be noise."
+    ]
 
 
 _WEAK_SHARE = 0.1

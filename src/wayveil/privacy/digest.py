@@ -11,7 +11,7 @@ from wayveil.core import ragged
 from wayveil.core.trajectories import Trajectories
 
 _MODULUS = 2**64
-"""Digests of rows are added, so that their order does not matter."""
+"""Digests of trajectories are added modulo this number, so that their order does not matter."""
 _KEYS = 6
 """Number of 64-bit keys that follow from the secret: three for columns, one to add, two for mixing steps."""
 

@@ -19,7 +19,7 @@ class Clipping:
     """
 
     resolution: int
-    """Integer units per trajectory of the clipped sums."""
+    """Resolution of the clipped sums: integer units per trajectory."""
     bound: int
     """L2 bound on one unit's contribution, in these units."""
     kept: float
@@ -59,8 +59,8 @@ class Centred:
     def beyond(self) -> NDArray[np.float64]:
         """The noisy differences from the centre in units of one trajectory; their sum is zero.
 
-        What a trajectory adds and the centre have the same sum, so the sum of the differences is noise alone. It is
-        subtracted from the values in proportion to their variances.
+        A trajectory's contribution has the same sum as the centre, so the sum of the differences is noise alone. It is
+        distributed over the differences in proportion to their variances, and subtracted.
         """
         found = self.noisy / (self.clipping.resolution * self.clipping.kept * self.weights)
         variance = self.weights**-2.0

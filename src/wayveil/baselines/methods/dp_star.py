@@ -6,8 +6,9 @@ number of cells by the exponential mechanism. Each walk gets a trip and a length
 that median; its steps are drawn by P(next | current) · P(end in the remaining steps).
 
 The authors choose a median for each pair of leaves; here there is one for each pair of coarse cells, because most pairs
-of leaves have no trajectory. Negative trip counts are cut at zero in the published mode, because its utility scores
-are then closest to those of the authors' own code.
+of leaves have no trajectory. Only the published mode chooses medians by the exponential mechanism; the default mode
+uses report noisy max. Negative trip counts are cut at zero in the published mode, because its utility scores are then
+closest to those of the authors' own code.
 """
 
 import numpy as np
@@ -32,9 +33,9 @@ MOST_SPLITS = 4
 """Maximum number of fine cells along the side of a coarse one."""
 VISITS_PER_LEAF = 10.0
 """Constant c of adaptive grids (Qardaji, Yang, Li: ICDE 2013): a coarse cell of noisy count N is split into
-sqrt(N ε / c) in each direction."""
+sqrt(N ε / c) parts in each direction."""
 LONGEST = 24
-"""Cells of the longest route; longer ones are cut."""
+"""Maximum number of cells of a route; larger numbers are reduced to it."""
 _SHARES = {"grid": "1", "trips": "3", "mobility": "4", "lengths": "1"}
 
 
@@ -60,7 +61,7 @@ def _make(run: Run) -> Trajectories:
 
 
 def _grid(run: Run, data: tuple[Ints, Floats, Floats], count: float) -> TwoLevelGrid:
-    """The grid whose dense coarse cells are split, by their noisy share of the trajectories."""
+    """Coarse cells, split according to a noisy count: each trajectory divides a weight of 1 among its points' cells."""
     offsets, x_m, y_m = data
     coarse = uniform_grid(run.box, ACROSS)
     owner = ragged.owners(np.diff(offsets))

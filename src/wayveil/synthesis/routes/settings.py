@@ -44,8 +44,9 @@ class RouteSettings:
     """Weight of the distance from the start to its hub, relative to that from the hub to the end: above 1, so that of
     two hubs on the way the one nearer to the start is chosen."""
     node_m: float = 500.0
-    """A path begins and ends at nodes, so it may first lead past the trip's start, or at last past its end. Such
-    pieces are cut off within this many metres of its ends: a little more than the distance between nodes."""
+    """A path begins and ends at nodes, so it may pass the trip's start only after a detour, or pass the trip's end and
+    come back. Such pieces are cut off within this many metres of the path's ends: a little more than the distance
+    between nodes."""
     around_hub: float = 3.0
     """The same limit for the first piece, which may lead to a hub and back, as a multiple of the distance from the
     start to the hub; the larger limit applies."""
@@ -87,7 +88,7 @@ class BalanceSettings:
     soft: float = 0.1
     """Share of the mean target that is added to both densities, so that their ratio is finite in empty blocks."""
     usual_detour: float = 1.25
-    """Ratio of a cheapest path to the straight line that is assumed if there are too few trips to measure it."""
+    """Ratio of a cheapest path's length to the straight line, assumed if there are too few trips to measure it."""
     detour_bounds: tuple[float, float] = (1.02, 1.6)
     """Minimum and maximum of that ratio."""
     detour_min_trips: int = 20
@@ -138,7 +139,8 @@ class RoadSettings:
     stub_m: float = 60.0
     """Dead ends shorter than this, in metres, are removed."""
     straight_m: float = 2.0
-    """A vertex at most this far, in metres, from the line between its neighbours is removed."""
+    """A vertex at most this far, in metres, from the line between its neighbours is removed; the limit in round k is
+    1/k of it."""
     simplify_rounds: int = 6
     """Rounds that each remove at most every other vertex: at most 63 of 64 in all."""
     vertex_cells: float = 1.2
