@@ -17,7 +17,7 @@ _KEYS = 6
 
 
 class ContentDigest:
-    """HMAC(secret, Σ_i h(Σ_j h(point_ij)) mod 2^64), h keyed by the secret.
+    """HMAC(secret, Σ_i h(n_i + Σ_j h(point_ij)) mod 2^64), n_i the number of points, h keyed by the secret.
 
     A sum, so that neither the order of trajectories nor the partitioning matters, and partitions can be merged.
     Coordinates count to 1e-7 degrees and times to milliseconds, so that a change of file format changes nothing; users

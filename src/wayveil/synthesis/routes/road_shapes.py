@@ -21,7 +21,10 @@ def along(offsets: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.floa
 def simplified(
     offsets: NDArray[np.int64], x: NDArray[np.float64], y: NDArray[np.float64]
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Remove vertices within two metres of the line between their neighbours; a round tests every other vertex."""
+    """Remove vertices within 2/k metres of the line between their neighbours in round k, counted from 1.
+
+    A round tests every other vertex.
+    """
     for round_ in range(ROADS.simplify_rounds):
         count = np.diff(offsets)
         rank = ragged.ranks(count)

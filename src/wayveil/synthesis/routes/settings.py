@@ -123,7 +123,7 @@ class RoadSettings:
     blur_m: float = 15.0
     """Standard deviation in metres of the GPS error of points on a road."""
     end_jitter_m: float = 10.0
-    """Standard deviation in metres of the distance of a trip's start or end from its road."""
+    """Standard deviation in metres, on each axis, of the offset of a trip's start or end from its road."""
     parts_per_cell: int = 5
     """Minimum number of parts into which a road is cut per cell width."""
     cover_m: float = 400.0
@@ -135,7 +135,8 @@ class RoadSettings:
     key_m: float = 0.05
     """Metres to which coordinates are rounded before merging; smaller differences are round-off."""
     junction_m: float = 25.0
-    """Distance in metres within which places are merged into one junction, such as both sides of a divided road."""
+    """Places joined by a piece of road shorter than this, in metres, are merged into one junction: both sides of a
+    divided road, turning lanes."""
     stub_m: float = 60.0
     """Dead ends shorter than this, in metres, are removed."""
     straight_m: float = 2.0
