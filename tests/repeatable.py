@@ -15,10 +15,10 @@ class RepeatableNoise(SeededNoise):
     private = True
 
 
-def patched(monkeypatch):
-    """Let measurements without `noise=` draw from the seeds 0, 1, …, so that two of them still differ."""
+def patched(monkeypatch, first=0):
+    """Let measurements without `noise=` draw from consecutive seeds, so that two of them still differ."""
     import importlib
 
-    seeds = count()
+    seeds = count(first)
     pipeline = importlib.import_module("wayveil.measurement.pipeline")
     monkeypatch.setattr(pipeline, "OpenDPNoise", lambda: RepeatableNoise(next(seeds)))

@@ -193,7 +193,7 @@ def test_an_earlier_synthetic_file_is_replaced_in_every_format(released, ending)
     private = wv.read("rides.csv")
     os.unlink(f"made.{ending}")
     wv.write(private, f"made.{ending}")
-    with pytest.raises(wv.errors.InputError, match="was not synthesized by wayveil"):
+    with pytest.raises(wv.errors.InputError, match="not marked as made by wayveil"):
         wv.write(wv.synthesize("x.release.json", n=5, seed=1), f"made.{ending}")
     with pytest.raises(wv.errors.InputError, match="already exists"):
         wv.write(private, f"made.{ending}")

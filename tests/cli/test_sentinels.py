@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import wayveil.measurement.exact as exact
+from repeatable import patched
 from wayveil.cli.main import COMMANDS as TOP_LEVEL
 from wayveil.cli.main import app
 
@@ -153,7 +154,8 @@ def searched(said, caplog, marks=MARKS):
     return said
 
 
-def test_no_command_prints_anything_private(wayveil, folder, caplog):
+def test_no_command_prints_anything_private(wayveil, folder, caplog, monkeypatch):
+    patched(monkeypatch, first=100)  # of the first seeds, one gives almost no noise
     caplog.set_level(logging.DEBUG)
     for code, text, *more in COMMANDS:
         said = searched(wayveil(*text.split(), *more), caplog)

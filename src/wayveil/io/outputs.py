@@ -120,7 +120,7 @@ def check_page(output: Path, inputs: Iterable[Place | None] = (), *, private: bo
 
 def unwritable(target: Path, error: OSError | ValueError) -> InputError:
     """Why nothing can be written into the folder of `target`."""
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError) and not target.parent.exists():
         return InputError(
             f"The folder for '{target.name}' does not exist; create it first (mkdir), or choose another output."
         )

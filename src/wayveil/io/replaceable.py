@@ -19,12 +19,12 @@ def check_replaceable(output: Path, *, force: bool = False) -> None:
     check_output(output, force=True)
     if not output.exists() or says_synthetic(output):
         return
+    check_keeps_trajectories(output, says_synthetic)
     if not force:
         raise InputError(
             f"'{output.name}' already exists and was not synthesized by wayveil; choose another name, or overwrite "
             "it with force=True."
         )
-    check_keeps_trajectories(output, says_synthetic)
 
 
 def check_keeps_trajectories(output: Path, expected: Callable[[Path], bool]) -> None:
