@@ -44,9 +44,9 @@ class RouteSettings:
     """Weight of the distance from the start to its hub, relative to that from the hub to the end: above 1, so that of
     two hubs on the way the one nearer to the start is chosen."""
     node_m: float = 500.0
-    """A path begins and ends at nodes, so it may pass the trip's start only after a detour, or pass the trip's end and
-    come back. Such pieces are cut off within this many metres of the path's ends: a little more than the distance
-    between nodes."""
+    """A path begins and ends at nodes, so it may pass the trip's start only after a first piece in the wrong direction,
+    or pass the trip's end before its last node. Such pieces are cut off within this many metres of the path's ends: a
+    little more than the distance between nodes."""
     around_hub: float = 3.0
     """The same limit for the first piece, which may lead to a hub and back, as a multiple of the distance from the
     start to the hub; the larger limit applies."""
@@ -135,8 +135,8 @@ class RoadSettings:
     key_m: float = 0.05
     """Metres to which coordinates are rounded before merging; smaller differences are round-off."""
     junction_m: float = 25.0
-    """Places joined by a piece of road shorter than this, in metres, are merged into one junction: both sides of a
-    divided road, turning lanes."""
+    """Places joined by pieces of road shorter than this, in metres, are merged into one junction if they lie in the
+    same square of twice this side: both sides of a divided road, turning lanes."""
     stub_m: float = 60.0
     """Dead ends shorter than this, in metres, are removed."""
     straight_m: float = 2.0
