@@ -16,6 +16,7 @@ import wayveil.workflow.measure_file as steps
 from real_components import ordinary_user_prefix
 from wayveil.cli.main import COMMANDS
 from wayveil.errors import CHARGED, InputError
+from wayveil.io.outputs import unwritable
 from wayveil.privacy.ledger import Ledger
 from wayveil.release import read_release
 
@@ -129,6 +130,26 @@ def test_an_unwritable_folder(folder):
     arguments = ["measure", "rides.csv", *MEASURE[:-1], "locked/x.release.json"]
     done = subprocess.run([*command, *arguments], cwd=folder, capture_output=True, text=True, timeout=600)
     assert done.returncode == 2 and "choose another output" in done.stderr and not Ledger().datasets(), done.stderr
+
+
+def test_a_folder_that_takes_no_files_is_not_called_missing():
+    missing = FileNotFoundError(2, "No such file or directory")
+    assert "create it first" in str(unwritable(Path("no-such-folder/x.toml"), missing))
+    assert "Cannot write to the folder" in str(unwritable(Path("/x.toml"), missing))
+
+
+def test_measure_says_if_it_asked_nothing_about_people(wayveil, folder):
+    head, *lines = Path("rides.csv").read_text().splitlines()
+    users = [f"{line},{line.split(',')[0]}" for line in lines]
+    Path("rides.csv").write_text("\n".join([f"{head},user_id", *users]))
+    people = [*MEASURE[:6], "--unit", "user", "--max-per-user", "5", "-o", "u.json"]
+    said = wayveil("measure", "rides.csv", *people)
+    assert said.code == 0, said
+    asked = [answer.name for answer in read_release("u.json").answers if answer.question.about_people]
+    assert not asked and "Nothing was asked about how the trips of a person are related" in said.err
+    assert "Nothing was asked about how" in wayveil("describe", "u.json").out
+    trips = wayveil("measure", "rides.csv", "--dataset", "other", *MEASURE[2:])
+    assert trips.code == 0 and "trips of a person" not in trips.err
 
 
 def test_the_budget_refuses_with_3_and_leaves_no_file(wayveil, folder):

@@ -64,7 +64,7 @@ def measure(
     from wayveil.privacy.budget import decimal_text, exact_delta
     from wayveil.privacy.ledger import Ledger, clean_name
     from wayveil.privacy.unit import parse_unit
-    from wayveil.release.statements import large_epsilon_text, low_count_text
+    from wayveil.release.statements import large_epsilon_text, low_count_text, no_people_text
     from wayveil.workflow.measure_file import FileMeasurement, measure_file
     from wayveil.workflow.plan import plan
 
@@ -103,7 +103,7 @@ def measure(
     account = next(one for one in Ledger(ledger).datasets() if one.name == clean_name(dataset))
     left = " and ".join(left_words(account)) or "no total is set"
     note(f"Epsilon {spent} was spent on '{dataset}' at {release.unit} level; {left} (see: wayveil ledger show).")
-    for words in (low_count_text(release, advice=True), large_epsilon_text(release)):
+    for words in (low_count_text(release, advice=True), no_people_text(release), large_epsilon_text(release)):
         if words:
             note(as_options(words))
     release_file, streets = quote(str(output)), "" if roads is None else f" --roads {quote(str(roads))}"

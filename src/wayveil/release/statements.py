@@ -10,6 +10,7 @@ from wayveil.core.warning_location import measuring_level
 from wayveil.errors import FewTrajectoriesWarning
 from wayveil.questions.answer import Answer
 from wayveil.questions.end_point_hours import EndPointHours
+from wayveil.questions.shares import LEAST_PER_PERSON
 from wayveil.release.number import estimate_number
 from wayveil.release.release import Release
 
@@ -182,9 +183,7 @@ def not_promised(release: Release, hours_closed: bool | None = False) -> list[st
         )
     else:
         lines.insert(0, "Groups of k people (a family, a fleet) are protected with k times ε.")
-    few = low_count_text(release)
-    if few is not None:
-        lines.append(few)
+    lines += [text for text in (no_people_text(release), low_count_text(release)) if text]
     if large := large_epsilon_text(release):
         lines.insert(0, large)
     return lines
@@ -225,6 +224,21 @@ def large_epsilon_text(release: Release) -> str | None:
     if float(release.epsilon) <= _LARGE:
         return None
     return f"ε = {decimal(release.epsilon)} is large: with a factor of e^ε, much can be learned about one record."
+
+
+def no_people_text(release: Release) -> str | None:
+    """A sentence if questions about people were left out because they would have been mostly noise, else None.
+
+    Privacy: free (it follows from the noisy number of users).
+    """
+    if release.unit != "user" or release.max_per_user < LEAST_PER_PERSON:
+        return None
+    if any(answer.question.about_people for answer in release.answers):
+        return None
+    return (
+        "Nothing was asked about how the trips of a person are related, because noise would hide it with so few "
+        "people. Synthetic people follow public guesses instead."
+    )
 
 
 def _percent(share: float) -> str:
