@@ -134,7 +134,7 @@ def own_linkage(real: Vectors, synthetic: Vectors, confidence: float = CONFIDENC
 
 
 def membership(members: Vectors, others: Vectors, synthetic: Vectors, confidence: float = CONFIDENCE) -> Rate:
-    """Advantage 2·accuracy − 1 in guessing who was in the data by the distance to the nearest synthetic one.
+    """Advantage 2·accuracy − 1 of a membership attack by the distance to the nearest synthetic trajectory.
 
     Equally many members and others are judged; the threshold is chosen on one half, and the advantage and its
     Clopper–Pearson interval come from the other. ε-DP allows tanh(ε/2) on average over random splits into members and

@@ -39,7 +39,7 @@ class PersonQuestion(Question):
     optional: ClassVar[bool] = True
     adds_up: ClassVar[bool] = False
     of_everybody: ClassVar[bool] = False
-    """Whether everybody who has a trip adds to it."""
+    """Whether every user with a trip contributes to the table."""
     resolution: ClassVar[int] = 1 << 16
 
     @abstractmethod

@@ -84,8 +84,8 @@ class StopSettings:
     least_wait_s: float = 0.1
     """Expected seconds of waits in a gap below which none is drawn."""
     by_chance: float = 0.5
-    """Weight of chance in the order in which trips get the largest shares of rest; the other weight is that of low mean
-    speed. The rank correlation of rest and speed is then about −.7."""
+    """Weight of chance in the order in which trips get the largest shares of rest; the other weight is that of a
+    mean speed that is low for the length of the trip."""
     of_one_length: int = 100
     """Number of trips of about the same length whose mean speeds are compared."""
     longest_share: float = 0.95
